@@ -1,0 +1,15 @@
+//! Compiles `proto/` with protox, so that building needs no `protoc`.
+use std::{env, fs, path::PathBuf};
+
+use protox::prost::Message as _;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let protos = ["kontekst.proto"];
+    let files = protox::compile(protos, ["proto"])?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    // Reflection serves the descriptor set as it was compiled.
+    fs::write(out.join("descriptors.bin"), files.encode_to_vec())?;
+    tonic_prost_build::configure().compile_fds(files)?;
+    println!("cargo:rerun-if-changed=proto");
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! The one agent core that every door stands on.

@@ -1,0 +1,1 @@
+//! Finds or starts the daemon and talks to it.

@@ -1,0 +1,1 @@
+//! What the model sees: the token budget and the window.

@@ -1,0 +1,138 @@
+//! One stop signal for async and for blocking code.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio_util::sync::CancellationToken;
+
+/// A stop signal: [`Cancel::cancelled`] for async code, [`Cancel::on_cancel`] for code that blocks.
+///
+/// Cheap to clone; all clones are one signal. [`Cancel::child`] makes one that its parent also stops.
+#[derive(Clone, Default)]
+pub struct Cancel {
+    token: CancellationToken,
+    hooks: Arc<Mutex<Hooks>>,
+    parent: Option<Arc<Cancel>>,
+}
+
+#[derive(Default)]
+struct Hooks {
+    next: u64,
+    waiting: BTreeMap<u64, Box<dyn FnOnce() + Send>>,
+}
+
+/// Takes its hook back when it is dropped.
+#[must_use = "the hook is taken back when this is dropped"]
+pub struct OnCancel {
+    id: u64,
+    hooks: Arc<Mutex<Hooks>>,
+    _parent: Option<Box<OnCancel>>,
+}
+
+impl Drop for OnCancel {
+    fn drop(&mut self) {
+        let hook = lock(&self.hooks).waiting.remove(&self.id);
+        drop(hook); // outside the lock: a hook may own anything
+    }
+}
+
+fn lock(hooks: &Mutex<Hooks>) -> std::sync::MutexGuard<'_, Hooks> {
+    hooks.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Cancel {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A signal of its own that is also given when `self` is.
+    pub fn child(&self) -> Self {
+        Self { token: self.token.child_token(), hooks: Arc::default(), parent: Some(Arc::new(self.clone())) }
+    }
+
+    /// Gives the signal and runs the hooks on this thread. Again is harmless.
+    pub fn cancel(&self) {
+        self.token.cancel();
+        let hooks = std::mem::take(&mut lock(&self.hooks).waiting);
+        for (_, hook) in hooks {
+            hook();
+        }
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.token.is_cancelled()
+    }
+
+    pub async fn cancelled(&self) {
+        self.token.cancelled().await;
+    }
+
+    /// Runs `hook` once when the signal is given, at once if it was. The hook must not block.
+    pub fn on_cancel(&self, hook: impl FnOnce() + Send + 'static) -> OnCancel {
+        // The hook is shared by this signal and its parents; whoever fires first takes it.
+        let hook = Arc::new(Mutex::new(Some(hook)));
+        self.register(move || {
+            let taken = hook.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(hook) = taken {
+                hook();
+            }
+        })
+    }
+
+    fn register(&self, hook: impl FnOnce() + Send + Clone + 'static) -> OnCancel {
+        let parent = self.parent.as_ref().map(|parent| Box::new(parent.register(hook.clone())));
+        let mut hooks = lock(&self.hooks);
+        let id = hooks.next;
+        hooks.next += 1;
+        // Looked at under the lock: `cancel` sets the token before it takes the hooks.
+        if self.token.is_cancelled() {
+            drop(hooks);
+            hook();
+        } else {
+            hooks.waiting.insert(id, Box::new(hook));
+        }
+        OnCancel { id, hooks: Arc::clone(&self.hooks), _parent: parent }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn counting(count: &Arc<AtomicUsize>) -> impl FnOnce() + Send + use<> {
+        let count = Arc::clone(count);
+        move || {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_hook_runs_once_whoever_fires() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let parent = Cancel::new();
+        let child = parent.child();
+        let _hook = child.on_cancel(counting(&count));
+        parent.cancel();
+        child.cancel();
+        parent.cancel();
+        assert!(child.is_cancelled());
+        assert_eq!(count.load(Ordering::SeqCst), 1);
+        let _late = child.on_cancel(counting(&count));
+        assert_eq!(count.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_child_does_not_stop_its_parent_and_a_dropped_hook_never_runs() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let parent = Cancel::new();
+        let child = parent.child();
+        drop(child.on_cancel(counting(&count)));
+        child.cancel();
+        assert!(!parent.is_cancelled());
+        assert_eq!(count.load(Ordering::SeqCst), 0);
+    }
+}

@@ -1,0 +1,117 @@
+//! One message of a conversation, which is also one line of a session file.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CallId, RunId, ToolCall};
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+impl Role {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// One message. Empty optional fields are left out of the file.
+///
+/// Source: architecture seed, "Session Persistence" (`role`, `content`, `tokens`); `run` and `at` are
+/// ours and may be absent in files that others wrote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    pub role: Role,
+    #[serde(default)]
+    pub content: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_result: Option<ToolResult>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_name: Option<String>,
+    /// Model tokens of the message's own text; 0 when nobody counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u32,
+    /// The run that made the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Unix time in milliseconds when the message was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+    /// What the model thought before it answered. Sent back within one run, never stored.
+    #[serde(skip)]
+    pub reasoning: String,
+}
+
+/// What a tool call gave, carried by a message of role [`Role::Tool`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    pub call_id: CallId,
+    pub name: String,
+    pub output: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(tokens: &u32) -> bool {
+    *tokens == 0
+}
+
+impl Message {
+    /// A message that is nothing but text.
+    pub fn text(role: Role, content: impl Into<String>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            tool_calls: Vec::new(),
+            tool_result: None,
+            agent_name: None,
+            tokens: 0,
+            run: None,
+            at: None,
+            reasoning: String::new(),
+        }
+    }
+
+    /// The answer to one tool call. `content` stays empty: the output is in the result.
+    pub fn result(result: ToolResult) -> Self {
+        Self { tool_result: Some(result), ..Self::text(Role::Tool, "") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seeds_line_is_read_and_written_back_the_same() {
+        let line = r#"{"role":"user","content":"explain this","tokens":15}"#;
+        let message: Message = serde_json::from_str(line).unwrap();
+        assert_eq!((message.role, message.tokens), (Role::User, 15));
+        assert_eq!(serde_json::to_string(&message).unwrap(), line);
+    }
+
+    #[test]
+    fn arguments_are_kept_to_the_byte_and_objects_are_understood() {
+        let line = r#"{"role":"assistant","content":"","tool_calls":[{"id":"a","name":"f","arguments":"{ \"x\" : 1.0 }"}]}"#;
+        let message: Message = serde_json::from_str(line).unwrap();
+        assert_eq!(message.tool_calls[0].arguments, r#"{ "x" : 1.0 }"#);
+        assert_eq!(serde_json::to_string(&message).unwrap(), line);
+
+        let object = r#"{"role":"assistant","tool_calls":[{"id":"a","name":"f","arguments":{"x":1}}]}"#;
+        let message: Message = serde_json::from_str(object).unwrap();
+        assert_eq!(message.tool_calls[0].arguments, r#"{"x":1}"#);
+    }
+}

@@ -1,0 +1,15 @@
+//! Plain data that every layer shares. No I/O, no runtime.
+
+mod cancel;
+mod id;
+mod message;
+mod sampling;
+mod snapshot;
+mod tool;
+
+pub use cancel::{Cancel, OnCancel};
+pub use id::{BadName, CallId, Name, RunId, SessionId};
+pub use message::{Message, Role, ToolResult};
+pub use sampling::Sampling;
+pub use snapshot::{ContextSnapshot, MessageStats, Source};
+pub use tool::{ToolCall, ToolDef, ToolOutcome};

@@ -1,0 +1,66 @@
+//! A picture of the context window: who takes how many tokens.
+
+use super::Role;
+
+/// Where a message in the window comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    System,
+    /// An earlier run, read from the session file.
+    History,
+    /// The run that is going.
+    Memory,
+}
+
+impl Source {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::History => "history",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// One message's share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageStats {
+    pub role: Role,
+    pub tokens: u32,
+    pub source: Source,
+}
+
+/// Token usage after a turn, in model tokens.
+///
+/// `total = system + tools + history + memory` and `remaining = context_size - total`, which is
+/// negative when the window is overdrawn. `messages` has one entry for each message, the system text first.
+///
+/// Source: gRPC seed, "ContextSnapshot".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContextSnapshot {
+    pub context_size: u32,
+    pub system_tokens: u32,
+    pub tool_tokens: u32,
+    pub history_tokens: u32,
+    pub memory_tokens: u32,
+    /// What the history was allowed to take when it was loaded.
+    pub history_budget: u32,
+    pub messages: Vec<MessageStats>,
+    /// Prompt tokens that the server says it read, and how many of them it took from its cache.
+    pub prompt_tokens: Option<u32>,
+    pub cached_tokens: Option<u32>,
+}
+
+impl ContextSnapshot {
+    pub fn total_tokens(&self) -> u32 {
+        self.system_tokens + self.tool_tokens + self.history_tokens + self.memory_tokens
+    }
+
+    pub fn remaining_tokens(&self) -> i64 {
+        i64::from(self.context_size) - i64::from(self.total_tokens())
+    }
+
+    pub fn count(&self, source: Source) -> usize {
+        self.messages.iter().filter(|stats| stats.source == source).count()
+    }
+}

@@ -1,0 +1,170 @@
+//! Who answers: model backends behind two plain, blocking traits.
+
+use std::{fmt, io, sync::Arc};
+
+use crate::core::{Cancel, Message, Sampling, ToolCall, ToolDef};
+
+/// One model backend, ready to answer. Blocking by design: `agent::bridge` gives each call a thread.
+pub trait Provider: Send + Sync {
+    /// Asks for one answer and hands its pieces to `sink` as they arrive.
+    ///
+    /// Returns soon after `cancel` is given, also while nothing arrives.
+    ///
+    /// # Errors
+    ///
+    /// [`ProviderError`]. A stream that ends before its finish reason is an error, never a short answer.
+    fn generate(
+        &self,
+        request: &ChatRequest,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<Turn, ProviderError>;
+
+    /// Counts the model tokens of each text, in order. Never fails: an estimate (bytes / 4) stands in
+    /// for a server that cannot count.
+    fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32>;
+
+    /// Tokens the model can see, where the server says so.
+    fn window(&self) -> Option<u32>;
+
+    /// How many requests may run at once.
+    fn slots(&self) -> usize;
+}
+
+/// Finds or starts the backend of a model.
+pub trait Models: Send + Sync {
+    /// Makes the named model ready to answer.
+    ///
+    /// `model` is an agent's `model` key, empty for the server's own choice. May take minutes while a
+    /// model loads, reporting through `sink`; cheap when it is ready. After an
+    /// [`ProviderError::Unreachable`] from the provider, call it again: what answered may be gone.
+    ///
+    /// # Errors
+    ///
+    /// [`ProviderError`] says what is missing and what to do about it.
+    fn open(
+        &self,
+        model: &str,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError>;
+
+    /// What is running right now. Blocks for at most two seconds.
+    fn status(&self) -> ServerStatus;
+
+    /// Stops every server that this process started. Called once, at the end.
+    fn stop(&self);
+}
+
+/// One call of the model.
+#[derive(Clone, Debug)]
+pub struct ChatRequest {
+    /// The system text; the same bytes in every turn.
+    pub system: Arc<str>,
+    /// The conversation, oldest first, starting at a user message.
+    pub messages: Vec<Message>,
+    /// In a fixed order; the same in every turn.
+    pub tools: Arc<[ToolDef]>,
+    pub sampling: Sampling,
+    /// Tokens the answer may take.
+    pub max_tokens: u32,
+    /// Send results as role `tool`; otherwise as text in a `user` message.
+    pub tool_role: bool,
+}
+
+/// A piece of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delta {
+    Text(String),
+    Reasoning(String),
+    Progress(Progress),
+}
+
+/// Why there is no text yet.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Progress {
+    /// Others are being answered first; 1 is next.
+    Queued { place: usize },
+    /// The model is being loaded. `fraction` is 0 to 1, where the server tells.
+    Loading { model: String, fraction: Option<f32> },
+    /// The model is reading the prompt. All in tokens.
+    Prefill { processed: u32, total: u32, cached: u32 },
+}
+
+/// A whole answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Turn {
+    pub content: String,
+    pub reasoning: String,
+    /// In the order the model wrote them. Ids are unique within the turn.
+    pub calls: Vec<ToolCall>,
+    pub finish: Finish,
+    pub usage: Option<Usage>,
+}
+
+/// Why the model stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Finish {
+    #[default]
+    Stop,
+    /// `max_tokens` or the end of the window cut the answer; its calls are incomplete.
+    Length,
+}
+
+/// What the server counted, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub prompt: u32,
+    pub completion: u32,
+    /// Part of `prompt` that came from the server's cache.
+    pub cached: u32,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    #[error("cancelled")]
+    Cancelled,
+    /// Nothing answered, or the connection broke. `started` says whether part of the answer had come.
+    #[error("cannot reach the model server at {endpoint}")]
+    Unreachable { endpoint: String, started: bool, source: io::Error },
+    #[error("the model server answered {status}: {message}")]
+    Status { status: u16, message: String },
+    /// The prompt does not fit the window.
+    #[error("the prompt takes {prompt_tokens} tokens and the window has {window}")]
+    Overflow { prompt_tokens: u32, window: u32 },
+    /// The server sent something that is not an answer.
+    #[error("the model server sent a broken answer: {0}")]
+    Protocol(String),
+    /// There is no server and none can be started.
+    #[error("{0}")]
+    NoServer(NoServer),
+}
+
+/// Why no model server can be had: a fact, and one line of advice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoServer {
+    pub fact: String,
+    pub hint: String,
+}
+
+impl fmt::Display for NoServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.fact, self.hint)
+    }
+}
+
+/// The model server as `kontekst status` shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerStatus {
+    /// Where requests go.
+    pub endpoint: String,
+    /// Something answers there.
+    pub healthy: bool,
+    /// A child of ours is alive.
+    pub running: bool,
+    /// Its process id; 0 when there is none.
+    pub pid: u32,
+    /// The model it serves, where known.
+    pub model: String,
+}

@@ -1,0 +1,48 @@
+//! What the model may call, and where its file tools may reach.
+
+use serde_json::Value;
+
+use crate::core::{Cancel, ToolDef, ToolOutcome};
+
+/// Something the model may call that runs in the daemon. Blocking by design.
+pub trait Tool: Send + Sync {
+    /// The definition the model sees; the same bytes each time.
+    fn def(&self) -> ToolDef;
+
+    /// Whether a person must say yes first.
+    fn needs_approval(&self) -> bool {
+        true
+    }
+
+    /// What a call with these arguments would do, read from the real files and without side effects.
+    fn propose(&self, args: &Value, place: &Place) -> Proposal {
+        let _ = (args, place);
+        Proposal::default()
+    }
+
+    /// Does it. `approved` is what [`Tool::propose`] gave and a person saw: when its target has
+    /// changed since, nothing is done and the outcome says so.
+    fn execute(&self, args: &Value, place: &Place, approved: &Proposal, cancel: &Cancel) -> ToolOutcome;
+}
+
+/// What a person is shown before a call runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proposal {
+    /// For example a unified diff. Empty when there is nothing to show.
+    pub preview: String,
+    /// Why a person should look even when approval is automatic, for example a write to a git hook.
+    /// Automatic approval does not cover such a call.
+    pub caution: Option<String>,
+    /// The bytes the preview was made from.
+    pub target: Option<Fingerprint>,
+}
+
+/// The identity of a file's content at one moment. Equal fingerprints mean equal bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fingerprint {
+    Missing,
+    Content { bytes: u64, hash: [u8; 32] },
+}
+
+/// Where a run's tools work. Filled in by the workspace module.
+pub struct Place {}
