@@ -55,7 +55,8 @@ fn answer(line: &str) -> Answer {
 
 /// The call as a person reads it: nothing in it can be anything but text.
 pub(super) fn proposal(call: &ProposedToolCall, palette: Palette) -> String {
-    let mut text = format!("\n{} {}\n", palette.bold(&printable(&call.name)), arguments(&call.arguments_json));
+    let mut text =
+        format!("\n{} {}\n", palette.bold(&printable(&call.name)), arguments(&call.arguments_json));
     if !call.caution.is_empty() {
         text.push_str(&palette.red(&format!("  caution: {}", printable(&call.caution))));
         text.push('\n');

@@ -104,7 +104,7 @@ fn stop(home: &Home, if_idle: bool) -> Result<Stopped, CliError> {
     if answer.refused {
         return Err(CliError::failed("the daemon is busy").cause(answer.message));
     }
-    Lock::acquire(&home.daemon_lock(), Duration::from_secs(15)).map_err(ClientError::from)?;
+    drop(Lock::acquire(&home.daemon_lock(), Duration::from_secs(15)).map_err(ClientError::from)?);
     Ok(Stopped::Yes)
 }
 

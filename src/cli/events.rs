@@ -17,9 +17,13 @@ pub(super) fn json(event: &Event) -> Value {
             "type": "turn_completed", "content": e.content, "reasoning": e.reasoning,
             "context": e.context.as_ref().map(context),
         }),
-        Event::ToolsProposed(e) => json!({"type": "tools_proposed", "calls": e.calls.iter().map(call).collect::<Vec<_>>()}),
+        Event::ToolsProposed(e) => {
+            json!({"type": "tools_proposed", "calls": e.calls.iter().map(call).collect::<Vec<_>>()})
+        }
         Event::ToolStarted(e) => json!({"type": "tool_started", "call_id": e.call_id, "name": e.name}),
-        Event::ToolCompleted(e) => json!({"type": "tool_completed", "call_id": e.call_id, "output": e.output}),
+        Event::ToolCompleted(e) => {
+            json!({"type": "tool_completed", "call_id": e.call_id, "output": e.output})
+        }
         Event::ToolFailed(e) => json!({"type": "tool_failed", "call_id": e.call_id, "error": e.error}),
         Event::ToolsCompleted(_) => json!({"type": "tools_completed"}),
         Event::Completed(e) => json!({
@@ -38,7 +42,9 @@ pub(super) fn json(event: &Event) -> Value {
             Some(Progress::Queued(q)) => {
                 json!({"type": "queued", "place": q.place, "waiting_for": q.waiting_for})
             }
-            Some(Progress::Loading(l)) => json!({"type": "loading", "model": l.model, "fraction": l.fraction}),
+            Some(Progress::Loading(l)) => {
+                json!({"type": "loading", "model": l.model, "fraction": l.fraction})
+            }
             Some(Progress::Prefill(p)) => {
                 json!({"type": "prefill", "processed": p.processed, "total": p.total, "cached": p.cached})
             }

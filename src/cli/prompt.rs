@@ -55,9 +55,8 @@ pub(super) fn question(
     };
     let data = data.filter(|data| !data.trim().is_empty());
     if words.is_empty() && data.is_none() {
-        return Err(CliError::usage("there is no prompt").hint(
-            "kontekst run \"your question\", or pipe one in: `kontekst run < question.txt`",
-        ));
+        return Err(CliError::usage("there is no prompt")
+            .hint("kontekst run \"your question\", or pipe one in: `kontekst run < question.txt`"));
     }
     if skills && let Some((name, arguments)) = skill(words) {
         let skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
@@ -111,8 +110,9 @@ fn read(warn: &mut dyn FnMut(&str)) -> Result<String, CliError> {
 fn text(bytes: Vec<u8>) -> Result<String, CliError> {
     if bytes.len() as u64 > INPUT_LIMIT {
         let limit = INPUT_LIMIT / 1024 / 1024;
-        return Err(CliError::usage(format!("stdin is larger than {limit} MiB"))
-            .hint("send the part that matters (`head -c`, `grep`), or let the model read the file with read_file"));
+        return Err(CliError::usage(format!("stdin is larger than {limit} MiB")).hint(
+            "send the part that matters (`head -c`, `grep`), or let the model read the file with read_file",
+        ));
     }
     if bytes.contains(&0) {
         return Err(CliError::usage("stdin is binary: it contains NUL bytes")

@@ -138,8 +138,7 @@ impl Screen {
             Event::ToolsProposed(proposed) => {
                 self.close_line()?;
                 for call in &proposed.calls {
-                    let shown =
-                        format!("{} {}", printable(&call.name), arguments(&call.arguments_json));
+                    let shown = format!("{} {}", printable(&call.name), arguments(&call.arguments_json));
                     self.calls.insert(call.call_id.clone(), shown);
                 }
             }

@@ -221,7 +221,10 @@ impl From<ClientError> for Broken {
 impl From<tonic::Status> for Broken {
     fn from(status: tonic::Status) -> Self {
         // A status with a sentence of the daemon's own is worth showing; a broken pipe is not.
-        let daemon_spoke = !matches!(status.code(), tonic::Code::Unknown | tonic::Code::Cancelled | tonic::Code::Unavailable);
+        let daemon_spoke = !matches!(
+            status.code(),
+            tonic::Code::Unknown | tonic::Code::Cancelled | tonic::Code::Unavailable
+        );
         let error = CliError::unreachable("the daemon went away while it answered");
         Self::Transport(
             if daemon_spoke { error.cause(status.message()) } else { error }
@@ -356,8 +359,9 @@ impl Conversation<'_> {
             }
             Event::Completed(_) => Ok(ExitCode::SUCCESS),
             Event::Cancelled(cancelled) if cancelled.denied && self.refused_without_terminal => {
-                Err(CliError::waiting("a tool needs approval and there is no terminal to ask on")
-                    .hint("--allow TOOL approves one tool, --auto-approve all; --on-deny continue goes on without"))
+                Err(CliError::waiting("a tool needs approval and there is no terminal to ask on").hint(
+                    "--allow TOOL approves one tool, --auto-approve all; --on-deny continue goes on without",
+                ))
             }
             Event::Cancelled(cancelled) if cancelled.denied => Err(CliError::denied("a tool was denied")),
             Event::Cancelled(_) => Err(CliError::failed("the run was cancelled by the daemon")

@@ -34,7 +34,8 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     })?;
     on_stdout(|out, _| {
         let page = if args.json { format!("{:#}\n", as_json(&status)) } else { page(&status) };
-        out.write_all(page.as_bytes()).map_err(|error| CliError::failed("cannot write to stdout").cause(error.to_string()))
+        out.write_all(page.as_bytes())
+            .map_err(|error| CliError::failed("cannot write to stdout").cause(error.to_string()))
     })
 }
 
@@ -61,7 +62,10 @@ fn page(status: &GetStatusResponse) -> String {
     };
     let model = if status.model.is_empty() { "unknown" } else { &status.model };
     let mut rows = vec![
-        ("daemon", format!("{} (pid {}), up {}", status.version, status.pid, duration(status.uptime_seconds))),
+        (
+            "daemon",
+            format!("{} (pid {}), up {}", status.version, status.pid, duration(status.uptime_seconds)),
+        ),
         ("runs", status.active_runs.to_string()),
         ("socket", status.socket.clone()),
         ("bind", status.bind.clone()),

@@ -70,7 +70,9 @@ impl Listeners {
             self.token = Some(token.to_owned());
         }
         let listener = bind(address).map_err(|error| {
-            format!("not listening on {address}: {error}; set `bind` in config.toml to another port or to \"off\"")
+            format!(
+                "not listening on {address}: {error}; set `bind` in config.toml to another port or to \"off\""
+            )
         })?;
         let address = listener.local_addr().map_or(address, |bound| bound);
         self.tcp = Some(listener);
@@ -91,7 +93,11 @@ impl Listeners {
                     let shown = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
                     let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
                     let good = token.as_ref().is_some_and(|token| same(token.as_bytes(), shown.as_bytes()));
-                    if good { Ok(request) } else { Err(Status::unauthenticated("a bearer token is required")) }
+                    if good {
+                        Ok(request)
+                    } else {
+                        Err(Status::unauthenticated("a bearer token is required"))
+                    }
                 }
             }
         }

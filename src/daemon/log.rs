@@ -122,7 +122,10 @@ mod tests {
             log.size = ROTATE_AT;
         }
         let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
-        assert_eq!((read("daemon.log"), read("daemon.log.1"), read("daemon.log.2")), ("d".into(), "c".into(), "b".into()));
+        assert_eq!(
+            (read("daemon.log"), read("daemon.log.1"), read("daemon.log.2")),
+            ("d".into(), "c".into(), "b".into())
+        );
         assert!(!dir.path().join("daemon.log.3").exists());
     }
 }

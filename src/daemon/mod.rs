@@ -14,7 +14,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use tonic::transport::{Server, server::RoutesBuilder};
+use tonic::{service::RoutesBuilder, transport::Server};
 
 use crate::{
     agent::AgentCore,

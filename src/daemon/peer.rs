@@ -56,7 +56,9 @@ fn foreign(uid: u32) -> io::Error {
 fn owner(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u32>> {
     // A v4 peer of a v6 socket stands in tcp6; a v6 listener may also see it in tcp.
     for (table, want) in [("/proc/net/tcp", false), ("/proc/net/tcp6", true)] {
-        let (Some(local), Some(remote)) = (table_form(local, want), table_form(remote, want)) else { continue };
+        let (Some(local), Some(remote)) = (table_form(local, want), table_form(remote, want)) else {
+            continue;
+        };
         let file = match File::open(table) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -106,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_table_line_names_the_owner_of_exactly_this_connection() {
-        let line = "   3: 0100007F:A1B2 0100007F:C383 01 00000000:00000000 00:00000000 00000000  1000        0 41 1";
+        let line =
+            "   3: 0100007F:A1B2 0100007F:C383 01 00000000:00000000 00:00000000 00000000  1000        0 41 1";
         let local = table_form("127.0.0.1:41394".parse().unwrap(), false).unwrap();
         let remote = table_form("127.0.0.1:50051".parse().unwrap(), false).unwrap();
         assert_eq!(uid_of(line, &local, &remote), Some(1000));
