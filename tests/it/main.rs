@@ -1,1 +1,3 @@
 //! Everything that is tested from outside the library, in one binary.
+
+mod core;
