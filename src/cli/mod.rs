@@ -1,1 +1,4 @@
 //! The command line.
+
+pub mod error;
+pub mod printable;
