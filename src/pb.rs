@@ -1,1 +1,7 @@
-//! Generated protobuf types.
+//! Generated protobuf types, and the descriptors that reflection serves.
+#![expect(clippy::all, clippy::pedantic, unreachable_pub, missing_docs, reason = "generated code")]
+
+tonic::include_proto!("kontekst");
+
+/// The compiled `proto/` folder as a `FileDescriptorSet`.
+pub(crate) const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,1 +1,217 @@
 //! The one agent core that every door stands on.
+
+mod bridge;
+mod emitter;
+mod prepare;
+pub mod protocol;
+mod record;
+mod run_loop;
+mod session_turns;
+mod skill_tool;
+mod tool_calls;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::sync::mpsc;
+use tracing::Instrument as _;
+
+use crate::{
+    config::{Config, Home},
+    core::{Cancel, Message, RunId, SessionId, ToolDef},
+    provider::{Models, ServerStatus},
+    sessions::Sessions,
+};
+use protocol::{Command, Event};
+use session_turns::SessionTurns;
+
+/// The agent. Cheap to clone; every door holds one.
+#[derive(Clone)]
+pub struct AgentCore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    home: Home,
+    config: Config,
+    models: Arc<dyn Models>,
+    sessions: Sessions,
+    turns: SessionTurns,
+    /// Stops every run.
+    stop: Cancel,
+    active: AtomicUsize,
+}
+
+/// One prompt, as a door hands it over.
+#[derive(Clone, Debug, Default)]
+pub struct StartRun {
+    pub prompt: Prompt,
+    pub history: History,
+    /// Empty means the session's default agent, else `default`.
+    pub agent: String,
+    /// Absolute; `None` means the configured one. The daemon has no current directory.
+    pub working_dir: Option<PathBuf>,
+    /// Tools that run at the client, each with the time it may take.
+    pub client_tools: Vec<(ToolDef, Duration)>,
+    /// Blocks that join the system text, for example a project description.
+    pub extra_context: Vec<String>,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    Text(String),
+    /// A skill, with its arguments as typed and text that follows it (may be empty).
+    Skill {
+        name: String,
+        arguments: String,
+        text: String,
+    },
+}
+
+impl Default for Prompt {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+/// What was said before.
+#[derive(Clone, Debug, Default)]
+pub enum History {
+    /// Nothing: a new stored session.
+    #[default]
+    New,
+    /// A stored session, created if it does not exist.
+    Session(SessionId),
+    /// What the client kept. Nothing of the run is stored.
+    Given(Vec<Message>),
+}
+
+impl AgentCore {
+    pub fn new(home: Home, config: Config, models: Arc<dyn Models>) -> Self {
+        let sessions = Sessions::new(&home);
+        let shared = Shared {
+            home,
+            config,
+            models,
+            sessions,
+            turns: SessionTurns::default(),
+            stop: Cancel::new(),
+            active: AtomicUsize::new(0),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Starts a run and returns at once. Dropping the [`Run`] cancels it.
+    pub fn start(&self, request: StartRun) -> Run {
+        let (commands, inbox) = mpsc::channel(256);
+        let (emitter, events) = emitter::channel();
+        let cancel = self.shared.stop.child();
+        let id = RunId::new();
+        let span = tracing::info_span!("run", id = %id);
+        let active = Active::count(&self.shared);
+        let run = run_loop::drive(active, id.clone(), request, inbox, emitter, cancel.clone());
+        tokio::spawn(run.instrument(span));
+        Run { commands: Some(commands), events, cancel, ended: false }
+    }
+
+    /// Runs that are going.
+    pub fn active_runs(&self) -> usize {
+        self.shared.active.load(Ordering::Relaxed)
+    }
+
+    /// Cancels every run, now and from now on.
+    pub fn stop(&self) {
+        self.shared.stop.cancel();
+    }
+
+    /// Resolves when [`AgentCore::stop`] is called.
+    pub async fn stopped(&self) {
+        self.shared.stop.cancelled().await;
+    }
+
+    /// The model server's state.
+    pub async fn server_status(&self) -> ServerStatus {
+        let models = Arc::clone(&self.shared.models);
+        bridge::blocking(move || models.status()).join().await.unwrap_or_default()
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    pub fn home(&self) -> &Home {
+        &self.shared.home
+    }
+}
+
+/// Counts a run for as long as it lives.
+struct Active(Arc<Shared>);
+
+impl Active {
+    fn count(shared: &Arc<Shared>) -> Self {
+        shared.active.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A run that is going. Dropping it cancels it.
+pub struct Run {
+    commands: Option<mpsc::Sender<Command>>,
+    events: emitter::Events,
+    cancel: Cancel,
+    ended: bool,
+}
+
+impl Run {
+    /// The next event; `None` after [`Event::Ended`].
+    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let event = std::task::ready!(self.events.poll_next(cx));
+        // A piece of text may still be on its way from a thread that was cancelled: nothing is read
+        // after the ending.
+        self.ended = matches!(event, None | Some(Event::Ended(_)));
+        Poll::Ready(event)
+    }
+
+    /// See [`Run::poll_event`].
+    pub async fn event(&mut self) -> Option<Event> {
+        std::future::poll_fn(|cx| self.poll_event(cx)).await
+    }
+
+    /// Says something to the run. A command that makes no sense now is ignored.
+    pub fn send(&self, command: Command) {
+        if let Some(commands) = &self.commands
+            && commands.try_send(command).is_err()
+        {
+            tracing::debug!("a command came too late or too fast");
+        }
+    }
+
+    /// No more commands will come: what waits for a decision is denied, and the run goes on.
+    pub fn close_commands(&mut self) {
+        self.commands = None;
+    }
+
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}

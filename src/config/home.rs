@@ -1,6 +1,15 @@
 //! Every path under `~/.kontekst`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::{DirBuilder, OpenOptions},
+    io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::OFlags;
+
+use super::{PathContext, PathError};
 
 /// The data directory: `$KONTEKST_HOME`, else `~/.kontekst`.
 ///
@@ -14,6 +23,24 @@ pub struct Home {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot tell the home directory of this user")]
 pub struct NoHome;
+
+/// Why the data directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// Another user owns it and could swap what is in it.
+    #[error("`{}` belongs to user {owner}, not to this user ({user})", path.display())]
+    NotOurs { path: PathBuf, owner: u32, user: u32 },
+    /// Others may enter it and the mode cannot be changed.
+    #[error("`{}` is open to other users (mode {mode:03o}) and that cannot be changed", path.display())]
+    Open {
+        path: PathBuf,
+        mode: u32,
+        #[source]
+        source: io::Error,
+    },
+    #[error(transparent)]
+    Path(#[from] PathError),
+}
 
 impl Home {
     /// Finds the directory; does not create it.
@@ -30,6 +57,20 @@ impl Home {
         }
         let base = directories::BaseDirs::new().ok_or(NoHome)?;
         Ok(Self { root: base.home_dir().join(".kontekst") })
+    }
+
+    /// Makes the directory and those in it, for this user only (0700). Repairs looser modes.
+    ///
+    /// Cheap when all is well: a few system calls.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError`] when one of them belongs to another user or stays open to others.
+    pub fn create(&self) -> Result<(), HomeError> {
+        for dir in [self.root.clone(), self.run(), self.agents(), self.skills(), self.sessions()] {
+            private_dir(&dir)?;
+        }
+        Ok(())
     }
 
     pub fn root(&self) -> &Path {
@@ -86,4 +127,39 @@ impl Home {
     pub fn token(&self) -> PathBuf {
         self.run().join("token")
     }
+}
+
+/// Puts the home directory of this user for a leading `~/`. Other paths, `~user` too, stay as they are.
+pub(super) fn expand(path: &Path) -> PathBuf {
+    let Ok(rest) = path.strip_prefix("~") else { return path.to_owned() };
+    match directories::BaseDirs::new() {
+        Some(base) => base.home_dir().join(rest),
+        None => path.to_owned(),
+    }
+}
+
+/// Makes one directory that must not exist yet, for this user only.
+pub(super) fn new_private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+fn private_dir(path: &Path) -> Result<(), HomeError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).context(path)?;
+    // Through one handle, so that what is looked at is what is repaired.
+    let flags = (OFlags::DIRECTORY | OFlags::NONBLOCK).bits().cast_signed();
+    let dir = OpenOptions::new().read(true).custom_flags(flags).open(path).context(path)?;
+    let meta = dir.metadata().context(path)?;
+    let user = rustix::process::geteuid().as_raw();
+    if meta.uid() != user {
+        return Err(HomeError::NotOurs { path: path.to_owned(), owner: meta.uid(), user });
+    }
+    let mode = meta.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        dir.set_permissions(PermissionsExt::from_mode(0o700)).map_err(|source| HomeError::Open {
+            path: path.to_owned(),
+            mode,
+            source,
+        })?;
+    }
+    Ok(())
 }

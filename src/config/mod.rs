@@ -1,27 +1,42 @@
 //! `~/.kontekst`: the configuration file, the agents, and every path.
 
+pub mod agents;
+mod bind;
+pub mod file;
 mod home;
+pub mod lock;
+mod template;
+pub(crate) mod toml_file;
 
-pub use home::{Home, NoHome};
+pub use agents::{AgentConfig, AgentError, ToolRole};
+pub use bind::{BadBind, Bind};
+pub use file::{PathContext, PathError, write_atomic};
+pub use home::{Home, HomeError, NoHome};
+pub use lock::{Lock, LockError};
+pub use toml_file::TomlError;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use toml_file::{http_url, some_whole, whole};
+
 /// `config.toml`. Source of keys and defaults: architecture seed, "Global Config".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Where gRPC clients on TCP connect. `:PORT` is loopback; empty turns TCP off.
-    pub bind: String,
-    /// The model server.
+    /// Where gRPC clients on TCP connect.
+    pub bind: Bind,
+    /// The model server, without a slash at the end.
+    #[serde(deserialize_with = "http_url")]
     pub endpoint: String,
-    /// Where GGUF files are. A leading `~/` is the home directory.
+    /// Where GGUF files are; [`Config::load`] has put the home directory for a leading `~/`.
     pub model_dir: PathBuf,
     /// Window in tokens.
+    #[serde(deserialize_with = "whole::<_, _, 256, MAX_TOKENS>")]
     pub context_size: u32,
     /// Layers on the GPU; absent leaves it to llama-server.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "some_whole::<_, _, 0, 100_000>")]
     pub gpu_layers: Option<u32>,
     /// Pins where the model runs; absent tries in order.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,9 +54,16 @@ pub struct Config {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_remote: bool,
     /// Model calls in one run before it fails.
+    #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
     pub max_turns: u32,
     pub tools: ToolsConfig,
+    /// Keys in the file that mean nothing here, dotted; worth a warning. Never written.
+    #[serde(skip)]
+    pub unknown: Vec<String>,
 }
+
+/// Token counts cross the wire as `int32`.
+const MAX_TOKENS: u64 = i32::MAX as u64;
 
 /// Pins where the model runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +80,7 @@ pub struct ToolsConfig {
     /// Used when a client sends no working directory.
     pub working_dir: PathBuf,
     /// Seconds that one tool call may take.
+    #[serde(deserialize_with = "whole::<_, _, 1, 86_400>")]
     pub timeout_seconds: u64,
     pub file: FileToolsConfig,
     pub web: WebToolsConfig,
@@ -67,6 +90,7 @@ pub struct ToolsConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FileToolsConfig {
+    #[serde(deserialize_with = "whole::<_, _, 1, MAX_BYTES>")]
     pub max_size_bytes: u64,
 }
 
@@ -74,17 +98,22 @@ pub struct FileToolsConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WebToolsConfig {
+    #[serde(deserialize_with = "whole::<_, _, 1, 3_600>")]
     pub timeout_seconds: u64,
+    #[serde(deserialize_with = "whole::<_, _, 1, MAX_BYTES>")]
     pub max_response_bytes: u64,
     /// Hosts (`name` or `name:port`) that may be fetched although their address is not public.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_private: Vec<String>,
 }
 
+/// 1 GiB: both limits bound memory, since tools work on whole files and bodies.
+const MAX_BYTES: u64 = 1 << 30;
+
 impl Default for Config {
     fn default() -> Self {
         Self {
-            bind: ":50051".to_owned(),
+            bind: Bind::default(),
             endpoint: "http://127.0.0.1:8080".to_owned(),
             model_dir: "~/models".into(),
             context_size: 4096,
@@ -96,6 +125,7 @@ impl Default for Config {
             allow_remote: false,
             max_turns: 50,
             tools: ToolsConfig::default(),
+            unknown: Vec::new(),
         }
     }
 }
@@ -122,3 +152,46 @@ impl Default for WebToolsConfig {
         Self { timeout_seconds: 30, max_response_bytes: 5_242_880, allow_private: Vec::new() }
     }
 }
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    File(#[from] TomlError),
+    /// `bind` names an address that other machines reach, and `allow_remote` is not set.
+    #[error("{}: `bind` is {bind}, which other machines can reach, and `allow_remote` is not true", path.display())]
+    Remote { path: PathBuf, bind: Bind },
+}
+
+impl Config {
+    /// Reads `config.toml`; on first use creates the data directory and the file with all defaults.
+    ///
+    /// Keys that the file leaves out keep their defaults. Keys that mean nothing are in `unknown`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] for a file that cannot be understood in full: it is never replaced by defaults.
+    pub fn load(home: &Home) -> Result<Self, ConfigError> {
+        home.create()?;
+        let path = home.config();
+        file::create_atomic(&path, template::CONFIG.as_bytes()).map_err(TomlError::Path)?;
+        let (mut config, unknown): (Self, _) = toml_file::read(&path, template::KEYS)?;
+        config.unknown = unknown;
+        for dir in
+            [Some(&mut config.model_dir), Some(&mut config.tools.working_dir), config.llama_server.as_mut()]
+                .into_iter()
+                .flatten()
+        {
+            *dir = home::expand(dir);
+        }
+        if config.bind.is_remote() && !config.allow_remote {
+            return Err(ConfigError::Remote { path, bind: config.bind });
+        }
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! What a run needs before its first model call. Blocking: it reads files and may start a server.
+
+use std::sync::Arc;
+
+use crate::{
+    config::{AgentConfig, AgentError, ToolRole},
+    context::{Budget, Window},
+    core::{Cancel, Message, Name, Role, RunId, SessionId, ToolDef},
+    provider::{Models, Progress, Provider, ProviderError},
+    skills::Skills,
+    tools::{Place, Tool, ToolBox, builtin},
+};
+
+use super::{
+    History, Prompt, Shared, StartRun,
+    protocol::{Event, Failure, RunError},
+    record::{Recorder, chain, storage},
+    session_turns::SessionTurn,
+    skill_tool::SkillTool,
+};
+
+/// The largest AGENTS.md that is taken in whole; a longer one would not leave room for a conversation.
+const PROJECT_TEXT_LIMIT: u64 = 32 * 1024;
+
+/// A run that can begin.
+pub(super) struct Prepared {
+    pub(super) agent: AgentConfig,
+    pub(super) system: Arc<str>,
+    /// The user's message, not yet counted.
+    pub(super) prompt: Message,
+    pub(super) tools: ToolBox,
+    pub(super) place: Arc<Place>,
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) window: Window,
+    pub(super) recorder: Recorder,
+}
+
+/// The session a run belongs to, and the right to use it.
+pub(super) struct Seat {
+    pub(super) id: SessionId,
+    pub(super) turn: Option<SessionTurn>,
+}
+
+/// Gets everything ready. `emit` receives `Started`, notices and progress; an error before `Started`
+/// means that the run never began.
+pub(super) fn prepare(
+    shared: &Shared,
+    run: &RunId,
+    request: StartRun,
+    seat: Seat,
+    cancel: &Cancel,
+    emit: &dyn Fn(Event),
+) -> Result<Prepared, RunError> {
+    let agent = load_agent(shared, &request.agent, &seat.id)?;
+    let skills = Skills::load(&shared.home);
+    let place = Arc::new(open_place(shared, &request)?);
+    let prompt = prompt_message(&request.prompt, &skills)?;
+    let tools = toolbox(shared, skills, request.client_tools)?;
+    let log = match request.history {
+        History::Given(_) => None,
+        History::New | History::Session(_) => {
+            Some(shared.sessions.open(&seat.id).map_err(|error| storage(&error))?)
+        }
+    };
+    emit(Event::Started { run: run.clone(), session: seat.id.clone(), agent: agent.id.to_string() });
+
+    let mut notices = Vec::new();
+    let system = system_text(&agent, &place, &request.extra_context, &mut notices);
+    for notice in notices {
+        emit(Event::Notice(notice));
+    }
+
+    let provider = open_model(&*shared.models, &agent.model, cancel, emit)?;
+    let definitions = definitions(&tools.defs());
+    let counts = provider.count_tokens(&[&system, &definitions], cancel);
+    let configured = agent.context_size.unwrap_or(shared.config.context_size);
+    let size = provider.window().map_or(configured, |window| window.min(configured));
+    let budget = Budget::new(size, agent.sampling.reply_limit(), counts[0], counts[1]);
+    let history_budget = budget.history(crate::context::estimate(&prompt));
+    let history = match request.history {
+        History::Given(messages) => messages,
+        History::New => Vec::new(),
+        History::Session(_) => {
+            let log = log.as_ref().expect("a stored session has a log");
+            let tail =
+                log.tail(history_budget, &crate::context::estimate).map_err(|error| storage(&error))?;
+            if tail.damaged > 0 {
+                emit(Event::Notice(format!(
+                    "session {} has {} unreadable record(s); they were skipped",
+                    seat.id, tail.damaged
+                )));
+            }
+            tail.messages
+        }
+    };
+    let window = Window::new(budget, history_budget, history);
+    let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
+    Ok(Prepared { agent, system, prompt, tools, place, provider, window, recorder })
+}
+
+/// Finds or starts the model's server.
+pub(super) fn open_model(
+    models: &dyn Models,
+    model: &str,
+    cancel: &Cancel,
+    emit: &dyn Fn(Event),
+) -> Result<Arc<dyn Provider>, RunError> {
+    models
+        .open(model, cancel, &mut |progress: Progress| emit(Event::Progress(progress)))
+        .map_err(|error| provider_error(&error))
+}
+
+/// A provider's error as the run's failure.
+pub(super) fn provider_error(error: &ProviderError) -> RunError {
+    match error {
+        ProviderError::NoServer(missing) => {
+            RunError::new(Failure::Unreachable, missing.fact.clone()).hint(missing.hint.clone())
+        }
+        ProviderError::Unreachable { .. } => RunError::new(Failure::Unreachable, chain(error))
+            .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said"),
+        ProviderError::Overflow { .. } => RunError::new(Failure::Limit, error.to_string())
+            .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
+        ProviderError::Cancelled | ProviderError::Status { .. } | ProviderError::Protocol(_) => {
+            RunError::new(Failure::Model, chain(error))
+        }
+    }
+}
+
+fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> Result<AgentConfig, RunError> {
+    let name: Name = if asked.is_empty() {
+        let stored = shared.sessions.default_agent(session);
+        stored.unwrap_or_else(|| "default".parse().expect("a good name"))
+    } else {
+        asked.parse().map_err(|error| RunError::new(Failure::Request, format!("agent: {error}")))?
+    };
+    AgentConfig::load(&shared.home, &name).map_err(|error| {
+        let run_error = RunError::new(Failure::Request, chain(&error));
+        match error {
+            AgentError::Unknown { .. } => run_error.hint("`kontekst agents` lists them"),
+            _ => run_error,
+        }
+    })
+}
+
+fn open_place(shared: &Shared, request: &StartRun) -> Result<Place, RunError> {
+    let configured = Some(&shared.config.tools.working_dir).filter(|dir| !dir.as_os_str().is_empty());
+    let Some(dir) = request.working_dir.as_ref().or(configured) else {
+        let message = "no working directory: the client sent none and none is configured";
+        return Err(RunError::new(Failure::Request, message)
+            .hint("send `working_dir`, or set [tools] working_dir in config.toml"));
+    };
+    Place::new(dir).map_err(|error| RunError::new(Failure::Request, chain(&error)))
+}
+
+fn prompt_message(prompt: &Prompt, skills: &Skills) -> Result<Message, RunError> {
+    let text = match prompt {
+        Prompt::Text(text) => text.clone(),
+        Prompt::Skill { name, arguments, text } => {
+            let skill = skills.find(name).filter(|skill| skill.user_invocable).ok_or_else(|| {
+                let known: Vec<&str> =
+                    skills.iter().filter(|skill| skill.user_invocable).map(|s| s.name.as_str()).collect();
+                let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
+                RunError::new(Failure::Request, format!("no skill `{name}`; there are: {known}"))
+                    .hint("`kontekst skills` lists them; --no-skill sends the text as it is")
+            })?;
+            let block = skill.block(arguments);
+            if text.is_empty() { block } else { format!("{block}\n\n---\n\n{text}") }
+        }
+    };
+    if text.trim().is_empty() {
+        return Err(RunError::new(Failure::Request, "the prompt is empty"));
+    }
+    Ok(Message::text(Role::User, text))
+}
+
+fn toolbox(
+    shared: &Shared,
+    skills: Skills,
+    client_tools: Vec<(ToolDef, std::time::Duration)>,
+) -> Result<ToolBox, RunError> {
+    let mut tools = builtin::all(&shared.config.tools);
+    if skills.for_model().next().is_some() {
+        tools.push(Arc::new(SkillTool::new(skills)) as Arc<dyn Tool>);
+    }
+    let tools = ToolBox::new(tools);
+    if client_tools.is_empty() {
+        return Ok(tools);
+    }
+    tools.with_client_tools(client_tools).map_err(|error| RunError::new(Failure::Request, chain(&error)))
+}
+
+/// Agent, project and door, in this order; the same bytes in every turn of every run that finds the
+/// same files, which is what a server's prompt cache needs.
+fn system_text(agent: &AgentConfig, place: &Place, extra: &[String], notices: &mut Vec<String>) -> Arc<str> {
+    let mut blocks = vec![agent.prompt.trim().to_owned()];
+    match place.workspace().read_text("AGENTS.md", PROJECT_TEXT_LIMIT) {
+        Ok(Some(text)) if !text.trim().is_empty() => {
+            blocks.push(format!("<project-instructions>\n{}\n</project-instructions>", text.trim()));
+        }
+        Ok(_) => {}
+        Err(error) => notices.push(format!("AGENTS.md was left out: {error}")),
+    }
+    blocks.extend(extra.iter().map(|block| block.trim().to_owned()));
+    blocks.retain(|block| !block.is_empty());
+    blocks.join("\n\n").into()
+}
+
+/// The tool definitions as they are sent, for counting.
+fn definitions(defs: &[ToolDef]) -> String {
+    let functions: Vec<serde_json::Value> = defs
+        .iter()
+        .map(|def| {
+            serde_json::json!({"type": "function", "function": {
+                "name": def.name, "description": def.description, "parameters": def.parameters,
+            }})
+        })
+        .collect();
+    serde_json::Value::Array(functions).to_string()
+}
+
+/// Whether results go as role `tool`.
+pub(super) fn native_tools(agent: &AgentConfig) -> bool {
+    match agent.tool_role {
+        ToolRole::Text => false,
+        ToolRole::Native | ToolRole::Auto => true,
+    }
+}

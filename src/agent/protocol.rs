@@ -1,0 +1,137 @@
+//! What every door says to a run, and what it hears.
+
+use std::time::Duration;
+
+use crate::{
+    core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolDef, ToolOutcome},
+    provider::Progress,
+};
+
+/// What a client may say while a run is going.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    Approve(CallId),
+    Deny {
+        call: CallId,
+        /// The model reads it.
+        reason: String,
+        then: AfterDenial,
+    },
+    /// The answer to [`Event::ToolRequested`].
+    ToolResult {
+        call: CallId,
+        outcome: ToolOutcome,
+    },
+    /// Replaces the client's tools from the next model call on.
+    SetClientTools(Vec<(ToolDef, Duration)>),
+}
+
+/// What a denial means for the run once the approved calls of the turn have run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterDenial {
+    /// It ends with [`Outcome::Denied`].
+    End,
+    /// The model reads the reason and goes on.
+    Continue,
+}
+
+/// What a run reports, in order. [`Event::Ended`] comes exactly once, and last.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Absent when the run fails before it starts: unknown agent, unusable session.
+    Started {
+        run: RunId,
+        session: SessionId,
+        agent: String,
+    },
+    /// Something a person should know that changes nothing in the run.
+    Notice(String),
+    Progress(Progress),
+    /// The session is busy with another run; this one waits.
+    WaitingForSession,
+    Text(String),
+    Reasoning(String),
+    /// Everything up to here is on disk.
+    TurnCompleted {
+        content: String,
+        reasoning: String,
+        context: Box<ContextSnapshot>,
+    },
+    /// In model order. The run waits until each has a decision.
+    ToolsProposed(Vec<ProposedCall>),
+    ToolStarted {
+        call: CallId,
+        name: String,
+    },
+    /// The client runs this one and replies with [`Command::ToolResult`].
+    ToolRequested {
+        call: ToolCall,
+        timeout: Duration,
+    },
+    /// The outcome is on disk.
+    ToolFinished {
+        call: CallId,
+        outcome: ToolOutcome,
+    },
+    ToolsCompleted,
+    Ended(Outcome),
+}
+
+/// A call that waits for a decision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProposedCall {
+    pub call: ToolCall,
+    pub preview: String,
+    pub caution: Option<String>,
+}
+
+/// How a run ends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Completed {
+        content: String,
+        reasoning: String,
+        /// The answer was cut by `max_tokens` or by the end of the window.
+        truncated: bool,
+    },
+    /// A call was denied with [`AfterDenial::End`].
+    Denied,
+    Cancelled,
+    Failed(RunError),
+}
+
+/// Why a run failed: a fact, and what to do about it where there is something to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RunError {
+    pub kind: Failure,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// What sort of failure it was; doors turn it into their codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// What was asked for does not exist or is not allowed.
+    Request,
+    /// No model server could be reached or started.
+    Unreachable,
+    /// The model server refused or sent something broken.
+    Model,
+    /// `max_turns`, or the window is too small.
+    Limit,
+    /// The session could not be read or written.
+    Storage,
+    Internal,
+}
+
+impl RunError {
+    pub fn new(kind: Failure, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}

@@ -1,0 +1,404 @@
+//! The loop of one run: ask the model, let it use tools, ask again.
+
+use std::{
+    future::pending,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::{runtime::Handle, sync::mpsc};
+
+use crate::{
+    context::{Window, estimate},
+    core::{Cancel, Message, Role, RunId, SessionId, ToolDef},
+    provider::{ChatRequest, Delta, Finish, Provider, ProviderError, Turn},
+    tools::{Place, ToolBox},
+};
+
+use super::{
+    Active, History, Shared, StartRun,
+    bridge::{Blocking, blocking},
+    emitter::{Emitter, Gone, LastWord},
+    prepare::{Prepared, Seat, native_tools, open_model, prepare, provider_error},
+    protocol::{Command, Event, Failure, Outcome, RunError},
+    record::Recorder,
+    session_turns::SessionTurn,
+};
+
+/// Why the loop left early.
+pub(super) enum Stop {
+    Cancelled,
+    Failed(RunError),
+}
+
+impl From<RunError> for Stop {
+    fn from(error: RunError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Gone> for Stop {
+    fn from(_: Gone) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// Takes one run from its request to its ending.
+pub(super) async fn drive(
+    active: Active,
+    id: RunId,
+    request: StartRun,
+    inbox: mpsc::Receiver<Command>,
+    (emitter, last): (Emitter, LastWord),
+    cancel: Cancel,
+) {
+    let began = std::time::Instant::now();
+    let outcome = match run(&active.0, id, request, inbox, &emitter, &cancel).await {
+        Ok(outcome) => outcome,
+        Err(Stop::Cancelled) => Outcome::Cancelled,
+        Err(Stop::Failed(error)) => Outcome::Failed(error),
+    };
+    let ms = began.elapsed().as_millis();
+    match &outcome {
+        Outcome::Completed { .. } => tracing::info!(ms, "run completed"),
+        Outcome::Denied => tracing::info!(ms, "run ended by a denial"),
+        Outcome::Cancelled => tracing::info!(ms, "run cancelled"),
+        Outcome::Failed(error) => tracing::warn!(ms, kind = ?error.kind, "run failed"),
+    }
+    drop(active);
+    last.say(outcome);
+}
+
+async fn run(
+    shared: &Arc<Shared>,
+    id: RunId,
+    request: StartRun,
+    inbox: mpsc::Receiver<Command>,
+    emitter: &Emitter,
+    cancel: &Cancel,
+) -> Result<Outcome, Stop> {
+    let seat = take_seat(shared, &request.history, emitter, cancel).await?;
+    tracing::info!(session = %seat.id, "run started");
+    let mut preparing = {
+        let (shared, emitter, cancel) = (Arc::clone(shared), emitter.clone(), cancel.clone());
+        let runtime = Handle::current();
+        blocking(move || {
+            let emit = |event| emitter.emit_blocking(event, &cancel, &runtime);
+            prepare(&shared, &id, request, seat, &cancel, &emit)
+        })
+    };
+    let prepared = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(Stop::Cancelled),
+        prepared = preparing.join() => prepared??,
+    };
+    let mut run = RunLoop::new(shared, prepared, inbox, emitter, cancel);
+    let result = run.turns().await;
+    if result.is_err() {
+        run.leave().await;
+    }
+    result
+}
+
+/// Waits for the session's turn, if others are using it.
+async fn take_seat(
+    shared: &Shared,
+    history: &History,
+    emitter: &Emitter,
+    cancel: &Cancel,
+) -> Result<Seat, Stop> {
+    let id = match history {
+        History::Session(id) => id.clone(),
+        History::New | History::Given(_) => return Ok(Seat { id: SessionId::new(), turn: None }),
+    };
+    let turn: SessionTurn = match shared.turns.try_take(&id) {
+        Ok(turn) => turn,
+        Err(waiting) => {
+            emitter.emit(Event::WaitingForSession, cancel).await?;
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(Stop::Cancelled),
+                turn = waiting.turn() => turn,
+            }
+        }
+    };
+    Ok(Seat { id, turn: Some(turn) })
+}
+
+/// The state of a run that is going. One task owns it.
+pub(super) struct RunLoop<'a> {
+    shared: &'a Arc<Shared>,
+    pub(super) emitter: &'a Emitter,
+    pub(super) cancel: &'a Cancel,
+    /// `None` once no more commands can come.
+    inbox: Option<mpsc::Receiver<Command>>,
+    pub(super) recorder: Recorder,
+    provider: Arc<dyn Provider>,
+    pub(super) tools: ToolBox,
+    pub(super) place: Arc<Place>,
+    pub(super) window: Window,
+    system: Arc<str>,
+    agent: crate::config::AgentConfig,
+    prompt: Option<Message>,
+    /// Counting the prompt and writing it down goes on beside the first model call.
+    recording: Option<Blocking<Result<u32, RunError>>>,
+    /// What has come of the answer that is being generated.
+    partial: Arc<Mutex<String>>,
+}
+
+impl<'a> RunLoop<'a> {
+    fn new(
+        shared: &'a Arc<Shared>,
+        prepared: Prepared,
+        inbox: mpsc::Receiver<Command>,
+        emitter: &'a Emitter,
+        cancel: &'a Cancel,
+    ) -> Self {
+        let Prepared { agent, system, prompt, tools, place, provider, window, recorder } = prepared;
+        let inbox = Some(inbox);
+        let (prompt, recording, partial) = (Some(prompt), None, Arc::default());
+        Self {
+            shared,
+            emitter,
+            cancel,
+            inbox,
+            recorder,
+            provider,
+            tools,
+            place,
+            window,
+            system,
+            agent,
+            prompt,
+            recording,
+            partial,
+        }
+    }
+
+    async fn turns(&mut self) -> Result<Outcome, Stop> {
+        self.take_prompt().await?;
+        for _ in 0..self.shared.config.max_turns {
+            let turn = self.generate().await?;
+            let Turn { content, reasoning, calls, finish, usage } = turn;
+            self.settle_prompt().await?;
+            let mut answer = Message::text(Role::Assistant, content.clone());
+            answer.tool_calls.clone_from(&calls);
+            answer.reasoning.clone_from(&reasoning);
+            answer.tokens = usage.map_or_else(|| estimate(&answer), |usage| usage.completion);
+            self.recorder.sign(&mut answer);
+            if let Some(usage) = usage {
+                self.window.correct(usage.prompt);
+            }
+            self.window.push(answer.clone());
+            self.forget_partial();
+            self.recorder.append(vec![answer]).await?;
+
+            let mut context = self.window.snapshot();
+            context.prompt_tokens = usage.map(|usage| usage.prompt);
+            context.cached_tokens = usage.map(|usage| usage.cached);
+            let context = Box::new(context);
+            let completed =
+                Event::TurnCompleted { content: content.clone(), reasoning: reasoning.clone(), context };
+            self.emit(completed).await?;
+            if calls.is_empty() {
+                return Ok(Outcome::Completed { content, reasoning, truncated: finish == Finish::Length });
+            }
+            if let Some(outcome) = self.use_tools(calls).await? {
+                return Ok(outcome);
+            }
+        }
+        let turns = self.shared.config.max_turns;
+        Err(RunError::new(Failure::Limit, format!("the run used up its {turns} turns"))
+            .hint("raise `max_turns` in config.toml if the task needs more")
+            .into())
+    }
+
+    /// Puts the prompt into the window and on its way to disk.
+    async fn take_prompt(&mut self) -> Result<(), Stop> {
+        let mut prompt = self.prompt.take().expect("taken once");
+        self.recorder.sign(&mut prompt);
+        prompt.tokens = estimate(&prompt);
+        self.window.push(prompt.clone());
+        let (provider, recorder, cancel) =
+            (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
+        self.recording = Some(blocking(move || {
+            let counted = provider.count_tokens(&[&prompt.content], &cancel);
+            prompt.tokens = counted[0];
+            recorder.append_blocking(std::slice::from_ref(&prompt))?;
+            Ok(prompt.tokens)
+        }));
+        // The estimate is good enough while there is room to spare; else the exact count decides.
+        let snapshot = self.window.snapshot();
+        if i64::from(self.window.prompt_tokens()) * 2 > i64::from(snapshot.context_size) {
+            self.settle_prompt().await?;
+        }
+        Ok(())
+    }
+
+    async fn settle_prompt(&mut self) -> Result<(), Stop> {
+        if let Some(mut recording) = self.recording.take() {
+            let tokens = recording.join().await??;
+            self.window.set_prompt_tokens(tokens);
+        }
+        Ok(())
+    }
+
+    /// One answer of the model, trimming or reconnecting where that helps.
+    async fn generate(&mut self) -> Result<Turn, Stop> {
+        let dropped = self.window.fit();
+        if dropped.history + dropped.outputs > 0 {
+            self.trimmed(dropped.history, dropped.outputs).await?;
+        }
+        let mut reopened = false;
+        loop {
+            match self.ask().await? {
+                Ok(turn) => return Ok(turn),
+                Err(ProviderError::Cancelled) => return Err(Stop::Cancelled),
+                Err(ProviderError::Overflow { prompt_tokens, window }) => {
+                    let Some(dropped) = self.window.overflowed(prompt_tokens, window) else {
+                        return Err(
+                            provider_error(&ProviderError::Overflow { prompt_tokens, window }).into()
+                        );
+                    };
+                    self.trimmed(dropped.history, dropped.outputs).await?;
+                }
+                Err(ProviderError::Unreachable { started: false, .. }) if !reopened => {
+                    reopened = true;
+                    self.reopen().await?;
+                }
+                Err(error) => return Err(provider_error(&error).into()),
+            }
+        }
+    }
+
+    async fn trimmed(&self, history: usize, outputs: usize) -> Result<(), Stop> {
+        let text = format!(
+            "the window is full: left out {history} earlier message(s) and {outputs} tool output(s); \
+             the session file keeps them"
+        );
+        self.emit(Event::Notice(text)).await
+    }
+
+    /// What answered is gone: finds or starts a server again.
+    async fn reopen(&mut self) -> Result<(), Stop> {
+        let (models, model) = (Arc::clone(&self.shared.models), self.agent.model.clone());
+        let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());
+        let runtime = Handle::current();
+        let mut opening = blocking(move || {
+            let emit = |event| emitter.emit_blocking(event, &cancel, &runtime);
+            open_model(&*models, &model, &cancel, &emit)
+        });
+        self.provider = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(Stop::Cancelled),
+            provider = opening.join() => provider??,
+        };
+        Ok(())
+    }
+
+    /// One request. Deltas go straight from the provider's thread to the door.
+    async fn ask(&mut self) -> Result<Result<Turn, ProviderError>, Stop> {
+        let request = ChatRequest {
+            system: Arc::clone(&self.system),
+            messages: self.window.messages(),
+            tools: self.tools.defs(),
+            sampling: self.agent.sampling.clone(),
+            max_tokens: self.agent.sampling.reply_limit(),
+            tool_role: native_tools(&self.agent),
+        };
+        let provider = Arc::clone(&self.provider);
+        let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());
+        let partial = Arc::clone(&self.partial);
+        let runtime = Handle::current();
+        let mut call = blocking(move || {
+            let mut sink = |delta| {
+                let event = match delta {
+                    Delta::Text(text) => {
+                        partial.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+                        Event::Text(text)
+                    }
+                    Delta::Reasoning(text) => Event::Reasoning(text),
+                    Delta::Progress(progress) => Event::Progress(progress),
+                };
+                emitter.emit_blocking(event, &cancel, &runtime);
+            };
+            provider.generate(&request, &cancel, &mut sink)
+        });
+        loop {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Err(Stop::Cancelled),
+                () = self.emitter.closed() => return Err(Stop::Cancelled),
+                command = next(&mut self.inbox) => self.hear(command)?,
+                turn = call.join() => return Ok(turn?),
+            }
+        }
+    }
+
+    /// Takes a command that comes while nothing is asked of the client.
+    pub(super) fn hear(&mut self, command: Option<Command>) -> Result<(), Stop> {
+        match command {
+            None => self.inbox = None,
+            Some(Command::SetClientTools(tools)) => self.set_client_tools(tools)?,
+            Some(Command::Approve(_) | Command::Deny { .. } | Command::ToolResult { .. }) => {}
+        }
+        Ok(())
+    }
+
+    fn set_client_tools(&mut self, tools: Vec<(ToolDef, std::time::Duration)>) -> Result<(), Stop> {
+        self.tools = self
+            .tools
+            .clone()
+            .with_client_tools(tools)
+            .map_err(|error| RunError::new(Failure::Request, error.to_string()))?;
+        Ok(())
+    }
+
+    /// The next command; never resolves once there can be none, so it is only used in a `select!`.
+    pub(super) async fn command(&mut self) -> Option<Command> {
+        next(&mut self.inbox).await
+    }
+
+    /// Seconds that one tool call may take.
+    pub(super) fn tool_timeout(&self) -> u64 {
+        self.shared.config.tools.timeout_seconds
+    }
+
+    /// Whether a client can still decide.
+    pub(super) fn can_hear(&self) -> bool {
+        self.inbox.is_some()
+    }
+
+    pub(super) async fn emit(&self, event: Event) -> Result<(), Stop> {
+        Ok(self.emitter.emit(event, self.cancel).await?)
+    }
+
+    fn forget_partial(&self) {
+        self.partial.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Leaves the session in order after a cancel or a failure: the prompt and what came of the answer
+    /// are on disk, so that the next run sees what the person saw.
+    async fn leave(&mut self) {
+        if let Err(Stop::Failed(error)) = self.settle_prompt().await {
+            tracing::warn!(%error, "the prompt could not be stored");
+            return;
+        }
+        let text = std::mem::take(&mut *self.partial.lock().unwrap_or_else(PoisonError::into_inner));
+        if text.is_empty() {
+            return;
+        }
+        let mut answer = Message::text(Role::Assistant, text);
+        answer.tokens = estimate(&answer);
+        self.recorder.sign(&mut answer);
+        if let Err(error) = self.recorder.append(vec![answer]).await {
+            tracing::warn!(%error, "the partial answer could not be stored");
+        }
+    }
+}
+
+async fn next(inbox: &mut Option<mpsc::Receiver<Command>>) -> Option<Command> {
+    match inbox {
+        Some(inbox) => inbox.recv().await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,268 @@
+//! The calls of one turn: proposed together, decided one by one, run in order.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+use crate::{
+    core::{CallId, Message, ToolCall, ToolOutcome, ToolResult},
+    tools::{Proposal, Site, Tool},
+};
+
+use super::{
+    bridge::blocking,
+    protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError},
+    run_loop::{RunLoop, Stop},
+};
+
+/// A call and what is to become of it.
+struct Pending {
+    call: ToolCall,
+    ruling: Ruling,
+}
+
+enum Ruling {
+    /// Runs here without asking.
+    Free { tool: Arc<dyn Tool>, args: Value, proposal: Proposal },
+    /// Runs here once somebody has said yes.
+    Asked { tool: Arc<dyn Tool>, args: Value, proposal: Proposal },
+    /// Runs at the client.
+    Client { timeout: Duration },
+    /// Does not run; the model reads why.
+    Refused(String),
+    Denied { reason: String },
+}
+
+/// What a model reads when its call was not run because of this error of its own.
+fn refusal(call: &ToolCall, names: &str) -> String {
+    format!("there is no tool `{}`; the tools are: {names}", call.name)
+}
+
+impl RunLoop<'_> {
+    /// Proposes, decides and runs the calls of a turn. `Some` ends the run.
+    pub(super) async fn use_tools(&mut self, calls: Vec<ToolCall>) -> Result<Option<Outcome>, Stop> {
+        let mut pending = self.rule(calls).await?;
+        let proposed: Vec<ProposedCall> = pending.iter().filter_map(proposed).collect();
+        let mut ending = AfterDenial::Continue;
+        if !proposed.is_empty() {
+            self.emit(Event::ToolsProposed(proposed)).await?;
+            ending = match self.decide(&mut pending).await {
+                Ok(ending) => ending,
+                Err(stop) => {
+                    self.answer_rest(&mut pending.into_iter()).await;
+                    return Err(stop);
+                }
+            };
+        }
+        let mut pending = pending.into_iter();
+        while let Some(next) = pending.next() {
+            if let Err(stop) = self.run_call(next).await {
+                self.answer_rest(&mut pending).await;
+                return Err(stop);
+            }
+        }
+        self.emit(Event::ToolsCompleted).await?;
+        Ok((ending == AfterDenial::End).then_some(Outcome::Denied))
+    }
+
+    /// Looks each call up and reads its preview from the real files.
+    async fn rule(&self, calls: Vec<ToolCall>) -> Result<Vec<Pending>, Stop> {
+        let (tools, place) = (self.tools.clone(), Arc::clone(&self.place));
+        let mut ruling = blocking(move || {
+            let rule = |call: &ToolCall| {
+                let Some(site) = tools.find(&call.name) else {
+                    let names: Vec<String> = tools.defs().iter().map(|def| def.name.clone()).collect();
+                    return Ruling::Refused(refusal(call, &names.join(", ")));
+                };
+                let args = match call.parsed() {
+                    Ok(args) => args,
+                    Err(reason) => return Ruling::Refused(reason),
+                };
+                match site {
+                    Site::Client { timeout } => Ruling::Client { timeout: *timeout },
+                    Site::Here(tool) => {
+                        let (tool, proposal) = (Arc::clone(tool), tool.propose(&args, &place));
+                        if tool.needs_approval() {
+                            Ruling::Asked { tool, args, proposal }
+                        } else {
+                            Ruling::Free { tool, args, proposal }
+                        }
+                    }
+                }
+            };
+            let rule = |call| Pending { ruling: rule(&call), call };
+            calls.into_iter().map(rule).collect()
+        });
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(Stop::Cancelled),
+            pending = ruling.join() => Ok(pending?),
+        }
+    }
+
+    /// Waits until every proposed call has a decision. The first decision on a call counts; ids that
+    /// were not proposed are ignored.
+    async fn decide(&mut self, pending: &mut [Pending]) -> Result<AfterDenial, Stop> {
+        let mut ending = AfterDenial::Continue;
+        let mut decided: Vec<bool> = pending.iter().map(|p| !matches!(p.ruling, Ruling::Asked { .. })).collect();
+        while decided.contains(&false) {
+            let command = if self.can_hear() {
+                tokio::select! {
+                    biased;
+                    () = self.cancel.cancelled() => return Err(Stop::Cancelled),
+                    () = self.emitter.closed() => return Err(Stop::Cancelled),
+                    command = self.command() => command,
+                }
+            } else {
+                None
+            };
+            let find = |id: &CallId| pending.iter().zip(&decided).position(|(p, d)| !d && p.call.id == *id);
+            match command {
+                // Nobody can decide any more: the end of input means no.
+                None => {
+                    self.hear(None)?;
+                    for (call, decided) in pending.iter_mut().zip(&mut decided).filter(|(_, d)| !**d) {
+                        call.ruling = Ruling::Denied { reason: "nobody was there to approve".to_owned() };
+                        *decided = true;
+                    }
+                    ending = AfterDenial::End;
+                }
+                Some(Command::Approve(id)) => {
+                    if let Some(at) = find(&id) {
+                        decided[at] = true;
+                    }
+                }
+                Some(Command::Deny { call, reason, then }) => {
+                    if let Some(at) = find(&call) {
+                        decided[at] = true;
+                        pending[at].ruling = Ruling::Denied { reason };
+                        if then == AfterDenial::End {
+                            ending = AfterDenial::End;
+                        }
+                    }
+                }
+                Some(other) => self.hear(Some(other))?,
+            }
+        }
+        Ok(ending)
+    }
+
+    async fn run_call(&mut self, pending: Pending) -> Result<(), Stop> {
+        let Pending { call, ruling } = pending;
+        let outcome = match ruling {
+            Ruling::Denied { reason } => {
+                // A denied call reports nothing; its result is for the model.
+                let outcome = ToolOutcome::Failed(format!("denied: {reason}"));
+                return self.answer(&call, &outcome).await;
+            }
+            Ruling::Refused(reason) => ToolOutcome::Failed(reason),
+            Ruling::Client { timeout } => self.run_at_client(&call, timeout).await?,
+            Ruling::Free { tool, args, proposal } | Ruling::Asked { tool, args, proposal } => {
+                self.run_here(&call, tool, args, proposal).await?
+            }
+        };
+        self.answer(&call, &outcome).await?;
+        self.emit(Event::ToolFinished { call: call.id, outcome }).await
+    }
+
+    async fn run_here(
+        &mut self,
+        call: &ToolCall,
+        tool: Arc<dyn Tool>,
+        args: Value,
+        proposal: Proposal,
+    ) -> Result<ToolOutcome, Stop> {
+        if tool.needs_approval() {
+            self.recorder.intend(call.id.clone()).await?;
+        }
+        self.emit(Event::ToolStarted { call: call.id.clone(), name: call.name.clone() }).await?;
+        let place = Arc::clone(&self.place);
+        let stop = self.cancel.child();
+        let mut work = {
+            let stop = stop.clone();
+            blocking(move || tool.execute(&args, &place, &proposal, &stop))
+        };
+        let limit = Duration::from_secs(self.tool_timeout());
+        let deadline = tokio::time::sleep(limit);
+        tokio::pin!(deadline);
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => break Err(Stop::Cancelled),
+                () = self.emitter.closed() => break Err(Stop::Cancelled),
+                outcome = work.join() => break Ok(outcome.unwrap_or_else(|error| ToolOutcome::Failed(error.message))),
+                () = &mut deadline => {
+                    stop.cancel();
+                    break Ok(ToolOutcome::Failed(format!("timed out after {} s", limit.as_secs())));
+                }
+                command = self.command() => self.hear(command)?,
+            }
+        };
+        if outcome.is_err() {
+            let cut = ToolOutcome::Failed("cancelled while it ran; its outcome is unknown".to_owned());
+            self.answer(call, &cut).await.ok();
+        }
+        outcome
+    }
+
+    async fn run_at_client(&mut self, call: &ToolCall, timeout: Duration) -> Result<ToolOutcome, Stop> {
+        self.emit(Event::ToolRequested { call: call.clone(), timeout }).await?;
+        let deadline = tokio::time::sleep(timeout);
+        tokio::pin!(deadline);
+        loop {
+            if !self.can_hear() {
+                return Ok(ToolOutcome::Failed("the client is gone".to_owned()));
+            }
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Err(Stop::Cancelled),
+                () = self.emitter.closed() => return Err(Stop::Cancelled),
+                () = &mut deadline => {
+                    let seconds = timeout.as_secs();
+                    return Ok(ToolOutcome::Failed(format!("the client gave no result within {seconds} s")));
+                }
+                command = self.command() => match command {
+                    Some(Command::ToolResult { call: id, outcome }) if id == call.id => return Ok(outcome),
+                    other => self.hear(other)?,
+                },
+            }
+        }
+    }
+
+    /// Stores a call's result and shows it to the model in the next turn.
+    async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
+        let mut message = Message::result(ToolResult {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            output: outcome.text().to_owned(),
+            is_error: outcome.is_error(),
+        });
+        message.tokens = crate::context::estimate(&message);
+        self.recorder.sign(&mut message);
+        self.window.push(message.clone());
+        Ok(self.recorder.append(vec![message]).await?)
+    }
+
+    /// Answers the calls that will not run because the run is over, so that the stored conversation
+    /// has no open ends.
+    async fn answer_rest(&mut self, pending: &mut (dyn Iterator<Item = Pending> + Send)) {
+        for Pending { call, .. } in pending {
+            let outcome = ToolOutcome::Failed("cancelled before it ran".to_owned());
+            if let Err(Stop::Failed(RunError { kind: Failure::Storage, message, .. })) =
+                self.answer(&call, &outcome).await
+            {
+                tracing::warn!(message, "an open call could not be answered on disk");
+                return;
+            }
+        }
+    }
+}
+
+fn proposed(pending: &Pending) -> Option<ProposedCall> {
+    let Ruling::Asked { proposal, .. } = &pending.ruling else { return None };
+    Some(ProposedCall {
+        call: pending.call.clone(),
+        preview: proposal.preview.clone(),
+        caution: proposal.caution.clone(),
+    })
+}

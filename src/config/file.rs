@@ -1,0 +1,160 @@
+//! Small files: read with a limit, written whole or not at all.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::OFlags;
+
+/// A path that could not be read or written. The source says why.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot access `{}`", path.display())]
+pub struct PathError {
+    pub path: PathBuf,
+    #[source]
+    pub source: io::Error,
+}
+
+impl PathError {
+    pub fn new(path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Self {
+        Self { path: path.into(), source: source.into() }
+    }
+}
+
+/// Names the path in an I/O error: `fs::read(&path).context(&path)?`.
+pub trait PathContext<T> {
+    /// # Errors
+    ///
+    /// [`PathError`] with the given path, where `self` is an error.
+    fn context(self, path: impl Into<PathBuf>) -> Result<T, PathError>;
+}
+
+impl<T, E: Into<io::Error>> PathContext<T> for Result<T, E> {
+    fn context(self, path: impl Into<PathBuf>) -> Result<T, PathError> {
+        self.map_err(|source| PathError::new(path, source))
+    }
+}
+
+/// Reads a regular file of at most `limit` bytes of UTF-8.
+///
+/// # Errors
+///
+/// Also for something that is not a regular file (a FIFO is not waited for) and for a longer file,
+/// which is refused before it is read.
+pub fn read_text(path: &Path, limit: u64) -> Result<String, PathError> {
+    let refuse = |reason: String| PathError::new(path, io::Error::new(io::ErrorKind::InvalidData, reason));
+    // Without O_NONBLOCK, opening a FIFO that nobody writes to would hang the caller.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).context(path)?;
+    let meta = file.metadata().context(path)?;
+    if !meta.is_file() {
+        return Err(refuse("not a regular file".to_owned()));
+    }
+    if meta.len() > limit {
+        return Err(refuse(format!("{} bytes, the limit is {limit}", meta.len())));
+    }
+    let mut text = String::new();
+    // Taken one byte beyond the limit: the file may have grown since it was measured.
+    file.take(limit + 1).read_to_string(&mut text).context(path)?;
+    if text.len() as u64 > limit {
+        return Err(refuse(format!("more than {limit} bytes")));
+    }
+    Ok(text)
+}
+
+/// Replaces a file: after a crash at any moment it holds either its old bytes or these.
+///
+/// The new file has mode 0600 and is on disk when this returns. A symlink at `path` is replaced, not
+/// followed.
+///
+/// # Errors
+///
+/// [`PathError`]; the old file is then still there.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), PathError> {
+    let temp = synced_temp(path, bytes)?;
+    temp.persist(path).map_err(|error| error.error).context(path)?;
+    sync_dir_of(path)
+}
+
+/// As [`write_atomic`], but leaves a file alone that exists. Returns whether it was written.
+///
+/// # Errors
+///
+/// [`PathError`]; nothing was written.
+pub fn create_atomic(path: &Path, bytes: &[u8]) -> Result<bool, PathError> {
+    if fs::symlink_metadata(path).is_ok() {
+        return Ok(false);
+    }
+    let temp = synced_temp(path, bytes)?;
+    match temp.persist_noclobber(path) {
+        Ok(_) => sync_dir_of(path).map(|()| true),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(PathError::new(path, error.error)),
+    }
+}
+
+/// Makes a name that was just created, renamed or removed survive a power loss.
+pub fn sync_dir_of(path: &Path) -> Result<(), PathError> {
+    let dir = parent(path);
+    File::open(dir).and_then(|dir| dir.sync_all()).context(dir)
+}
+
+fn synced_temp(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, PathError> {
+    let dir = parent(path);
+    // Hidden and without an ending, so that no listing takes it for a session, a skill or an agent.
+    let mut temp = tempfile::Builder::new().prefix(".new-").tempfile_in(dir).context(dir)?;
+    temp.write_all(bytes).context(temp.path())?;
+    temp.as_file().sync_all().context(temp.path())?;
+    Ok(temp)
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_with_mode_0600_and_no_leftovers() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        write_atomic(&path, b"one").unwrap();
+        write_atomic(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!create_atomic(&path, b"three").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("dir");
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join("in"), "x").unwrap();
+        assert!(write_atomic(&target, b"bytes").is_err());
+        assert!(target.join("in").exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "the temporary file is gone");
+    }
+
+    #[test]
+    fn reading_is_limited_and_only_for_regular_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        fs::write(&path, "12345").unwrap();
+        assert_eq!(read_text(&path, 5).unwrap(), "12345");
+        assert!(read_text(&path, 4).unwrap_err().source.to_string().contains("the limit is 4"));
+        assert!(read_text(dir.path(), 100).is_err());
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+        assert!(read_text(&fifo, 100).unwrap_err().source.to_string().contains("not a regular file"));
+    }
+}

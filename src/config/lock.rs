@@ -1,0 +1,123 @@
+//! A lock between processes that goes away with its holder.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{PathContext, PathError};
+
+/// Held until it is dropped or the process ends, however it ends.
+///
+/// The file is a place to lock, never proof of a holder, so it is never removed: a removed lock file
+/// lets two processes hold "the same" lock. The handle is not inherited by children.
+#[derive(Debug)]
+#[must_use = "the lock is released when this is dropped"]
+pub struct Lock {
+    _file: File,
+}
+
+/// Why a lock was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    #[error("another process holds `{}`", path.display())]
+    Held { path: PathBuf },
+    #[error(transparent)]
+    Path(#[from] PathError),
+}
+
+impl Lock {
+    /// Takes the lock if nobody has it.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Held`] when somebody has.
+    pub fn try_acquire(path: &Path) -> Result<Self, LockError> {
+        let file = open(path)?;
+        match try_lock(&file) {
+            Ok(true) => Ok(Self { _file: file }),
+            Ok(false) => Err(LockError::Held { path: path.to_owned() }),
+            Err(source) => Err(PathError::new(path, source).into()),
+        }
+    }
+
+    /// Waits for the lock, at most for `deadline`. Blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Held`] when time is up.
+    pub fn acquire(path: &Path, deadline: Duration) -> Result<Self, LockError> {
+        // A blocking flock has no deadline, so this asks again; each attempt costs a microsecond.
+        const STEP: Duration = Duration::from_millis(5);
+        let end = Instant::now() + deadline;
+        let file = open(path)?;
+        loop {
+            if try_lock(&file).context(path)? {
+                return Ok(Self { _file: file });
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(LockError::Held { path: path.to_owned() });
+            }
+            thread::sleep(STEP.min(left));
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<File, PathError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .context(path)
+}
+
+/// Locks an open file without waiting; false when another handle has the lock.
+///
+/// The only use of fs2: the standard library's method of the same name is not in every toolchain that
+/// builds this.
+///
+/// # Errors
+///
+/// What the system reports, contention excepted.
+pub fn try_lock(file: &File) -> io::Result<bool> {
+    match fs2::FileExt::try_lock_exclusive(file) {
+        Ok(()) => Ok(true),
+        Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holder_at_a_time_and_dropping_releases() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.lock");
+        let held = Lock::try_acquire(&path).unwrap();
+        assert!(matches!(Lock::try_acquire(&path), Err(LockError::Held { .. })));
+        assert!(matches!(Lock::acquire(&path, Duration::from_millis(12)), Err(LockError::Held { .. })));
+        let waiting = {
+            let path = path.clone();
+            thread::spawn(move || Lock::acquire(&path, Duration::from_secs(30)).map(drop))
+        };
+        drop(held);
+        waiting.join().unwrap().unwrap();
+        assert!(path.exists(), "lock files stay");
+    }
+
+    #[test]
+    fn a_missing_directory_is_an_error_with_the_path() {
+        let error = Lock::try_acquire(Path::new("/nonexistent/x.lock")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot access `/nonexistent/x.lock`");
+    }
+}

@@ -1,0 +1,50 @@
+//! The `config.toml` that first use writes, and the keys it may have.
+
+/// All documented keys with their defaults; a test holds that it parses to them.
+pub(super) const CONFIG: &str = r##"# kontekst configuration. Keys left out keep the defaults shown here.
+
+bind = ":50051"                      # gRPC on TCP; `:PORT` is this machine only, "off" leaves the unix socket
+endpoint = "http://127.0.0.1:8080"   # model server; used as it is when something healthy answers there
+model_dir = "~/models"               # where GGUF files are
+context_size = 4096                  # tokens the model can see
+# gpu_layers = 0                     # layers on the GPU; llama-server decides when absent
+# provider = "endpoint"              # "endpoint" or "llama-server" pins one; tried in order when absent
+# llama_server = "/usr/bin/llama-server"   # the binary; looked for when absent
+# llama_args = []                    # added at the end of its command line
+# api_key_env = "OPENAI_API_KEY"     # environment variable of the daemon with the endpoint's key
+# allow_remote = false               # lets `bind` be an address that other machines reach; needs a token
+max_turns = 50                       # model calls in one run before it fails
+
+[tools]
+working_dir = ""                     # used when a client names no working directory
+timeout_seconds = 120                # for one tool call
+
+[tools.file]
+max_size_bytes = 10485760            # largest file that is read or written
+
+[tools.web]
+timeout_seconds = 30                 # for one fetch
+max_response_bytes = 5242880         # a longer body is cut, and the cut is marked
+# allow_private = []                 # hosts that may be fetched although their address is private
+"##;
+
+/// Dotted paths of every key; a test holds that these are the fields of [`super::Config`].
+pub(super) const KEYS: &[&str] = &[
+    "bind",
+    "endpoint",
+    "model_dir",
+    "context_size",
+    "gpu_layers",
+    "provider",
+    "llama_server",
+    "llama_args",
+    "api_key_env",
+    "allow_remote",
+    "max_turns",
+    "tools.working_dir",
+    "tools.timeout_seconds",
+    "tools.file.max_size_bytes",
+    "tools.web.timeout_seconds",
+    "tools.web.max_response_bytes",
+    "tools.web.allow_private",
+];

@@ -1,0 +1,139 @@
+//! Reading a TOML file so that every complaint has a file, a line and a column.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+
+use super::{PathError, file::read_text};
+
+/// A TOML file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TomlError {
+    /// Not TOML, a value of the wrong type, or one out of its range. Counted from 1.
+    #[error("{}, line {line}, column {column}: {message}", path.display())]
+    Invalid { path: PathBuf, line: usize, column: usize, message: String },
+    #[error(transparent)]
+    Path(#[from] PathError),
+}
+
+/// Reads a file of at most 1 MiB. The second value is the keys that are not in `known`, dotted.
+///
+/// `known` has the dotted paths of all values; their tables are known through them.
+///
+/// # Errors
+///
+/// [`TomlError`]; nothing is replaced by a default.
+pub(super) fn read<T: DeserializeOwned>(path: &Path, known: &[&str]) -> Result<(T, Vec<String>), TomlError> {
+    let text = read_text(path, 1 << 20)?;
+    let invalid = |error: toml::de::Error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        let (line, column) = position(&text, offset);
+        let message = match key_before(&text, offset) {
+            Some(key) => format!("`{key}`: {}", error.message()),
+            None => error.message().to_owned(),
+        };
+        TomlError::Invalid { path: path.to_owned(), line, column, message }
+    };
+    let value = toml::from_str(&text).map_err(invalid)?;
+    let table: toml::Table = toml::from_str(&text).map_err(invalid)?;
+    let mut unknown = Vec::new();
+    collect_unknown(&table, "", known, &mut unknown);
+    Ok((value, unknown))
+}
+
+/// Line and column of a byte offset, both from 1, the column in characters.
+pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// The key whose value is at `offset`, if it is on the same line.
+fn key_before(text: &str, offset: usize) -> Option<&str> {
+    let before = text.get(..offset)?;
+    let (key, _) = before[before.rfind('\n').map_or(0, |at| at + 1)..].split_once('=')?;
+    Some(key.trim())
+}
+
+fn collect_unknown(table: &toml::Table, prefix: &str, known: &[&str], unknown: &mut Vec<String>) {
+    for (key, value) in table {
+        let path = format!("{prefix}{key}");
+        if known.contains(&path.as_str()) {
+            continue;
+        }
+        let inner = format!("{path}.");
+        match value {
+            toml::Value::Table(table) if known.iter().any(|key| key.starts_with(&inner)) => {
+                collect_unknown(table, &inner, known, unknown);
+            }
+            _ => unknown.push(path),
+        }
+    }
+}
+
+/// For `deserialize_with`: a whole number from `MIN` to `MAX`.
+pub(super) fn whole<'de, D, T, const MIN: u64, const MAX: u64>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    let out_of_range = |found| D::Error::custom(format!("must be from {MIN} to {MAX}, not {found}"));
+    let value = i64::deserialize(from)?;
+    let whole = u64::try_from(value).ok().filter(|whole| (MIN..=MAX).contains(whole));
+    whole.and_then(|whole| T::try_from(whole).ok()).ok_or_else(|| out_of_range(value))
+}
+
+/// As [`whole`], for a key that may be absent.
+pub(super) fn some_whole<'de, D, T, const MIN: u64, const MAX: u64>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    whole::<D, T, MIN, MAX>(from).map(Some)
+}
+
+/// For `deserialize_with`: a number from 0 to `MAX`, for a key that may be absent.
+pub(super) fn some_fraction<'de, D, const MAX: u32>(from: D) -> Result<Option<f64>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let value = f64::deserialize(from)?;
+    if (0.0..=f64::from(MAX)).contains(&value) {
+        Ok(Some(value))
+    } else {
+        Err(D::Error::custom(format!("must be from 0 to {MAX}, not {value}")))
+    }
+}
+
+/// For `deserialize_with`: an `http://` or `https://` address, without a slash at its end.
+pub(super) fn http_url<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    let text = text.trim().trim_end_matches('/');
+    if text.is_empty() {
+        return Err(D::Error::custom("must not be blank"));
+    }
+    match url::Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(text.to_owned()),
+        Ok(_) => Err(D::Error::custom(format!("`{text}` is not an http:// or https:// address"))),
+        Err(error) => Err(D::Error::custom(format!("`{text}` is not an address: {error}"))),
+    }
+}
+
+/// As [`http_url`], for a key that may be absent.
+pub(super) fn some_http_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    http_url(from).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_from_one_and_in_characters() {
+        assert_eq!(position("", 0), (1, 1));
+        assert_eq!(position("a\nbc\n", 3), (2, 2));
+        assert_eq!(position("é = x", "é = ".len()), (1, 5));
+        assert_eq!(position("a\n", 2), (2, 1));
+        assert_eq!(position("a", 99), (1, 2), "an offset beyond the end is the end");
+    }
+}

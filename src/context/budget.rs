@@ -1,0 +1,57 @@
+//! Token arithmetic.
+
+use crate::core::Message;
+
+/// How a window is divided. All in model tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    pub context_size: u32,
+    /// Kept free for the answer.
+    pub reply: u32,
+    pub system: u32,
+    pub tools: u32,
+}
+
+impl Budget {
+    /// `reply` is the agent's `max_tokens`; at most a quarter of the window is set aside for it, so
+    /// that the defaults (4096 of 4096) leave room for a conversation.
+    pub fn new(context_size: u32, max_tokens: u32, system: u32, tools: u32) -> Self {
+        Self { context_size, reply: max_tokens.min(context_size / 4), system, tools }
+    }
+
+    /// What history may take beside a prompt of `prompt` tokens.
+    ///
+    /// Source: architecture seed, "Context Management", less the room for the answer.
+    pub fn history(&self, prompt: u32) -> u32 {
+        self.messages().saturating_sub(prompt)
+    }
+
+    /// What all messages together may take.
+    pub fn messages(&self) -> u32 {
+        self.context_size.saturating_sub(self.reply).saturating_sub(self.system).saturating_sub(self.tools)
+    }
+}
+
+/// Tokens of a message that nobody counted: its bytes / 4, what the seed's implementation falls back to.
+pub fn estimate(message: &Message) -> u32 {
+    let calls: usize = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+    let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
+    u32::try_from((message.content.len() + calls + result).div_ceil(4)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_leave_room_for_a_conversation() {
+        let budget = Budget::new(4096, 4096, 200, 900);
+        assert_eq!((budget.reply, budget.messages(), budget.history(72)), (1024, 1972, 1900));
+    }
+
+    #[test]
+    fn a_window_that_is_too_small_gives_nothing_and_does_not_wrap() {
+        let budget = Budget::new(100, u32::MAX, u32::MAX, u32::MAX);
+        assert_eq!((budget.messages(), budget.history(u32::MAX)), (0, 0));
+    }
+}

@@ -1,0 +1,197 @@
+//! Between protobuf and the agent core. Pure.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use std::{collections::VecDeque, path::PathBuf};
+
+use crate::{
+    agent::{
+        History, Prompt, StartRun,
+        protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError},
+    },
+    core::{CallId, ContextSnapshot, RunId, Source, ToolOutcome},
+    pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
+    provider::Progress,
+};
+
+/// A start command as the core takes it.
+///
+/// # Errors
+///
+/// What the client asked for cannot be: an unusable id, a relative working directory.
+pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError> {
+    let bad = |message: String| RunError::new(Failure::Request, message);
+    let history = if start.session_id.is_empty() {
+        History::New
+    } else {
+        History::Session(start.session_id.parse().map_err(|error| bad(format!("session: {error}")))?)
+    };
+    let working_dir =
+        Some(start.working_dir).filter(|dir| !dir.is_empty()).map(PathBuf::from).map_or(Ok(None), |dir| {
+            if dir.is_absolute() {
+                Ok(Some(dir))
+            } else {
+                Err(bad("working_dir must be an absolute path".to_owned()))
+            }
+        })?;
+    let prompt = match start.skill {
+        Some(skill) => Prompt::Skill { name: skill.name, arguments: skill.arguments, text: start.prompt },
+        None => Prompt::Text(start.prompt),
+    };
+    Ok(StartRun { prompt, history, agent: start.agent_name, working_dir, ..StartRun::default() })
+}
+
+/// A command for a run that is going; `None` for those that the stream itself handles.
+pub(super) fn command(command: run_command::Command) -> Option<Command> {
+    match command {
+        run_command::Command::ApproveTool(approve) => Some(Command::Approve(CallId::new(approve.call_id))),
+        run_command::Command::DenyTool(deny) => Some(Command::Deny {
+            call: CallId::new(deny.call_id),
+            reason: if deny.reason.is_empty() { "user denied".to_owned() } else { deny.reason },
+            then: if deny.continue_run { AfterDenial::Continue } else { AfterDenial::End },
+        }),
+        run_command::Command::Start(_) | run_command::Command::Cancel(_) => None,
+    }
+}
+
+pub(super) fn already_started() -> RunError {
+    RunError::new(Failure::Request, "run already started")
+}
+
+/// A failure of something that never began.
+pub(super) fn refused(error: RunError) -> RunEvent {
+    wrap(run_event::Event::Failed(failed(String::new(), error)))
+}
+
+/// Appends what the client hears of `event`. `run` is `None` until the run has begun.
+pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEvent>) {
+    use run_event::Event as Pb;
+    let event = match event {
+        Event::Started { run, session, agent } => Pb::Started(pb::RunStartedEvent {
+            run_id: run.to_string(),
+            session_id: session.to_string(),
+            agent_name: agent,
+        }),
+        Event::Notice(text) => Pb::Notice(pb::NoticeEvent { text }),
+        Event::Progress(state) => Pb::Progress(pb::ProgressEvent { progress: Some(progress(state)) }),
+        Event::WaitingForSession => Pb::Progress(pb::ProgressEvent {
+            progress: Some(PbProgress::Queued(pb::QueuedProgress {
+                place: 1,
+                waiting_for: "session".to_owned(),
+            })),
+        }),
+        Event::Text(text) => Pb::Token(pb::TokenDeltaEvent { text }),
+        Event::Reasoning(text) => Pb::Reasoning(pb::ReasoningDeltaEvent { text }),
+        Event::TurnCompleted { content, reasoning, context } => {
+            let context = Some(snapshot(&context));
+            out.push_back(wrap(Pb::TurnCompleted(pb::TurnCompletedEvent {
+                content,
+                reasoning,
+                context: context.clone(),
+            })));
+            Pb::ContextSnapshot(pb::ContextSnapshotEvent { context })
+        }
+        Event::ToolsProposed(calls) => {
+            Pb::ToolsProposed(pb::ToolsProposedEvent { calls: calls.into_iter().map(proposed).collect() })
+        }
+        Event::ToolStarted { call, name } => {
+            Pb::ToolStarted(pb::ToolExecutionStartedEvent { call_id: call.to_string(), name })
+        }
+        // This door declares no client tools, so none is ever asked for.
+        Event::ToolRequested { .. } => return,
+        Event::ToolFinished { call, outcome: ToolOutcome::Done(output) } => {
+            Pb::ToolCompleted(pb::ToolExecutionCompletedEvent { call_id: call.to_string(), output })
+        }
+        Event::ToolFinished { call, outcome: ToolOutcome::Failed(error) } => {
+            Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id: call.to_string(), error })
+        }
+        Event::ToolsCompleted => Pb::ToolsCompleted(pb::ToolsCompletedEvent {}),
+        Event::Ended(outcome) => ended(outcome, run.map(RunId::to_string).unwrap_or_default()),
+    };
+    out.push_back(wrap(event));
+}
+
+fn ended(outcome: Outcome, run_id: String) -> run_event::Event {
+    use run_event::Event as Pb;
+    match outcome {
+        Outcome::Completed { content, reasoning, truncated } => {
+            Pb::Completed(pb::RunCompletedEvent { run_id, content, reasoning, truncated })
+        }
+        Outcome::Denied => Pb::Cancelled(pb::RunCancelledEvent { run_id, denied: true }),
+        Outcome::Cancelled => Pb::Cancelled(pb::RunCancelledEvent { run_id, denied: false }),
+        Outcome::Failed(error) => Pb::Failed(failed(run_id, error)),
+    }
+}
+
+fn failed(run_id: String, error: RunError) -> pb::RunFailedEvent {
+    let kind = match error.kind {
+        Failure::Request => pb::FailureKind::Request,
+        Failure::Unreachable => pb::FailureKind::Unreachable,
+        Failure::Model => pb::FailureKind::Model,
+        Failure::Limit => pb::FailureKind::Limit,
+        Failure::Storage => pb::FailureKind::Storage,
+        Failure::Internal => pb::FailureKind::Internal,
+    };
+    pb::RunFailedEvent {
+        run_id,
+        error: error.message,
+        kind: kind.into(),
+        hint: error.hint.unwrap_or_default(),
+    }
+}
+
+fn progress(state: Progress) -> PbProgress {
+    match state {
+        Progress::Queued { place } => {
+            PbProgress::Queued(pb::QueuedProgress { place: int(place), waiting_for: "model".to_owned() })
+        }
+        Progress::Loading { model, fraction } => PbProgress::Loading(pb::LoadingProgress { model, fraction }),
+        Progress::Prefill { processed, total, cached } => PbProgress::Prefill(pb::PrefillProgress {
+            processed: int(processed),
+            total: int(total),
+            cached: int(cached),
+        }),
+    }
+}
+
+fn proposed(call: ProposedCall) -> pb::ProposedToolCall {
+    pb::ProposedToolCall {
+        call_id: call.call.id.to_string(),
+        name: call.call.name,
+        arguments_json: call.call.arguments,
+        preview: call.preview,
+        caution: call.caution.unwrap_or_default(),
+    }
+}
+
+fn snapshot(context: &ContextSnapshot) -> pb::ContextSnapshot {
+    let messages = context.messages.iter().map(|stats| pb::MessageStats {
+        role: stats.role.as_str().to_owned(),
+        tokens: int(stats.tokens),
+        source: stats.source.as_str().to_owned(),
+    });
+    pb::ContextSnapshot {
+        context_size: int(context.context_size),
+        system_tokens: int(context.system_tokens),
+        history_tokens: int(context.history_tokens),
+        memory_tokens: int(context.memory_tokens),
+        total_tokens: int(context.total_tokens()),
+        remaining_tokens: int(context.remaining_tokens()),
+        history_messages: int(context.count(Source::History)),
+        memory_messages: int(context.count(Source::Memory)),
+        total_messages: int(context.messages.len()),
+        history_budget: int(context.history_budget),
+        messages: messages.collect(),
+        tool_tokens: int(context.tool_tokens),
+        prompt_tokens: context.prompt_tokens.map(int),
+        cached_tokens: context.cached_tokens.map(int),
+    }
+}
+
+/// The wire counts in `int32`; what is larger is shown as the largest.
+fn int<N: TryInto<i32>>(number: N) -> i32 {
+    number.try_into().unwrap_or(i32::MAX)
+}
+
+fn wrap(event: run_event::Event) -> RunEvent {
+    RunEvent { event: Some(event) }
+}

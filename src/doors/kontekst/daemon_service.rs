@@ -1,0 +1,73 @@
+//! `kontekst.DaemonService`.
+
+use std::{
+    sync::Arc,
+    time::{Instant, SystemTime},
+};
+
+use tonic::{Request, Response, Status};
+
+use crate::{
+    agent::AgentCore,
+    core::Cancel,
+    pb::{
+        GetStatusRequest, GetStatusResponse, ShutdownRequest, ShutdownResponse,
+        daemon_service_server::{DaemonService, DaemonServiceServer},
+    },
+};
+
+/// What the daemon knows of itself.
+pub struct Vitals {
+    /// The TCP address that is served; empty when there is none.
+    pub bind: String,
+    pub socket: String,
+    pub started: Instant,
+    pub started_at: SystemTime,
+    /// What an operator should know, one sentence each.
+    pub warnings: Vec<String>,
+    /// Given to stop the daemon.
+    pub stop: Cancel,
+}
+
+/// Serves status and shutdown.
+pub struct DaemonDoor {
+    core: AgentCore,
+    vitals: Arc<Vitals>,
+}
+
+impl DaemonDoor {
+    pub fn service(core: AgentCore, vitals: Arc<Vitals>) -> DaemonServiceServer<Self> {
+        DaemonServiceServer::new(Self { core, vitals })
+    }
+}
+
+#[tonic::async_trait]
+impl DaemonService for DaemonDoor {
+    async fn get_status(&self, _: Request<GetStatusRequest>) -> Result<Response<GetStatusResponse>, Status> {
+        let server = self.core.server_status().await;
+        let config = self.core.config();
+        Ok(Response::new(GetStatusResponse {
+            bind: self.vitals.bind.clone(),
+            endpoint: if server.endpoint.is_empty() { config.endpoint.clone() } else { server.endpoint },
+            model_dir: config.model_dir.display().to_string(),
+            llama_server_healthy: server.healthy,
+            llama_server_running: server.running,
+            llama_server_pid: i32::try_from(server.pid).unwrap_or_default(),
+            uptime_seconds: i64::try_from(self.vitals.started.elapsed().as_secs()).unwrap_or(i64::MAX),
+            started_at_rfc3339: prost_types::Timestamp::from(self.vitals.started_at).to_string(),
+            data_dir: self.core.home().root().display().to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: i32::try_from(std::process::id()).unwrap_or_default(),
+            active_runs: i32::try_from(self.core.active_runs()).unwrap_or(i32::MAX),
+            model: server.model,
+            socket: self.vitals.socket.clone(),
+            warnings: self.vitals.warnings.clone(),
+        }))
+    }
+
+    async fn shutdown(&self, _: Request<ShutdownRequest>) -> Result<Response<ShutdownResponse>, Status> {
+        tracing::info!("asked to shut down");
+        self.vitals.stop.cancel();
+        Ok(Response::new(ShutdownResponse { message: "shutting down".to_owned() }))
+    }
+}

@@ -1,0 +1,35 @@
+//! `kontekst.AgentService`.
+
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::{
+    agent::AgentCore,
+    pb::{
+        RunCommand,
+        agent_service_server::{AgentService, AgentServiceServer},
+    },
+};
+
+use super::{MESSAGE_LIMIT, stream::RunStream};
+
+/// Serves runs on an [`AgentCore`].
+pub struct AgentDoor {
+    core: AgentCore,
+}
+
+impl AgentDoor {
+    pub fn service(core: AgentCore) -> AgentServiceServer<Self> {
+        AgentServiceServer::new(Self { core })
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT)
+    }
+}
+
+#[tonic::async_trait]
+impl AgentService for AgentDoor {
+    type RunStream = RunStream;
+
+    async fn run(&self, request: Request<Streaming<RunCommand>>) -> Result<Response<RunStream>, Status> {
+        Ok(Response::new(RunStream::new(self.core.clone(), request.into_inner())))
+    }
+}

@@ -1,0 +1,130 @@
+//! One `Run` stream: commands in, events out, one run at a time.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use tokio_stream::Stream;
+use tonic::{Status, Streaming};
+
+use crate::{
+    agent::{AgentCore, Run, protocol::Event},
+    core::RunId,
+    pb::{RunCommand, RunEvent, run_command},
+};
+
+use super::convert;
+
+/// The response stream. It reads the commands itself, so that a token passes through no task but the
+/// connection's own.
+pub struct RunStream {
+    core: AgentCore,
+    /// `None` once the client has closed its side.
+    commands: Option<Streaming<RunCommand>>,
+    run: Option<Run>,
+    /// The run that has begun on this stream; there is no second one.
+    begun: Option<RunId>,
+    /// Events that wait for their turn.
+    ready: VecDeque<RunEvent>,
+    stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl RunStream {
+    pub(super) fn new(core: AgentCore, commands: Streaming<RunCommand>) -> Self {
+        let stopped = {
+            let core = core.clone();
+            Box::pin(async move { core.stopped().await })
+        };
+        Self { core, commands: Some(commands), run: None, begun: None, ready: VecDeque::new(), stopped }
+    }
+
+    fn hear(&mut self, command: RunCommand) {
+        match command.command {
+            None => {}
+            Some(run_command::Command::Start(start)) => {
+                if self.begun.is_some() || self.run.is_some() {
+                    self.ready.push_back(convert::refused(convert::already_started()));
+                    return;
+                }
+                match convert::start_run(start) {
+                    Ok(request) => {
+                        let mut run = self.core.start(request);
+                        if self.commands.is_none() {
+                            run.close_commands();
+                        }
+                        self.run = Some(run);
+                    }
+                    Err(error) => self.ready.push_back(convert::refused(error)),
+                }
+            }
+            Some(run_command::Command::Cancel(_)) => {
+                if let Some(run) = &self.run {
+                    run.cancel();
+                }
+            }
+            Some(other) => {
+                if let (Some(run), Some(command)) = (&self.run, convert::command(other)) {
+                    run.send(command);
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, event: Event) {
+        if let Event::Started { run, .. } = &event {
+            self.begun = Some(run.clone());
+        }
+        if matches!(event, Event::Ended(_)) {
+            self.run = None;
+        }
+        convert::event(event, self.begun.as_ref(), &mut self.ready);
+    }
+}
+
+impl Stream for RunStream {
+    type Item = Result<RunEvent, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(event) = this.ready.pop_front() {
+                return Poll::Ready(Some(Ok(event)));
+            }
+            if let Some(commands) = &mut this.commands {
+                match Pin::new(commands).poll_next(cx) {
+                    Poll::Ready(Some(Ok(command))) => {
+                        this.hear(command);
+                        continue;
+                    }
+                    Poll::Ready(Some(Err(status))) => {
+                        // The connection broke, or a message could not be read: nobody is in control.
+                        this.run = None;
+                        return Poll::Ready(Some(Err(status)));
+                    }
+                    Poll::Ready(None) => {
+                        this.commands = None;
+                        if let Some(run) = &mut this.run {
+                            run.close_commands();
+                        }
+                        continue;
+                    }
+                    Poll::Pending => {}
+                }
+            }
+            match this.run.as_mut().map(|run| run.poll_event(cx)) {
+                Some(Poll::Ready(Some(event))) => {
+                    this.report(event);
+                    continue;
+                }
+                Some(Poll::Ready(None)) => this.run = None,
+                Some(Poll::Pending) => return Poll::Pending,
+                None => {}
+            }
+            // No run: the stream ends when the client has closed its side or the daemon stops.
+            let over = this.commands.is_none() || this.stopped.as_mut().poll(cx).is_ready();
+            return if over { Poll::Ready(None) } else { Poll::Pending };
+        }
+    }
+}
