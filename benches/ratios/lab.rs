@@ -41,7 +41,7 @@ impl Lab {
         fs::create_dir(&home)?;
         fs::create_dir(&work)?;
         let config = format!(
-            "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"\"\ncontext_size = {window}\n",
+            "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"off\"\ncontext_size = {window}\n",
             server.url()
         );
         fs::write(home.join("config.toml"), config)?;
