@@ -27,12 +27,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// `log` is `None` for a conversation that the client keeps.
-    pub(super) fn new(
-        run: RunId,
-        agent: String,
-        log: Option<SessionLog>,
-        turn: Option<SessionTurn>,
-    ) -> Self {
+    pub(super) fn new(run: RunId, agent: String, log: Option<SessionLog>, turn: Option<SessionTurn>) -> Self {
         Self { run, agent, log: log.map(|log| Arc::new(Mutex::new(log))), _turn: turn.map(Arc::new) }
     }
 

@@ -255,9 +255,7 @@ impl<'a> RunLoop<'a> {
                 Err(ProviderError::Cancelled) => return Err(Stop::Cancelled),
                 Err(ProviderError::Overflow { prompt_tokens, window }) => {
                     let Some(dropped) = self.window.overflowed(prompt_tokens, window) else {
-                        return Err(
-                            provider_error(&ProviderError::Overflow { prompt_tokens, window }).into()
-                        );
+                        return Err(provider_error(&ProviderError::Overflow { prompt_tokens, window }).into());
                     };
                     self.trimmed(dropped.history, dropped.outputs).await?;
                 }

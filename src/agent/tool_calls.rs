@@ -23,14 +23,26 @@ struct Pending {
 
 enum Ruling {
     /// Runs here without asking.
-    Free { tool: Arc<dyn Tool>, args: Value, proposal: Proposal },
+    Free {
+        tool: Arc<dyn Tool>,
+        args: Value,
+        proposal: Proposal,
+    },
     /// Runs here once somebody has said yes.
-    Asked { tool: Arc<dyn Tool>, args: Value, proposal: Proposal },
+    Asked {
+        tool: Arc<dyn Tool>,
+        args: Value,
+        proposal: Proposal,
+    },
     /// Runs at the client.
-    Client { timeout: Duration },
+    Client {
+        timeout: Duration,
+    },
     /// Does not run; the model reads why.
     Refused(String),
-    Denied { reason: String },
+    Denied {
+        reason: String,
+    },
 }
 
 /// What a model reads when its call was not run because of this error of its own.
@@ -104,7 +116,8 @@ impl RunLoop<'_> {
     /// were not proposed are ignored.
     async fn decide(&mut self, pending: &mut [Pending]) -> Result<AfterDenial, Stop> {
         let mut ending = AfterDenial::Continue;
-        let mut decided: Vec<bool> = pending.iter().map(|p| !matches!(p.ruling, Ruling::Asked { .. })).collect();
+        let mut decided: Vec<bool> =
+            pending.iter().map(|p| !matches!(p.ruling, Ruling::Asked { .. })).collect();
         while decided.contains(&false) {
             let command = if self.can_hear() {
                 tokio::select! {

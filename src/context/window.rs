@@ -119,8 +119,7 @@ impl Window {
         let stats = |source| {
             move |message: &Message| MessageStats { role: message.role, tokens: message.tokens, source }
         };
-        let system =
-            MessageStats { role: Role::System, tokens: self.budget.system, source: Source::System };
+        let system = MessageStats { role: Role::System, tokens: self.budget.system, source: Source::System };
         let messages = std::iter::once(system)
             .chain(self.history.iter().map(stats(Source::History)))
             .chain(self.memory.iter().map(stats(Source::Memory)))

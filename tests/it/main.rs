@@ -1,1 +1,6 @@
 //! Everything that is tested from outside the library, in one binary.
+
+#![allow(clippy::unwrap_used, reason = "all of it is test code; clippy only knows functions marked as tests")]
+
+mod home;
+mod tidy;
