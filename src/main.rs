@@ -1,2 +1,6 @@
-//! x
-fn main() {}
+//! The `kontekst` executable.
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    kontekst::cli::main(std::env::args_os())
+}

@@ -1,5 +1,5 @@
 //! Generated protobuf types, and the descriptors that reflection serves.
-#![expect(clippy::all, clippy::pedantic, unreachable_pub, missing_docs, reason = "generated code")]
+#![allow(clippy::all, clippy::pedantic, unreachable_pub, missing_docs, reason = "generated code")]
 
 tonic::include_proto!("kontekst");
 

@@ -136,7 +136,7 @@ fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> Result<Agent
     AgentConfig::load(&shared.home, &name).map_err(|error| {
         let run_error = RunError::new(Failure::Request, chain(&error));
         match error {
-            AgentError::Unknown { .. } => run_error.hint("`kontekst agents` lists them"),
+            AgentError::NotFound { .. } => run_error.hint("`kontekst agents` lists them"),
             _ => run_error,
         }
     })

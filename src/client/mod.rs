@@ -1,1 +1,96 @@
 //! Finds or starts the daemon and talks to it.
+
+mod ensure;
+mod spawn;
+mod version;
+
+pub use ensure::{Connected, ensure, probe};
+
+use std::{io, os::unix::net::UnixStream};
+
+use tonic::transport::{Channel, Endpoint};
+use tower::service_fn;
+
+use crate::{
+    doors::kontekst::MESSAGE_LIMIT,
+    pb::{agent_service_client::AgentServiceClient, daemon_service_client::DaemonServiceClient},
+};
+
+/// Why there is no daemon to talk to.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("the daemon is not running")]
+    NotRunning,
+    /// Somebody else listens where our daemon should.
+    #[error("the process that listens at `{path}` belongs to user {uid}")]
+    Impostor { path: String, uid: u32 },
+    #[error("cannot connect to the daemon at `{path}`")]
+    Connect { path: String, source: io::Error },
+    #[error("cannot start the daemon")]
+    Spawn(#[source] io::Error),
+    /// The daemon said why it cannot start. `config` says that a file of the user's is at fault.
+    #[error("the daemon cannot start: {message}")]
+    Refused { message: String, causes: Vec<String>, config: bool },
+    /// The daemon ended without a word; the end of its log.
+    #[error("the daemon ended before it was ready")]
+    Died { log: Vec<String> },
+    #[error(transparent)]
+    Lock(#[from] crate::config::LockError),
+    #[error(transparent)]
+    Home(#[from] crate::config::HomeError),
+    #[error("cannot start the runtime")]
+    Runtime(#[source] io::Error),
+    #[error("the connection to the daemon broke")]
+    Transport(#[from] tonic::transport::Error),
+    #[error("the daemon answered with an error: {}", .0.message())]
+    Status(#[from] Box<tonic::Status>),
+}
+
+impl From<tonic::Status> for ClientError {
+    fn from(status: tonic::Status) -> Self {
+        Self::Status(Box::new(status))
+    }
+}
+
+/// A runtime for one client: no worker threads, which a process that lives for milliseconds would
+/// only pay for.
+///
+/// # Errors
+///
+/// [`ClientError::Runtime`].
+pub fn runtime() -> Result<tokio::runtime::Runtime, ClientError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClientError::Runtime)
+}
+
+/// Speaks gRPC over a connection that is there already.
+///
+/// # Errors
+///
+/// [`ClientError::Transport`] when the other end does not speak HTTP/2.
+pub async fn channel(stream: UnixStream) -> Result<Channel, ClientError> {
+    let mut stream = Some(stream);
+    let connector = service_fn(move |_: tonic::transport::Uri| {
+        let stream = stream.take();
+        async move {
+            let stream = stream.ok_or_else(|| io::Error::other("the connection is gone"))?;
+            stream.set_nonblocking(true)?;
+            let stream = tokio::net::UnixStream::from_std(stream)?;
+            Ok::<_, io::Error>(hyper_util::rt::TokioIo::new(stream))
+        }
+    });
+    // The address is not used; HTTP/2 wants one.
+    let endpoint = Endpoint::from_static("http://kontekst")
+        .initial_stream_window_size(4 * 1024 * 1024)
+        .initial_connection_window_size(8 * 1024 * 1024);
+    Ok(endpoint.connect_with_connector(connector).await?)
+}
+
+pub fn agent(channel: Channel) -> AgentServiceClient<Channel> {
+    AgentServiceClient::new(channel)
+        .max_decoding_message_size(MESSAGE_LIMIT)
+        .max_encoding_message_size(MESSAGE_LIMIT)
+}
+
+pub fn daemon(channel: Channel) -> DaemonServiceClient<Channel> {
+    DaemonServiceClient::new(channel)
+}

@@ -45,10 +45,15 @@ impl<T, E: Into<io::Error>> PathContext<T> for Result<T, E> {
 /// Also for something that is not a regular file (a FIFO is not waited for) and for a longer file,
 /// which is refused before it is read.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, PathError> {
-    let refuse = |reason: String| PathError::new(path, io::Error::new(io::ErrorKind::InvalidData, reason));
     // Without O_NONBLOCK, opening a FIFO that nobody writes to would hang the caller.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).context(path)?;
+    read_opened(file, path, limit)
+}
+
+/// As [`read_text`], for a file that was opened another way; `path` is what errors name.
+pub fn read_opened(file: File, path: &Path, limit: u64) -> Result<String, PathError> {
+    let refuse = |reason: String| PathError::new(path, io::Error::new(io::ErrorKind::InvalidData, reason));
     let meta = file.metadata().context(path)?;
     if !meta.is_file() {
         return Err(refuse("not a regular file".to_owned()));

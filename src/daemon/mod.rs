@@ -1,1 +1,227 @@
 //! The process that owns the model, the sessions and the tools.
+
+mod listen;
+mod log;
+mod peer;
+mod ready;
+mod signals;
+
+use std::{
+    fs, io,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use serde::{Deserialize, Serialize};
+use tonic::{service::RoutesBuilder, transport::Server};
+
+use crate::{
+    agent::AgentCore,
+    config::{Bind, Config, ConfigError, Home, HomeError, Lock, LockError, PathError, agents, write_atomic},
+    core::Cancel,
+    doors::kontekst::{AgentDoor, DaemonDoor, Vitals},
+    pb,
+    provider::{Models, Router},
+};
+use listen::Listeners;
+pub use ready::Readiness;
+
+/// Time that runs get to end once the daemon was told to stop; the promise to the outside is ten seconds.
+const STOP_LIMIT: Duration = Duration::from_secs(9);
+
+/// A leaving daemon may hold the lock that long.
+const LOCK_LIMIT: Duration = Duration::from_secs(12);
+
+/// How the daemon was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// By a person or by systemd: logs go to stderr.
+    Foreground,
+    /// By a client that waits for the readiness line on stdout: logs go to `daemon.log`.
+    Spawned,
+}
+
+/// Why the daemon could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("another daemon is running for `{}`", .0.display())]
+    Running(PathBuf),
+    #[error(transparent)]
+    Lock(LockError),
+    #[error("cannot listen on `{}`", path.display())]
+    Listen { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Path(#[from] PathError),
+    #[error("cannot start the runtime")]
+    Runtime(#[source] io::Error),
+    #[error("the server failed")]
+    Serve(#[source] tonic::transport::Error),
+}
+
+/// `run/daemon.json`: a hint for clients and people. The lock, not this file, says whether a daemon lives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonInfo {
+    pub pid: u32,
+    pub version: String,
+    pub socket: String,
+    pub started_at: String,
+}
+
+impl DaemonInfo {
+    /// What the daemon of this home wrote when it started, if that can be read.
+    pub fn load(home: &Home) -> Option<Self> {
+        serde_json::from_slice(&fs::read(home.daemon_info()).ok()?).ok()
+    }
+}
+
+/// Runs the daemon until it is told to stop.
+///
+/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready or why not.
+///
+/// # Errors
+///
+/// [`DaemonError`] when it cannot start or its server fails.
+pub fn serve(home: &Home, mode: Mode, llama_server: Option<PathBuf>) -> Result<(), DaemonError> {
+    let result = start(home, mode, llama_server);
+    if let (Err(error), Mode::Spawned) = (&result, mode) {
+        ready::failed(error);
+    }
+    result
+}
+
+fn start(home: &Home, mode: Mode, llama_server: Option<PathBuf>) -> Result<(), DaemonError> {
+    detach(mode);
+    home.create()?;
+    let config = Config::load(home)?;
+    let lock = Lock::acquire(&home.daemon_lock(), LOCK_LIMIT).map_err(|error| match error {
+        LockError::Held { .. } => DaemonError::Running(home.root().to_owned()),
+        other => DaemonError::Lock(other),
+    })?;
+    let mut warnings = log::start(home, mode);
+    agents::create_default(home)?;
+    warnings.extend(config.unknown.iter().map(|key| format!("config.toml: unknown key `{key}`")));
+
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        // Each run that waits for its model holds one of these threads; an idle one goes after 10 s.
+        .max_blocking_threads(1024)
+        .thread_name("kontekst")
+        .build()
+        .map_err(DaemonError::Runtime)?;
+    let models: Arc<dyn Models> = Arc::new(Router::new(&config, home.run(), llama_server));
+    let core = AgentCore::new(home.clone(), config, Arc::clone(&models));
+    let result = runtime.block_on(run(home, mode, &core, warnings));
+
+    // In this order: nobody can connect, no run is left, the model server goes, then the lock.
+    models.stop();
+    fs::remove_file(home.daemon_info()).ok();
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    drop(lock);
+    result
+}
+
+/// Lets go of the client that started us: its terminal, its directory, its file modes.
+fn detach(mode: Mode) {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    if mode == Mode::Spawned {
+        // Fails only for a process group leader, which a spawned child is not.
+        rustix::process::setsid().ok();
+        rustix::process::chdir("/").ok();
+    }
+}
+
+async fn run(
+    home: &Home,
+    mode: Mode,
+    core: &AgentCore,
+    mut warnings: Vec<String>,
+) -> Result<(), DaemonError> {
+    let stop = Cancel::new();
+    signals::watch(&stop).map_err(DaemonError::Runtime)?;
+    let mut listeners = Listeners::unix(home)?;
+    let bind = match listeners.tcp(core.config(), home) {
+        Ok(Some(address)) => address,
+        Ok(None) => String::new(),
+        Err(warning) => {
+            tracing::warn!("{warning}");
+            warnings.push(warning);
+            String::new()
+        }
+    };
+    let started_at = SystemTime::now();
+    let info = DaemonInfo {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        socket: home.socket().display().to_string(),
+        started_at: prost_types::Timestamp::from(started_at).to_string(),
+    };
+    let json = serde_json::to_vec_pretty(&info).expect("strings and numbers");
+    write_atomic(&home.daemon_info(), &json)?;
+    let vitals = Vitals {
+        bind: if bind.is_empty() { Bind::Off.to_string() } else { bind.clone() },
+        socket: info.socket.clone(),
+        started: Instant::now(),
+        started_at,
+        warnings,
+        stop: stop.clone(),
+    };
+    tracing::info!(pid = info.pid, socket = info.socket, bind, "listening");
+    ready::ready(mode, &info);
+
+    let watchdog = {
+        let (core, stop) = (core.clone(), stop.clone());
+        tokio::spawn(async move {
+            stop.cancelled().await;
+            core.stop();
+        })
+    };
+    let auth = listeners.auth();
+    let server = Server::builder()
+        .initial_stream_window_size(4 * 1024 * 1024)
+        .initial_connection_window_size(8 * 1024 * 1024)
+        .max_concurrent_streams(1024)
+        .layer(tonic::service::InterceptorLayer::new(auth))
+        .add_routes(routes(core, vitals).await)
+        .serve_with_incoming_shutdown(listeners.accept(&stop), stop.cancelled());
+    tokio::pin!(server);
+    let result = tokio::select! {
+        result = &mut server => result.map_err(DaemonError::Serve),
+        () = overdue(&stop) => {
+            tracing::warn!("some clients did not let go in time");
+            Ok(())
+        }
+    };
+    watchdog.abort();
+    core.stop();
+    result
+}
+
+/// Resolves [`STOP_LIMIT`] after `stop` is given.
+async fn overdue(stop: &Cancel) {
+    stop.cancelled().await;
+    tokio::time::sleep(STOP_LIMIT).await;
+}
+
+async fn routes(core: &AgentCore, vitals: Vitals) -> tonic::service::Routes {
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<pb::agent_service_server::AgentServiceServer<AgentDoor>>().await;
+    health.set_serving::<pb::daemon_service_server::DaemonServiceServer<DaemonDoor>>().await;
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(pb::DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let mut routes = RoutesBuilder::default();
+    routes
+        .add_service(AgentDoor::service(core.clone()))
+        .add_service(DaemonDoor::service(core.clone(), Arc::new(vitals)))
+        .add_service(health_service)
+        .add_service(reflection().build_v1().expect("the descriptors are ours"))
+        .add_service(reflection().build_v1alpha().expect("the descriptors are ours"));
+    routes.routes()
+}

@@ -1,1 +1,258 @@
-//! Reusable prompt templates.
+//! Skills: prompt templates in `skills/<dir>/SKILL.md` and `skills/*.md`.
+
+mod arguments;
+mod beneath;
+mod frontmatter;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use beneath::Dir;
+use frontmatter::Front;
+
+use crate::{
+    config::{Home, file::read_opened},
+    core::Name,
+};
+
+/// Largest skill file in bytes. A template goes into a prompt whole, and this is 16,000 tokens.
+const MAX_FILE: u64 = 64 * 1024;
+
+/// Skills that are loaded; far more than a model can choose among.
+const MAX_SKILLS: usize = 1000;
+
+/// Characters of a description: it costs prompt tokens in every run. The Agent Skills standard's limit.
+const MAX_DESCRIPTION: usize = 1024;
+
+/// A prompt template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skill {
+    pub name: Name,
+    /// One line, at most 1024 characters; empty when the file has none.
+    pub description: String,
+    /// Whether a person may invoke it with `/name`.
+    pub user_invocable: bool,
+    /// Hidden from the model.
+    pub disable_model_invocation: bool,
+    /// The directory of `path`, where the skill's other files are.
+    pub dir: PathBuf,
+    pub path: PathBuf,
+    /// The template, trimmed.
+    pub body: String,
+}
+
+impl Skill {
+    /// Fills the arguments into the template.
+    ///
+    /// `$ARGUMENTS` is all of them as typed, `$0`, `$1` … one each, quotes grouping. One pass: what
+    /// comes from the arguments is never looked at again. A position that was not given stays as it
+    /// is. Arguments of a template without places for them follow it, so that they are not lost.
+    pub fn render(&self, arguments: &str) -> String {
+        arguments::render(&self.body, arguments)
+    }
+
+    /// The rendered template as it goes into a conversation.
+    pub fn block(&self, arguments: &str) -> String {
+        format!("[Skill: {}]\nBase path: {}\n\n{}", self.name, self.dir.display(), self.render(arguments))
+    }
+}
+
+/// Something about a skill file that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub path: PathBuf,
+    /// From 1.
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(f)?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// The skills at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Skills {
+    skills: BTreeMap<Name, Arc<Skill>>,
+    problems: Vec<Problem>,
+    /// What was read, by file, so that an unchanged file is not read again.
+    files: BTreeMap<PathBuf, Read>,
+}
+
+#[derive(Clone, Debug)]
+struct Read {
+    stamp: Stamp,
+    skill: Option<Arc<Skill>>,
+    problems: Vec<Problem>,
+}
+
+/// Changes when the file does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: (u64, u64),
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Skills {
+    /// Reads the skills. A missing directory has none; what is wrong is in [`Skills::problems`].
+    ///
+    /// `x.md` stands in for `x/SKILL.md`, and generally the file whose name sorts last for others of
+    /// the same skill name.
+    pub fn load(home: &Home) -> Self {
+        Self::default().reload(home)
+    }
+
+    /// As [`Skills::load`], but reads only files that changed since `self` was loaded.
+    #[must_use]
+    pub fn reload(&self, home: &Home) -> Self {
+        let mut skills = Self::default();
+        let root = home.skills();
+        let dir = match Dir::open(&root) {
+            Ok(dir) => dir,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return skills,
+            Err(error) => {
+                skills.problem(&root, error.to_string());
+                return skills;
+            }
+        };
+        let mut names = match dir.names() {
+            Ok(names) => names,
+            Err(error) => {
+                skills.problem(&root, error.to_string());
+                return skills;
+            }
+        };
+        names.sort();
+        names.truncate(4 * MAX_SKILLS);
+        for name in names.iter().filter(|name| !name.starts_with('.')) {
+            let (file, default_name) = match name.strip_suffix(".md") {
+                Some(stem) => (PathBuf::from(name), stem),
+                None => (Path::new(name).join("SKILL.md"), name.as_str()),
+            };
+            if skills.files.len() == MAX_SKILLS {
+                skills.problem(&root, format!("more than {MAX_SKILLS} skills; the rest is left out"));
+                break;
+            }
+            self.read(&dir, &root, &file, default_name, &mut skills);
+        }
+        skills
+    }
+
+    /// Reads one file into `to`, from `self` if it is still the same.
+    fn read(&self, dir: &Dir, root: &Path, file: &Path, default_name: &str, to: &mut Self) {
+        let path = root.join(file);
+        let opened = dir.open_file(file).and_then(|opened| Ok((opened.metadata()?, opened)));
+        let (meta, opened) = match opened {
+            Ok(opened) => opened,
+            // Not a skill: a directory without SKILL.md, or a file that is not Markdown.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return;
+            }
+            Err(error) => return to.problem(&path, beneath::reason(&error)),
+        };
+        let stamp = Stamp {
+            inode: (meta.dev(), meta.ino()),
+            bytes: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        };
+        let read = match self.files.get(&path).filter(|read| read.stamp == stamp) {
+            Some(read) => read.clone(),
+            None => {
+                let mut problems = Vec::new();
+                let skill = match read_opened(opened, &path, MAX_FILE) {
+                    Ok(text) => parse(&text, &path, default_name, &mut problems).map(Arc::new),
+                    Err(error) => {
+                        problems.push(Problem {
+                            path: path.clone(),
+                            line: None,
+                            message: error.source.to_string(),
+                        });
+                        None
+                    }
+                };
+                Read { stamp, skill, problems }
+            }
+        };
+        to.problems.extend(read.problems.iter().cloned());
+        if let Some(skill) = &read.skill
+            && let Some(other) = to.skills.insert(skill.name.clone(), Arc::clone(skill))
+        {
+            to.problem(&other.path, format!("not used: {} is also skill `{}`", path.display(), skill.name));
+        }
+        to.files.insert(path, read);
+    }
+
+    fn problem(&mut self, path: &Path, message: String) {
+        self.problems.push(Problem { path: path.to_owned(), line: None, message });
+    }
+
+    pub fn find(&self, name: &str) -> Option<&Skill> {
+        self.skills.get(&name.parse().ok()?).map(AsRef::as_ref)
+    }
+
+    /// All skills in name order.
+    pub fn iter(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.values().map(AsRef::as_ref)
+    }
+
+    /// Those that the model may invoke, in name order.
+    pub fn for_model(&self) -> impl Iterator<Item = &Skill> {
+        self.iter().filter(|skill| !skill.disable_model_invocation)
+    }
+
+    /// What was wrong, in file order.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+}
+
+fn parse(text: &str, path: &Path, default_name: &str, problems: &mut Vec<Problem>) -> Option<Skill> {
+    let mut problem = |line, message| problems.push(Problem { path: path.to_owned(), line, message });
+    let (front, body) = match frontmatter::split(text) {
+        Ok(parts) => parts,
+        Err((line, message)) => {
+            problem(Some(line), message);
+            return None;
+        }
+    };
+    let Front { name, description, disable_model_invocation, user_invocable } = front;
+    let name = match name.as_deref().unwrap_or(default_name).parse() {
+        Ok(name) => name,
+        Err(error) => {
+            problem(None, format!("{error}"));
+            default_name.parse().ok()?
+        }
+    };
+    let description = description.unwrap_or_default();
+    let mut description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = description.char_indices().nth(MAX_DESCRIPTION) {
+        problem(None, format!("the description is cut at {MAX_DESCRIPTION} characters"));
+        description.truncate(end);
+    }
+    Some(Skill {
+        name,
+        description,
+        user_invocable: user_invocable.unwrap_or(true),
+        disable_model_invocation: disable_model_invocation.unwrap_or(false),
+        dir: path.parent().unwrap_or(path).to_owned(),
+        path: path.to_owned(),
+        body: body.trim().to_owned(),
+    })
+}

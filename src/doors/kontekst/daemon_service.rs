@@ -65,9 +65,17 @@ impl DaemonService for DaemonDoor {
         }))
     }
 
-    async fn shutdown(&self, _: Request<ShutdownRequest>) -> Result<Response<ShutdownResponse>, Status> {
+    async fn shutdown(
+        &self,
+        request: Request<ShutdownRequest>,
+    ) -> Result<Response<ShutdownResponse>, Status> {
+        let runs = self.core.active_runs();
+        if request.into_inner().if_idle && runs > 0 {
+            let message = format!("{runs} run(s) are going");
+            return Ok(Response::new(ShutdownResponse { message, refused: true }));
+        }
         tracing::info!("asked to shut down");
         self.vitals.stop.cancel();
-        Ok(Response::new(ShutdownResponse { message: "shutting down".to_owned() }))
+        Ok(Response::new(ShutdownResponse { message: "shutting down".to_owned(), refused: false }))
     }
 }

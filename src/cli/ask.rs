@@ -1,0 +1,130 @@
+//! Approvals, asked on the terminal.
+
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader, Write as _},
+};
+
+use crate::pb::ProposedToolCall;
+
+use super::{printable::printable, render::Palette};
+
+/// What a person said to a proposed call.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Yes,
+    /// Yes, and do not ask about this tool again in this run.
+    Always,
+    No,
+    /// No, because; the model reads it and goes on.
+    Because(String),
+}
+
+/// The controlling terminal. stdin and stdout may be pipes; this is where the person is.
+pub(super) struct Terminal {
+    tty: File,
+}
+
+impl Terminal {
+    /// `None` under cron, in a pipeline without a terminal, in a service.
+    pub(super) fn open() -> Option<Self> {
+        File::options().read(true).write(true).open("/dev/tty").ok().map(|tty| Self { tty })
+    }
+
+    /// Shows the call and waits for a line. The end of input means no.
+    pub(super) fn ask(&self, call: &ProposedToolCall, palette: Palette) -> io::Result<Answer> {
+        let mut tty = &self.tty;
+        tty.write_all(proposal(call, palette).as_bytes())?;
+        tty.write_all(b"approve? [y]es [N]o [a]lways this tool, or type a reason to refuse: ")?;
+        tty.flush()?;
+        let mut line = String::new();
+        BufReader::new(tty).read_line(&mut line)?;
+        Ok(answer(&line))
+    }
+}
+
+fn answer(line: &str) -> Answer {
+    let line = line.trim();
+    match line.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Answer::Yes,
+        "a" | "always" => Answer::Always,
+        "" | "n" | "no" => Answer::No,
+        _ => Answer::Because(line.to_owned()),
+    }
+}
+
+/// The call as a person reads it: nothing in it can be anything but text.
+pub(super) fn proposal(call: &ProposedToolCall, palette: Palette) -> String {
+    let mut text =
+        format!("\n{} {}\n", palette.bold(&printable(&call.name)), arguments(&call.arguments_json));
+    if !call.caution.is_empty() {
+        text.push_str(&palette.red(&format!("  caution: {}", printable(&call.caution))));
+        text.push('\n');
+    }
+    for line in call.preview.lines() {
+        text.push_str("  ");
+        text.push_str(&diff_line(line, palette));
+        text.push('\n');
+    }
+    text
+}
+
+fn diff_line(line: &str, palette: Palette) -> String {
+    let shown = printable(line);
+    match line.as_bytes().first() {
+        Some(b'+') => palette.green(&shown),
+        Some(b'-') => palette.red(&shown),
+        Some(b'@') => palette.cyan(&shown),
+        _ => shown,
+    }
+}
+
+/// Arguments on one line. Long values are cut with their length, because the preview shows the bytes.
+pub(super) fn arguments(json: &str) -> String {
+    const SHOWN: usize = 200;
+    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(json) else {
+        return printable(&json.chars().take(SHOWN).collect::<String>());
+    };
+    let shown = fields.iter().map(|(name, value)| {
+        let value = value.to_string();
+        let cut: String = value.chars().take(SHOWN).collect();
+        let more = value.len() - cut.len();
+        let more = if more > 0 { format!("… ({more} more bytes)") } else { String::new() };
+        format!("{}={}{more}", printable(name), printable(&cut))
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        for (line, expect) in [
+            ("y\n", Answer::Yes),
+            ("YES\n", Answer::Yes),
+            ("a\n", Answer::Always),
+            ("\n", Answer::No),
+            ("", Answer::No),
+            ("n\n", Answer::No),
+            ("yep\n", Answer::Because("yep".into())),
+            ("wrong file\n", Answer::Because("wrong file".into())),
+        ] {
+            assert_eq!(answer(line), expect, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_proposal_is_nothing_but_text() {
+        let call = ProposedToolCall {
+            call_id: "1".into(),
+            name: "write\u{1b}[2Jfile".into(),
+            arguments_json: r#"{"path":"a\u001b]0;x\u0007b","content":"\u202eevil"}"#.into(),
+            preview: "+\u{9b}31mred\r\n-x".into(),
+            caution: "\u{1b}c".into(),
+        };
+        let text = proposal(&call, Palette::plain());
+        assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
+    }
+}

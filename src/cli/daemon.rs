@@ -1,0 +1,164 @@
+//! `kontekst daemon`: run it, stop it, restart it, read its log.
+
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
+
+use crate::{
+    client::{self, ClientError},
+    config::{Home, Lock},
+    daemon::{self, Mode},
+    pb::ShutdownRequest,
+};
+
+use super::{error::CliError, printable::printable};
+
+/// Runs the daemon in this terminal, or looks after the one in the background.
+///
+/// Nobody has to: `kontekst run` starts the daemon when it is needed. Run it here to watch it work, or
+/// as a systemd user unit:
+///
+///   [Service]
+///   ExecStart=%h/.local/bin/kontekst daemon
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, verbatim_doc_comment)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    /// How a client starts it.
+    #[arg(long, hide = true)]
+    spawned: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Stop the daemon; runs that are going end as cancelled
+    Stop {
+        /// Only if no run is going
+        #[arg(long)]
+        if_idle: bool,
+    },
+    /// Stop the daemon and start it again, for example after a change to config.toml
+    Restart,
+    /// Show the daemon's log
+    Logs {
+        /// Go on showing what is added
+        #[arg(short, long)]
+        follow: bool,
+        /// How many lines to start with
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+        lines: usize,
+    },
+}
+
+pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
+    match args.command {
+        None => {
+            let mode = if args.spawned { Mode::Spawned } else { Mode::Foreground };
+            let server = std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from);
+            daemon::serve(home, mode, server)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Stop { if_idle }) => {
+            match stop(home, if_idle)? {
+                Stopped::Yes => say("the daemon has stopped"),
+                Stopped::WasNot => say("the daemon was not running"),
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Restart) => {
+            stop(home, false)?;
+            client::ensure(home)?;
+            say("the daemon has started");
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Logs { follow, lines }) => logs(home, lines, follow),
+    }
+}
+
+fn say(text: &str) {
+    writeln!(io::stderr(), "{text}").ok();
+}
+
+enum Stopped {
+    Yes,
+    WasNot,
+}
+
+/// Asks the daemon to stop and waits until its lock is free: it is gone then.
+fn stop(home: &Home, if_idle: bool) -> Result<Stopped, CliError> {
+    let stream = match client::probe(home) {
+        Ok(stream) => stream,
+        Err(ClientError::NotRunning) => return Ok(Stopped::WasNot),
+        Err(error) => return Err(error.into()),
+    };
+    let answer = client::runtime()?.block_on(async {
+        let mut daemon = client::daemon(client::channel(stream).await?);
+        Ok::<_, ClientError>(daemon.shutdown(ShutdownRequest { if_idle }).await?.into_inner())
+    })?;
+    if answer.refused {
+        return Err(CliError::failed("the daemon is busy").cause(answer.message));
+    }
+    drop(Lock::acquire(&home.daemon_lock(), Duration::from_secs(15)).map_err(ClientError::from)?);
+    Ok(Stopped::Yes)
+}
+
+fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {
+    let path = home.log();
+    let failed = |error: io::Error| {
+        CliError::failed(format!("cannot read `{}`", path.display()))
+            .cause(error.to_string())
+            .hint("a daemon that runs in a terminal or under systemd logs there instead (`journalctl --user -u kontekst`)")
+    };
+    let mut file = File::open(&path).map_err(failed)?;
+    let shown = show_end(&mut file, lines).map_err(failed)?;
+    if !shown || !follow {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut log = BufReader::new(file);
+    let mut line = String::new();
+    loop {
+        if log.read_line(&mut line).map_err(failed)? == 0 {
+            // The log has no event to wait for; `tail -f` looks again the same way.
+            std::thread::sleep(Duration::from_millis(200));
+            if rotated(log.get_ref(), &path) {
+                log = BufReader::new(File::open(&path).map_err(failed)?);
+            }
+        } else if line.ends_with('\n') {
+            if !put(&line) {
+                return Ok(ExitCode::SUCCESS);
+            }
+            line.clear();
+        }
+    }
+}
+
+/// The last `lines` lines; leaves the file at its end. `false` when nobody reads any more.
+fn show_end(file: &mut File, lines: usize) -> io::Result<bool> {
+    const BLOCK: u64 = 1024 * 1024;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(BLOCK)))?;
+    let mut text = Vec::new();
+    file.take(BLOCK).read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    let all: Vec<&str> = text.lines().collect();
+    Ok(all[all.len().saturating_sub(lines)..].iter().all(|line| put(line)))
+}
+
+fn put(line: &str) -> bool {
+    writeln!(io::stdout(), "{}", printable(line.trim_end_matches('\n'))).is_ok()
+}
+
+/// Whether another file stands at the path now.
+fn rotated(file: &File, path: &std::path::Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(old), Ok(new)) => old.ino() != new.ino(),
+        _ => false,
+    }
+}

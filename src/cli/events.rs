@@ -1,0 +1,74 @@
+//! Run events as JSON lines, for `run --json`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use serde_json::{Value, json};
+
+use crate::pb::{self, progress_event::Progress, run_event::Event};
+
+/// One event as one JSON object. Its `type` is the event's name in `proto/kontekst.proto`.
+pub(super) fn json(event: &Event) -> Value {
+    match event {
+        Event::Started(e) => {
+            json!({"type": "started", "run_id": e.run_id, "session_id": e.session_id, "agent_name": e.agent_name})
+        }
+        Event::Token(e) => json!({"type": "token", "text": e.text}),
+        Event::Reasoning(e) => json!({"type": "reasoning", "text": e.text}),
+        Event::TurnCompleted(e) => json!({
+            "type": "turn_completed", "content": e.content, "reasoning": e.reasoning,
+            "context": e.context.as_ref().map(context),
+        }),
+        Event::ToolsProposed(e) => {
+            json!({"type": "tools_proposed", "calls": e.calls.iter().map(call).collect::<Vec<_>>()})
+        }
+        Event::ToolStarted(e) => json!({"type": "tool_started", "call_id": e.call_id, "name": e.name}),
+        Event::ToolCompleted(e) => {
+            json!({"type": "tool_completed", "call_id": e.call_id, "output": e.output})
+        }
+        Event::ToolFailed(e) => json!({"type": "tool_failed", "call_id": e.call_id, "error": e.error}),
+        Event::ToolsCompleted(_) => json!({"type": "tools_completed"}),
+        Event::Completed(e) => json!({
+            "type": "completed", "run_id": e.run_id, "content": e.content, "reasoning": e.reasoning,
+            "truncated": e.truncated,
+        }),
+        Event::Cancelled(e) => json!({"type": "cancelled", "run_id": e.run_id, "denied": e.denied}),
+        Event::Failed(e) => json!({
+            "type": "failed", "run_id": e.run_id, "error": e.error, "hint": e.hint,
+            "kind": e.kind().as_str_name().trim_start_matches("FAILURE_KIND_").to_ascii_lowercase(),
+        }),
+        Event::ContextSnapshot(e) => {
+            json!({"type": "context_snapshot", "context": e.context.as_ref().map(context)})
+        }
+        Event::Progress(e) => match &e.progress {
+            Some(Progress::Queued(q)) => {
+                json!({"type": "queued", "place": q.place, "waiting_for": q.waiting_for})
+            }
+            Some(Progress::Loading(l)) => {
+                json!({"type": "loading", "model": l.model, "fraction": l.fraction})
+            }
+            Some(Progress::Prefill(p)) => {
+                json!({"type": "prefill", "processed": p.processed, "total": p.total, "cached": p.cached})
+            }
+            None => json!({"type": "progress"}),
+        },
+        Event::Notice(e) => json!({"type": "notice", "text": e.text}),
+    }
+}
+
+fn call(call: &pb::ProposedToolCall) -> Value {
+    json!({
+        "call_id": call.call_id, "name": call.name, "arguments_json": call.arguments_json,
+        "preview": call.preview, "caution": call.caution,
+    })
+}
+
+fn context(context: &pb::ContextSnapshot) -> Value {
+    json!({
+        "context_size": context.context_size, "system_tokens": context.system_tokens,
+        "tool_tokens": context.tool_tokens, "history_tokens": context.history_tokens,
+        "memory_tokens": context.memory_tokens, "total_tokens": context.total_tokens,
+        "remaining_tokens": context.remaining_tokens, "history_messages": context.history_messages,
+        "memory_messages": context.memory_messages, "total_messages": context.total_messages,
+        "history_budget": context.history_budget, "prompt_tokens": context.prompt_tokens,
+        "cached_tokens": context.cached_tokens,
+    })
+}

@@ -1,0 +1,157 @@
+//! What is asked: the words of the command line and what is piped in.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    os::fd::{AsFd as _, OwnedFd},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{FileType, fstat},
+};
+
+use crate::pb::SkillInvocation;
+
+use super::error::CliError;
+
+/// The largest input that is taken; more would not fit any window.
+const INPUT_LIMIT: u64 = 32 * 1024 * 1024;
+
+/// How stdin is to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stdin {
+    /// Read if it is a pipe or a file.
+    Auto,
+    Forced,
+    Forbidden,
+}
+
+/// A prompt, or a skill and the text it works on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    pub(super) prompt: String,
+    pub(super) skill: Option<SkillInvocation>,
+}
+
+/// Puts the question together. `warn` is told when stdin keeps us waiting.
+///
+/// # Errors
+///
+/// Nothing was asked, or the input is binary, not UTF-8, or too large. Nothing is cut silently.
+pub(super) fn question(
+    words: &[String],
+    stdin: Stdin,
+    skills: bool,
+    warn: &mut dyn FnMut(&str),
+) -> Result<Question, CliError> {
+    let words = words.join(" ");
+    let words = words.trim();
+    let data = match stdin {
+        Stdin::Forbidden => None,
+        Stdin::Forced => Some(read(warn)?),
+        Stdin::Auto if is_data() => Some(read(warn)?),
+        Stdin::Auto => None,
+    };
+    let data = data.filter(|data| !data.trim().is_empty());
+    if words.is_empty() && data.is_none() {
+        return Err(CliError::usage("there is no prompt")
+            .hint("kontekst run \"your question\", or pipe one in: `kontekst run < question.txt`"));
+    }
+    if skills && let Some((name, arguments)) = skill(words) {
+        let skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
+        return Ok(Question { prompt: data.unwrap_or_default(), skill: Some(skill) });
+    }
+    Ok(Question { prompt: join(data, words), skill: None })
+}
+
+/// Data first and the instruction last, so that several questions about one file share their prefix,
+/// which is what the model's cache keeps.
+fn join(data: Option<String>, words: &str) -> String {
+    match data {
+        None => words.to_owned(),
+        Some(data) if words.is_empty() => data,
+        Some(mut data) => {
+            data.truncate(data.trim_end_matches('\n').len());
+            data.push_str("\n\n");
+            data.push_str(words);
+            data
+        }
+    }
+}
+
+/// `/name arguments`. A first word with a second slash is a path, not a skill.
+fn skill(words: &str) -> Option<(&str, &str)> {
+    let rest = words.strip_prefix('/')?;
+    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    (!name.is_empty() && !name.contains('/')).then_some((name, arguments.trim_start()))
+}
+
+/// A pipe or a regular file: what a shell redirects. A socket or a device is somebody else's stdin that
+/// we happen to share, and reading it could wait for ever.
+fn is_data() -> bool {
+    fstat(io::stdin().as_fd()).is_ok_and(|stat| {
+        matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::RegularFile)
+    })
+}
+
+fn read(warn: &mut dyn FnMut(&str)) -> Result<String, CliError> {
+    let failed = |error: io::Error| CliError::usage("cannot read stdin").cause(error.to_string());
+    let stdin: OwnedFd = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+    let patience = Timespec { tv_sec: 2, tv_nsec: 0 };
+    if let Ok(0) = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&patience)) {
+        warn("waiting for input on stdin; --no-stdin goes on without it");
+    }
+    let mut bytes = Vec::new();
+    File::from(stdin).take(INPUT_LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
+    text(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, CliError> {
+    if bytes.len() as u64 > INPUT_LIMIT {
+        let limit = INPUT_LIMIT / 1024 / 1024;
+        return Err(CliError::usage(format!("stdin is larger than {limit} MiB")).hint(
+            "send the part that matters (`head -c`, `grep`), or let the model read the file with read_file",
+        ));
+    }
+    if bytes.contains(&0) {
+        return Err(CliError::usage("stdin is binary: it contains NUL bytes")
+            .hint("turn it into text first (`strings`, `pdftotext`, `xxd`)"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        CliError::usage(format!("stdin is not UTF-8: byte {at} is not text"))
+            .hint("convert it first, for example `iconv -f latin1 -t utf-8`")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_comes_first_and_the_instruction_last() {
+        assert_eq!(join(Some("a\nb\n".into()), "which?"), "a\nb\n\nwhich?");
+        assert_eq!(join(Some("a\n".into()), ""), "a\n");
+        assert_eq!(join(None, "which?"), "which?");
+    }
+
+    #[test]
+    fn a_path_is_not_a_skill() {
+        assert_eq!(skill("/review src \"a b\""), Some(("review", "src \"a b\"")));
+        assert_eq!(skill("/review"), Some(("review", "")));
+        for text in ["/etc/hosts what is this?", "review", "/", "/ x", ""] {
+            assert_eq!(skill(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn input_that_is_not_text_is_refused_with_advice() {
+        for (bytes, fact) in [(b"a\0b".to_vec(), "NUL"), (b"a\xffb".to_vec(), "byte 1")] {
+            let error = text(bytes).unwrap_err();
+            assert!(error.to_string().contains(fact), "{error}");
+        }
+        assert!(text(vec![b'a'; INPUT_LIMIT as usize]).is_ok());
+        assert!(text(vec![b'a'; INPUT_LIMIT as usize + 1]).is_err());
+    }
+}

@@ -1,0 +1,262 @@
+//! What a run shows: the answer on stdout, everything else on stderr.
+
+use std::{
+    collections::HashMap,
+    io::{self, IsTerminal as _, Write as _},
+    time::{Duration, Instant},
+};
+
+use crate::pb::{self, progress_event::Progress, run_event::Event};
+
+use super::{
+    ask::arguments,
+    printable::{Printable, printable},
+};
+
+/// Colours, or none.
+#[derive(Clone, Copy)]
+pub(super) struct Palette {
+    on: bool,
+}
+
+impl Palette {
+    /// Colours if `terminal` and nobody asked for none.
+    pub(super) fn new(terminal: bool) -> Self {
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self { on: terminal && !unwanted }
+    }
+
+    #[cfg(test)]
+    pub(super) fn plain() -> Self {
+        Self { on: false }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    pub(super) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(super) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub(super) fn red(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    pub(super) fn green(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    pub(super) fn cyan(self, text: &str) -> String {
+        self.paint("36", text)
+    }
+}
+
+/// How much is said on stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Talk {
+    Quiet,
+    Normal,
+    Verbose,
+}
+
+/// How the answer leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// The model's text as it comes.
+    Text,
+    /// Every event as a JSON line.
+    Json,
+}
+
+/// Nothing is shown of a wait that is shorter than this.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// The two outputs of one run.
+pub(super) struct Screen {
+    format: Format,
+    talk: Talk,
+    out_terminal: bool,
+    err_terminal: bool,
+    palette: Palette,
+    filter: Printable,
+    /// stdout ends in the middle of a line.
+    open_line: bool,
+    /// stderr shows a line that will be overwritten.
+    transient: bool,
+    began: Instant,
+    calls: HashMap<String, String>,
+}
+
+impl Screen {
+    pub(super) fn new(format: Format, talk: Talk) -> Self {
+        let err_terminal = io::stderr().is_terminal();
+        Self {
+            format,
+            talk,
+            out_terminal: io::stdout().is_terminal(),
+            err_terminal,
+            palette: Palette::new(err_terminal),
+            filter: Printable::default(),
+            open_line: false,
+            transient: false,
+            began: Instant::now(),
+            calls: HashMap::new(),
+        }
+    }
+
+    pub(super) fn palette(&self) -> Palette {
+        self.palette
+    }
+
+    /// Shows an event.
+    ///
+    /// # Errors
+    ///
+    /// stdout cannot be written; [`io::ErrorKind::BrokenPipe`] when its reader has gone.
+    pub(super) fn show(&mut self, event: &Event) -> io::Result<()> {
+        if self.format == Format::Json {
+            let mut line = super::events::json(event).to_string();
+            line.push('\n');
+            return self.write(&line);
+        }
+        match event {
+            Event::Token(token) => return self.text(&token.text),
+            Event::Reasoning(reasoning) => {
+                if self.talk == Talk::Verbose {
+                    self.clear();
+                    self.say_raw(&self.palette.dim(&printable(&reasoning.text)));
+                }
+            }
+            Event::Progress(progress) => self.progress(progress.progress.as_ref()),
+            Event::Notice(notice) => self.say(Talk::Normal, &printable(&notice.text)),
+            Event::ToolsProposed(proposed) => {
+                self.close_line()?;
+                for call in &proposed.calls {
+                    let shown = format!("{} {}", printable(&call.name), arguments(&call.arguments_json));
+                    self.calls.insert(call.call_id.clone(), shown);
+                }
+            }
+            Event::ToolStarted(started) => {
+                self.close_line()?;
+                let shown = self.calls.get(&started.call_id).cloned();
+                let shown = shown.unwrap_or_else(|| printable(&started.name));
+                self.say(Talk::Normal, &format!("· {shown}"));
+            }
+            Event::ToolCompleted(done) => {
+                let (lines, bytes) = (done.output.lines().count(), done.output.len());
+                self.say(Talk::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
+            }
+            Event::ToolFailed(failed) => {
+                let first = failed.error.lines().next().unwrap_or_default();
+                self.say(Talk::Normal, &self.palette.red(&format!("  failed: {}", printable(first))));
+            }
+            Event::TurnCompleted(turn) => {
+                self.close_line()?;
+                if let Some(context) = &turn.context {
+                    self.say(Talk::Verbose, &meter(context));
+                }
+            }
+            Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => {
+                self.clear();
+                self.close_line()?;
+            }
+            Event::Started(started) => {
+                self.say(Talk::Verbose, &format!("run {} in session {}", started.run_id, started.session_id));
+            }
+            Event::ContextSnapshot(_) | Event::ToolsCompleted(_) => {}
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        self.clear();
+        let filtered;
+        let text = if self.out_terminal {
+            filtered = self.filter.push(text);
+            &filtered
+        } else {
+            text
+        };
+        if let Some(last) = text.as_bytes().last() {
+            self.open_line = *last != b'\n';
+            self.write(text)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    /// Ends the line that stdout is in, so that what follows starts on its own.
+    pub(super) fn close_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.open_line) { self.write("\n") } else { Ok(()) }
+    }
+
+    /// A sentence on stderr.
+    pub(super) fn say(&mut self, level: Talk, text: &str) {
+        if level <= self.talk && self.format == Format::Text {
+            self.clear();
+            self.say_raw(&format!("{}\n", self.palette.dim(text)));
+        }
+    }
+
+    fn say_raw(&self, text: &str) {
+        // There is nobody left to tell when stderr is closed.
+        io::stderr().write_all(text.as_bytes()).ok();
+    }
+
+    fn progress(&mut self, progress: Option<&Progress>) {
+        if !self.err_terminal || self.talk == Talk::Quiet || self.began.elapsed() < PATIENCE {
+            return;
+        }
+        let text = match progress {
+            Some(Progress::Queued(queued)) if queued.waiting_for == "session" => {
+                "the session is busy with another run; waiting (--new starts another session)".to_owned()
+            }
+            Some(Progress::Queued(queued)) => format!("number {} in the queue for the model", queued.place),
+            Some(Progress::Loading(loading)) => {
+                let part = loading.fraction.map(|part| format!(" {:.0} %", part * 100.0)).unwrap_or_default();
+                format!("loading {}{part}", printable(&loading.model))
+            }
+            Some(Progress::Prefill(prefill)) => {
+                format!("reading the prompt: {} of {} tokens", prefill.processed, prefill.total)
+            }
+            None => return,
+        };
+        self.say_raw(&format!("\r\x1b[K{}", self.palette.dim(&text)));
+        self.transient = true;
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.transient) {
+            self.say_raw("\r\x1b[K");
+        }
+    }
+}
+
+/// `context: 812/4096 tokens (20 %) | system …`.
+fn meter(context: &pb::ContextSnapshot) -> String {
+    let percent = i64::from(context.total_tokens) * 100 / i64::from(context.context_size.max(1));
+    let cached = match (context.prompt_tokens, context.cached_tokens) {
+        (Some(prompt), Some(cached)) => format!(" | prompt {prompt}, {cached} cached"),
+        _ => String::new(),
+    };
+    format!(
+        "context: {}/{} tokens ({percent} %) | system {} tools {} history {} memory {}{cached}",
+        context.total_tokens,
+        context.context_size,
+        context.system_tokens,
+        context.tool_tokens,
+        context.history_tokens,
+        context.memory_tokens,
+    )
+}

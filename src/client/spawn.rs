@@ -1,0 +1,63 @@
+//! Starts the daemon in the background and waits for its readiness line.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, BufRead as _, BufReader, Read as _},
+    os::unix::fs::OpenOptionsExt as _,
+    process::{Command, Stdio},
+};
+
+use crate::{
+    config::{Home, Lock},
+    daemon::Readiness,
+};
+
+use super::ClientError;
+
+/// Starts a daemon and returns when it is ready. `_lock` proves that nobody else does.
+///
+/// # Errors
+///
+/// [`ClientError::Refused`] with the daemon's reason, [`ClientError::Died`] with the end of its log.
+pub(super) fn spawn(home: &Home, _lock: &Lock) -> Result<(), ClientError> {
+    // The caller's other descriptors stay with the caller: a shell that waits for a pipe to close must
+    // not wait for the daemon.
+    close_fds::set_fds_cloexec_threadsafe(3, &[]);
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(home.log());
+    let mut child = Command::new(std::env::current_exe().map_err(ClientError::Spawn)?)
+        .args(["daemon", "--spawned"])
+        .env("KONTEKST_HOME", home.root())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log.map_or_else(|_| Stdio::null(), Stdio::from))
+        .spawn()
+        .map_err(ClientError::Spawn)?;
+    let stdout = child.stdout.take().expect("stdout is piped");
+    let mut line = String::new();
+    // The pipe closes when the daemon dies, so this ends in any case.
+    BufReader::new(stdout.take(64 * 1024)).read_line(&mut line).map_err(ClientError::Spawn)?;
+    match serde_json::from_str(&line) {
+        Ok(Readiness::Ready(_)) => Ok(()),
+        Ok(Readiness::Failed { message, causes, config }) => {
+            child.wait().ok();
+            Err(ClientError::Refused { message, causes, config })
+        }
+        Err(_) => {
+            child.wait().ok();
+            Err(ClientError::Died { log: log_end(home).unwrap_or_default() })
+        }
+    }
+}
+
+/// The last few lines of the daemon's log.
+fn log_end(home: &Home) -> io::Result<Vec<String>> {
+    use std::io::{Seek as _, SeekFrom};
+    let mut file = std::fs::File::open(home.log())?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(4096)))?;
+    let mut text = Vec::new();
+    file.take(4096).read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    Ok(lines[lines.len().saturating_sub(5)..].to_vec())
+}

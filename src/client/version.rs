@@ -1,0 +1,38 @@
+//! Which of two versions is newer.
+
+/// Whether version `a` is older than version `b`. What cannot be read counts as the same: a daemon is
+/// never stopped on a guess.
+pub(super) fn older(a: &str, b: &str) -> bool {
+    match (parse(a), parse(b)) {
+        (Some(a), Some(b)) => a < b,
+        _ => false,
+    }
+}
+
+fn parse(version: &str) -> Option<[u64; 3]> {
+    let core = version.split(['-', '+']).next()?;
+    let mut parts = core.split('.').map(|part| part.parse().ok());
+    let version = [parts.next()??, parts.next()??, parts.next()??];
+    parts.next().is_none().then_some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::older;
+
+    #[test]
+    fn versions_compare_by_number() {
+        for (a, b, expect) in [
+            ("0.1.0", "0.2.0", true),
+            ("0.9.0", "0.10.0", true),
+            ("1.0.0", "1.0.0", false),
+            ("2.0.0", "1.9.9", false),
+            ("1.0.0-rc1", "1.0.1", true),
+            ("garbage", "1.0.0", false),
+            ("", "1.0.0", false),
+            ("1.0", "1.0.1", false),
+        ] {
+            assert_eq!(older(a, b), expect, "{a} {b}");
+        }
+    }
+}

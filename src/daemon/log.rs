@@ -1,0 +1,131 @@
+//! The daemon's log: stderr in the foreground, `daemon.log` with rotation when spawned.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, IsTerminal as _, Write},
+    os::unix::fs::OpenOptionsExt as _,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use tracing_subscriber::EnvFilter;
+
+use crate::config::Home;
+
+use super::Mode;
+
+/// A log file is renamed to `daemon.log.1` when it reaches this size; `.2` is the oldest kept.
+const ROTATE_AT: u64 = 10 * 1024 * 1024;
+const KEPT: u32 = 2;
+
+/// Starts logging. A log that cannot be written is a warning, never a reason not to run.
+pub(super) fn start(home: &Home, mode: Mode) -> Vec<String> {
+    let filter = EnvFilter::try_from_env("KONTEKST_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
+    // A test or a second call may have set a subscriber already.
+    match mode {
+        Mode::Foreground => {
+            let colour = io::stderr().is_terminal();
+            builder.with_ansi(colour).with_writer(io::stderr).try_init().ok();
+            Vec::new()
+        }
+        Mode::Spawned => {
+            let (file, warning) = match Rotating::open(home.log()) {
+                Ok(file) => (Some(file), None),
+                Err(error) => (None, Some(format!("daemon.log cannot be written: {error}"))),
+            };
+            builder.with_ansi(false).with_writer(LogWriter::new(file)).try_init().ok();
+            warning.into_iter().collect()
+        }
+    }
+}
+
+/// Shares the file between threads; without one it swallows what is logged.
+struct LogWriter(Mutex<Option<Rotating>>);
+
+impl LogWriter {
+    fn new(file: Option<Rotating>) -> Self {
+        Self(Mutex::new(file))
+    }
+}
+
+/// One log line on its way to the file.
+struct Line<'a>(&'a LogWriter);
+
+impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for LogWriter {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        Line(self)
+    }
+}
+
+impl Write for Line<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut file = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = file.as_mut() {
+            // A full disk must not stop the daemon; the line is lost.
+            file.append(line).ok();
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Rotating {
+    path: PathBuf,
+    file: File,
+    size: u64,
+}
+
+impl Rotating {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+        let size = file.metadata()?.len();
+        Ok(Self { path, file, size })
+    }
+
+    fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.size + line.len() as u64 > ROTATE_AT {
+            for number in (1..KEPT).rev() {
+                fs::rename(self.numbered(number), self.numbered(number + 1)).ok();
+            }
+            fs::rename(&self.path, self.numbered(1))?;
+            *self = Self::open(self.path.clone())?;
+        }
+        self.file.write_all(line)?;
+        self.size += line.len() as u64;
+        Ok(())
+    }
+
+    fn numbered(&self, number: u32) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{number}"));
+        name.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_file_moves_aside_and_only_so_many_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("daemon.log");
+        let mut log = Rotating::open(path.clone()).unwrap();
+        for letter in [b'a', b'b', b'c', b'd'] {
+            log.append(&[letter]).unwrap();
+            log.size = ROTATE_AT;
+        }
+        let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+        assert_eq!(
+            (read("daemon.log"), read("daemon.log.1"), read("daemon.log.2")),
+            ("d".into(), "c".into(), "b".into())
+        );
+        assert!(!dir.path().join("daemon.log.3").exists());
+    }
+}

@@ -1,0 +1,130 @@
+//! Who is at the other end of a connection.
+
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader},
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+};
+
+use tokio::net::{TcpStream, UnixStream};
+
+/// What an accepted connection may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Peer {
+    /// A process of this user on this machine.
+    ThisUser,
+    /// Somebody who must show the token.
+    Stranger,
+}
+
+fn our_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The peer of a unix socket, by the kernel's word.
+///
+/// # Errors
+///
+/// Another user's process, or the kernel does not say.
+pub(super) fn unix(stream: &UnixStream) -> io::Result<Peer> {
+    let uid = stream.peer_cred()?.uid();
+    if uid == our_uid() { Ok(Peer::ThisUser) } else { Err(foreign(uid)) }
+}
+
+/// The peer of a TCP connection. On loopback the kernel's socket table says whose process it is.
+///
+/// # Errors
+///
+/// A loopback peer that belongs to another user, or whose owner cannot be told.
+pub(super) fn tcp(stream: &TcpStream) -> io::Result<Peer> {
+    let (theirs, ours) = (stream.peer_addr()?, stream.local_addr()?);
+    if !theirs.ip().to_canonical().is_loopback() {
+        return Ok(Peer::Stranger);
+    }
+    match owner(theirs, ours)? {
+        Some(uid) if uid == our_uid() => Ok(Peer::ThisUser),
+        Some(uid) => Err(foreign(uid)),
+        None => Err(io::Error::other("the peer's owner cannot be told")),
+    }
+}
+
+fn foreign(uid: u32) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("the peer is user {uid}"))
+}
+
+/// The user who owns the socket `local` → `remote`, from the kernel's table.
+fn owner(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u32>> {
+    // A v4 peer of a v6 socket stands in tcp6; a v6 listener may also see it in tcp.
+    for (table, want) in [("/proc/net/tcp", false), ("/proc/net/tcp6", true)] {
+        let (Some(local), Some(remote)) = (table_form(local, want), table_form(remote, want)) else {
+            continue;
+        };
+        let file = match File::open(table) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for line in BufReader::new(file).lines() {
+            if let Some(uid) = uid_of(&line?, &local, &remote) {
+                return Ok(Some(uid));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Columns: `sl local_address rem_address st tx:rx tr:when retrnsmt uid …`.
+fn uid_of(line: &str, local: &str, remote: &str) -> Option<u32> {
+    let mut fields = line.split_ascii_whitespace().skip(1);
+    if fields.next()? != local || fields.next()? != remote {
+        return None;
+    }
+    fields.nth(4)?.parse().ok()
+}
+
+/// An address as the table prints it: 32-bit words in host order, in hex.
+fn table_form(address: SocketAddr, v6: bool) -> Option<String> {
+    let octets: Vec<u8> = match (address.ip(), v6) {
+        (IpAddr::V4(ip), false) => ip.octets().into(),
+        (IpAddr::V4(ip), true) => ip.to_ipv6_mapped().octets().into(),
+        (IpAddr::V6(ip), true) => ip.octets().into(),
+        (IpAddr::V6(ip), false) => mapped(ip)?,
+    };
+    let mut text = String::new();
+    for word in octets.chunks_exact(4) {
+        let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+        text.push_str(&format!("{word:08X}"));
+    }
+    Some(format!("{text}:{:04X}", address.port()))
+}
+
+fn mapped(ip: Ipv6Addr) -> Option<Vec<u8>> {
+    ip.to_ipv4_mapped().map(|ip| ip.octets().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_line_names_the_owner_of_exactly_this_connection() {
+        let line =
+            "   3: 0100007F:A1B2 0100007F:C383 01 00000000:00000000 00:00000000 00000000  1000        0 41 1";
+        let local = table_form("127.0.0.1:41394".parse().unwrap(), false).unwrap();
+        let remote = table_form("127.0.0.1:50051".parse().unwrap(), false).unwrap();
+        assert_eq!(uid_of(line, &local, &remote), Some(1000));
+        assert_eq!(uid_of(line, &remote, &local), None);
+        assert_eq!(uid_of("garbage", &local, &remote), None);
+    }
+
+    #[tokio::test]
+    async fn our_own_connection_is_ours() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = tokio::net::TcpListener::bind(address).await else { continue };
+            let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (server, _) = listener.accept().await.unwrap();
+            assert_eq!(tcp(&server).unwrap(), Peer::ThisUser);
+            drop(client);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The readiness line: how a spawned daemon tells its client that it is ready, or why not.
+#![expect(clippy::print_stdout, reason = "the line is the protocol between client and daemon")]
+
+use std::{fs::File, io::Write as _};
+
+use serde::{Deserialize, Serialize};
+
+use super::{DaemonError, DaemonInfo, Mode};
+
+/// One JSON line on the daemon's stdout.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Readiness {
+    Ready(DaemonInfo),
+    Failed {
+        message: String,
+        causes: Vec<String>,
+        /// The configuration is at fault, so trying again is of no use.
+        config: bool,
+    },
+}
+
+pub(super) fn ready(mode: Mode, info: &DaemonInfo) {
+    if mode == Mode::Spawned {
+        say(&Readiness::Ready(info.clone()));
+        // The client reads until the pipe closes, and a child of ours must not inherit it.
+        let closed = File::options().write(true).open("/dev/null").map(rustix::stdio::dup2_stdout);
+        if !matches!(closed, Ok(Ok(()))) {
+            tracing::warn!("stdout could not be closed");
+        }
+    }
+}
+
+pub(super) fn failed(error: &DaemonError) {
+    let mut causes = Vec::new();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        causes.push(cause.to_string());
+        source = cause.source();
+    }
+    let config = matches!(error, DaemonError::Config(_) | DaemonError::Home(_));
+    say(&Readiness::Failed { message: error.to_string(), causes, config });
+}
+
+fn say(line: &Readiness) {
+    let line = serde_json::to_string(line).expect("strings and numbers");
+    println!("{line}");
+    std::io::stdout().flush().ok();
+}

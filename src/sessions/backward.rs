@@ -1,0 +1,122 @@
+//! The lines of a file from its end, in blocks, without holding more than one line.
+
+use std::io;
+
+use memchr::{memchr, memrchr};
+
+/// Fills the buffer with the bytes at an offset, all of them.
+pub(super) type ReadAt<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
+
+/// Source: architecture seed, "Session Persistence".
+const BLOCK: usize = 8 * 1024;
+
+/// Reads lines backwards. The first is what follows the last newline, empty in a well-formed file.
+pub(super) struct Backward<'a> {
+    read: &'a ReadAt<'a>,
+    /// Lines longer than this are passed over without being held.
+    limit: usize,
+    /// File offset of `buf[0]`.
+    start: u64,
+    buf: Vec<u8>,
+    /// `buf[..end]` is not handed out yet.
+    end: usize,
+    done: bool,
+}
+
+/// One line, without its newline.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    Line(&'a [u8]),
+    /// Longer than the limit. `nul` when it holds a NUL byte, which no JSON text does.
+    TooLong {
+        bytes: u64,
+        nul: bool,
+    },
+}
+
+impl<'a> Backward<'a> {
+    pub(super) fn new(len: u64, read: &'a ReadAt<'a>, limit: usize) -> Self {
+        Self { read, limit, start: len, buf: Vec::new(), end: 0, done: false }
+    }
+
+    /// File offset of the first byte of the line that was returned last.
+    pub(super) fn position(&self) -> u64 {
+        if self.done { 0 } else { self.start + self.end as u64 + 1 }
+    }
+
+    pub(super) fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
+        if self.done {
+            return Ok(None);
+        }
+        // Only new bytes are searched, and blocks double: a long line costs its length, once.
+        let mut newline = memrchr(b'\n', &self.buf[..self.end]);
+        while newline.is_none() && self.start > 0 {
+            let held = self.end;
+            if held > self.limit {
+                return self.pass_over().map(Some);
+            }
+            let room = self.limit.saturating_add(BLOCK) - held;
+            let size = block_size(held.max(BLOCK).min(room), self.start);
+            self.prepend(size)?;
+            newline = memrchr(b'\n', &self.buf[..size]);
+        }
+        let line = match newline {
+            Some(at) => {
+                let line = at + 1..self.end;
+                self.end = at;
+                line
+            }
+            None => {
+                self.done = true;
+                0..self.end
+            }
+        };
+        let bytes = &self.buf[line];
+        Ok(Some(if bytes.len() > self.limit {
+            Piece::TooLong { bytes: bytes.len() as u64, nul: memchr(0, bytes).is_some() }
+        } else {
+            Piece::Line(bytes)
+        }))
+    }
+
+    /// Puts the `size` bytes before `start` in front of what is held.
+    fn prepend(&mut self, size: usize) -> io::Result<()> {
+        let mut buf = vec![0; size + self.end];
+        let at = self.start - size as u64;
+        (self.read)(&mut buf[..size], at)?;
+        buf[size..].copy_from_slice(&self.buf[..self.end]);
+        self.end = buf.len();
+        self.buf = buf;
+        self.start = at;
+        Ok(())
+    }
+
+    /// Goes to the newline before a line that is too long to hold.
+    fn pass_over(&mut self) -> io::Result<Piece<'_>> {
+        const STEP: usize = 256 * 1024;
+        let mut bytes = self.end as u64;
+        let mut nul = memchr(0, &self.buf[..self.end]).is_some();
+        self.buf = Vec::new();
+        self.end = 0;
+        loop {
+            if self.start == 0 {
+                self.done = true;
+                return Ok(Piece::TooLong { bytes, nul });
+            }
+            self.end = 0;
+            self.prepend(block_size(STEP, self.start))?;
+            let newline = memrchr(b'\n', &self.buf);
+            let line = &self.buf[newline.map_or(0, |at| at + 1)..];
+            bytes += line.len() as u64;
+            nul |= memchr(0, line).is_some();
+            if let Some(at) = newline {
+                self.end = at;
+                return Ok(Piece::TooLong { bytes, nul });
+            }
+        }
+    }
+}
+
+fn block_size(wanted: usize, available: u64) -> usize {
+    wanted.min(usize::try_from(available).unwrap_or(usize::MAX))
+}

@@ -1,0 +1,43 @@
+//! `<id>.meta.json`: what is kept beside a conversation.
+
+use serde_json::{Map, Value};
+
+use super::{SessionError, Sessions};
+use crate::{
+    config::{file::read_text, write_atomic},
+    core::{Name, SessionId},
+};
+
+/// Source: architecture seed, "Session Persistence".
+const DEFAULT_AGENT: &str = "default_agent";
+
+/// A hundred times what we write.
+const MAX_META: u64 = 64 * 1024;
+
+impl Sessions {
+    /// The agent that runs of this session use unless told otherwise.
+    pub fn default_agent(&self, id: &SessionId) -> Option<Name> {
+        self.meta(id).get(DEFAULT_AGENT)?.as_str()?.parse().ok()
+    }
+
+    /// Sets [`Sessions::default_agent`] and keeps what else the file holds.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::NotFound`] when there is no such session.
+    pub fn set_default_agent(&self, id: &SessionId, agent: &Name) -> Result<(), SessionError> {
+        if !self.exists(id) {
+            return Err(SessionError::NotFound(id.to_string()));
+        }
+        let mut meta = self.meta(id);
+        meta.insert(DEFAULT_AGENT.to_owned(), Value::from(agent.as_str()));
+        let text = Value::Object(meta).to_string();
+        Ok(write_atomic(&self.meta_path(id), text.as_bytes())?)
+    }
+
+    /// Empty when absent or unreadable: a lost default agent must not cost the conversation.
+    fn meta(&self, id: &SessionId) -> Map<String, Value> {
+        let text = read_text(&self.meta_path(id), MAX_META).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+}

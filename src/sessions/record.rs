@@ -1,0 +1,95 @@
+//! One line of a session file.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::SessionError;
+use crate::core::{CallId, Message, RunId};
+
+/// What can be appended to a session.
+#[derive(Clone, Copy, Debug)]
+pub enum Record<'a> {
+    Message(&'a Message),
+    /// Intent before effect: a call is about to run. A reader that finds this without a result knows
+    /// that the call may have run.
+    ToolStarted {
+        call: &'a CallId,
+        run: &'a RunId,
+    },
+}
+
+/// Longest line in bytes that is read or written. Longer ones are damage: no tool gives as much.
+pub(super) const MAX_LINE: usize = 64 << 20;
+
+/// What a line turned out to be.
+pub(super) enum Line {
+    Message(Message),
+    ToolStarted(CallId),
+    /// Blank, or a mark that a later version writes.
+    Nothing,
+    Damaged,
+}
+
+#[derive(Serialize)]
+struct MarkOut<'a> {
+    mark: &'static str,
+    call_id: &'a CallId,
+    run: &'a RunId,
+    at: u64,
+}
+
+#[derive(Deserialize)]
+struct MarkIn {
+    mark: String,
+    call_id: Option<CallId>,
+}
+
+const TOOL_STARTED: &str = "tool_started";
+
+impl Record<'_> {
+    /// Appends the record's line, newline included.
+    pub(super) fn write(self, line: &mut Vec<u8>) -> Result<(), SessionError> {
+        let start = line.len();
+        let written = match self {
+            Self::Message(message) => serde_json::to_writer(&mut *line, message),
+            Self::ToolStarted { call, run } => {
+                let mark = MarkOut { mark: TOOL_STARTED, call_id: call, run, at: unix_ms() };
+                serde_json::to_writer(&mut *line, &mark)
+            }
+        };
+        written.expect("strings and numbers into a Vec cannot fail");
+        let bytes = line.len() - start;
+        if bytes > MAX_LINE {
+            return Err(SessionError::TooLong { bytes });
+        }
+        line.push(b'\n');
+        Ok(())
+    }
+}
+
+impl Line {
+    /// Reads one line without its newline.
+    pub(super) fn parse(bytes: &[u8]) -> Self {
+        let bytes = bytes.trim_ascii();
+        if bytes.is_empty() {
+            return Self::Nothing;
+        }
+        if bytes.len() > MAX_LINE {
+            return Self::Damaged;
+        }
+        if let Ok(message) = serde_json::from_slice(bytes) {
+            return Self::Message(message);
+        }
+        match serde_json::from_slice(bytes) {
+            Ok(MarkIn { mark, call_id: Some(call) }) if mark == TOOL_STARTED => Self::ToolStarted(call),
+            Ok(MarkIn { mark, .. }) if mark != TOOL_STARTED => Self::Nothing,
+            _ => Self::Damaged,
+        }
+    }
+}
+
+pub(super) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,142 @@
+//! What stands before a skill's body: `+++` TOML, or the `---` YAML of the Agent Skills standard.
+
+use serde::Deserialize;
+
+use crate::config::toml_file::position;
+
+/// The keys that mean something here, in both spellings. Others are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(super) struct Front {
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    #[serde(alias = "disable-model-invocation")]
+    pub(super) disable_model_invocation: Option<bool>,
+    #[serde(alias = "user-invocable")]
+    pub(super) user_invocable: Option<bool>,
+}
+
+/// Takes a file apart. Without front matter, or without its end, all of it is the body.
+///
+/// # Errors
+///
+/// The line, from 1, and what is wrong there.
+pub(super) fn split(text: &str) -> Result<(Front, &str), (usize, String)> {
+    // Some editors write a byte order mark.
+    let trimmed = text.trim_start_matches('\u{feff}').trim_start();
+    let skipped = text.len() - trimmed.len();
+    let mut lines = trimmed.split_inclusive('\n');
+    let opening = lines.next().unwrap_or_default();
+    let fence = opening.trim_end();
+    if !matches!(fence, "+++" | "---") {
+        return Ok((Front::default(), trimmed));
+    }
+    let start = opening.len();
+    let mut end = start;
+    for line in lines {
+        if line.trim_end() == fence {
+            let front = &trimmed[start..end];
+            let lines_before = position(text, skipped + start).0 - 1;
+            let front = if fence == "+++" { toml(front) } else { yaml(front) };
+            let front = front.map_err(|(line, message)| (lines_before + line, message))?;
+            return Ok((front, &trimmed[end + line.len()..]));
+        }
+        end += line.len();
+    }
+    Ok((Front::default(), trimmed))
+}
+
+fn toml(text: &str) -> Result<Front, (usize, String)> {
+    toml::from_str(text).map_err(|error| {
+        let line = position(text, error.span().map_or(0, |span| span.start)).0;
+        (line, error.message().to_owned())
+    })
+}
+
+fn yaml(text: &str) -> Result<Front, (usize, String)> {
+    if text.trim().is_empty() {
+        return Ok(Front::default());
+    }
+    // A skill needs neither anchors nor nesting, and the file may come from anywhere.
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        budget: serde_saphyr::budget! { max_anchors: 16, max_aliases: 16, max_depth: 32, max_events: 20_000 },
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error: serde_saphyr::Error| {
+        let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
+        // Its own position counts from the fence; ours stands in for it.
+        let message = error.to_string();
+        let end = message.rfind(" at line ").unwrap_or(message.len());
+        (line.max(1), message[..end].to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn front(name: &str) -> Front {
+        Front { name: Some(name.to_owned()), ..Front::default() }
+    }
+
+    #[test]
+    fn both_kinds_are_read() {
+        for text in [
+            "+++\nname = 'x'\nother = 3\n+++\nbody\n",
+            "\u{feff}\n\n+++\r\nname = 'x'\r\n+++\r\nbody\n",
+            "---\nname: x\nmetadata:\n  author: somebody\n---\nbody\n",
+            "---\r\nname: x\r\n---\r\nbody\n",
+            "---  \nname: \"x\"\n---\t\nbody\n",
+        ] {
+            assert_eq!(split(text).unwrap(), (front("x"), "body\n"), "{text:?}");
+        }
+        let flags = Front {
+            description: Some("one two".to_owned()),
+            disable_model_invocation: Some(true),
+            user_invocable: Some(false),
+            ..Front::default()
+        };
+        for text in [
+            "+++\ndescription = 'one two'\ndisable_model_invocation = true\nuser_invocable = false\n+++",
+            "---\ndescription: >-\n  one\n  two\ndisable-model-invocation: true\nuser-invocable: false\n---",
+            "---\ndescription: one two\ndisable_model_invocation: true\nuser_invocable: false\n---\n",
+        ] {
+            assert_eq!(split(text).unwrap(), (flags.clone(), ""), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_body() {
+        for text in
+            ["body", "", "+++\nname = 'x'\nbody", "---\nname: x\n--- not the end\n", "++++\nx\n++++\n"]
+        {
+            assert_eq!(split(text).unwrap(), (Front::default(), text), "{text:?}");
+        }
+        assert_eq!(split("---\n---\nbody").unwrap(), (Front::default(), "body"));
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_line() {
+        for (text, line) in [
+            ("+++\nname = 'x'\nuser_invocable = 'maybe'\n+++\n", 3),
+            ("\n\n+++\nname =\n+++\n", 4),
+            ("---\nname: x\nuser-invocable: maybe\n---\n", 3),
+            ("---\nname: x\ndescription: a: b\n---\n", 3),
+        ] {
+            let (found, message) = split(text).unwrap_err();
+            assert_eq!(found, line, "{text:?}: {message}");
+            assert!(!message.is_empty() && !message.contains('\n'), "{message:?}");
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_refused() {
+        let mut bomb = "---\na0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
+        for level in 1..12 {
+            let inner = vec![format!("*a{}", level - 1); 10].join(",");
+            bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
+        }
+        bomb.push_str("---\n");
+        assert!(split(&bomb).is_err());
+    }
+}
