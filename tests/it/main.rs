@@ -1,3 +1,11 @@
 //! Everything that is tested from outside the library, in one binary.
 
+#![allow(clippy::unwrap_used, reason = "all of it is test code; clippy only knows functions marked as tests")]
+
 mod core;
+mod daemon;
+mod generated;
+mod grpc;
+mod home;
+mod run;
+mod tidy;

@@ -1,0 +1,50 @@
+//! The cases, cheapest first. Each sets up its own [`Lab`](crate::lab::Lab) and returns a row for each goal.
+
+mod cold;
+mod crowd;
+mod idle;
+mod oneshot;
+mod resume;
+mod start;
+mod stdin;
+mod stream;
+
+use crate::{Failure, lab::Setup, table::Row};
+
+/// One thing that is measured.
+pub struct Case {
+    pub name: &'static str,
+    pub run: fn(&Setup) -> Result<Vec<Row>, Failure>,
+}
+
+pub const ALL: &[Case] = &[
+    Case { name: "start", run: start::run },
+    Case { name: "oneshot", run: oneshot::run },
+    Case { name: "cold", run: cold::run },
+    Case { name: "stream", run: stream::run },
+    Case { name: "stdin", run: stdin::run },
+    Case { name: "idle", run: idle::run },
+    Case { name: "crowd", run: crowd::run },
+    Case { name: "resume", run: resume::run },
+];
+
+/// A window that no prompt of the bench fills, in tokens.
+const WIDE: u32 = 131_072;
+
+/// Runs tools in turn, `rounds` times after one run of each that does not count, and returns the
+/// figures of each tool.
+fn in_turn<T, const N: usize>(
+    rounds: u32,
+    mut tools: [&mut dyn FnMut() -> Result<T, Failure>; N],
+) -> Result<[Vec<T>; N], Failure> {
+    for tool in &mut tools {
+        tool()?;
+    }
+    let mut figures = [const { Vec::new() }; N];
+    for _ in 0..rounds {
+        for (tool, figures) in tools.iter_mut().zip(&mut figures) {
+            figures.push(tool()?);
+        }
+    }
+    Ok(figures)
+}

@@ -1,0 +1,41 @@
+//! Long answers: how late each token is, and how fast tokens can pass.
+
+use super::{WIDE, in_turn};
+use crate::{
+    Failure, clock,
+    lab::{Lab, Setup},
+    process,
+    process::Ran,
+    table::{Row, median},
+};
+
+pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
+    let lab = Lab::new(setup, WIDE)?;
+    // A second for each run, and fifty figures in it: fewer rounds do.
+    let [curl, kontekst] = in_turn(
+        setup.rounds.min(5),
+        [&mut || lag(&process::run(lab.ask_curl("st50d20000", "say much"))?), &mut || {
+            lag(&process::run(lab.ask_kontekst("st50d20000", "say much"))?)
+        }],
+    )?;
+    let lag = Row::ratio("token lag, 20 ms apart", median(&kontekst)?, median(&curl)?, 2.5, "x curl");
+
+    let [curl, kontekst] = in_turn(
+        setup.rounds,
+        [&mut || Ok(process::run(lab.ask_curl("t2000d0", "say much"))?.wall()), &mut || {
+            let ran = process::run(lab.ask_kontekst("t2000d0", "say much"))?;
+            let words = ran.stdout.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
+            if words == 2000 { Ok(ran.wall()) } else { Err(format!("{words} of 2000 tokens came").into()) }
+        }],
+    )?;
+    Ok(vec![lag, Row::ratio("2,000 tokens flat out", median(&kontekst)?, median(&curl)?, 0.75, "x curl")])
+}
+
+/// From the moment the server wrote a token until it was on stdout: the median of a run, in milliseconds.
+fn lag(ran: &Ran) -> Result<f64, Failure> {
+    let stamps = ran.stamps();
+    if stamps.len() != 50 {
+        return Err(format!("{} of 50 tokens came", stamps.len()).into());
+    }
+    median(&stamps.iter().map(|(sent, seen)| clock::millis(*sent, *seen)).collect::<Vec<_>>())
+}

@@ -1,0 +1,65 @@
+//! The least that a client can do: one blocking socket and HTTP by hand.
+
+use std::{
+    borrow::Cow,
+    io::{self, BufRead, BufReader, Write},
+    net::TcpStream,
+};
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Failure;
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    choices: Vec<Choice<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    delta: Delta<'a>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    content: Option<Cow<'a, str>>,
+}
+
+/// Asks `model` at `address` and prints the answer as it comes.
+pub fn ask(address: &str, model: &str, prompt: &str) -> Result<(), Failure> {
+    let body = body(model, prompt);
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all([head.as_bytes(), body.as_bytes()].concat().as_slice())?;
+
+    let (mut reader, mut stdout) = (BufReader::with_capacity(64 * 1024, stream), io::stdout());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            return Err("the answer stops in the middle".into());
+        }
+        let Some(data) = line.strip_prefix(b"data: ") else { continue };
+        if data.starts_with(b"[DONE]") {
+            return Ok(());
+        }
+        let chunk: Chunk = serde_json::from_slice(data)?;
+        if let Some(text) = chunk.choices.first().and_then(|choice| choice.delta.content.as_deref()) {
+            stdout.write_all(text.as_bytes())?;
+            stdout.flush()?;
+        }
+    }
+}
+
+/// The smallest chat request that streams; curl sends the same.
+pub fn body(model: &str, prompt: &str) -> String {
+    json!({ "model": model, "stream": true, "messages": [{ "role": "user", "content": prompt }] }).to_string()
+}

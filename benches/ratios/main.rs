@@ -1,0 +1,82 @@
+//! What kontekst costs, as ratios to curl and to the least that a client can do.
+//!
+//! `cargo bench --bench ratios [-- --rounds N --only WORD --check]` needs the release binary, which
+//! cargo builds, and curl. All talk to one scripted model server and run in turn, so that a busy
+//! machine slows all of them; the figures are medians of whole processes. Compare ratios, not milliseconds.
+
+mod cases;
+mod clock;
+mod floor;
+mod http;
+mod lab;
+mod process;
+mod script;
+mod server;
+mod table;
+
+use std::{env, io, io::Write, path::PathBuf, process::ExitCode};
+
+use clap::Parser;
+
+/// What stops a case, or the bench: a sentence is enough here.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Measures kontekst next to curl.
+#[derive(Parser)]
+struct Args {
+    /// Runs of each tool in each case
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Only the cases whose name contains this
+    #[arg(long, value_name = "WORD")]
+    only: Option<String>,
+    /// Exit with 1 when a goal is missed
+    #[arg(long)]
+    check: bool,
+    /// Measure this binary instead of the one that cargo built
+    #[arg(long, value_name = "PATH", default_value = env!("CARGO_BIN_EXE_kontekst"))]
+    kontekst: PathBuf,
+    /// Given by cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            writeln!(io::stderr(), "ratios: {error}").ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The bench also plays the parts it needs: the model server, the smallest client, a launcher.
+fn run() -> Result<ExitCode, Failure> {
+    let words: Vec<String> = env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["--serve", window] => server::serve(window)?,
+        ["--floor", address, model, prompt] => floor::ask(address, model, prompt)?,
+        ["--launch", program, ..] => writeln!(io::stdout(), "{}", process::launch(program, &words[2..])?)?,
+        _ => return measure(&Args::parse()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(args: &Args) -> Result<ExitCode, Failure> {
+    let mut missed = 0;
+    writeln!(io::stdout(), "{:<34} kontekst / the other", "")?;
+    for case in cases::ALL {
+        if args.only.as_ref().is_some_and(|word| !case.name.contains(word.as_str())) {
+            continue;
+        }
+        let rows = (case.run)(&lab::Setup { kontekst: args.kontekst.clone(), rounds: args.rounds })
+            .unwrap_or_else(|error| vec![table::Row::failed(case.name, &error)]);
+        for row in rows {
+            missed += u32::from(!row.passed());
+            row.print()?;
+        }
+    }
+    writeln!(io::stdout(), "{missed} missed")?;
+    Ok(if args.check && missed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

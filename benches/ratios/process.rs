@@ -1,0 +1,155 @@
+//! One process, timed from outside.
+
+use std::{
+    io::{self, Read, Seek},
+    os::fd::AsFd,
+    process::{Child, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+use wait4::Wait4;
+
+use crate::{Failure, clock};
+
+/// No run of the bench takes longer, unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A process that was started and may still run.
+pub struct Running {
+    child: Child,
+    stdout: ChildStdout,
+    stderr: std::fs::File,
+    command: String,
+    pub started: u64,
+}
+
+/// A process that has ended well.
+pub struct Ran {
+    pub started: u64,
+    pub ended: u64,
+    pub stdout: Vec<u8>,
+    /// How many bytes of stdout there were, and when.
+    arrivals: Vec<(usize, u64)>,
+}
+
+/// Starts a command. Its stdin is what the command says; stdout and stderr are kept.
+pub fn start(mut command: Command) -> Result<Running, Failure> {
+    let stderr = tempfile::tempfile()?;
+    command.stdout(Stdio::piped()).stderr(stderr.try_clone()?);
+    let started = clock::now();
+    let mut child =
+        command.spawn().map_err(|error| format!("cannot run {:?}: {error}", command.get_program()))?;
+    let stdout = child.stdout.take().expect("stdout is piped");
+    Ok(Running { child, stdout, stderr, command: format!("{command:?}"), started })
+}
+
+/// Starts a command and waits for its end.
+pub fn run(command: Command) -> Result<Ran, Failure> {
+    start(command)?.finish()
+}
+
+impl Running {
+    /// Reads stdout to its end and reaps the process.
+    ///
+    /// # Errors
+    ///
+    /// When it fails or hangs; the message holds what it wrote to stderr.
+    pub fn finish(mut self) -> Result<Ran, Failure> {
+        let (mut stdout, mut arrivals) = (Vec::new(), Vec::new());
+        let mut block = vec![0; 64 * 1024];
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || !readable(&self.stdout, left)? {
+                self.child.kill()?;
+                self.child.wait()?;
+                return Err(format!("{} hangs", self.command).into());
+            }
+            let read = self.stdout.read(&mut block)?;
+            if read == 0 {
+                break;
+            }
+            stdout.extend_from_slice(&block[..read]);
+            arrivals.push((stdout.len(), clock::now()));
+        }
+        let used = self.child.wait4()?;
+        let ended = clock::now();
+        if !used.status.success() {
+            let mut said = String::new();
+            self.stderr.rewind()?;
+            self.stderr.read_to_string(&mut said)?;
+            return Err(format!("{}: {}: {}", self.command, used.status, said.trim()).into());
+        }
+        Ok(Ran { started: self.started, ended, stdout, arrivals })
+    }
+}
+
+fn readable(stdout: &ChildStdout, patience: Duration) -> io::Result<bool> {
+    let mut fds = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::IN)];
+    match poll(&mut fds, Some(&Timespec::try_from(patience).map_err(io::Error::other)?)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Ran {
+    /// From start to end, in milliseconds.
+    pub fn wall(&self) -> f64 {
+        clock::millis(self.started, self.ended)
+    }
+
+    /// From start to the first byte on stdout, in milliseconds.
+    pub fn first_byte(&self) -> Result<f64, Failure> {
+        let (_, at) = self.arrivals.first().ok_or("nothing on stdout")?;
+        Ok(clock::millis(self.started, *at))
+    }
+
+    /// The stamps of the server found in stdout, in the order they were printed, each with the time
+    /// at which its last byte was here.
+    pub fn stamps(&self) -> Vec<(u64, u64)> {
+        let mut stamps = Vec::new();
+        let mut from = 0;
+        while let Some(start) = self.stdout[from..].iter().position(u8::is_ascii_digit) {
+            let start = from + start;
+            let digits = self.stdout[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+            from = start + digits;
+            let number =
+                std::str::from_utf8(&self.stdout[start..from]).ok().and_then(|text| text.parse().ok());
+            // curl prints the whole event, so other numbers are about; only a time within the run counts.
+            let Some(stamp) = number.filter(|stamp| (self.started..self.ended).contains(stamp)) else {
+                continue;
+            };
+            if let Some((_, at)) = self.arrivals.iter().find(|(bytes, _)| *bytes >= from) {
+                stamps.push((stamp, *at));
+            }
+        }
+        stamps
+    }
+}
+
+/// Peak memory of a command in bytes, from its start to its end.
+///
+/// A child begins with the peak of the process that starts it, and this one has grown by then. So a
+/// fresh copy of the bench, which is small, starts the command and reads its rusage.
+pub fn peak_memory(command: &Command) -> Result<u64, Failure> {
+    let mut through = Command::new(std::env::current_exe()?);
+    through.arg("--launch").arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    if let Some(dir) = command.get_current_dir() {
+        through.current_dir(dir);
+    }
+    through.env_clear();
+    through.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Ok(String::from_utf8(run(through)?.stdout)?.trim().parse()?)
+}
+
+/// The small copy's side of [`peak_memory`].
+pub fn launch(program: &str, args: &[String]) -> Result<u64, Failure> {
+    let child = Command::new(program).args(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    let used = child.wait4()?;
+    if used.status.success() { Ok(used.rusage.maxrss) } else { Err(used.status.to_string().into()) }
+}

@@ -1,0 +1,182 @@
+//! The scripted model server: a child process that answers as [`Script`] says and reports each request.
+
+use std::{
+    borrow::Cow,
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{
+    Failure, clock,
+    http::{self, Events, Request},
+    script::Script,
+};
+
+/// What the server saw of one chat request.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// When the last byte of the request was here, by [`clock::now`].
+    pub arrived: u64,
+    pub body_bytes: usize,
+    /// Bytes of the system text and the tools, as JSON.
+    pub fixed_bytes: usize,
+}
+
+/// A running server, stopped when dropped.
+pub struct Server {
+    pub address: SocketAddr,
+    records: mpsc::Receiver<Record>,
+    child: Child,
+    /// Its end tells the child to leave, also when this process is killed.
+    _lifeline: Option<ChildStdin>,
+}
+
+impl Server {
+    /// Starts a server whose model sees `window` tokens.
+    pub fn start(window: u32) -> Result<Self, Failure> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["--serve", &window.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
+        let lifeline = child.stdin.take();
+        let address = lines.next().ok_or("the model server said nothing")??.parse()?;
+        let (send, records) = mpsc::channel();
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let Ok(record) = serde_json::from_str(&line) else { break };
+                if send.send(record).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self { address, records, child, _lifeline: lifeline })
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The next request in the log. Call it once for each run, in order.
+    pub fn record(&self) -> Result<Record, Failure> {
+        let patience = Duration::from_secs(10);
+        self.records.recv_timeout(patience).map_err(|_| "no request reached the model server".into())
+    }
+
+    /// Throws away what has been logged.
+    pub fn forget(&self) {
+        // A record follows the last byte of its answer, so it may still be on its way.
+        while self.records.recv_timeout(Duration::from_millis(20)).is_ok() {}
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// The child's side: serves until stdin ends.
+pub fn serve(window: &str) -> Result<(), Failure> {
+    let window: u32 = window.parse()?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let mut stdout = io::stdout();
+    writeln!(stdout, "{}", listener.local_addr()?)?;
+    stdout.flush()?;
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // A client that hangs up in the middle is no concern of the others.
+            thread::spawn(move || connection(&stream, window).ok());
+        }
+    });
+    io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
+}
+
+fn connection(stream: &TcpStream, window: u32) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::with_capacity(256 * 1024, stream);
+    while let Some(request) = Request::read(&mut reader)? {
+        answer(stream, &request, window)?;
+        if request.close {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn answer(stream: &TcpStream, request: &Request, window: u32) -> io::Result<()> {
+    let arrived = clock::now();
+    let path = request.path.split('?').next().unwrap_or_default();
+    match (request.method.as_str(), path) {
+        ("GET", "/health" | "/v1/health") => http::reply(stream, 200, r#"{"status":"ok"}"#),
+        ("GET", "/models" | "/v1/models") => {
+            http::reply(stream, 200, r#"{"object":"list","data":[{"id":"t1d0","object":"model"}]}"#)
+        }
+        ("GET", "/props") => http::reply(
+            stream,
+            200,
+            &format!(
+                r#"{{"default_generation_settings":{{"n_ctx":{window}}},"total_slots":256,"model_path":"scripted.gguf","chat_template":"","build_info":"scripted"}}"#
+            ),
+        ),
+        ("POST", "/tokenize") => http::reply(stream, 200, &tokenize(&request.body)),
+        ("POST", "/v1/chat/completions") => chat(stream, &request.body, arrived),
+        _ => http::reply(stream, 404, r#"{"error":{"code":404,"message":"not here"}}"#),
+    }
+}
+
+/// A token for every four bytes.
+fn tokenize(body: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Text<'a> {
+        #[serde(borrow)]
+        content: Cow<'a, str>,
+    }
+    let tokens = serde_json::from_slice::<Text>(body).map_or(0, |text| text.content.len().div_ceil(4));
+    format!(r#"{{"tokens":[{}]}}"#, "7,".repeat(tokens).trim_end_matches(','))
+}
+
+fn chat(stream: &TcpStream, body: &[u8], arrived: u64) -> io::Result<()> {
+    #[derive(Deserialize)]
+    struct Chat<'a> {
+        #[serde(borrow, default)]
+        model: Cow<'a, str>,
+        #[serde(borrow)]
+        messages: Vec<Message<'a>>,
+        #[serde(borrow)]
+        tools: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow)]
+        role: Cow<'a, str>,
+        #[serde(borrow)]
+        content: Option<&'a RawValue>,
+    }
+    let Ok(chat) = serde_json::from_slice::<Chat>(body) else {
+        return http::reply(stream, 400, r#"{"error":{"code":400,"message":"not a chat request"}}"#);
+    };
+    let mut events = Events::open(stream)?;
+    Script::of(&chat.model).play(&chat.model, |event| events.put(event))?;
+    events.close()?;
+
+    let bytes = |text: Option<&RawValue>| text.map_or(0, |text| text.get().len());
+    let system = chat.messages.iter().filter(|message| message.role == "system");
+    let record = Record {
+        arrived,
+        body_bytes: body.len(),
+        fixed_bytes: bytes(chat.tools) + system.map(|message| bytes(message.content)).sum::<usize>(),
+    };
+    let line = serde_json::to_string(&record).map_err(io::Error::other)?;
+    writeln!(io::stdout(), "{line}")
+}

@@ -1,0 +1,56 @@
+//! `man/` and `completions/` are what clap says today. Refresh: `UPDATE_EXPECT=1 cargo test --test it generated`.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use clap_complete::{Shell, generate};
+use expect_test::expect_file;
+
+/// Holds a folder of the project to be exactly `files`: name and text.
+#[track_caller]
+fn check(folder: &str, files: &BTreeMap<String, String>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let stale: Vec<PathBuf> = fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !files.contains_key(path.file_name().unwrap().to_str().unwrap()))
+        .collect();
+    if env::var_os("UPDATE_EXPECT").is_some() {
+        fs::create_dir_all(&folder).unwrap();
+        for path in &stale {
+            fs::remove_file(path).unwrap();
+        }
+    } else {
+        assert!(stale.is_empty(), "of commands that are gone: {stale:?}");
+    }
+    for (name, text) in files {
+        expect_file![folder.join(name)].assert_eq(text);
+    }
+}
+
+#[test]
+fn completions() {
+    let shells = [(Shell::Bash, "kontekst.bash"), (Shell::Fish, "kontekst.fish"), (Shell::Zsh, "_kontekst")];
+    let script = |shell| {
+        let mut script = Vec::new();
+        generate(shell, &mut kontekst::cli::command(), "kontekst", &mut script);
+        String::from_utf8(script).unwrap()
+    };
+    check("completions", &shells.map(|(shell, name)| (name.to_owned(), script(shell))).into());
+}
+
+#[test]
+fn man_pages() {
+    let made = tempfile::tempdir().unwrap();
+    clap_mangen::generate_to(kontekst::cli::command(), made.path()).unwrap();
+    let page = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, fs::read_to_string(path).unwrap())
+    };
+    let pages = fs::read_dir(made.path()).unwrap().map(|entry| page(entry.unwrap().path()));
+    check("man", &pages.collect());
+}
