@@ -99,7 +99,7 @@ fn there_is_one_daemon_for_a_home() {
     let home = Home::new("http://127.0.0.1:1");
     home.run(&["daemon", "restart"]).success();
     let pid = home.daemon().unwrap();
-    let second = home.command(&["daemon"]).env("KONTEKST_LOCK_SECONDS", "0").spawn().unwrap();
+    let second = home.spawn(&["daemon"]);
     let stderr = finish(second).fails(1);
     assert!(stderr.contains("another daemon is running"), "{stderr}");
     assert_eq!(home.daemon(), Some(pid));
