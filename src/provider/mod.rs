@@ -1,5 +1,9 @@
 //! Who answers: model backends behind two plain, blocking traits.
 
+pub mod llama;
+mod pause;
+mod slots;
+
 use std::{fmt, io, sync::Arc};
 
 use crate::core::{Cancel, Message, Sampling, ToolCall, ToolDef};
