@@ -2,7 +2,9 @@
 
 pub mod llama;
 mod pause;
+pub mod router;
 mod slots;
+pub mod supervisor;
 
 use std::{fmt, io, sync::Arc};
 

@@ -119,6 +119,11 @@ impl Slots {
         self.shared.changed.notify_all();
     }
 
+    /// Takes [`Slots::close`] back.
+    pub fn reopen(&self) {
+        self.shared.lock().closed = false;
+    }
+
     /// Waits until nobody is being served, at most `patience`. Says whether it came to that.
     pub fn idle(&self, cancel: &Cancel, patience: Duration) -> bool {
         let woken = Arc::clone(&self.shared);

@@ -11,6 +11,7 @@
 #![allow(clippy::unwrap_used, reason = "only tests run it")]
 
 mod check;
+pub mod process;
 mod reply;
 
 use std::{
@@ -47,6 +48,8 @@ pub struct Setup {
     pub key: Option<String>,
     /// Port 0 is any free one.
     pub address: SocketAddr,
+    /// Answers everything with 503 until [`FakeLlama::loaded`].
+    pub loading: bool,
 }
 
 impl Default for Setup {
@@ -59,6 +62,7 @@ impl Default for Setup {
             llama: true,
             key: None,
             address: ([127, 0, 0, 1], 0).into(),
+            loading: false,
         }
     }
 }
@@ -94,6 +98,7 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     stopped: AtomicBool,
+    loading: AtomicBool,
 }
 
 type Answerer = Box<dyn FnMut(&Request) -> Reply + Send>;
@@ -118,12 +123,14 @@ impl FakeLlama {
     pub fn with(setup: Setup, script: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind(setup.address).expect("the port is free");
         let address = listener.local_addr().unwrap();
+        let loading = setup.loading;
         let state = State { script: script.into_iter().collect(), ..State::default() };
         let shared = Arc::new(Shared {
             setup,
             state: Mutex::new(state),
             changed: Condvar::new(),
             stopped: AtomicBool::new(false),
+            loading: AtomicBool::new(loading),
         });
         let server = Arc::clone(&shared);
         thread::spawn(move || {
@@ -150,6 +157,11 @@ impl FakeLlama {
 
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The model has been read: see [`Setup::loading`].
+    pub fn loaded(&self) {
+        self.shared.loading.store(false, SeqCst);
     }
 
     /// Adds an answer to the end of the script.
@@ -251,6 +263,9 @@ impl Shared {
     fn reply(&self, request: &Request) -> Reply {
         let setup = &self.setup;
         let path = request.path.split('?').next().unwrap_or("");
+        if self.loading.load(SeqCst) {
+            return Reply::loading(); // llama-server does not even look at the key then
+        }
         let bearer = setup.key.as_ref().map(|key| format!("Bearer {key}"));
         if path != "/health" && bearer.is_some() && request.header("authorization") != bearer.as_deref() {
             return Reply::error(401, "Invalid API Key");

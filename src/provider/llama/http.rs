@@ -45,6 +45,11 @@ impl Link {
         Self { base, key, connect }
     }
 
+    /// The same, for someone with less time to wait for a connection.
+    pub fn within(&self, connect: Duration) -> Self {
+        Self { connect, ..self.clone() }
+    }
+
     pub fn base(&self) -> &str {
         &self.base
     }

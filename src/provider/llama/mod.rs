@@ -321,10 +321,7 @@ impl Provider for OpenAi {
             NoPlace::Closed => ProviderError::Unreachable {
                 endpoint: self.server.link.base().to_owned(),
                 started: false,
-                source: std::io::Error::new(
-                    std::io::ErrorKind::NotConnected,
-                    "another model is being started",
-                ),
+                source: std::io::Error::new(std::io::ErrorKind::NotConnected, "the server is being stopped"),
             },
         })?;
         let body = self.body(request);

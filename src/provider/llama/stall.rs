@@ -18,7 +18,7 @@ pub struct Patience {
 }
 
 struct Watched {
-    /// Milliseconds since [`Watch::start`].
+    /// Microseconds since [`Watch::start`].
     deadline: AtomicU64,
     stalled: AtomicBool,
     agent: ureq::Agent,
@@ -82,7 +82,7 @@ impl Drop for Patience {
 
 impl Watch {
     fn after(&self, limit: Duration) -> u64 {
-        u64::try_from((self.start.elapsed() + limit).as_millis()).unwrap_or(u64::MAX)
+        u64::try_from((self.start.elapsed() + limit).as_micros()).unwrap_or(u64::MAX)
     }
 
     fn run(&self) {
@@ -101,7 +101,7 @@ impl Watch {
             calls = match next {
                 None => self.changed.wait(calls).unwrap_or_else(PoisonError::into_inner),
                 Some(next) => {
-                    let wait = Duration::from_millis(next.saturating_sub(now).max(1));
+                    let wait = Duration::from_micros(next.saturating_sub(now).max(1));
                     self.changed.wait_timeout(calls, wait).unwrap_or_else(PoisonError::into_inner).0
                 }
             };

@@ -3,6 +3,7 @@
 
 mod cancel;
 mod chat;
+mod supervise;
 
 use std::{sync::Arc, time::Duration};
 
