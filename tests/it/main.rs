@@ -3,5 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "all of it is test code; clippy only knows functions marked as tests")]
 
 mod core;
+mod daemon;
+mod fake_llama;
+mod generated;
+mod grpc;
 mod home;
+mod provider;
+mod run;
 mod tidy;
