@@ -13,21 +13,21 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use serde::{Deserialize, Serialize};
 use tonic::{service::RoutesBuilder, transport::Server};
 
+pub use crate::provider::router::Surroundings;
 use crate::{
     agent::AgentCore,
-    config::{Bind, Config, ConfigError, Home, HomeError, Lock, LockError, PathError, agents, write_atomic},
+    config::{
+        Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
+        write_atomic,
+    },
     core::Cancel,
     doors::kontekst::{AgentDoor, DaemonDoor, Vitals},
     pb,
     provider::{Models, router::Router},
 };
 use listen::Listeners;
-pub use ready::Readiness;
-
-pub use crate::provider::router::Surroundings;
 
 /// Time that runs get to end once the daemon was told to stop; the promise to the outside is ten seconds.
 const STOP_LIMIT: Duration = Duration::from_secs(9);
@@ -63,22 +63,6 @@ pub enum DaemonError {
     Runtime(#[source] io::Error),
     #[error("the server failed")]
     Serve(#[source] tonic::transport::Error),
-}
-
-/// `run/daemon.json`: a hint for clients and people. The lock, not this file, says whether a daemon lives.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DaemonInfo {
-    pub pid: u32,
-    pub version: String,
-    pub socket: String,
-    pub started_at: String,
-}
-
-impl DaemonInfo {
-    /// What the daemon of this home wrote when it started, if that can be read.
-    pub fn load(home: &Home) -> Option<Self> {
-        serde_json::from_slice(&fs::read(home.daemon_info()).ok()?).ok()
-    }
 }
 
 /// Runs the daemon until it is told to stop.
