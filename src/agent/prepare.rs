@@ -97,7 +97,7 @@ pub(super) fn prepare(
                     seat.id, tail.damaged
                 )));
             }
-            tail.messages
+            shared.anchors.cut(&seat.id, tail, history_budget)
         }
     };
     let window = Window::new(budget, history_budget, history);
