@@ -2,5 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is test code; clippy only knows functions marked as tests")]
 
+mod core;
+
+mod generated;
 mod home;
 mod tidy;

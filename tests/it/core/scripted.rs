@@ -1,0 +1,165 @@
+//! A model that says what the test tells it to.
+
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Arc, Mutex, mpsc},
+};
+
+use kontekst::{
+    core::{CallId, Cancel, ToolCall},
+    provider::{
+        ChatRequest, Delta, Finish, Models, Progress, Provider, ProviderError, ServerStatus, Turn, Usage,
+    },
+};
+use serde_json::Value;
+
+/// What the model does when it is asked once.
+pub(super) enum Step {
+    Say(&'static str),
+    /// Reasoning, then the answer.
+    Think(&'static str, &'static str),
+    Call(Vec<(&'static str, Value)>),
+    /// A call with these very arguments.
+    RawCall(&'static str, &'static str),
+    /// Says this much and then nothing until it is cancelled.
+    Hang(&'static str),
+    /// The answer stops at `max_tokens`.
+    Cut(&'static str),
+    Fail(ProviderError),
+    /// Says this much, then the server is gone.
+    Break(&'static str),
+}
+
+/// The script, shared by everything that is opened from it.
+#[derive(Clone)]
+pub(super) struct Scripted {
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    steps: VecDeque<Step>,
+    requests: Vec<ChatRequest>,
+    opened: u32,
+}
+
+impl Scripted {
+    pub(super) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        let steps = steps.into_iter().collect();
+        Self { state: Arc::new(Mutex::new(State { steps, requests: Vec::new(), opened: 0 })) }
+    }
+
+    /// What was asked, oldest first.
+    pub(super) fn requests(&self) -> Vec<ChatRequest> {
+        self.state.lock().unwrap().requests.clone()
+    }
+
+    /// How often a backend was looked for.
+    pub(super) fn opened(&self) -> u32 {
+        self.state.lock().unwrap().opened
+    }
+}
+
+impl Models for Scripted {
+    fn open(
+        &self,
+        _: &str,
+        _: &Cancel,
+        _: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        self.state.lock().unwrap().opened += 1;
+        Ok(Arc::new(self.clone()))
+    }
+
+    fn status(&self) -> ServerStatus {
+        ServerStatus::default()
+    }
+
+    fn stop(&self) {}
+}
+
+impl Provider for Scripted {
+    fn generate(
+        &self,
+        request: &ChatRequest,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<Turn, ProviderError> {
+        let step = {
+            let mut state = self.state.lock().unwrap();
+            state.requests.push(request.clone());
+            state.steps.pop_front().expect("the script has a step for each request")
+        };
+        let mut say = |text: &str| sink(Delta::Text(text.to_owned()));
+        let mut turn = Turn {
+            usage: Some(Usage { prompt: prompt_tokens(request), completion: 7, cached: 0 }),
+            ..Turn::default()
+        };
+        match step {
+            Step::Say(text) => {
+                text.split_inclusive(' ').for_each(&mut say);
+                turn.content = text.to_owned();
+            }
+            Step::Think(thought, text) => {
+                say(text);
+                sink(Delta::Reasoning(thought.to_owned()));
+                turn.content = text.to_owned();
+                turn.reasoning = thought.to_owned();
+            }
+            Step::Call(calls) => {
+                turn.calls = calls.iter().map(|(name, args)| call(name, &args.to_string())).collect();
+            }
+            Step::RawCall(name, args) => turn.calls = vec![call(name, args)],
+            Step::Hang(text) => {
+                say(text);
+                let (wake, asleep) = mpsc::channel();
+                let _hook = cancel.on_cancel(move || {
+                    wake.send(()).ok();
+                });
+                asleep.recv().ok();
+                return Err(ProviderError::Cancelled);
+            }
+            Step::Cut(text) => {
+                say(text);
+                turn.content = text.to_owned();
+                turn.finish = Finish::Length;
+            }
+            Step::Fail(error) => return Err(error),
+            Step::Break(text) => {
+                say(text);
+                return Err(gone(true));
+            }
+        }
+        Ok(turn)
+    }
+
+    fn count_tokens(&self, texts: &[&str], _: &Cancel) -> Vec<u32> {
+        texts.iter().map(|text| u32::try_from(text.len().div_ceil(4)).unwrap()).collect()
+    }
+
+    fn window(&self) -> Option<u32> {
+        None
+    }
+
+    fn slots(&self) -> usize {
+        1
+    }
+}
+
+fn call(name: &str, arguments: &str) -> ToolCall {
+    ToolCall { id: CallId::local(), name: name.to_owned(), arguments: arguments.to_owned() }
+}
+
+fn prompt_tokens(request: &ChatRequest) -> u32 {
+    let messages: u32 = request.messages.iter().map(|message| message.tokens).sum();
+    messages + u32::try_from(request.system.len() / 4).unwrap()
+}
+
+/// The server cannot be reached; `started` says whether part of an answer had come.
+pub(super) fn gone(started: bool) -> ProviderError {
+    ProviderError::Unreachable {
+        endpoint: "http://127.0.0.1:1".to_owned(),
+        started,
+        source: io::ErrorKind::ConnectionRefused.into(),
+    }
+}

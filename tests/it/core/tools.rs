@@ -1,0 +1,227 @@
+//! Calls: proposed in order, decided one by one, run in order.
+
+use std::time::Duration;
+
+use kontekst::{
+    agent::protocol::{AfterDenial, Command, Event},
+    core::{Role, ToolDef, ToolOutcome},
+};
+use serde_json::json;
+
+use super::{Room, names, play, scripted::Step, until};
+
+fn write(path: &'static str) -> (&'static str, serde_json::Value) {
+    ("write_file", json!({"path": path, "content": format!("{path}\n")}))
+}
+
+/// Approves or denies proposed calls by what `judge` says of their arguments.
+fn decide(event: &Event, judge: impl Fn(&str) -> Option<AfterDenial>) -> Vec<Command> {
+    let Event::ToolsProposed(calls) = event else { return Vec::new() };
+    calls
+        .iter()
+        .map(|proposed| {
+            let call = proposed.call.id.clone();
+            match judge(&proposed.call.arguments) {
+                None => Command::Approve(call),
+                Some(then) => Command::Deny { call, reason: "not that one".to_owned(), then },
+            }
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn three_calls_run_in_the_models_order_and_all_results_come_back() {
+    let room = Room::new([Step::Call(vec![write("c"), write("a"), write("b")]), Step::Say("done")]);
+    let events = room.run(room.in_session("s", "go")).await;
+    assert_eq!(names(&events), [
+        "started", "turn_completed", "proposed", "tool_started", "tool_done", "tool_started", "tool_done",
+        "tool_started", "tool_done", "tools_completed", "text", "turn_completed", "completed"
+    ]);
+    for name in ["a", "b", "c"] {
+        assert_eq!(room.read(name), format!("{name}\n"));
+    }
+    let asked = &room.model.requests()[1].messages;
+    let calls: Vec<_> = asked[1].tool_calls.iter().map(|call| &call.id).collect();
+    let results: Vec<_> = asked[2..].iter().map(|m| &m.tool_result.as_ref().unwrap().call_id).collect();
+    assert_eq!(calls, results);
+    assert_eq!(room.stored("s").len(), 6);
+}
+
+#[tokio::test]
+async fn the_preview_is_what_a_write_does() {
+    let room = Room::new([Step::Call(vec![("edit_file", json!({"path": "f", "old_str": "two", "new_str": "2"}))]), Step::Say("ok")]);
+    room.write("f", "one\ntwo\n");
+    let mut run = room.start(room.request("edit"));
+    let events = until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
+    let Some(Event::ToolsProposed(calls)) = events.last() else { unreachable!() };
+    assert!(calls[0].preview.contains("-two\n+2"), "{}", calls[0].preview);
+    assert_eq!(room.read("f"), "one\ntwo\n");
+    run.send(Command::Approve(calls[0].call.id.clone()));
+    play(&mut run, |_| Vec::new()).await;
+    assert_eq!(room.read("f"), "one\n2\n");
+}
+
+#[tokio::test]
+async fn an_approval_is_for_the_bytes_that_were_shown() {
+    let room = Room::new([Step::Call(vec![("edit_file", json!({"path": "f", "old_str": "two", "new_str": "2"}))]), Step::Say("ok")]);
+    room.write("f", "one\ntwo\n");
+    let mut run = room.start(room.request("edit"));
+    let events = until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
+    let Some(Event::ToolsProposed(calls)) = events.last() else { unreachable!() };
+    room.write("f", "one\ntwo\nthree\n");
+    run.send(Command::Approve(calls[0].call.id.clone()));
+    let events = play(&mut run, |_| Vec::new()).await;
+    assert!(names(&events).contains(&"tool_failed"));
+    assert_eq!(room.read("f"), "one\ntwo\nthree\n");
+}
+
+#[tokio::test]
+async fn a_denial_ends_the_run_after_the_approved_calls() {
+    let room = Room::new([Step::Call(vec![write("a"), write("b")]), Step::Say("next")]);
+    let mut run = room.start(room.in_session("s", "go"));
+    let judge = |args: &str| args.contains("\"a\"").then_some(AfterDenial::End);
+    let events = play(&mut run, |event| decide(event, judge)).await;
+    assert_eq!(names(&events), [
+        "started", "turn_completed", "proposed", "tool_started", "tool_done", "tools_completed", "denied"
+    ]);
+    assert!(!room.exists("a") && room.exists("b"));
+    let result = room.stored("s")[2].tool_result.clone().unwrap();
+    assert_eq!((result.output.as_str(), result.is_error), ("denied: not that one", true));
+
+    room.run(room.in_session("s", "the next prompt")).await;
+    let asked = &room.model.requests()[1].messages;
+    assert_eq!(asked.last().unwrap().content, "the next prompt");
+}
+
+#[tokio::test]
+async fn a_denial_may_also_let_the_model_go_on() {
+    let room = Room::new([Step::Call(vec![write("a")]), Step::Say("understood")]);
+    let mut run = room.start(room.request("go"));
+    let events = play(&mut run, |event| decide(event, |_| Some(AfterDenial::Continue))).await;
+    assert_eq!(*names(&events).last().unwrap(), "completed");
+    let asked = &room.model.requests()[1].messages;
+    assert_eq!(asked[2].tool_result.as_ref().unwrap().output, "denied: not that one");
+}
+
+#[tokio::test]
+async fn the_end_of_input_denies_what_is_pending_and_the_events_go_on() {
+    let room = Room::new([Step::Call(vec![write("a")])]);
+    let mut run = room.start(room.request("go"));
+    run.close_commands();
+    let events = play(&mut run, |_| Vec::new()).await;
+    assert_eq!(names(&events), ["started", "turn_completed", "proposed", "tools_completed", "denied"]);
+    assert!(!room.exists("a"));
+}
+
+#[tokio::test]
+async fn a_cancel_at_the_approval_runs_nothing_and_leaves_no_open_call() {
+    let room = Room::new([Step::Call(vec![write("a"), write("b")]), Step::Say("fine")]);
+    let mut run = room.start(room.in_session("s", "go"));
+    let events = until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
+    let Some(Event::ToolsProposed(calls)) = events.last() else { unreachable!() };
+    run.send(Command::Approve(calls[0].call.id.clone()));
+    run.cancel();
+    assert_eq!(names(&play(&mut run, |_| Vec::new()).await), ["cancelled"]);
+    assert!(!room.exists("a"));
+    room.run(room.in_session("s", "next")).await;
+    let asked = &room.model.requests()[1].messages;
+    let results = asked.iter().filter(|m| m.role == Role::Tool).count();
+    assert_eq!((asked[1].tool_calls.len(), results), (2, 2));
+}
+
+#[tokio::test]
+async fn unknown_repeated_and_late_decisions_are_ignored() {
+    let room = Room::new([Step::Call(vec![write("a")]), Step::Say("ok")]);
+    let mut run = room.start(room.request("go"));
+    let events = play(&mut run, |event| match event {
+        Event::ToolsProposed(calls) => {
+            let call = calls[0].call.id.clone();
+            let deny = |call| Command::Deny { call, reason: "late".into(), then: AfterDenial::End };
+            vec![
+                Command::Approve(kontekst::core::CallId::new("nobody")),
+                Command::Approve(call.clone()),
+                deny(call.clone()),
+                deny(call),
+            ]
+        }
+        _ => Vec::new(),
+    })
+    .await;
+    assert_eq!(*names(&events).last().unwrap(), "completed");
+    assert!(room.exists("a"));
+}
+
+#[tokio::test]
+async fn a_call_that_makes_no_sense_is_answered_and_not_run() {
+    for step in [
+        Step::RawCall("write_file", "{\"path\": \"a\", "),
+        Step::RawCall("write_file", "[1]"),
+        Step::RawCall("format_disk", "{}"),
+    ] {
+        let room = Room::new([step, Step::Say("sorry")]);
+        let events = room.run(room.request("go")).await;
+        assert_eq!(names(&events), [
+            "started", "turn_completed", "tool_failed", "tools_completed", "text", "turn_completed", "completed"
+        ]);
+        assert!(room.model.requests()[1].messages[2].tool_result.as_ref().unwrap().is_error);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_only_calls_tools_meets_the_turn_limit() {
+    let steps = (0..3).map(|_| Step::Call(vec![("list_files", json!({"pattern": "*"}))]));
+    let room = Room::with_config(steps, |config| config.max_turns = 3);
+    let events = room.run(room.request("go")).await;
+    assert_eq!(*names(&events).last().unwrap(), "failed");
+    assert_eq!(room.model.requests().len(), 3);
+}
+
+fn clock() -> (ToolDef, Duration) {
+    let def = ToolDef {
+        name: "clock".into(),
+        description: "the time".into(),
+        parameters: json!({"type": "object", "properties": {}}),
+    };
+    (def, Duration::from_secs(60))
+}
+
+#[tokio::test]
+async fn a_clients_tool_runs_at_the_client() {
+    let room = Room::new([Step::Call(vec![("clock", json!({}))]), Step::Say("noon")]);
+    let mut run = room.start(kontekst::agent::StartRun { client_tools: vec![clock()], ..room.request("time?") });
+    let events = play(&mut run, |event| match event {
+        Event::ToolRequested { call, .. } => vec![Command::ToolResult {
+            call: call.id.clone(),
+            outcome: ToolOutcome::Done("12:00".into()),
+        }],
+        _ => Vec::new(),
+    })
+    .await;
+    assert_eq!(names(&events), [
+        "started", "turn_completed", "tool_requested", "tool_done", "tools_completed", "text", "turn_completed",
+        "completed"
+    ]);
+    assert_eq!(room.model.requests()[1].messages[2].tool_result.as_ref().unwrap().output, "12:00");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_gives_no_result_is_not_waited_for_for_ever() {
+    let room = Room::new([Step::Call(vec![("clock", json!({}))]), Step::Say("unknown")]);
+    let mut run = room.start(kontekst::agent::StartRun { client_tools: vec![clock()], ..room.request("time?") });
+    let events = play(&mut run, |_| Vec::new()).await;
+    assert!(names(&events).contains(&"tool_failed"));
+    assert_eq!(*names(&events).last().unwrap(), "completed");
+}
+
+#[tokio::test]
+async fn a_skill_is_loaded_without_asking() {
+    let room = Room::new([Step::Call(vec![("skill", json!({"name": "greet", "arguments": "Ada"}))]), Step::Say("hi Ada")]);
+    std::fs::write(room.home().join("skills/greet.md"), "+++\ndescription = \"greets\"\n+++\nSay hi to $0.").unwrap();
+    let events = room.run(room.request("greet")).await;
+    assert_eq!(names(&events), [
+        "started", "turn_completed", "tool_started", "tool_done", "tools_completed", "text", "text",
+        "turn_completed", "completed"
+    ]);
+    let asked = &room.model.requests()[1].messages;
+    assert!(asked[2].tool_result.as_ref().unwrap().output.contains("Say hi to Ada."));
+}
