@@ -8,6 +8,7 @@ mod ask;
 mod daemon;
 pub mod error;
 mod events;
+mod no_daemon;
 pub mod printable;
 mod prompt;
 mod render;

@@ -98,10 +98,7 @@ fn start(home: &Home, mode: Mode, llama_server: Option<PathBuf>) -> Result<(), D
     detach(mode);
     home.create()?;
     let config = Config::load(home)?;
-    let lock = Lock::acquire(&home.daemon_lock(), LOCK_LIMIT).map_err(|error| match error {
-        LockError::Held { .. } => DaemonError::Running(home.root().to_owned()),
-        other => DaemonError::Lock(other),
-    })?;
+    let lock = lock(home)?;
     let mut warnings = log::start(home, mode);
     agents::create_default(home)?;
     warnings.extend(config.unknown.iter().map(|key| format!("config.toml: unknown key `{key}`")));
@@ -123,6 +120,24 @@ fn start(home: &Home, mode: Mode, llama_server: Option<PathBuf>) -> Result<(), D
     runtime.shutdown_timeout(Duration::from_millis(200));
     drop(lock);
     result
+}
+
+/// Takes the lock that makes us the daemon. One that is leaving is waited for; one that still answers
+/// is there to stay.
+fn lock(home: &Home) -> Result<Lock, DaemonError> {
+    let deadline = Instant::now() + LOCK_LIMIT;
+    loop {
+        match Lock::acquire(&home.daemon_lock(), Duration::from_millis(100)) {
+            Ok(lock) => return Ok(lock),
+            Err(LockError::Held { .. }) => {
+                let answers = std::os::unix::net::UnixStream::connect(home.socket()).is_ok();
+                if answers || Instant::now() > deadline {
+                    return Err(DaemonError::Running(home.root().to_owned()));
+                }
+            }
+            Err(other) => return Err(DaemonError::Lock(other)),
+        }
+    }
 }
 
 /// Lets go of the client that started us: its terminal, its directory, its file modes.

@@ -1,6 +1,19 @@
 //! What the model may call, and where its file tools may reach.
 
+pub mod builtin;
+#[cfg(target_os = "linux")]
+mod confine;
+mod place;
+mod protected;
+mod toolbox;
+mod workspace;
+
+pub use place::{Place, PlaceError};
+pub use toolbox::{Site, ToolBox, ToolBoxError};
+pub use workspace::{FileError, InnerPath, Workspace};
+
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::core::{Cancel, ToolDef, ToolOutcome};
 
@@ -44,5 +57,8 @@ pub enum Fingerprint {
     Content { bytes: u64, hash: [u8; 32] },
 }
 
-/// Where a run's tools work. Filled in by the workspace module.
-pub struct Place {}
+impl Fingerprint {
+    pub fn of(content: &[u8]) -> Self {
+        Self::Content { bytes: content.len() as u64, hash: Sha256::digest(content).into() }
+    }
+}

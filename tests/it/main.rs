@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "all of it is test code; clippy only knows functions marked as tests")]
 
 mod core;
-
+mod daemon;
 mod generated;
+mod grpc;
 mod home;
+mod run;
 mod tidy;

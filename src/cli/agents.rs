@@ -1,0 +1,289 @@
+//! `kontekst agents`: who answers.
+
+use std::io::Write;
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::{error::CliError, printable::Page, table::Table};
+use crate::{
+    config::{AgentConfig, Home, ToolRole, agents},
+    core::Name,
+};
+
+/// List the agents, or show one
+///
+/// An agent is a directory in ~/.kontekst/agents with a system prompt (agent.md), settings
+/// (config.toml: name, model, tool_role, [sampling]), or both. Changes count from the next run on; the
+/// daemon need not be restarted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  kontekst agents
+  kontekst agents show default
+  mkdir ~/.kontekst/agents/poet && echo 'Answer in verse.' > ~/.kontekst/agents/poet/agent.md
+  kontekst run --agent poet \"what is a daemon?\"")]
+pub struct Args {
+    /// Print JSON instead of a table
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the agents (what `agents` alone does)
+    List,
+    /// Show an agent's settings and system prompt
+    Show {
+        /// The name of its directory
+        name: Name,
+    },
+}
+
+/// Reads the disk only. `terminal` says whether `out` is one.
+///
+/// # Errors
+///
+/// Exit code 2 for an agent that does not exist or cannot be read.
+pub fn run(args: Args, home: &Home, out: &mut dyn Write, terminal: bool) -> Result<(), CliError> {
+    let Args { json, command } = args;
+    home.create()?;
+    agents::create_default(home)?;
+    let mut out = Page::new(out, terminal);
+    match command.unwrap_or(Command::List) {
+        Command::List if json => list_json(home, &mut out),
+        Command::List => list(home, &mut out),
+        Command::Show { name } => show(&AgentConfig::load(home, &name)?, home, json, &mut out),
+    }
+}
+
+fn list(home: &Home, out: &mut dyn Write) -> Result<(), CliError> {
+    let mark = |present| if present { "✓" } else { "-" }.to_owned();
+    let mut table = Table::new(["NAME", "DISPLAY NAME", "PROMPT", "CONFIG", "MODEL"]);
+    let mut broken = Vec::new();
+    for name in agents::names(home) {
+        match AgentConfig::load(home, &name) {
+            Ok(agent) => table.row([
+                name.to_string(),
+                agent.display_name,
+                mark(agent.has_prompt),
+                mark(agent.has_config),
+                agent.model,
+            ]),
+            Err(error) => {
+                table.row([
+                    name.to_string(),
+                    "(cannot be used)".to_owned(),
+                    mark(false),
+                    mark(false),
+                    String::new(),
+                ]);
+                broken.push(error);
+            }
+        }
+    }
+    table.write(out)?;
+    for (at, error) in broken.iter().enumerate() {
+        writeln!(out, "{}{error}", if at == 0 { "\n" } else { "" })?;
+    }
+    Ok(())
+}
+
+fn list_json(home: &Home, out: &mut dyn Write) -> Result<(), CliError> {
+    let agents: Vec<Value> = agents::names(home)
+        .iter()
+        .map(|name| match AgentConfig::load(home, name) {
+            Ok(agent) => described(&agent),
+            Err(error) => json!({"name": name, "error": error.to_string()}),
+        })
+        .collect();
+    Ok(writeln!(out, "{:#}", Value::from(agents))?)
+}
+
+fn described(agent: &AgentConfig) -> Value {
+    json!({
+        "name": agent.id,
+        "display_name": agent.display_name,
+        "model": agent.model,
+        "tool_role": match agent.tool_role {
+            ToolRole::Native => Value::from(true),
+            ToolRole::Text => Value::from(false),
+            ToolRole::Auto => Value::from("auto"),
+        },
+        "endpoint": agent.endpoint,
+        "context_size": agent.context_size,
+        "sampling": agent.sampling,
+        "has_prompt": agent.has_prompt,
+        "has_config": agent.has_config,
+    })
+}
+
+fn show(agent: &AgentConfig, home: &Home, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    if json {
+        let mut described = described(agent);
+        described["prompt"] = Value::from(agent.prompt.as_str());
+        return Ok(writeln!(out, "{described:#}")?);
+    }
+    let or = |text: &str, absent: &str| if text.is_empty() { absent.to_owned() } else { text.to_owned() };
+    let number = |value: Option<f64>| value.map(|value| value.to_string());
+    let whole = |value: Option<u32>| value.map(|value| value.to_string());
+    let tool_role = match agent.tool_role {
+        ToolRole::Native => "true",
+        ToolRole::Text => "false",
+        ToolRole::Auto => "auto",
+    };
+    let sampling = &agent.sampling;
+    let lines = [
+        ("Agent", Some(agent.id.to_string())),
+        ("Name", Some(agent.display_name.clone())),
+        ("Directory", Some(home.agents().join(agent.id.as_str()).display().to_string())),
+        ("Model", Some(or(&agent.model, "(the server's own choice)"))),
+        ("Tool role", Some(tool_role.to_owned())),
+        ("Endpoint", agent.endpoint.clone()),
+        ("Context size", whole(agent.context_size)),
+        ("Temperature", number(sampling.temperature)),
+        ("Top p", number(sampling.top_p)),
+        ("Top k", whole(sampling.top_k)),
+        ("Repeat penalty", number(sampling.repeat_penalty)),
+        ("Max tokens", Some(sampling.reply_limit().to_string())),
+    ];
+    for (label, value) in lines {
+        if let Some(value) = value {
+            writeln!(out, "{label:<15} {value}")?;
+        }
+    }
+    for key in &agent.unknown {
+        writeln!(out, "{:<15} `{key}` in config.toml means nothing", "Ignored")?;
+    }
+    Ok(writeln!(out, "\n{}", or(&agent.prompt, "(no system prompt)"))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::cli::error::Kind;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::find(Some(dir.path().join("x"))).unwrap();
+        (dir, home)
+    }
+
+    fn text(home: &Home, command: Option<Command>, json: bool) -> Result<String, CliError> {
+        let mut out = Vec::new();
+        run(Args { json, command }, home, &mut out, true)?;
+        Ok(String::from_utf8(out).unwrap().replace(&home.root().display().to_string(), "HOME"))
+    }
+
+    #[track_caller]
+    fn check(home: &Home, command: Option<Command>, json: bool, expect: &Expect) {
+        expect.assert_eq(&text(home, command, json).unwrap());
+    }
+
+    #[test]
+    fn a_fresh_machine_has_the_default_agent() {
+        let (_dir, home) = home();
+        check(
+            &home,
+            None,
+            false,
+            &expect![[r#"
+            NAME     DISPLAY NAME       PROMPT  CONFIG  MODEL
+            default  Default Assistant  ✓       ✓       gpt-oss-20b-Q4_K_M.gguf
+        "#]],
+        );
+        check(
+            &home,
+            Some(Command::List),
+            true,
+            &expect![[r#"
+            [
+              {
+                "context_size": null,
+                "display_name": "Default Assistant",
+                "endpoint": null,
+                "has_config": true,
+                "has_prompt": true,
+                "model": "gpt-oss-20b-Q4_K_M.gguf",
+                "name": "default",
+                "sampling": {
+                  "max_tokens": 4096,
+                  "repeat_penalty": 1.1,
+                  "temperature": 0.7,
+                  "top_k": 40,
+                  "top_p": 0.9
+                },
+                "tool_role": "auto"
+              }
+            ]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn broken_agents_are_listed_as_such_and_shown_as_an_error() {
+        let (_dir, home) = home();
+        text(&home, None, false).unwrap();
+        for (name, file, content) in [
+            ("bad", "config.toml", "model = 1"),
+            ("coder", "config.toml", "name = \"日本\\u001b\"\nextra = 1\ntool_role = true"),
+            ("poet", "agent.md", "Answer in verse.\x1b[31m"),
+        ] {
+            std::fs::create_dir_all(home.agents().join(name)).unwrap();
+            std::fs::write(home.agents().join(name).join(file), content).unwrap();
+        }
+        check(
+            &home,
+            None,
+            false,
+            &expect![[r#"
+            NAME     DISPLAY NAME       PROMPT  CONFIG  MODEL
+            bad      (cannot be used)   -       -
+            coder    日本               -       ✓
+            default  Default Assistant  ✓       ✓       gpt-oss-20b-Q4_K_M.gguf
+            poet     poet               ✓       -
+
+            HOME/agents/bad/config.toml, line 1, column 9: `model`: invalid type: integer `1`, expected a string
+        "#]],
+        );
+        check(
+            &home,
+            Some(Command::Show { name: "poet".parse().unwrap() }),
+            false,
+            &expect![[r#"
+            Agent           poet
+            Name            poet
+            Directory       HOME/agents/poet
+            Model           (the server's own choice)
+            Tool role       auto
+            Max tokens      4096
+
+            Answer in verse.
+        "#]],
+        );
+        check(
+            &home,
+            Some(Command::Show { name: "coder".parse().unwrap() }),
+            false,
+            &expect![[r#"
+            Agent           coder
+            Name            日本
+            Directory       HOME/agents/coder
+            Model           (the server's own choice)
+            Tool role       true
+            Max tokens      4096
+            Ignored         `extra` in config.toml means nothing
+
+            (no system prompt)
+        "#]],
+        );
+        let error = text(&home, Some(Command::Show { name: "bad".parse().unwrap() }), false).unwrap_err();
+        assert_eq!(error.kind, Kind::Usage);
+        let json: Value = serde_json::from_str(&text(&home, None, true).unwrap()).unwrap();
+        assert!(json[0]["error"].as_str().unwrap().contains("line 1, column 9"));
+        assert_eq!(json[1]["tool_role"], true);
+    }
+}

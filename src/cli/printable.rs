@@ -1,0 +1,309 @@
+//! The filter between other people's text and the user's terminal.
+
+use std::{
+    fmt::Write as _,
+    io::{self, Write},
+};
+
+/// Lets nothing but text through.
+///
+/// Model text, tool output, file names and errors can hold escape sequences that set the clipboard,
+/// rename the window or overwrite what was printed. Sequences are swallowed whole, also when they are
+/// cut over several pieces; other controls are dropped; characters that change how their neighbours
+/// look (bidi, zero width, tags) are shown as `\u{…}`. Line feed and tab pass.
+///
+/// Swallowing hides what was in a sequence. Where a person decides by what is shown, use
+/// [`Printable::literal`], which shows every control as `\u{…}` and hides nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Printable {
+    state: State,
+    literal: bool,
+    /// The character before, to tell a joiner inside a script from one that hides.
+    last: char,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Text,
+    /// After ESC.
+    Escape,
+    /// After ESC and an intermediate: one more character ends it.
+    Intermediate,
+    /// After CSI: parameters until a letter.
+    Csi,
+    /// After OSC, DCS, APC, PM or SOS: anything until BEL or ST.
+    Control,
+    /// After ESC within one of those.
+    ControlEscape,
+}
+
+impl Printable {
+    /// Swallows escape sequences.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Shows them.
+    pub fn literal() -> Self {
+        Self { literal: true, ..Self::default() }
+    }
+
+    /// Filters the next piece.
+    pub fn push(&mut self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        self.push_into(text, &mut out);
+        out
+    }
+
+    /// As [`Printable::push`], to the end of `out`.
+    pub fn push_into(&mut self, text: &str, out: &mut String) {
+        for c in text.chars() {
+            self.char(c, out);
+        }
+    }
+
+    fn char(&mut self, c: char, out: &mut String) {
+        // A few arms end a sequence by a character that is not part of it; that one is looked at as text.
+        self.state = match (self.state, c) {
+            (State::Text, _) => return self.text(c, out),
+            (State::Escape, '[') => State::Csi,
+            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::Control,
+            (State::Escape | State::Intermediate, ' '..='/') => State::Intermediate,
+            (State::Escape | State::Intermediate, '0'..='~') => State::Text,
+            (State::Csi, ' '..='?') => State::Csi,
+            (State::Csi, '@'..='~') => State::Text,
+            (State::ControlEscape, '\\') => State::Text,
+            // BEL, ST; CAN and SUB abort.
+            (State::Control, '\x07' | '\u{9c}' | '\x18' | '\x1a') => State::Text,
+            (State::Control, '\x1b') => State::ControlEscape,
+            // No such sequence has a line feed, so one that never ends hides no more than its line.
+            (State::Control, c) if c != '\n' => State::Control,
+            (State::ControlEscape, c) if c != '\n' => {
+                self.state = State::Escape;
+                return self.char(c, out);
+            }
+            _ => {
+                self.state = State::Text;
+                return self.text(c, out);
+            }
+        };
+    }
+
+    fn text(&mut self, c: char, out: &mut String) {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\0'..='\x1f' | '\x7f'..='\u{9f}' if self.literal => show(c, out),
+            '\x1b' => self.state = State::Escape,
+            '\u{9b}' => self.state = State::Csi,
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::Control,
+            '\0'..='\x1f' | '\x7f'..='\u{9f}' => {}
+            // Persian and the Indic scripts need the joiners, and so do emoji of several parts.
+            '\u{200c}' | '\u{200d}' if !self.last.is_ascii() && !misleads(self.last) => out.push(c),
+            c if misleads(c) => show(c, out),
+            c => out.push(c),
+        }
+        self.last = c;
+    }
+}
+
+fn show(c: char, out: &mut String) {
+    write!(out, "{}", c.escape_unicode()).expect("a String takes everything");
+}
+
+/// Whether a character is there to change how others look, or to be invisible.
+fn misleads(c: char) -> bool {
+    matches!(c,
+        '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Filters a whole text and swallows escape sequences.
+pub fn printable(text: &str) -> String {
+    Printable::new().push(text)
+}
+
+/// Filters a whole text and shows every control: for what a person approves.
+pub fn literal(text: &str) -> String {
+    Printable::literal().push(text)
+}
+
+/// A writer that filters when it writes to a terminal, and passes bytes through when it does not.
+pub struct Page<'a> {
+    out: &'a mut dyn Write,
+    filter: Option<Printable>,
+    /// The start of a character that a write cut off.
+    cut: Vec<u8>,
+}
+
+impl<'a> Page<'a> {
+    pub fn new(out: &'a mut dyn Write, terminal: bool) -> Self {
+        Self { out, filter: terminal.then(Printable::new), cut: Vec::new() }
+    }
+}
+
+impl Write for Page<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(filter) = &mut self.filter else { return self.out.write(bytes) };
+        self.cut.extend_from_slice(bytes);
+        let mut text = String::new();
+        let mut whole = 0;
+        for chunk in self.cut.utf8_chunks() {
+            filter.push_into(chunk.valid(), &mut text);
+            whole += chunk.valid().len();
+            // At the very end it may be a character whose rest is still to come.
+            if whole + chunk.invalid().len() < self.cut.len() || chunk.invalid().len() > 3 {
+                whole += chunk.invalid().len();
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        self.cut.drain(..whole);
+        self.out.write_all(text.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_are_swallowed_whole() {
+        for (text, shown) in [
+            ("plain\ttext\n", "plain\ttext\n"),
+            ("\x1b[1;31mred\x1b[0m", "red"),
+            ("a\x1b]0;title\x07b", "ab"),
+            ("a\x1b]52;c;cm0gLXJm\x1b\\b", "ab"),
+            ("a\x1bPq#0;1\x1b\\b", "ab"),
+            ("a\x1b_apc\x1b\\b\x1b^pm\x1b\\c\x1bXsos\x1b\\d", "abcd"),
+            ("a\u{9b}31mb\u{9d}0;t\u{9c}c\u{90}x\u{9c}d\u{85}e", "abcde"),
+            ("a\x1b(Bb\x1b#8c\x1b%Gd\x1b7e\x1bcf", "abcdef"),
+            ("a\rb\x08c\x07d\x7fe\0f", "abcdef"),
+            ("a\x1b[\x1b[31mb", "ab"),
+            ("a\x1b]0;x\x1b[31mb", "ab"),
+            ("a\x1b]0;never ends\nnext", "a\nnext"),
+            ("a\x1b]0;x\x18b", "ab"),
+            ("a\x1b\nb\x1b[\nc", "a\nb\nc"),
+            ("a\x1b[31é", "aé"),
+            ("a\x1b", "a"),
+        ] {
+            assert_eq!(printable(text), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_misleads_is_shown() {
+        for (text, shown) in [
+            ("a\u{202e}b\u{2066}c", "a\\u{202e}b\\u{2066}c"),
+            ("pass\u{200b}word", "pass\\u{200b}word"),
+            ("a\u{200d}b", "a\\u{200d}b"),
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("👩\u{200d}🔬 ❤\u{fe0f}\u{200d}🔥", "👩\u{200d}🔬 ❤\u{fe0f}\u{200d}🔥"),
+            ("é\u{200d}\u{200d}", "é\u{200d}\\u{200d}"),
+            ("x\u{e0041}\u{e0042}", "x\\u{e0041}\\u{e0042}"),
+            ("\u{feff}\u{2028}\u{2060}\u{61c}", "\\u{feff}\\u{2028}\\u{2060}\\u{61c}"),
+            ("日本語 ñ ß", "日本語 ñ ß"),
+        ] {
+            assert_eq!(printable(text), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_approved_hides_nothing() {
+        assert_eq!(literal("a\x1b]0;rm -rf\x07\r\u{9b}b\n\t"), "a\\u{1b}]0;rm -rf\\u{7}\\u{d}\\u{9b}b\n\t");
+    }
+
+    /// Pieces that attacks are made of.
+    const PIECES: &[&str] = &[
+        "\x1b",
+        "[",
+        "]",
+        "P",
+        "_",
+        "^",
+        "X",
+        "\\",
+        "\x07",
+        "\u{9b}",
+        "\u{9d}",
+        "\u{90}",
+        "\u{9c}",
+        "0;",
+        "31m",
+        "?25l",
+        "(",
+        "B",
+        "text",
+        "\n",
+        "\t",
+        "\r",
+        "\x08",
+        "\0",
+        "\x7f",
+        "\u{85}",
+        "\u{202e}",
+        "\u{200d}",
+        "\u{200b}",
+        "é",
+        "👩",
+        "\u{e0041}",
+        "\u{feff}",
+        " ",
+        "\x18",
+        "\u{2028}",
+    ];
+
+    #[test]
+    fn no_cut_lets_a_control_through() {
+        let mut seed = 0x1234_5678_u64;
+        let mut below = |end: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed % end as u64) as usize
+        };
+        for _ in 0..20_000 {
+            let text: String = (0..below(24)).map(|_| PIECES[below(PIECES.len())]).collect();
+            let whole = printable(&text);
+            let mut pieces = Printable::new();
+            let mut cut = String::new();
+            let mut page = Vec::new();
+            let mut writer = Page::new(&mut page, true);
+            let mut rest = text.as_str();
+            while !rest.is_empty() {
+                let (at, _) = rest.char_indices().nth(1 + below(3)).unwrap_or((rest.len(), ' '));
+                pieces.push_into(&rest[..at], &mut cut);
+                rest = &rest[at..];
+            }
+            let mut bytes = text.as_bytes();
+            while !bytes.is_empty() {
+                let at = 1 + below(bytes.len().min(5));
+                writer.write_all(&bytes[..at]).unwrap();
+                bytes = &bytes[at..];
+            }
+            assert_eq!(cut, whole, "{text:?}");
+            assert_eq!(String::from_utf8(page).unwrap(), whole, "{text:?}");
+            for shown in [&whole, &literal(&text)] {
+                assert!(
+                    shown.chars().all(|c| matches!(c, '\n' | '\t' | '\u{200d}')
+                        || !(c < ' ' || ('\x7f'..='\u{9f}').contains(&c) || misleads(c))),
+                    "{text:?} gave {shown:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_replaces_bytes_that_are_not_text() {
+        let mut page = Vec::new();
+        Page::new(&mut page, true).write_all(b"a\xffb\xe2\x82c\x1b[31m").unwrap();
+        assert_eq!(String::from_utf8(page).unwrap(), "a\u{fffd}b\u{fffd}c");
+        let mut file = Vec::new();
+        Page::new(&mut file, false).write_all(b"a\xff\x1b[31m").unwrap();
+        assert_eq!(file, b"a\xff\x1b[31m", "what is not a terminal gets every byte");
+    }
+}

@@ -1,0 +1,292 @@
+//! What the commands print and refuse.
+
+use std::fs;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::{
+    cli::error::Kind,
+    core::{CallId, Message, Role, ToolCall, ToolResult},
+    sessions::Record,
+};
+
+struct Bench {
+    _dir: tempfile::TempDir,
+    home: Home,
+    sessions: Sessions,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::find(Some(dir.path().join("x"))).unwrap();
+        home.create().unwrap();
+        let sessions = Sessions::new(&home);
+        Self { _dir: dir, home, sessions }
+    }
+
+    /// `age` is in seconds before now.
+    fn session(&self, id: &str, age: u64, messages: &[Message]) {
+        let id = id.parse().unwrap();
+        let records: Vec<_> = messages.iter().map(Record::Message).collect();
+        self.sessions.open(&id).unwrap().append(&records).unwrap();
+        let file = fs::File::open(self.home.sessions().join(format!("{id}.jsonl"))).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+    }
+
+    fn run(&self, command: Option<Command>, json: bool) -> Result<String, CliError> {
+        let mut out = Vec::new();
+        run(Args { json, command }, &self.home, &mut out, true)?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[track_caller]
+    fn check(&self, command: Option<Command>, expect: &Expect) {
+        expect.assert_eq(&self.run(command, false).unwrap_or_else(|error| error.to_string()));
+    }
+}
+
+fn text(role: Role, content: &str, tokens: u32) -> Message {
+    Message { tokens, ..Message::text(role, content) }
+}
+
+fn deleting(ids: &[&str], force: bool) -> Option<Command> {
+    Some(Command::Delete { ids: ids.iter().map(|id| (*id).to_owned()).collect(), force })
+}
+
+fn showing(id: Option<&str>) -> Option<Command> {
+    Some(Command::Show { id: id.map(str::to_owned) })
+}
+
+#[test]
+fn the_list_is_newest_first_and_marks_the_active_one() {
+    let bench = Bench::new();
+    bench.check(
+        None,
+        &expect![[r#"
+        No sessions. `kontekst run "…"` starts one.
+    "#]],
+    );
+    bench.session("old", 3 * 86_400 + 5, &[text(Role::User, "x", 1)]);
+    bench.session("new", 65, &[text(Role::User, &"x".repeat(5000), 1)]);
+    bench.session("mid", 2 * 3600 + 5, &[]);
+    bench.check(
+        Some(Command::Use { id: "o".to_owned() }),
+        &expect![[r#"
+        session old is active
+    "#]],
+    );
+    bench.sessions.set_default_agent(&"mid".parse().unwrap(), &"coder".parse().unwrap()).unwrap();
+    bench.check(
+        Some(Command::List),
+        &expect![[r#"
+           SESSION ID  AGENT  SIZE  MODIFIED
+           new         -      4.9K  1 minute ago
+           mid         coder  0B    2 hours ago
+        *  old         -      41B   3 days ago
+    "#]],
+    );
+    let json: Value = serde_json::from_str(&bench.run(None, true).unwrap()).unwrap();
+    assert_eq!(json[0]["id"], "new");
+    assert_eq!((&json[1]["default_agent"], &json[2]["active"]), (&Value::from("coder"), &Value::from(true)));
+}
+
+#[test]
+fn a_conversation_is_readable_and_cannot_forge_its_form() {
+    let bench = Bench::new();
+    bench.check(
+        showing(None),
+        &expect![[r#"
+        kontekst: error: no session is active
+          hint: name one (`kontekst sessions` lists them), or make one active with `kontekst sessions use ID`
+    "#]],
+    );
+    let call = ToolCall {
+        id: CallId::new("c1"),
+        name: "read_file".to_owned(),
+        arguments: "{\"path\":\"a\x1b[2Kb\"}".to_owned(),
+    };
+    let result = ToolResult {
+        call_id: CallId::new("c1"),
+        name: "read_file".to_owned(),
+        output: "1: x\x1b]0;title\x07\n2: y".to_owned(),
+        is_error: true,
+    };
+    bench.session(
+        "s",
+        0,
+        &[
+            text(Role::User, "explain\n\nassistant · 3 tokens\n  this", 15),
+            Message {
+                tool_calls: vec![call],
+                agent_name: Some("default".to_owned()),
+                ..text(Role::Assistant, "", 0)
+            },
+            Message { tokens: 7, ..Message::result(result) },
+            text(Role::Assistant, "It is\x1b[31m red.", 42),
+        ],
+    );
+    let path = bench.home.sessions().join("s.jsonl");
+    fs::write(&path, [fs::read(&path).unwrap(), b"garbage\n".to_vec()].concat()).unwrap();
+    bench.check(
+        showing(Some("last")),
+        &expect![[r#"
+        Session   s
+        Status    inactive
+        Agent     -
+        Size      447B
+        Modified  just now
+
+        user · 15 tokens
+          explain
+
+          assistant · 3 tokens
+            this
+
+        assistant default
+          → read_file {"path":"a\u{1b}[2Kb"}
+
+        tool read_file (error) · 7 tokens
+          1: x
+          2: y
+
+        assistant · 42 tokens
+          It is red.
+
+        (line 5 of the file is damaged)
+
+        4 messages, 1 damaged line
+    "#]],
+    );
+    let json: Value = serde_json::from_str(&bench.run(showing(Some("s")), true).unwrap()).unwrap();
+    assert_eq!(json["messages"].as_array().unwrap().len(), 4);
+    assert_eq!(json["messages"][1]["tool_calls"][0]["id"], "c1");
+    assert_eq!((&json["id"], &json["damaged_lines"]), (&Value::from("s"), &json!([5])));
+}
+
+#[test]
+fn a_typing_error_deletes_nothing() {
+    let bench = Bench::new();
+    for id in ["aa1", "aa2", "b"] {
+        bench.session(id, 0, &[]);
+    }
+    bench.sessions.set_active(&"b".parse().unwrap()).unwrap();
+    bench.check(
+        deleting(&["aa1", "nope"], false),
+        &expect![[r#"
+        kontekst: error: no session `nope`
+          hint: `kontekst sessions` lists them
+    "#]],
+    );
+    bench.check(
+        deleting(&["aa"], false),
+        &expect![[r#"
+        kontekst: error: `aa` is the start of 2 session ids
+          hint: type more of it: aa2, aa1
+    "#]],
+    );
+    bench.check(
+        deleting(&["aa1", "b"], false),
+        &expect![[r#"
+        kontekst: error: session `b` is the active one
+          hint: add --force; no session is active then
+    "#]],
+    );
+    assert_eq!(bench.sessions.list().unwrap().len(), 3);
+    bench.check(
+        deleting(&["aa1", "aa1", "aa2"], false),
+        &expect![[r#"
+        deleted aa1
+        deleted aa2
+    "#]],
+    );
+    bench.check(
+        deleting(&["b"], true),
+        &expect![[r#"
+        deleted b
+    "#]],
+    );
+    assert_eq!(bench.sessions.active(), None);
+}
+
+#[test]
+fn an_agent_is_set_for_a_session_that_exists() {
+    let bench = Bench::new();
+    let set = |name: &str, session: Option<&str>| {
+        Some(Command::SetAgent { name: name.parse().unwrap(), session: session.map(str::to_owned) })
+    };
+    bench.check(
+        set("default", None),
+        &expect![[r#"
+        kontekst: error: no agent `default`; there are: none
+          hint: `kontekst agents` lists them; agents/default/agent.md in the data directory makes one
+    "#]],
+    );
+    crate::config::agents::create_default(&bench.home).unwrap();
+    bench.check(
+        set("default", None),
+        &expect![[r#"
+        kontekst: error: no session is active
+          hint: name one (`kontekst sessions` lists them), or make one active with `kontekst sessions use ID`
+    "#]],
+    );
+    bench.session("s", 0, &[]);
+    bench.check(
+        set("default", Some("s")),
+        &expect![[r#"
+        session s uses agent default
+    "#]],
+    );
+    assert_eq!(bench.sessions.default_agent(&"s".parse().unwrap()), Some("default".parse().unwrap()));
+    bench.check(
+        set("none", Some("s")),
+        &expect![[r#"
+        kontekst: error: no agent `none`; there are: default
+          hint: `kontekst agents` lists them; agents/none/agent.md in the data directory makes one
+    "#]],
+    );
+}
+
+#[test]
+fn a_session_in_use_cannot_be_deleted_but_shown() {
+    let bench = Bench::new();
+    let id = "s".parse().unwrap();
+    let _log = bench.sessions.open(&id).unwrap();
+    let error = bench.run(deleting(&["s"], true), false).unwrap_err();
+    assert_eq!(error.kind, Kind::Failed);
+    bench.run(showing(Some("s")), false).unwrap();
+}
+
+#[test]
+fn a_reader_that_went_away_is_quiet() {
+    struct Closed;
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let bench = Bench::new();
+    bench.session("s", 0, &[]);
+    for terminal in [true, false] {
+        let error = run(Args { json: false, command: None }, &bench.home, &mut Closed, terminal).unwrap_err();
+        assert_eq!(error.kind, Kind::Unread);
+    }
+}
+
+#[test]
+fn sizes_and_ages() {
+    let sizes = [0, 1023, 1024, 1536, 1 << 20, (1 << 30) + (1 << 29)].map(size);
+    assert_eq!(sizes, ["0B", "1023B", "1.0K", "1.5K", "1.0M", "1.5G"]);
+    let now = SystemTime::now();
+    let ages = [0, 59, 60, 3599, 3600, 86_400, 90 * 86_400]
+        .map(|seconds| age(now, now - Duration::from_secs(seconds)));
+    assert_eq!(
+        ages,
+        ["just now", "just now", "1 minute ago", "59 minutes ago", "1 hour ago", "1 day ago", "90 days ago"]
+    );
+    assert_eq!(age(now, now + Duration::from_secs(99)), "just now", "a clock that went back");
+}

@@ -1,0 +1,65 @@
+//! Arguments as weak models send them: numbers as text, floats for integers, odd extras.
+
+use serde_json::Value;
+
+/// A text that must be there.
+///
+/// # Errors
+///
+/// `missing NAME`, also when it is of another type.
+pub fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, String> {
+    args.get(name).and_then(Value::as_str).ok_or_else(|| format!("missing {name}"))
+}
+
+/// A number, also as a float (cut off) or as text. Anything else counts as absent.
+pub fn number(args: &Value, name: &str) -> Option<i64> {
+    let float = |value: f64| value.is_finite().then_some(value as i64); // saturates
+    match args.get(name)? {
+        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(float)),
+        Value::String(text) => {
+            let text = text.trim();
+            text.parse().ok().or_else(|| text.parse().ok().and_then(float))
+        }
+        _ => None,
+    }
+}
+
+/// A switch, also as text. Anything else counts as off.
+pub fn switch(args: &Value, name: &str) -> bool {
+    match args.get(name) {
+        Some(Value::Bool(on)) => *on,
+        Some(Value::String(text)) => text.trim().eq_ignore_ascii_case("true"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_come_in_many_shapes() {
+        let args = json!({"a": 3, "b": 3.9, "c": "3", "d": " 3.0 ", "e": null, "f": "x", "g": [3], "h": 1e300,
+            "i": -2, "j": "inf", "k": "-1"});
+        let got: Vec<_> = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "none"]
+            .iter()
+            .map(|name| number(&args, name))
+            .collect();
+        let three = Some(3);
+        let want =
+            [three, three, three, three, None, None, None, Some(i64::MAX), Some(-2), None, Some(-1), None];
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn texts_must_be_texts() {
+        let args = json!({"a": "x", "b": 1});
+        assert_eq!(text(&args, "a"), Ok("x"));
+        assert_eq!(text(&args, "b"), Err("missing b".into()));
+        assert_eq!(text(&args, "c"), Err("missing c".into()));
+        assert!(switch(&json!({"on": true}), "on") && switch(&json!({"on": "True"}), "on"));
+        assert!(!switch(&json!({"on": 1}), "on"));
+    }
+}

@@ -1,0 +1,175 @@
+//! `edit_file`: one text in place of another.
+
+use serde_json::{Value, json};
+
+use super::{
+    args, near, outcome,
+    target::{Target, would_fail},
+};
+use crate::{
+    core::{Cancel, ToolDef, ToolOutcome},
+    tools::{Place, Proposal, Tool, Workspace},
+};
+
+/// Most line numbers that an error lists.
+const MAX_LISTED: usize = 10;
+
+pub struct EditFile {
+    /// Largest file, before and after, in bytes.
+    pub limit: u64,
+}
+
+/// A replacement that can be made.
+#[derive(Debug)]
+struct Edited {
+    content: String,
+    done: String,
+}
+
+/// Which of the places where the text is found are meant.
+#[derive(Clone, Copy)]
+enum Which {
+    /// The only one there is.
+    Only,
+    All,
+    /// Counted from 1.
+    Nth(usize),
+}
+
+impl Tool for EditFile {
+    fn def(&self) -> ToolDef {
+        ToolDef {
+            name: "edit_file".into(),
+            description: "Replace text in a file. old_str must be in the file exactly, spaces and line \
+                          breaks included, without the line numbers of read_file, and only once: add \
+                          lines around it until it is unique, or give occurrence."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Relative to the working directory"},
+                    "old_str": {"type": "string", "description": "The text to replace"},
+                    "new_str": {"type": "string", "description": "The text to put there"},
+                    "occurrence": {"type": "integer", "description": "Which match, from 1; 0 is all"},
+                },
+                "required": ["path", "old_str", "new_str"],
+            }),
+        }
+    }
+
+    fn propose(&self, args: &Value, place: &Place) -> Proposal {
+        place.confined(|workspace| match self.target(args, workspace) {
+            Ok(target) => match self.edited(args, &target) {
+                Ok(edited) => target.proposal(Ok(&edited.content)),
+                Err(why) => target.proposal(Err(&why)),
+            },
+            Err(why) => Proposal { preview: would_fail(&why), ..Proposal::default() },
+        })
+    }
+
+    fn execute(&self, args: &Value, place: &Place, approved: &Proposal, _: &Cancel) -> ToolOutcome {
+        outcome(place.confined(|workspace| {
+            let target = self.target(args, workspace)?;
+            let edited = self.edited(args, &target)?;
+            if target.old() == Some(edited.content.as_bytes()) {
+                return Ok(format!("no change: old_str and new_str are the same in {}", target.path()));
+            }
+            target.put(&edited.content, approved).map_err(|e| e.explained())?;
+            Ok(edited.done)
+        }))
+    }
+}
+
+impl EditFile {
+    fn target<'a>(&self, args: &Value, workspace: &'a Workspace) -> Result<Target<'a>, String> {
+        let path = args::text(args, "path")?;
+        let target = Target::find(workspace, path, self.limit).map_err(|e| e.explained())?;
+        match target.old() {
+            Some(_) => Ok(target),
+            None => Err(format!("file does not exist: {}", target.path())),
+        }
+    }
+
+    fn edited(&self, args: &Value, target: &Target<'_>) -> Result<Edited, String> {
+        let (old, new) = (args::text(args, "old_str")?, args::text(args, "new_str")?);
+        let path = target.path();
+        let content = std::str::from_utf8(target.old().unwrap_or_default())
+            .ok()
+            .filter(|text| !text.contains('\0'))
+            .ok_or_else(|| format!("{path} is not UTF-8 text and cannot be edited"))?;
+        let which = match args::number(args, "occurrence") {
+            Some(0) => Which::All,
+            None if args::switch(args, "replace_all") => Which::All,
+            None => Which::Only,
+            Some(n) => Which::Nth(
+                usize::try_from(n).map_err(|_| "occurrence must be 0 or more; 0 replaces all".to_owned())?,
+            ),
+        };
+        replaced(content, old, new, which, path.as_str(), self.limit)
+    }
+}
+
+fn replaced(
+    content: &str,
+    old: &str,
+    new: &str,
+    which: Which,
+    path: &str,
+    limit: u64,
+) -> Result<Edited, String> {
+    if old.is_empty() {
+        return Err("old_str is empty; to make or replace a whole file use write_file".to_owned());
+    }
+    let found: Vec<usize> = content.match_indices(old).map(|(at, _)| at).collect();
+    let count = found.len();
+    let chosen = match which {
+        _ if count == 0 => {
+            return Err(format!("old_str not found in {path}{}", near::why_not_found(content, old)));
+        }
+        Which::Only if count > 1 => {
+            let lines = lines_of(content, &found);
+            return Err(format!(
+                "old_str is {count} times in {path}, at lines {lines}; add lines around it until it is \
+                 unique, or give occurrence (1 to {count}, or 0 for all)"
+            ));
+        }
+        Which::Only | Which::All => &found[..],
+        Which::Nth(n) => n
+            .checked_sub(1)
+            .and_then(|at| found.get(at..=at))
+            .ok_or_else(|| format!("occurrence {n} of old_str not found (only {count} occurrences exist)"))?,
+    };
+    // Before the memory is spent: a short old_str and a long new_str make much out of little.
+    let kept = (content.len() - chosen.len() * old.len()) as u64;
+    let bytes = kept.saturating_add((chosen.len() as u64).saturating_mul(new.len() as u64));
+    if bytes > limit {
+        return Err(format!("the result would have {bytes} bytes, more than the limit of {limit}"));
+    }
+    let mut result = String::with_capacity(usize::try_from(bytes).unwrap_or(0));
+    let mut from = 0;
+    for &at in chosen {
+        result.push_str(&content[from..at]);
+        result.push_str(new);
+        from = at + old.len();
+    }
+    result.push_str(&content[from..]);
+    let done = match which {
+        Which::Nth(n) => format!("Replaced occurrence {n} in {path}"),
+        Which::Only | Which::All => format!("Replaced {} occurrence(s) in {path}", chosen.len()),
+    };
+    Ok(Edited { content: result, done })
+}
+
+fn lines_of(content: &str, found: &[usize]) -> String {
+    let mut lines = Vec::new();
+    let (mut line, mut from) = (1, 0);
+    for &at in found.iter().take(MAX_LISTED) {
+        line += content[from..at].matches('\n').count();
+        from = at;
+        lines.push(line.to_string());
+    }
+    if found.len() > MAX_LISTED {
+        lines.push("…".to_owned());
+    }
+    lines.join(", ")
+}

@@ -1,0 +1,170 @@
+//! What is listed, and what is not.
+
+use std::{fs, os::unix::fs::symlink};
+
+use tempfile::TempDir;
+
+use super::*;
+
+fn tree(files: &[&str]) -> (TempDir, Place) {
+    let dir = tempfile::tempdir().unwrap();
+    for file in files {
+        let path = dir.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+    }
+    let place = Place::new(dir.path()).unwrap();
+    (dir, place)
+}
+
+fn list(place: &Place, pattern: &str) -> String {
+    let args = json!({"pattern": pattern});
+    match ListFiles.execute(&args, place, &Proposal::default(), &Cancel::new()) {
+        ToolOutcome::Done(text) => text,
+        ToolOutcome::Failed(why) => format!("failed: {why}"),
+    }
+}
+
+#[track_caller]
+fn check(place: &Place, pattern: &str, want: &[&str]) {
+    assert_eq!(list(place, pattern), want.join("\n"), "{pattern}");
+}
+
+#[test]
+fn globs() {
+    let (dir, place) = tree(&[
+        "b.rs",
+        "a.rs",
+        ".hid",
+        "src/m.rs",
+        "src/x/n.rs",
+        "src/x/n.txt",
+        "src-old/o.rs",
+        "tests/t.rs",
+    ]);
+    check(&place, "*", &[".hid", "a.rs", "b.rs"]);
+    check(&place, "*.rs", &["a.rs", "b.rs"]);
+    check(&place, "?.rs", &["a.rs", "b.rs"]);
+    check(&place, "[b-z].rs", &["b.rs"]);
+    check(&place, "[!b].rs", &["a.rs"]);
+    check(&place, "{a,src/m}.rs", &["a.rs", "src/m.rs"]);
+    check(&place, "{src,tests}/*.rs", &["src/m.rs", "tests/t.rs"]);
+    check(&place, "**/*.rs", &["a.rs", "b.rs", "src-old/o.rs", "src/m.rs", "src/x/n.rs", "tests/t.rs"]);
+    check(&place, "src/**/*.rs", &["src/m.rs", "src/x/n.rs"]);
+    check(&place, "src/**", &["src/m.rs", "src/x/n.rs", "src/x/n.txt"]);
+    check(&place, "*/*.rs", &["src-old/o.rs", "src/m.rs", "tests/t.rs"]);
+    check(&place, "./src//*.rs", &["src/m.rs"]);
+    check(&place, "src/../a.rs", &["a.rs"]);
+    check(&place, "a.rs", &["a.rs"]);
+    check(&place, "*/", &["src-old/", "src/", "tests/"]);
+    check(&place, "**/", &["src-old/", "src/", "src/x/", "tests/"]);
+    check(&place, "src/", &["src/"]);
+    // A directory by its name, as models ask for it.
+    check(&place, ".", &[".hid", "a.rs", "b.rs"]);
+    check(&place, "src", &["src/m.rs"]);
+    let absolute = format!("{}/src/*.rs", dir.path().to_str().unwrap());
+    check(&place, &absolute, &["src/m.rs"]);
+}
+
+#[test]
+fn nothing_found_and_nothing_allowed() {
+    let (_dir, place) = tree(&["a"]);
+    assert_eq!(list(&place, "*.zig"), "no files match *.zig");
+    assert_eq!(list(&place, "none/**/*"), "no files match none/**/*");
+    for pattern in ["../*", "/etc/*", "", "a/../../*", "x\0", "\n", "..", "/"] {
+        assert!(
+            list(&place, pattern).starts_with("failed: the pattern"),
+            "{pattern}: {}",
+            list(&place, pattern)
+        );
+    }
+    for pattern in ["[", "{a", "a\\"] {
+        let text = list(&place, pattern);
+        assert!(text.starts_with("failed: the pattern") && text.contains("glob"), "{pattern}: {text}");
+    }
+}
+
+#[test]
+fn ignored_files_are_left_out_unless_named() {
+    let (dir, place) = tree(&[
+        "a.log",
+        "keep.log",
+        "src/b.log",
+        "src/c.rs",
+        "target/d.rs",
+        "target/deep/e.rs",
+        ".git/config",
+        ".git/hooks/x",
+        "src/gen/f.rs",
+        "build/g.rs",
+    ]);
+    fs::write(dir.path().join(".gitignore"), "*.log\n!keep.log\n/target\nbuild/\n").unwrap();
+    fs::write(dir.path().join("src/.gitignore"), "gen\n").unwrap();
+    check(&place, "**/*.rs", &["src/c.rs"]);
+    check(&place, "*.log", &["keep.log"]);
+    check(&place, "**/*.log", &["keep.log"]);
+    check(&place, "**", &[".gitignore", "keep.log", "src/.gitignore", "src/c.rs"]);
+    check(&place, "*/", &[".git/", "src/"]);
+    check(&place, "a.log", &["a.log"]);
+    check(&place, "target/**/*.rs", &["target/d.rs", "target/deep/e.rs"]);
+    check(&place, ".git/hooks/*", &[".git/hooks/x"]);
+    check(
+        &place,
+        "src/*.log",
+        &["no files match src/*.log (entries ignored by .gitignore were left out; name \
+                                   their directory to see them)"],
+    );
+}
+
+#[test]
+fn links_are_listed_but_not_walked() {
+    let (dir, place) = tree(&["ws/file", "ws/sub/inner", "out/canary"]);
+    drop(place);
+    let ws = dir.path().join("ws");
+    for (name, target) in [
+        ("good", "file"),
+        ("dir", "sub"),
+        ("bad", "../out/canary"),
+        ("up", ".."),
+        ("gone", "none"),
+        ("loop", "loop"),
+    ] {
+        symlink(target, ws.join(name)).unwrap();
+    }
+    let place = Place::new(&ws).unwrap();
+    check(&place, "**", &["file", "good", "sub/inner"]);
+    check(&place, "dir/*", &["dir/inner"]);
+    check(&place, "*/", &["sub/"]);
+    assert!(list(&place, "up/*").starts_with("failed"), "{}", list(&place, "up/*"));
+    assert!(list(&place, "up/out/*").starts_with("failed"));
+}
+
+#[test]
+fn long_lists_are_cut_and_say_so() {
+    let (dir, place) = tree(&["x"]);
+    for n in 0..1001 {
+        fs::write(dir.path().join(format!("f{n:04}")), "").unwrap();
+    }
+    let text = list(&place, "*");
+    assert_eq!(text.lines().count(), 1001);
+    assert!(text.ends_with("(1000 shown, there may be more: the list is long; use a narrower pattern)"));
+}
+
+#[test]
+fn names_that_would_forge_lines_are_left_out() {
+    let (_dir, place) = tree(&["a", "b\nc", "d\u{1b}[31m", "é"]);
+    check(&place, "*", &["a", "é"]);
+}
+
+#[test]
+fn cancel_and_depth() {
+    let deep = format!("{}f", "d/".repeat(100));
+    let (_dir, place) = tree(&[&deep, "top"]);
+    assert!(
+        list(&place, "**").starts_with("top\n(1 shown, there may be more: some directories are too deep")
+    );
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let outcome = ListFiles.execute(&json!({"pattern": "**"}), &place, &Proposal::default(), &cancel);
+    assert_eq!(outcome, ToolOutcome::Failed("cancelled".into()));
+}

@@ -1,0 +1,66 @@
+//! The tools that every agent has.
+
+mod args;
+mod diff;
+mod edit_file;
+#[cfg(test)]
+mod file_tests;
+mod list_files;
+mod near;
+mod read_file;
+mod target;
+mod web_fetch;
+mod write_file;
+
+use std::sync::Arc;
+
+use crate::{config::ToolsConfig, core::ToolOutcome, tools::Tool};
+
+/// Most bytes that one call gives back to the model; more would only push the conversation out of its
+/// window.
+const MAX_OUTPUT: usize = 256 * 1024;
+
+/// `read_file`, `write_file`, `edit_file`, `list_files`, `web_fetch`: always these, in this order.
+pub fn all(config: &ToolsConfig) -> Vec<Arc<dyn Tool>> {
+    let limit = config.file.max_size_bytes;
+    vec![
+        Arc::new(read_file::ReadFile),
+        Arc::new(write_file::WriteFile { limit }),
+        Arc::new(edit_file::EditFile { limit }),
+        Arc::new(list_files::ListFiles),
+        Arc::new(web_fetch::WebFetch::new(&config.web)),
+    ]
+}
+
+fn outcome(result: Result<String, String>) -> ToolOutcome {
+    match result {
+        Ok(text) => ToolOutcome::Done(text),
+        Err(why) => ToolOutcome::Failed(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_short_and_always_the_same() {
+        let text = || {
+            let tools = all(&ToolsConfig::default());
+            let functions: Vec<_> = tools
+                .iter()
+                .map(|tool| tool.def())
+                .map(|def| {
+                    json!({"type": "function", "function": {
+                        "name": def.name, "description": def.description, "parameters": def.parameters}})
+                })
+                .collect();
+            serde_json::to_string(&functions).unwrap()
+        };
+        assert_eq!(text(), text());
+        // They are part of every prompt; the default window has 4096 tokens.
+        assert!(text().len() <= 3500, "{} bytes", text().len());
+    }
+}

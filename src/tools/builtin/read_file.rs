@@ -1,0 +1,226 @@
+//! `read_file`: lines with their numbers.
+
+use std::{
+    fmt::Write,
+    fs::File,
+    io::{BufRead, BufReader, Read},
+};
+
+use serde_json::{Value, json};
+
+use super::{MAX_OUTPUT, args, outcome};
+use crate::{
+    core::{Cancel, ToolDef, ToolOutcome},
+    tools::{FileError, Place, Proposal, Tool, Workspace},
+};
+
+/// Most lines of one answer. Source: the Go original's limit for a whole file.
+const MAX_LINES: usize = 10_000;
+/// What a number, a colon and a line end take, in bytes.
+const NUMBER: usize = 8;
+/// How far into a file lines are looked for, in bytes.
+const MAX_SCAN: u64 = 1 << 30;
+
+pub struct ReadFile;
+
+impl Tool for ReadFile {
+    fn def(&self) -> ToolDef {
+        ToolDef {
+            name: "read_file".into(),
+            description: "Read a text file. Every line comes as `number: text`; the number and colon are \
+                          not part of the file. For a long file give start_line and end_line."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Relative to the working directory"},
+                    "start_line": {"type": "integer", "description": "First line, from 1"},
+                    "end_line": {"type": "integer", "description": "Last line, included"},
+                },
+                "required": ["path"],
+            }),
+        }
+    }
+
+    fn execute(&self, args: &Value, place: &Place, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
+        outcome(place.confined(|workspace| read(args, workspace, cancel)))
+    }
+}
+
+fn read(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, String> {
+    let path = workspace.path(args::text(args, "path")?).map_err(|e| e.explained())?;
+    let file = workspace.open(&path).map_err(|e| e.explained())?;
+    let wanted = Wanted {
+        start: args::number(args, "start_line").map_or(1, |line| u64::try_from(line).unwrap_or(0).max(1)),
+        end: args::number(args, "end_line").map(|line| u64::try_from(line).unwrap_or(0)),
+    };
+    let page = Page::read(file, wanted, cancel).map_err(|problem| match problem {
+        Problem::Io(error) => FileError::io("read", path.as_str(), error).explained(),
+        Problem::Binary { line } => format!("{path} is a binary file (it has a NUL byte in line {line})"),
+        Problem::TooFar => format!("line {} of {path} is too far into the file", wanted.start),
+        Problem::Cancelled => "cancelled".to_owned(),
+    })?;
+    page.shown(wanted)
+}
+
+/// The lines that were asked for, both ends included.
+#[derive(Clone, Copy)]
+struct Wanted {
+    start: u64,
+    end: Option<u64>,
+}
+
+/// The lines that are given.
+struct Page {
+    lines: Vec<String>,
+    /// Why there are fewer than were asked for.
+    cut: Option<Cut>,
+    /// Lines that were passed or read; all of the file when nothing was cut.
+    seen: u64,
+}
+
+enum Cut {
+    /// Whole lines are missing at the end.
+    Lines,
+    /// The only line given is not all of it.
+    Line { bytes: u64 },
+}
+
+enum Problem {
+    Io(std::io::Error),
+    Binary { line: u64 },
+    TooFar,
+    Cancelled,
+}
+
+impl Page {
+    fn read(file: File, wanted: Wanted, cancel: &Cancel) -> Result<Self, Problem> {
+        let mut input = BufReader::with_capacity(64 * 1024, file.take(MAX_SCAN));
+        let mut page = Self { lines: Vec::new(), cut: None, seen: 0 };
+        let mut room = MAX_OUTPUT;
+        loop {
+            let number = page.seen + 1;
+            if wanted.end.is_some_and(|end| number > end && end >= wanted.start) {
+                return Ok(page);
+            }
+            let keep = if number < wanted.start { 0 } else { room };
+            let Some(line) = Line::read(&mut input, keep, number, cancel)? else { break };
+            if number >= wanted.start && wanted.end.is_none_or(|end| number <= end) {
+                if page.lines.len() == MAX_LINES || (line.is_cut() && !page.lines.is_empty()) {
+                    page.cut = Some(Cut::Lines);
+                    return Ok(page);
+                }
+                if line.is_cut() {
+                    page.cut = Some(Cut::Line { bytes: line.bytes });
+                }
+                room = room.saturating_sub(line.kept.len() + NUMBER);
+                page.lines.push(line.text(number == 1));
+            }
+            page.seen = number;
+            if page.cut.is_some() {
+                return Ok(page);
+            }
+        }
+        if input.get_ref().limit() == 0 && page.lines.is_empty() {
+            return Err(Problem::TooFar);
+        }
+        Ok(page)
+    }
+
+    fn shown(self, wanted: Wanted) -> Result<String, String> {
+        let (start, seen) = (wanted.start, self.seen);
+        if self.lines.is_empty() {
+            return match wanted.end {
+                _ if seen == 0 && start == 1 => Ok("(empty file)".to_owned()),
+                Some(end) => Err(format!("no lines in range {start}-{end} (file has {seen} lines)")),
+                None => Err(format!("no lines starting from line {start} (file has {seen} lines)")),
+            };
+        }
+        let last = start + self.lines.len() as u64 - 1;
+        let width = last.to_string().len();
+        let mut text = String::new();
+        for (number, line) in (start..).zip(&self.lines) {
+            let separator = if number == start { "" } else { "\n" };
+            let _ = write!(text, "{separator}{number:>width$}: {line}");
+        }
+        let next = last + 1;
+        match self.cut {
+            None => {}
+            Some(Cut::Lines) => {
+                let _ = write!(text, "\n(truncated after line {last}; go on with start_line {next})");
+            }
+            Some(Cut::Line { bytes }) => {
+                let _ = write!(
+                    text,
+                    "\n(truncated: line {last} has {bytes} bytes or more; go on with start_line {next})"
+                );
+            }
+        }
+        Ok(text)
+    }
+}
+
+/// One line, of which the start is kept.
+struct Line {
+    kept: Vec<u8>,
+    /// Bytes that were read of it, the line end left out.
+    bytes: u64,
+}
+
+impl Line {
+    /// Reads to the end of the line; keeps at most `keep` bytes of it, so that a line of any length
+    /// costs no more memory than that. Without room for a byte the line counts as cut.
+    fn read(
+        input: &mut impl BufRead,
+        keep: usize,
+        number: u64,
+        cancel: &Cancel,
+    ) -> Result<Option<Self>, Problem> {
+        let mut line = Self { kept: Vec::new(), bytes: 0 };
+        let mut started = false;
+        loop {
+            if cancel.is_cancelled() {
+                return Err(Problem::Cancelled);
+            }
+            let buffer = input.fill_buf().map_err(Problem::Io)?;
+            if buffer.is_empty() {
+                return Ok(started.then_some(line));
+            }
+            started = true;
+            let end = buffer.iter().position(|&b| b == b'\n');
+            let part = &buffer[..end.unwrap_or(buffer.len())];
+            if part.contains(&0) {
+                return Err(Problem::Binary { line: number });
+            }
+            let room = keep - line.kept.len();
+            line.kept.extend_from_slice(&part[..part.len().min(room)]);
+            line.bytes += part.len() as u64;
+            let used = end.map_or(buffer.len(), |end| end + 1);
+            input.consume(used);
+            if end.is_some() {
+                return Ok(Some(line));
+            }
+        }
+    }
+
+    fn is_cut(&self) -> bool {
+        (self.kept.len() as u64) < self.bytes
+    }
+
+    fn text(&self, first: bool) -> String {
+        let mut kept = &*self.kept;
+        if first {
+            kept = kept.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(kept);
+        }
+        kept = kept.strip_suffix(b"\r").unwrap_or(kept);
+        if self.is_cut() {
+            // A character that was cut in two is left out.
+            if let Err(error) = std::str::from_utf8(kept)
+                && error.error_len().is_none()
+            {
+                kept = &kept[..error.valid_up_to()];
+            }
+        }
+        String::from_utf8_lossy(kept).into_owned()
+    }
+}

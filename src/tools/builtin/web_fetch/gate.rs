@@ -1,0 +1,60 @@
+//! The gate in front of every connection: what a name resolves to is checked, and what was checked is
+//! what is connected to.
+//!
+//! ureq asks its resolver before each connection, for addresses written in the URL too, and connects to
+//! nothing but what the resolver gives. So this one place covers names, literals and redirects, and a
+//! name that changes its address between two looks finds no second look.
+
+use std::io;
+
+use ureq::{
+    config::Config,
+    http::Uri,
+    unversioned::{
+        resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
+        transport::NextTimeout,
+    },
+};
+
+use super::address::{Listed, is_public};
+
+/// A resolver that knows the public web only.
+#[derive(Debug)]
+pub struct Gate<R = DefaultResolver> {
+    names: R,
+    listed: Listed,
+}
+
+/// None of the addresses may be connected to.
+#[derive(Debug, thiserror::Error)]
+#[error("the host {0} is not on the public internet; [tools.web] allow_private in config.toml can list it")]
+pub struct NotPublic(String);
+
+impl<R> Gate<R> {
+    pub fn new(names: R, listed: Listed) -> Self {
+        Self { names, listed }
+    }
+}
+
+impl<R: Resolver> Resolver for Gate<R> {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let found = self.names.resolve(uri, config, timeout)?;
+        let host = uri.host().unwrap_or_default();
+        let mut open = self.empty();
+        for &address in &found {
+            if is_public(address.ip()) || self.listed.has(host, address.port()) {
+                open.push(address);
+            }
+        }
+        if open.is_empty() {
+            let refused = NotPublic(host.to_owned());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, refused).into());
+        }
+        Ok(open)
+    }
+}

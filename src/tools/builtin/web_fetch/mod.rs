@@ -1,0 +1,126 @@
+//! `web_fetch`: a page from the public web, as text.
+
+mod address;
+mod fetch;
+mod gate;
+mod page;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use ureq::{
+    Agent,
+    unversioned::resolver::{DefaultResolver, Resolver},
+};
+
+use super::{outcome, target::would_fail};
+use crate::{
+    config::WebToolsConfig,
+    core::{Cancel, ToolDef, ToolOutcome},
+    tools::{Place, Proposal, Tool},
+};
+use address::Listed;
+use fetch::Limits;
+use gate::Gate;
+use request::Request;
+
+/// What the limits mean when they are 0. Source: architecture seed, "Global Config".
+const DEFAULT_SECONDS: u64 = 30;
+const DEFAULT_BYTES: u64 = 5 * 1024 * 1024;
+/// Time to make text of a page that has arrived.
+const SETTING: Duration = Duration::from_secs(20);
+
+pub struct WebFetch {
+    listed: Listed,
+    limits: Limits,
+}
+
+impl Tool for WebFetch {
+    fn def(&self) -> ToolDef {
+        ToolDef {
+            name: "web_fetch".into(),
+            description: "Fetch a page from the public web. HTML is turned into text.".into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "url": {"type": "string", "description": "http:// or https://"},
+                    "method": {"type": "string", "enum": ["GET", "HEAD"]},
+                    "headers": {"type": "object", "description": "Accept and Accept-Language only"},
+                    "raw": {"type": "boolean", "description": "Keep HTML as it is"},
+                },
+                "required": ["url"],
+            }),
+        }
+    }
+
+    fn propose(&self, args: &Value, _: &Place) -> Proposal {
+        let preview = match Request::parse(args) {
+            Ok(request) => request.preview(),
+            Err(why) => would_fail(&why),
+        };
+        Proposal { preview, ..Proposal::default() }
+    }
+
+    fn execute(&self, args: &Value, _: &Place, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
+        outcome(self.run(DefaultResolver::default(), args, cancel))
+    }
+}
+
+impl WebFetch {
+    pub fn new(config: &WebToolsConfig) -> Self {
+        let or = |value: u64, default| if value == 0 { default } else { value };
+        Self {
+            listed: Listed::new(&config.allow_private),
+            limits: Limits {
+                time: Duration::from_secs(or(config.timeout_seconds, DEFAULT_SECONDS)),
+                bytes: or(config.max_response_bytes, DEFAULT_BYTES),
+            },
+        }
+    }
+
+    fn run(&self, names: impl Resolver, args: &Value, cancel: &Cancel) -> Result<String, String> {
+        let request = Request::parse(args)?;
+        let agent = fetch::agent(Gate::new(names, self.listed.clone()), self.limits);
+        cancellable(agent, self.limits, cancel, move |agent, limits| {
+            fetch::fetch(agent, &request, limits).map(|page| page.shown(request.raw))
+        })
+    }
+}
+
+/// Does `work` on a thread of its own, and leaves it behind on cancel.
+///
+/// `Agent::shutdown` ends a read at once, but not a name lookup or a connect: those take up to the time
+/// limit, and then the thread ends by itself.
+fn cancellable(
+    agent: Agent,
+    limits: Limits,
+    cancel: &Cancel,
+    work: impl FnOnce(&Agent, Limits) -> Result<String, String> + Send + 'static,
+) -> Result<String, String> {
+    let (done, waiting) = mpsc::channel();
+    let (hook_agent, hook_done) = (agent.clone(), done.clone());
+    let _hook = cancel.on_cancel(move || {
+        hook_agent.shutdown();
+        hook_done.send(Err("cancelled".to_owned())).ok(); // nobody waits any more: fine
+    });
+    let worker = move || {
+        done.send(work(&agent, limits)).ok(); // nobody waits any more: it was cancelled
+    };
+    thread::Builder::new()
+        .name("web_fetch".to_owned())
+        .spawn(worker)
+        .map_err(|error| format!("cannot start a fetch: {error}"))?;
+    match waiting.recv_timeout(limits.time.saturating_add(SETTING)) {
+        Ok(_) if cancel.is_cancelled() => Err("cancelled".to_owned()),
+        Ok(result) => result,
+        Err(RecvTimeoutError::Timeout) => Err("the page took too long".to_owned()),
+        Err(RecvTimeoutError::Disconnected) => Err("the page could not be read".to_owned()),
+    }
+}

@@ -1,0 +1,235 @@
+//! What came back, as text for the model.
+
+use std::fmt::Write;
+
+use super::super::MAX_OUTPUT;
+
+/// How wide HTML is set, in columns.
+const WIDTH: usize = 100;
+/// HTML beyond this is not turned into text, in bytes: the work grows faster than the page.
+const MAX_HTML: usize = 2 * 1024 * 1024;
+/// HTML nested deeper than this is not turned into text.
+const MAX_NESTING: usize = 1000;
+
+/// An answer, its body decoded.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// As in `404 Not Found`.
+    pub status: String,
+    pub content_type: Option<String>,
+    /// An encoding that was not undone.
+    pub encoding: Option<String>,
+    /// Where the redirects led, when there were any.
+    pub moved_to: Option<String>,
+    pub body: Vec<u8>,
+    /// Whether there was more of the body.
+    pub truncated: bool,
+    /// Something that the model should know about its request.
+    pub note: Option<String>,
+}
+
+impl Page {
+    /// The text for the model. `raw` leaves HTML as it is.
+    pub fn shown(&self, raw: bool) -> String {
+        let (text, shortened) = clipped(self.text(raw));
+        let mut shown = format!("Status: {}\n", self.status);
+        if let Some(url) = &self.moved_to {
+            let _ = writeln!(shown, "URL: {url}");
+        }
+        let _ = writeln!(shown, "Content-Type: {}", self.content_type.as_deref().unwrap_or("unknown"));
+        let _ = writeln!(shown, "Content-Length: {}", self.body.len());
+        if self.truncated || shortened {
+            shown.push_str("(Response truncated due to size limit)\n");
+        }
+        if let Some(note) = &self.note {
+            let _ = writeln!(shown, "({note})");
+        }
+        shown + "\n" + &text
+    }
+
+    fn text(&self, raw: bool) -> String {
+        if self.body.is_empty() {
+            return String::new();
+        }
+        if let Some(encoding) = &self.encoding {
+            return format!("(not shown: the body is encoded as {encoding})");
+        }
+        let kind = self.kind();
+        if !is_text(&kind, &self.body) {
+            return format!("(not shown: {} bytes of binary content)", self.body.len());
+        }
+        let text = decoded(&self.body, self.content_type.as_deref());
+        let is_html = kind == "text/html" || kind == "application/xhtml+xml";
+        if !is_html || raw { text } else { readable(&text).unwrap_or(text) }
+    }
+
+    /// The media type without its parameters.
+    fn kind(&self) -> String {
+        let kind = self.content_type.as_deref().unwrap_or_default();
+        kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    }
+}
+
+fn is_text(kind: &str, body: &[u8]) -> bool {
+    let is_markup = kind.ends_with("+xml") || kind.ends_with("+json");
+    let binary = ["image/", "audio/", "video/", "font/"].iter().any(|family| kind.starts_with(family))
+        || matches!(kind, "application/pdf" | "application/zip" | "application/gzip" | "application/wasm");
+    (is_markup || !binary) && !body.contains(&0)
+}
+
+/// Bytes as text. What is not UTF-8 and says so is read as Latin-1, the only other charset still common.
+fn decoded(body: &[u8], content_type: Option<&str>) -> String {
+    let parameters = content_type.unwrap_or_default().to_ascii_lowercase();
+    let charset = parameters.split_once("charset=").map(|(_, charset)| charset.trim_matches(['"', ' ', ';']));
+    let latin = matches!(charset, Some("iso-8859-1" | "latin1" | "windows-1252" | "us-ascii"));
+    match std::str::from_utf8(body) {
+        Ok(text) => text.to_owned(),
+        Err(_) if latin => body.iter().map(|&byte| char::from(byte)).collect(),
+        Err(_) => String::from_utf8_lossy(body).into_owned(),
+    }
+}
+
+/// The text of a page; nothing when it has none, or when it looks made to exhaust the reader.
+fn readable(html: &str) -> Option<String> {
+    if html.len() > MAX_HTML || nesting(html) > MAX_NESTING {
+        return None;
+    }
+    let text = html2text::config::plain()
+        .link_footnotes(true)
+        .no_link_wrapping()
+        .allow_width_overflow()
+        .string_from_read(html.as_bytes(), WIDTH)
+        .ok()?;
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let text = lines.join("\n");
+    Some(text.trim_matches('\n').to_owned()).filter(|text| !text.trim().is_empty())
+}
+
+/// At least how deep the elements are nested, counted without parsing.
+fn nesting(html: &str) -> usize {
+    // Elements that have no end tag, or rarely bother to.
+    const UNCLOSED: [&str; 27] = [
+        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+        "track", "wbr", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "option", "html",
+        "body",
+    ];
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for tag in html.split('<').skip(1) {
+        let closes = tag.starts_with('/');
+        let name = tag.trim_start_matches('/');
+        let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())];
+        if name.is_empty() || UNCLOSED.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        depth = if closes { depth.saturating_sub(1) } else { depth + 1 };
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+fn clipped(mut text: String) -> (String, bool) {
+    let end = text.floor_char_boundary(MAX_OUTPUT.min(text.len()));
+    let shortened = end < text.len();
+    text.truncate(end);
+    (text, shortened)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn page(content_type: &str, body: impl Into<Vec<u8>>) -> Page {
+        Page {
+            status: "200 OK".into(),
+            content_type: Some(content_type.into()),
+            body: body.into(),
+            ..Page::default()
+        }
+    }
+
+    #[test]
+    fn the_head_says_what_came_back() {
+        let mut page = page("text/plain; charset=utf-8", "hello");
+        assert_eq!(
+            page.shown(false),
+            "Status: 200 OK\nContent-Type: text/plain; charset=utf-8\nContent-Length: 5\n\nhello"
+        );
+        page.truncated = true;
+        page.status = "404 Not Found".into();
+        page.moved_to = Some("https://b.example/".into());
+        assert_eq!(
+            page.shown(false),
+            "Status: 404 Not Found\nURL: https://b.example/\nContent-Type: text/plain; charset=utf-8\n\
+             Content-Length: 5\n(Response truncated due to size limit)\n\nhello"
+        );
+    }
+
+    #[test]
+    fn html_becomes_text_unless_asked() {
+        let html = "<html><head><title>T</title><style>p{color:red}</style></head><body><h1>Head</h1>\
+                    <p>One <a href='https://x.example/a'>link</a>.<script>alert(1)</script>\
+                    <ul><li>first<li>second</ul></body></html>";
+        let text = page("text/html; charset=UTF-8", html).shown(false);
+        for part in ["# Head", "One [link]", "https://x.example/a", "* first", "* second"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        for part in ["alert", "color:red", "<p>"] {
+            assert!(!text.contains(part), "{part} in {text}");
+        }
+        assert!(page("text/html", html).shown(true).ends_with("</html>"));
+        assert!(page("text/plain", html).shown(false).ends_with("</html>"));
+    }
+
+    #[test]
+    fn what_is_no_text_is_not_shown() {
+        for (kind, body) in [
+            ("image/png", b"x".to_vec()),
+            ("application/pdf", b"%PDF".to_vec()),
+            ("application/octet-stream", vec![0; 10]),
+            ("", vec![1, 0, 2]),
+            ("text/plain", vec![b'a', 0]),
+        ] {
+            let text = page(kind, body).shown(false);
+            assert!(text.contains("bytes of binary content"), "{kind}: {text}");
+        }
+        for kind in ["image/svg+xml", "application/octet-stream", "application/json", "", "nonsense"] {
+            assert!(page(kind, "plain").shown(false).ends_with("\n\nplain"), "{kind}");
+        }
+        let odd = Page { encoding: Some("br".into()), ..page("text/html", "x") };
+        assert!(odd.shown(false).contains("encoded as br"));
+    }
+
+    #[test]
+    fn charsets() {
+        assert!(page("text/plain; charset=ISO-8859-1", b"caf\xe9".to_vec()).shown(false).ends_with("café"));
+        assert!(page("text/plain", b"caf\xe9".to_vec()).shown(false).ends_with("caf\u{FFFD}"));
+        assert!(page("text/plain; charset=iso-8859-1", "café").shown(false).ends_with("café"));
+    }
+
+    #[test]
+    fn long_text_is_cut_and_says_so() {
+        let text = page("text/plain", "é".repeat(MAX_OUTPUT)).shown(false);
+        assert!(text.len() < MAX_OUTPUT + 200 && text.contains("truncated"));
+    }
+
+    #[test]
+    fn html_made_to_exhaust_ends_soon() {
+        let started = Instant::now();
+        for tag in
+            ["<div>", "<table><tr><td>", "<b>", "<blockquote>", "<a href=x>", "<b><p>", "<svg>", "<!--", "<"]
+        {
+            let text = page("text/html", tag.repeat(100_000)).shown(false);
+            assert!(text.starts_with("Status"), "{tag}");
+        }
+        assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn unclosed_paragraphs_are_not_nesting() {
+        assert!(nesting(&"<p>x<li>y<br>".repeat(5000)) < 10);
+        assert_eq!(nesting(&"<div>".repeat(7)), 7);
+        assert_eq!(nesting("<div><b></b></div><div></div>"), 2);
+    }
+}

@@ -1,0 +1,71 @@
+//! `write_file`: a whole file, new or in place of the old one.
+
+use serde_json::{Value, json};
+
+use super::{
+    args, outcome,
+    target::{Target, would_fail},
+};
+use crate::{
+    core::{Cancel, ToolDef, ToolOutcome},
+    tools::{Place, Proposal, Tool, Workspace},
+};
+
+pub struct WriteFile {
+    /// Largest content, and largest file to replace, in bytes.
+    pub limit: u64,
+}
+
+impl Tool for WriteFile {
+    fn def(&self) -> ToolDef {
+        ToolDef {
+            name: "write_file".into(),
+            description: "Create a file, or replace all of it. Missing directories are made. To change \
+                          part of a file use edit_file."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Relative to the working directory"},
+                    "content": {"type": "string", "description": "The whole file"},
+                },
+                "required": ["path", "content"],
+            }),
+        }
+    }
+
+    fn propose(&self, args: &Value, place: &Place) -> Proposal {
+        place.confined(|workspace| match self.target(args, workspace) {
+            Ok((target, content)) => target.proposal(Ok(content)),
+            Err(why) => Proposal { preview: would_fail(&why), ..Proposal::default() },
+        })
+    }
+
+    fn execute(&self, args: &Value, place: &Place, approved: &Proposal, _: &Cancel) -> ToolOutcome {
+        outcome(place.confined(|workspace| {
+            let (target, content) = self.target(args, workspace)?;
+            let path = target.path();
+            if target.old() == Some(content.as_bytes()) {
+                return Ok(format!("no change: {path} already has this content"));
+            }
+            target.put(content, approved).map_err(|e| e.explained())?;
+            Ok(format!("Successfully wrote {} bytes to {path}", content.len()))
+        }))
+    }
+}
+
+impl WriteFile {
+    fn target<'a>(&self, args: &'a Value, workspace: &'a Workspace) -> Result<(Target<'a>, &'a str), String> {
+        let path = args::text(args, "path")?;
+        let content = args::text(args, "content")?;
+        if content.len() as u64 > self.limit {
+            return Err(format!(
+                "the content has {} bytes, more than the limit of {}",
+                content.len(),
+                self.limit
+            ));
+        }
+        let target = Target::find(workspace, path, self.limit).map_err(|e| e.explained())?;
+        Ok((target, content))
+    }
+}

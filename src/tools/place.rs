@@ -1,0 +1,81 @@
+//! Where one run's tools work.
+
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::workspace::Workspace;
+
+/// The working directory of one run. Share it in an `Arc`.
+pub struct Place {
+    workspace: Workspace,
+}
+
+/// A working directory that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("the working directory must be an absolute path, not `{}`", .0.display())]
+    NotAbsolute(PathBuf),
+    #[error("the working directory `{}` does not exist", .0.display())]
+    Missing(PathBuf),
+    #[error("the working directory `{}` is not a directory", .0.display())]
+    NotADirectory(PathBuf),
+    #[error("cannot open the working directory `{}`", .dir.display())]
+    Io {
+        dir: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl Place {
+    /// Opens the directory. It stays open, so that the run goes on there even if it is renamed.
+    pub fn new(working_dir: &Path) -> Result<Self, PlaceError> {
+        let dir = || working_dir.to_owned();
+        if !working_dir.is_absolute() {
+            return Err(PlaceError::NotAbsolute(dir()));
+        }
+        match Workspace::open_root(working_dir) {
+            Ok(workspace) => Ok(Self { workspace }),
+            Err(Errno::NOENT) => Err(PlaceError::Missing(dir())),
+            Err(Errno::NOTDIR) => Err(PlaceError::NotADirectory(dir())),
+            Err(errno) => Err(PlaceError::Io { dir: dir(), source: errno.into() }),
+        }
+    }
+
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// Does `work` on a thread of its own that the kernel lets reach the working directory and nothing
+    /// else, no network either. A second wall behind the workspace: where the kernel has no Landlock,
+    /// the workspace stands alone.
+    pub(super) fn confined<T: Send>(&self, work: impl FnOnce(&Workspace) -> T + Send) -> T {
+        #[cfg(target_os = "linux")]
+        return super::confine::confined(self.workspace.root(), || work(&self.workspace));
+        #[cfg(not(target_os = "linux"))]
+        work(&self.workspace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_an_absolute_directory_that_exists() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(Place::new(dir.path()).is_ok());
+        assert!(matches!(Place::new(Path::new("relative")), Err(PlaceError::NotAbsolute(_))));
+        assert!(matches!(Place::new(&dir.path().join("no")), Err(PlaceError::Missing(_))));
+        assert!(matches!(Place::new(&file), Err(PlaceError::NotADirectory(_))));
+    }
+
+    #[test]
+    fn a_place_can_be_shared() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Place>();
+    }
+}

@@ -1,0 +1,181 @@
+//! Files that steer other programs or later runs: writing one needs a person's own yes.
+//!
+//! The names are compared as a careless reader of them might: without regard to case, to dots and
+//! spaces at the end, and to characters that cannot be seen.
+
+/// Directories whose content is protected, at any depth.
+const DIRECTORIES: &[&str] = &[
+    ".git",
+    ".kontekst",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".kube",
+    ".docker",
+    ".vscode",
+    ".idea",
+    ".husky",
+    ".cargo",
+    ".devcontainer",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".gemini",
+];
+
+/// Directories that are protected when they are in the directory named first.
+const NESTED: &[(&str, &[&str])] = &[
+    (".github", &["workflows", "actions"]),
+    (".config", &["autostart", "systemd", "fish", "git", "environment.d"]),
+    (".local", &["bin"]),
+];
+
+const FILES: &[&str] = &[
+    "agents.md",
+    "claude.md",
+    "gemini.md",
+    "skill.md",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".xprofile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".inputrc",
+    ".gitconfig",
+    ".gitmodules",
+    ".gitattributes",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".netrc",
+    ".mcp.json",
+    ".vimrc",
+    ".pre-commit-config.yaml",
+    ".gitlab-ci.yml",
+];
+
+/// Why a write to `path` needs a person, if it does. `path` is relative and without links.
+pub fn reason(path: &str) -> Option<String> {
+    let names: Vec<String> = path.split('/').map(folded).collect();
+    let (file, dirs) = names.split_last()?;
+    let all_but_first = names.iter().skip(1);
+    let nested = names.iter().zip(all_but_first).any(|(outer, inner)| {
+        NESTED.iter().any(|(name, within)| name == outer && within.contains(&inner.as_str()))
+    });
+    // The last name too: `.git` may be a file that points to the real one.
+    let in_directory = dirs.iter().chain([file]).any(|name| DIRECTORIES.contains(&name.as_str()));
+    let is_file = FILES.contains(&file.as_str()) || file.starts_with(".env");
+    (nested || in_directory || is_file)
+        .then(|| format!("{path} steers other programs or later runs (a protected name)"))
+}
+
+/// Why every write below a working directory of this absolute name needs a person, if it does.
+pub fn reason_for_root(name: &str) -> Option<String> {
+    // `x` stands for any file in it.
+    reason(&format!("{}/x", name.trim_matches('/')))
+        .map(|_| format!("the working directory {name} steers other programs (a protected name)"))
+}
+
+/// Why a text needs a person, if it does: what it shows is not what it says.
+pub fn hidden_characters(text: &str) -> Option<String> {
+    let found = text.chars().find(|&c| is_bidi(c) || is_tag(c))?;
+    Some(format!("the text has an invisible or direction-changing character (U+{:04X})", u32::from(found)))
+}
+
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+fn is_tag(c: char) -> bool {
+    matches!(c, '\u{E0000}'..='\u{E007F}')
+}
+
+fn folded(name: &str) -> String {
+    let visible = name.chars().filter(|&c| {
+        !is_bidi(c)
+            && !is_tag(c)
+            && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{AD}')
+    });
+    let name: String = visible.flat_map(char::to_lowercase).collect();
+    name.trim_end_matches(['.', ' ']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_files_are_known_by_any_spelling() {
+        for path in [
+            ".git/hooks/pre-commit",
+            ".git/config",
+            "sub/.git/config",
+            ".git",
+            ".GIT/config",
+            ".git./config",
+            ".g\u{200B}it/config",
+            ".kontekst/config.toml",
+            ".env",
+            ".env.local",
+            ".envrc",
+            "a/.Env",
+            "AGENTS.md",
+            "agents.md",
+            "docs/AGENTS.MD",
+            "skills/x/SKILL.md",
+            ".ssh/authorized_keys",
+            ".bashrc",
+            ".profile",
+            ".zshrc",
+            ".vscode/tasks.json",
+            ".github/workflows/ci.yml",
+            "a/.github/Workflows/x.yml",
+            ".config/systemd/user/x.service",
+            ".cargo/config.toml",
+            ".mcp.json",
+        ] {
+            assert!(reason(path).is_some(), "{path}");
+        }
+        for path in [
+            "Makefile",
+            "src/main.rs",
+            "git/config",
+            ".gitignore",
+            ".github/FUNDING.yml",
+            "env",
+            "x.env",
+            "agents.md.txt",
+            "workflows/ci.yml",
+            ".config/nextest.toml",
+            "..hidden",
+        ] {
+            assert_eq!(reason(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_working_directory_may_itself_be_one() {
+        assert!(reason_for_root("/home/me/.kontekst/agents").is_some());
+        assert!(reason_for_root("/home/me/.ssh").is_some());
+        assert_eq!(reason_for_root("/home/me/project"), None);
+    }
+
+    #[test]
+    fn text_that_shows_something_else_is_noticed() {
+        assert!(hidden_characters("a \u{202E}txt.exe").unwrap().contains("U+202E"));
+        assert!(hidden_characters("tag \u{E0041}").is_some());
+        assert_eq!(hidden_characters("naïve 日本 👩\u{200D}👩 \t\n"), None);
+    }
+}

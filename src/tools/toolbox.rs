@@ -1,0 +1,177 @@
+//! The tools of one run, in a fixed order.
+
+use std::{sync::Arc, time::Duration};
+
+use super::Tool;
+use crate::core::ToolDef;
+
+/// Most tools that a client may bring. Source: [`ToolBox::with_client_tools`] is reached from a socket.
+const MAX_CLIENT_TOOLS: usize = 256;
+/// Largest definition (description and schema) of one client tool, in bytes.
+const MAX_DEF_BYTES: usize = 64 * 1024;
+/// Largest sum of all of them, in bytes.
+const MAX_TOTAL_BYTES: usize = 1024 * 1024;
+
+/// Who runs a tool.
+#[derive(Clone)]
+pub enum Site {
+    /// The daemon.
+    Here(Arc<dyn Tool>),
+    /// The client that brought it; it has `timeout` to answer.
+    Client { timeout: Duration },
+}
+
+/// The tools of one run. The order never changes: it is part of the prompt, and a changed prompt costs
+/// the model server's cache.
+#[derive(Clone)]
+pub struct ToolBox {
+    defs: Arc<[ToolDef]>,
+    /// One for each definition.
+    sites: Vec<Site>,
+}
+
+/// Why a client's tools were refused. None of them was taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ToolBoxError {
+    #[error("`{0}` is not a tool name: use letters, digits, `_` and `-`, at most 64")]
+    BadName(String),
+    #[error("the tool `{0}` runs in the daemon and cannot be replaced")]
+    Shadows(String),
+    #[error("the tool `{0}` is given twice")]
+    Twice(String),
+    #[error("the parameters of the tool `{0}` are not a JSON Schema of type object")]
+    BadSchema(String),
+    #[error("the tool `{name}` takes {bytes} bytes, more than the limit of {MAX_DEF_BYTES}")]
+    TooLarge { name: String, bytes: usize },
+    #[error("{0} tools are more than the limit of {MAX_CLIENT_TOOLS}")]
+    TooMany(usize),
+    #[error("the tools take more than {MAX_TOTAL_BYTES} bytes together")]
+    TotalTooLarge,
+}
+
+impl ToolBox {
+    /// The first of two tools of one name is kept.
+    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+        let mut defs: Vec<ToolDef> = Vec::new();
+        let mut sites = Vec::new();
+        for tool in tools {
+            let def = tool.def();
+            if defs.iter().all(|known| known.name != def.name) {
+                defs.push(def);
+                sites.push(Site::Here(tool));
+            }
+        }
+        Self { defs: defs.into(), sites }
+    }
+
+    /// Puts the client's tools behind the daemon's, in the order given.
+    ///
+    /// # Errors
+    ///
+    /// One [`ToolBoxError`] for the first tool that cannot be taken. At most 256 tools, 64 KiB for one
+    /// definition and 1 MiB for all.
+    pub fn with_client_tools(self, tools: Vec<(ToolDef, Duration)>) -> Result<Self, ToolBoxError> {
+        if tools.len() > MAX_CLIENT_TOOLS {
+            return Err(ToolBoxError::TooMany(tools.len()));
+        }
+        let here = self.defs.len();
+        let mut defs = self.defs.to_vec();
+        let mut sites = self.sites;
+        let mut total = 0;
+        for (def, timeout) in tools {
+            total += checked(&def)?;
+            if total > MAX_TOTAL_BYTES {
+                return Err(ToolBoxError::TotalTooLarge);
+            }
+            match defs.iter().position(|known| known.name == def.name) {
+                Some(at) if at < here => return Err(ToolBoxError::Shadows(def.name)),
+                Some(_) => return Err(ToolBoxError::Twice(def.name)),
+                None => {}
+            }
+            defs.push(def);
+            sites.push(Site::Client { timeout });
+        }
+        Ok(Self { defs: defs.into(), sites })
+    }
+
+    /// What the model is offered; the same each time.
+    pub fn defs(&self) -> Arc<[ToolDef]> {
+        Arc::clone(&self.defs)
+    }
+
+    pub fn find(&self, name: &str) -> Option<&Site> {
+        let at = self.defs.iter().position(|def| def.name == name)?;
+        self.sites.get(at)
+    }
+}
+
+/// The size of a definition that may be taken.
+fn checked(def: &ToolDef) -> Result<usize, ToolBoxError> {
+    // Source: what OpenAI-compatible servers take as a function name.
+    let usable = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    if def.name.is_empty() || def.name.len() > 64 || !def.name.bytes().all(usable) {
+        return Err(ToolBoxError::BadName(def.name.chars().take(64).collect()));
+    }
+    if def.parameters.get("type").and_then(|kind| kind.as_str()) != Some("object") {
+        return Err(ToolBoxError::BadSchema(def.name.clone()));
+    }
+    let bytes = def.name.len() + def.description.len() + def.parameters.to_string().len();
+    if bytes > MAX_DEF_BYTES {
+        return Err(ToolBoxError::TooLarge { name: def.name.clone(), bytes });
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{config::ToolsConfig, tools::builtin};
+
+    fn named(name: &str) -> (ToolDef, Duration) {
+        let def =
+            ToolDef { name: name.into(), description: "d".into(), parameters: json!({"type": "object"}) };
+        (def, Duration::from_secs(1))
+    }
+
+    fn builtins() -> ToolBox {
+        ToolBox::new(builtin::all(&ToolsConfig::default()))
+    }
+
+    #[test]
+    fn client_tools_come_behind_ours_and_shadow_none() {
+        let tools = builtins().with_client_tools(vec![named("zoom"), named("ask")]).unwrap();
+        let names: Vec<_> = tools.defs().iter().map(|def| def.name.clone()).collect();
+        assert_eq!(names, ["read_file", "write_file", "edit_file", "list_files", "web_fetch", "zoom", "ask"]);
+        assert!(matches!(tools.find("ask"), Some(Site::Client { .. })));
+        assert!(matches!(tools.find("read_file"), Some(Site::Here(_))));
+        assert!(tools.find("nothing").is_none());
+
+        let refused = |given| builtins().with_client_tools(given).err().unwrap();
+        assert_eq!(refused(vec![named("read_file")]), ToolBoxError::Shadows("read_file".into()));
+        assert_eq!(refused(vec![named("a"), named("a")]), ToolBoxError::Twice("a".into()));
+    }
+
+    #[test]
+    fn floods_are_refused() {
+        let refused = |given| builtins().with_client_tools(given).err().unwrap();
+        let many = |n: usize| (0..n).map(|i| named(&format!("t{i}"))).collect::<Vec<_>>();
+        assert!(builtins().with_client_tools(many(256)).is_ok());
+        assert_eq!(refused(many(257)), ToolBoxError::TooMany(257));
+        for name in ["", "a b", "é", &"x".repeat(65), "a\n"] {
+            assert!(matches!(refused(vec![named(name)]), ToolBoxError::BadName(_)), "{name}");
+        }
+        let mut large = named("large");
+        large.0.description = "x".repeat(64 * 1024);
+        assert!(matches!(refused(vec![large]), ToolBoxError::TooLarge { .. }));
+        let mut heavy = many(20);
+        for (def, _) in &mut heavy {
+            def.description = "x".repeat(60_000);
+        }
+        assert_eq!(refused(heavy), ToolBoxError::TotalTooLarge);
+        let mut odd = named("odd");
+        odd.0.parameters = json!([]);
+        assert_eq!(refused(vec![odd]), ToolBoxError::BadSchema("odd".into()));
+    }
+}

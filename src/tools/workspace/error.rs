@@ -1,0 +1,48 @@
+//! Why a file of the workspace was not read or written, in words for the model.
+
+use std::io;
+
+/// Each message names the path as the model gave it and no other, so that nothing about the machine
+/// outside the working directory is told.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error("the path `{path}` {why}")]
+    BadPath { path: String, why: &'static str },
+    #[error("`{0}` leads out of the working directory")]
+    Outside(String),
+    #[error("`{0}` goes through too many symbolic links")]
+    TooManyLinks(String),
+    #[error("file does not exist: {0}")]
+    Missing(String),
+    #[error("`{0}` is a directory")]
+    Directory(String),
+    #[error("`{0}` is not a regular file")]
+    Special(String),
+    #[error("`{0}` is read-only")]
+    ReadOnly(String),
+    #[error("`{path}` has {bytes} bytes, more than the limit of {limit}")]
+    TooLarge { path: String, bytes: u64, limit: u64 },
+    #[error("{0} changed since it was shown; nothing was written. Read it again.")]
+    Changed(String),
+    #[error("cannot {action} {path}")]
+    Io {
+        action: &'static str,
+        path: String,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    pub(in crate::tools) fn io(action: &'static str, path: &str, source: impl Into<io::Error>) -> Self {
+        Self::Io { action, path: path.to_owned(), source: source.into() }
+    }
+
+    /// The whole story in one line.
+    pub fn explained(&self) -> String {
+        match self {
+            Self::Io { source, .. } => format!("{self}: {source}"),
+            _ => self.to_string(),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The files that tools may reach: everything beneath one directory handle, and nothing else.
+//!
+//! No path is ever checked first and used later. Reads are opened by the kernel beneath the handle
+//! (`openat2` with `RESOLVE_BENEATH`); writes, and reads where the kernel has no `openat2`, walk by hand
+//! one name at a time (see `resolve`).
+
+mod error;
+mod path;
+mod read;
+mod resolve;
+mod spot;
+#[cfg(test)]
+mod tests;
+
+pub use error::FileError;
+pub use path::InnerPath;
+pub use spot::{Existing, Spot};
+
+use std::{
+    fs::File,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+use rustix::{
+    fs::{self, Mode, OFlags},
+    io::Errno,
+};
+
+use resolve::{HANDLE, Parents};
+
+/// A directory and everything in it. Holds the directory itself, not its name: it may be renamed.
+pub struct Workspace {
+    root: OwnedFd,
+    /// Absolute names of the root, to understand absolute paths from the model.
+    names: Vec<String>,
+    by_kernel: bool,
+}
+
+impl Workspace {
+    pub(super) fn open_root(dir: &Path) -> rustix::io::Result<Self> {
+        let root = fs::open(dir, HANDLE, Mode::empty())?;
+        let mut names: Vec<String> = dir.to_str().map(str::to_owned).into_iter().collect();
+        names.extend(real_name(root.as_fd()).filter(|real| !names.contains(real)));
+        names.retain(|name| name != "/");
+        let by_kernel = open_beneath(root.as_fd(), ".", HANDLE).is_ok();
+        Ok(Self { root, names, by_kernel })
+    }
+
+    /// Checks a path that the model gave.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::BadPath`] when it is empty, too long, has control characters or leaves the root by
+    /// its words alone; [`FileError::Directory`] when it ends with `/` or is the root.
+    pub fn path(&self, given: &str) -> Result<InnerPath, FileError> {
+        InnerPath::parse(given, &self.names)
+    }
+
+    /// The parts of a glob pattern, checked like a path.
+    pub(super) fn pattern_parts<'a>(&self, given: &'a str) -> Result<Vec<&'a str>, &'static str> {
+        path::parts(given, &self.names)
+    }
+
+    /// Opens a regular file for reading. Links are followed as long as they stay inside.
+    pub fn open(&self, path: &InnerPath) -> Result<File, FileError> {
+        let path = path.as_str();
+        let fd = self.open_with(path, read::FLAGS)?;
+        read::regular(fd, path).map(|(file, _)| file)
+    }
+
+    /// Opens a directory for listing. `path` is in plain form; empty is the root.
+    pub(super) fn open_dir(&self, path: &str) -> Result<OwnedFd, FileError> {
+        let path = if path.is_empty() { "." } else { path };
+        self.open_with(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)
+    }
+
+    fn open_with(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
+        let opened = if self.by_kernel {
+            open_beneath(self.root.as_fd(), path, flags)
+        } else if path == "." {
+            fs::openat(&self.root, ".", flags, Mode::empty())
+        } else {
+            let found = resolve::resolve(self.root.as_fd(), path, Parents::Leave)?;
+            let Some(dir) = found.dir else { return Err(FileError::Missing(path.to_owned())) };
+            fs::openat(dir, &*found.name, flags | OFlags::NOFOLLOW, Mode::empty())
+        };
+        opened.map_err(|errno| read::refused(errno, path))
+    }
+
+    /// Finds where a write to `path` would go. Changes nothing.
+    pub fn locate(&self, path: &InnerPath) -> Result<Spot, FileError> {
+        let found = resolve::resolve(self.root.as_fd(), path.as_str(), Parents::Leave)?;
+        Ok(Spot::new(found, path.as_str()))
+    }
+
+    /// The same, with missing parent directories made (mode 0755 and the umask).
+    pub fn locate_making_parents(&self, path: &InnerPath) -> Result<Spot, FileError> {
+        let found = resolve::resolve(self.root.as_fd(), path.as_str(), Parents::Create)?;
+        Ok(Spot::new(found, path.as_str()))
+    }
+
+    /// The absolute names of the root that are known.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    #[cfg(test)]
+    pub(super) fn by_hand(mut self) -> Self {
+        self.by_kernel = false;
+        self
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open_beneath(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::ResolveFlags;
+
+    let rules = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let mut tries = 0;
+    loop {
+        match fs::openat2(root, path, flags, Mode::empty(), rules) {
+            // A directory on the way was renamed meanwhile and the kernel could not be sure.
+            Err(Errno::AGAIN) if tries < 16 => tries += 1,
+            opened => return opened,
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_beneath(_: BorrowedFd<'_>, _: &str, _: OFlags) -> rustix::io::Result<OwnedFd> {
+    Err(Errno::NOSYS)
+}
+
+#[cfg(target_os = "linux")]
+fn real_name(root: BorrowedFd<'_>) -> Option<String> {
+    use std::os::fd::AsRawFd;
+
+    let link = format!("/proc/self/fd/{}", root.as_raw_fd());
+    fs::readlink(link, Vec::new()).ok()?.into_string().ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn real_name(_: BorrowedFd<'_>) -> Option<String> {
+    None
+}

@@ -1,0 +1,136 @@
+//! Walks a path one name at a time and never leaves the root, whatever is swapped meanwhile.
+//!
+//! Each step opens one name relative to a handle and refuses links (`O_NOFOLLOW`); links are read and
+//! walked by hand, and `..` in them goes back to a handle that is already held. So no step can end
+//! above the root, also when a directory turns into a link between two steps.
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::{OsStrExt, OsStringExt},
+    },
+};
+
+use rustix::{
+    fs::{self, Mode, OFlags},
+    io::Errno,
+};
+
+use super::FileError;
+
+/// Links that one path may go through. Source: `MAXSYMLINKS` of Linux.
+const MAX_LINKS: u32 = 40;
+
+/// What to do about directories on the way that do not exist.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parents {
+    Leave,
+    Create,
+}
+
+/// Where a path leads once every link has been followed.
+pub(super) struct Found {
+    /// The directory that the name is in; `None` when it does not exist yet.
+    pub dir: Option<OwnedFd>,
+    /// A single name: no `/`, no `..`, and not a link when it was looked at.
+    pub name: OsString,
+    /// The path from the root without links.
+    pub real: String,
+}
+
+/// A handle on a directory, good for nothing but further `*at` calls.
+pub(super) const HANDLE: OFlags = {
+    #[cfg(target_os = "linux")]
+    let only_a_handle = OFlags::PATH;
+    #[cfg(not(target_os = "linux"))]
+    let only_a_handle = OFlags::RDONLY;
+    only_a_handle.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC)
+};
+
+pub(super) fn resolve(root: BorrowedFd<'_>, path: &str, parents: Parents) -> Result<Found, FileError> {
+    let fail = |errno: Errno| FileError::io("reach", path, errno);
+    let outside = || FileError::Outside(path.to_owned());
+    let mut entered: Vec<(OwnedFd, OsString)> = Vec::new();
+    let mut todo: Vec<OsString> = path.split('/').rev().map(OsString::from).collect();
+    let mut links = 0;
+
+    while let Some(name) = todo.pop() {
+        if name == ".." {
+            entered.pop().ok_or_else(outside)?;
+            continue;
+        }
+        let here = entered.last().map_or(root, |(dir, _)| dir.as_fd());
+        match fs::readlinkat(here, &*name, Vec::new()) {
+            Ok(target) => {
+                links += 1;
+                let target = target.into_bytes();
+                if target.starts_with(b"/") {
+                    return Err(outside());
+                }
+                if links > MAX_LINKS {
+                    return Err(FileError::TooManyLinks(path.to_owned()));
+                }
+                let parts = target.split(|&b| b == b'/').rev();
+                let parts = parts.filter(|part| !part.is_empty() && *part != b".");
+                todo.extend(parts.map(|part| OsString::from_vec(part.to_vec())));
+            }
+            Err(Errno::INVAL | Errno::NOENT) if todo.is_empty() => {
+                let real = real_path(&entered, std::iter::once(&*name));
+                let dir = match entered.pop() {
+                    Some((dir, _)) => dir,
+                    None => root.try_clone_to_owned().map_err(|e| FileError::io("reach", path, e))?,
+                };
+                return Ok(Found { dir: Some(dir), name, real });
+            }
+            Err(Errno::INVAL) => entered.push((step(here, &name).map_err(fail)?, name)),
+            Err(Errno::NOENT) if parents == Parents::Create => {
+                make_dir(here, &name).map_err(|e| FileError::io("create the directory of", path, e))?;
+                entered.push((step(here, &name).map_err(fail)?, name));
+            }
+            Err(Errno::NOENT) => {
+                if todo.iter().any(|part| part == "..") {
+                    return Err(FileError::Missing(path.to_owned()));
+                }
+                let rest = std::iter::once(&*name).chain(todo.iter().rev().map(|part| &**part));
+                let real = real_path(&entered, rest);
+                let name = todo.swap_remove(0);
+                return Ok(Found { dir: None, name, real });
+            }
+            Err(errno) => return Err(fail(errno)),
+        }
+    }
+    Err(FileError::Directory(path.to_owned()))
+}
+
+/// Enters one directory. Fails when it is a link, or has become one.
+fn step(here: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+    fs::openat(here, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())
+}
+
+/// Makes a directory of mode 0755, less what its parent keeps from others.
+fn make_dir(here: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
+    match fs::mkdirat(here, name, Mode::from_raw_mode(0o700)) {
+        Ok(()) => {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let made = fs::openat(here, name, flags, Mode::empty())?;
+            let mode = fs::fstat(&made)?.st_mode | (0o755 & !umask_of(here));
+            fs::fchmod(made, Mode::from_raw_mode(mode))
+        }
+        Err(Errno::EXIST) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// What a directory keeps from group and others, a new file in it keeps from them too.
+///
+/// The daemon's own umask is no guide: it is 077 for the sake of its own files.
+pub(super) fn umask_of(dir: BorrowedFd<'_>) -> u32 {
+    fs::fstat(dir).map_or(0o077, |stat| !stat.st_mode & 0o077)
+}
+
+fn real_path<'a>(entered: &'a [(OwnedFd, OsString)], rest: impl Iterator<Item = &'a OsStr>) -> String {
+    let names = entered.iter().map(|(_, name)| &**name).chain(rest);
+    let names: Vec<_> = names.map(|name| String::from_utf8_lossy(name.as_bytes())).collect();
+    names.join("/")
+}

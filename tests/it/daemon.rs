@@ -1,0 +1,168 @@
+//! The daemon's life: started once, found by all, gone when told.
+
+use std::{fs, thread};
+
+use rustix::process::{Signal, kill_process};
+use serde_json::Value;
+
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    home::{Home, finish},
+};
+
+#[test]
+fn status_never_starts_a_daemon() {
+    let home = Home::new("http://127.0.0.1:1");
+    let output = home.run(&["status"]);
+    assert_eq!(output.stdout, "");
+    let stderr = output.fails(6);
+    assert!(stderr.starts_with("kontekst: error: the daemon is not running\n"), "{stderr}");
+    assert!(home.daemon().is_none());
+}
+
+#[test]
+fn cold_clients_get_one_daemon_and_all_an_answer() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
+    let home = Home::new(&model.url());
+    let clients: Vec<_> = (0..32).map(|_| home.spawn(&["run", "--new", "hi"])).collect();
+    for client in clients {
+        assert_eq!(finish(client).success(), "here\n");
+    }
+    let log = home.read("daemon.log");
+    assert_eq!(log.matches("listening").count(), 1, "{log}");
+}
+
+#[test]
+fn a_killed_daemon_is_noticed_and_replaced() {
+    let model = FakeLlama::start([Reply::text("half ").then_hang(), Reply::text("whole")]);
+    let home = Home::new(&model.url());
+    let client = home.spawn(&["run", "hi"]);
+    model.wait_for_chats(1);
+    kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
+    let stderr = finish(client).fails(6);
+    assert!(stderr.contains("the daemon went away"), "{stderr}");
+    assert_eq!(home.run(&["run", "--new", "hi"]).success(), "whole\n");
+}
+
+#[test]
+fn leftovers_of_a_dead_daemon_do_not_matter() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
+    let home = Home::new(&model.url());
+    for rubbish in ["", "{", "{\"pid\":1,\"version\":\"99.0.0\",\"socket\":\"x\",\"started_at\":\"\"}", "\0\0"] {
+        home.run(&["run", "--new", "hi"]).success();
+        kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
+        while home.daemon().is_some() {
+            thread::yield_now();
+        }
+        for name in ["daemon.json", "daemon.lock", "spawn.lock"] {
+            home.write(&format!("run/{name}"), rubbish);
+        }
+    }
+    assert_eq!(home.run(&["run", "--new", "hi"]).success(), "here\n");
+}
+
+#[test]
+fn stop_waits_until_it_is_gone_and_a_new_one_starts_at_once() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
+    let home = Home::new(&model.url());
+    for _ in 0..3 {
+        home.run(&["run", "hi"]).success();
+        home.run(&["daemon", "stop"]).success();
+        assert!(home.daemon().is_none());
+        assert!(!home.root().join("run/daemon.sock").exists());
+    }
+    assert!(home.run(&["daemon", "stop"]).stderr.contains("was not running"));
+}
+
+#[test]
+fn sigterm_ends_runs_with_their_ending() {
+    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
+    let home = Home::new(&model.url());
+    let client = home.spawn(&["run", "hi"]);
+    model.wait_for_chats(1);
+    kill_process(home.daemon().unwrap(), Signal::TERM).unwrap();
+    let stderr = finish(client).fails(1);
+    assert!(stderr.contains("cancelled by the daemon"), "{stderr}");
+    model.wait_for_disconnect();
+}
+
+#[test]
+fn a_daemon_that_cannot_start_says_why_at_once() {
+    let home = Home::with_config("endpoint = \"http://127.0.0.1:1\"\ncontext_size = \"big\"\n");
+    let stderr = home.run(&["run", "hi"]).fails(2);
+    assert!(stderr.contains("config.toml") && stderr.contains('2'), "{stderr}");
+    assert!(home.daemon().is_none());
+}
+
+#[test]
+fn there_is_one_daemon_for_a_home() {
+    let home = Home::new("http://127.0.0.1:1");
+    home.run(&["daemon", "restart"]).success();
+    let pid = home.daemon().unwrap();
+    let second = home.spawn(&["daemon"]);
+    let stderr = finish(second).fails(1);
+    assert!(stderr.contains("another daemon is running"), "{stderr}");
+    assert_eq!(home.daemon(), Some(pid));
+}
+
+#[test]
+fn status_tells_what_is_there() {
+    let model = FakeLlama::start([Reply::text("here")]);
+    let home = Home::new(&model.url());
+    home.run(&["run", "hi"]).success();
+    let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(status["active_runs"], 0);
+    assert_eq!(status["data_dir"], home.root().display().to_string());
+    assert_eq!(status["model_server"]["healthy"], true);
+    assert_eq!(status["model_server"]["running"], false);
+    assert_eq!(status["model_server"]["endpoint"], model.url());
+    let page = home.run(&["status"]).success();
+    assert!(page.contains("healthy, not ours"), "{page}");
+}
+
+#[test]
+fn a_port_in_use_is_a_warning() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let model = FakeLlama::start([Reply::text("here")]);
+    let config = format!("provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"{address}\"\n", model.url());
+    let home = Home::with_config(&config);
+    assert_eq!(home.run(&["run", "hi"]).success(), "here\n");
+    let page = home.run(&["status"]).success();
+    assert!(page.contains(&format!("not listening on {address}")), "{page}");
+}
+
+#[test]
+fn logs_shows_the_end_of_the_log() {
+    let home = Home::new("http://127.0.0.1:1");
+    home.run(&["daemon", "restart"]).success();
+    assert!(home.run(&["daemon", "logs", "-n", "5"]).success().contains("listening"));
+}
+
+#[test]
+fn a_command_substitution_does_not_wait_for_the_daemon() {
+    let model = FakeLlama::start([Reply::text("here")]);
+    let home = Home::new(&model.url());
+    // The shell's descriptor 9 is a pipe that somebody waits for: the daemon must not keep it open.
+    let mut command = home.command(&["run", "hi"]);
+    let program = command.get_program().to_owned();
+    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+    let line = format!("x=$({} {}); echo \"got $x\" | cat", program.display(), words.join(" "));
+    command = std::process::Command::new("/bin/sh");
+    command.arg("-c").arg(format!("( {line} ) 9>&1 | cat"));
+    command.env_clear().env("KONTEKST_HOME", home.root()).current_dir(home.work());
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    assert_eq!(finish(command.spawn().unwrap()).success(), "got here\n");
+}
+
+#[test]
+fn the_environment_may_be_empty() {
+    let model = FakeLlama::start([Reply::text("here")]);
+    let home = Home::new(&model.url());
+    let mut command = home.command(&["run", "hi"]);
+    command.env_remove("PATH").current_dir("/");
+    assert_eq!(finish(command.spawn().unwrap()).success(), "here\n");
+    assert!(fs::metadata(home.root().join("active_session")).is_ok());
+}

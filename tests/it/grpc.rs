@@ -1,0 +1,370 @@
+//! The gRPC door on the wire: the real daemon, a raw client.
+
+use std::{future::Future, os::unix::process::CommandExt as _, time::Duration};
+
+use kontekst::{
+    client,
+    pb::{
+        ApproveToolCommand, CancelRunCommand, DenyToolCommand, GetStatusRequest, RunCommand, RunEvent,
+        ShutdownRequest, StartRunCommand, run_command::Command, run_event::Event,
+    },
+};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Streaming, transport::Channel};
+
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    home::Home,
+};
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = client::runtime().unwrap();
+    // Nothing here takes long; a hang must not hold the suite.
+    runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await.expect("hangs") })
+}
+
+async fn connect(home: &Home) -> Channel {
+    let home = kontekst::config::Home::find(Some(home.root())).unwrap();
+    client::channel(client::ensure(&home).unwrap().stream).await.unwrap()
+}
+
+/// A daemon with this model behind it. The binary under test starts it, not the test process.
+fn daemon(model: &FakeLlama) -> Home {
+    let home = Home::new(&model.url());
+    home.run(&["daemon", "restart"]).success();
+    home
+}
+
+struct Talk {
+    commands: Option<mpsc::Sender<RunCommand>>,
+    events: Streaming<RunEvent>,
+}
+
+impl Talk {
+    async fn open(home: &Home) -> Self {
+        let (commands, outbox) = mpsc::channel(64);
+        let mut agent = client::agent(connect(home).await);
+        let events = agent.run(ReceiverStream::new(outbox)).await.unwrap().into_inner();
+        Self { commands: Some(commands), events }
+    }
+
+    async fn say(&self, command: Command) {
+        let command = RunCommand { command: Some(command) };
+        self.commands.as_ref().unwrap().send(command).await.unwrap();
+    }
+
+    async fn start(&self, home: &Home, prompt: &str) {
+        self.say(Command::Start(start(home, prompt))).await;
+    }
+
+    async fn next(&mut self) -> Option<Event> {
+        self.events.message().await.unwrap().map(|event| event.event.unwrap())
+    }
+
+    /// Events up to and including the first that `last` likes.
+    async fn until(&mut self, last: impl Fn(&Event) -> bool) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await {
+            // How the model gets ready is not what these tests are about.
+            if matches!(event, Event::Progress(_)) {
+                continue;
+            }
+            let found = last(&event);
+            events.push(event);
+            if found {
+                return events;
+            }
+        }
+        panic!("the stream ended: {events:?}");
+    }
+
+    async fn to_the_end(&mut self) -> Vec<Event> {
+        self.until(|event| matches!(event, Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_))).await
+    }
+}
+
+fn start(home: &Home, prompt: &str) -> StartRunCommand {
+    StartRunCommand {
+        prompt: prompt.to_owned(),
+        session_id: "s".to_owned(),
+        agent_name: "default".to_owned(),
+        working_dir: home.work().display().to_string(),
+        skill: None,
+    }
+}
+
+fn names(events: &[Event]) -> Vec<&'static str> {
+    events
+        .iter()
+        .map(|event| match event {
+            Event::Started(_) => "started",
+            Event::Token(_) => "token",
+            Event::Reasoning(_) => "reasoning",
+            Event::TurnCompleted(_) => "turn_completed",
+            Event::ToolsProposed(_) => "tools_proposed",
+            Event::ToolStarted(_) => "tool_started",
+            Event::ToolCompleted(_) => "tool_completed",
+            Event::ToolFailed(_) => "tool_failed",
+            Event::ToolsCompleted(_) => "tools_completed",
+            Event::Completed(_) => "completed",
+            Event::Cancelled(_) => "cancelled",
+            Event::Failed(_) => "failed",
+            Event::ContextSnapshot(_) => "context_snapshot",
+            Event::Progress(_) => "progress",
+            Event::Notice(_) => "notice",
+        })
+        .collect()
+}
+
+#[test]
+fn events_come_in_the_documented_order() {
+    let model = FakeLlama::start([Reply::reasoning("hm", "hello")]);
+    let home = daemon(&model);
+    block_on(async {
+        let mut talk = Talk::open(&home).await;
+        talk.start(&home, "hi").await;
+        let events = talk.to_the_end().await;
+        assert_eq!(names(&events), [
+            "started", "reasoning", "token", "turn_completed", "context_snapshot", "completed"
+        ]);
+        let Event::Started(started) = &events[0] else { unreachable!() };
+        let Event::TurnCompleted(turn) = &events[3] else { unreachable!() };
+        let Event::Completed(completed) = &events[5] else { unreachable!() };
+        assert_eq!((started.session_id.as_str(), started.agent_name.as_str()), ("s", "default"));
+        assert_eq!(completed.run_id, started.run_id);
+        assert_eq!((turn.content.as_str(), turn.reasoning.as_str()), ("hello", "hm"));
+        assert_eq!((completed.content.as_str(), completed.reasoning.as_str()), ("hello", "hm"));
+        let context = turn.context.as_ref().unwrap();
+        assert_eq!(
+            context.total_tokens,
+            context.system_tokens + context.tool_tokens + context.history_tokens + context.memory_tokens
+        );
+        assert_eq!(context.remaining_tokens, context.context_size - context.total_tokens);
+        assert_eq!(context.messages.len(), usize::try_from(context.total_messages).unwrap());
+        // The stream stays open until the client closes its side.
+        talk.commands = None;
+        assert_eq!(talk.next().await, None);
+    });
+}
+
+#[test]
+fn one_run_on_each_stream() {
+    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
+    let home = daemon(&model);
+    block_on(async {
+        let mut talk = Talk::open(&home).await;
+        // A run that never began leaves the stream as it was.
+        let mut unknown = start(&home, "hi");
+        unknown.agent_name = "nobody".to_owned();
+        talk.say(Command::Start(unknown)).await;
+        let events = talk.to_the_end().await;
+        let [Event::Failed(failed)] = &events[..] else { panic!("{events:?}") };
+        assert!(failed.run_id.is_empty() && failed.error.contains("default"), "{failed:?}");
+
+        talk.start(&home, "hi").await;
+        talk.until(|event| matches!(event, Event::Token(_))).await;
+        talk.start(&home, "again").await;
+        let events = talk.to_the_end().await;
+        let Some(Event::Failed(failed)) = events.last() else { panic!("{events:?}") };
+        assert_eq!((failed.run_id.as_str(), failed.error.as_str()), ("", "run already started"));
+
+        talk.say(Command::Cancel(CancelRunCommand {})).await;
+        assert_eq!(names(&talk.to_the_end().await), ["cancelled"]);
+        talk.start(&home, "after").await;
+        assert_eq!(names(&talk.to_the_end().await), ["failed"]);
+    });
+    model.wait_for_disconnect();
+}
+
+#[test]
+fn half_close_is_not_a_cancel() {
+    let write = Reply::calls([("write_file", json!({"path": "f", "content": "x"}))]);
+    let model = FakeLlama::start([Reply::text("hello"), write]);
+    let home = daemon(&model);
+    block_on(async {
+        let mut talk = Talk::open(&home).await;
+        talk.start(&home, "hi").await;
+        talk.commands = None;
+        let events = talk.to_the_end().await;
+        assert_eq!(*names(&events).last().unwrap(), "completed");
+        assert_eq!(talk.next().await, None);
+
+        // What is pending is denied; nobody could say yes any more.
+        let mut talk = Talk::open(&home).await;
+        talk.start(&home, "hi").await;
+        talk.commands = None;
+        let events = talk.to_the_end().await;
+        let Some(Event::Cancelled(cancelled)) = events.last() else { panic!("{events:?}") };
+        assert!(cancelled.denied);
+    });
+    assert!(!home.work().join("f").exists());
+}
+
+#[test]
+fn approve_and_deny_by_call() {
+    let calls = [
+        ("write_file", json!({"path": "a", "content": "a"})),
+        ("write_file", json!({"path": "b", "content": "b"})),
+    ];
+    let model = FakeLlama::start([Reply::calls(calls.clone()), Reply::calls(calls), Reply::text("fine")]);
+    let home = daemon(&model);
+    block_on(async {
+        for continue_run in [false, true] {
+            let mut talk = Talk::open(&home).await;
+            talk.start(&home, "go").await;
+            let events = talk.until(|event| matches!(event, Event::ToolsProposed(_))).await;
+            let Some(Event::ToolsProposed(proposed)) = events.last() else { unreachable!() };
+            assert_eq!(proposed.calls.len(), 2);
+            assert!(proposed.calls[0].arguments_json.contains("\"a\""));
+            let (a, b) = (proposed.calls[0].call_id.clone(), proposed.calls[1].call_id.clone());
+            talk.say(Command::DenyTool(DenyToolCommand { call_id: a, reason: String::new(), continue_run })).await;
+            talk.say(Command::ApproveTool(ApproveToolCommand { call_id: b.clone() })).await;
+            let events = talk.to_the_end().await;
+            let ending = if continue_run { "completed" } else { "cancelled" };
+            assert_eq!(&names(&events)[..3], ["tool_started", "tool_completed", "tools_completed"]);
+            assert_eq!(*names(&events).last().unwrap(), ending);
+            let Event::ToolStarted(started) = &events[0] else { unreachable!() };
+            assert_eq!((started.call_id.as_str(), started.name.as_str()), (b.as_str(), "write_file"));
+        }
+    });
+    assert!(!home.work().join("a").exists() && home.work().join("b").exists());
+    model.assert_clean();
+}
+
+#[test]
+fn dropping_the_call_cancels_the_run() {
+    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
+    let home = daemon(&model);
+    block_on(async {
+        let mut talk = Talk::open(&home).await;
+        talk.start(&home, "hi").await;
+        talk.until(|event| matches!(event, Event::Token(_))).await;
+    });
+    model.wait_for_disconnect();
+}
+
+#[test]
+fn shutdown_ends_idle_streams_too() {
+    let model = FakeLlama::start([]);
+    let home = daemon(&model);
+    block_on(async {
+        let mut idle = Talk::open(&home).await;
+        let mut admin = client::daemon(connect(&home).await);
+        let answer = admin.shutdown(ShutdownRequest { if_idle: false }).await.unwrap().into_inner();
+        assert_eq!(answer.message, "shutting down");
+        assert_eq!(idle.next().await, None);
+    });
+    // `stop` waits for the lock, which is free when the daemon is gone.
+    home.run(&["daemon", "stop"]).success();
+    assert!(home.daemon().is_none());
+}
+
+#[test]
+fn a_busy_daemon_is_not_replaced() {
+    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
+    let home = daemon(&model);
+    block_on(async {
+        let mut talk = Talk::open(&home).await;
+        talk.start(&home, "hi").await;
+        talk.until(|event| matches!(event, Event::Token(_))).await;
+        let mut admin = client::daemon(connect(&home).await);
+        let answer = admin.shutdown(ShutdownRequest { if_idle: true }).await.unwrap().into_inner();
+        assert!(answer.refused, "{answer:?}");
+        assert_eq!(admin.get_status(GetStatusRequest {}).await.unwrap().into_inner().active_runs, 1);
+    });
+}
+
+#[test]
+fn outputs_of_any_size_and_any_bytes_arrive_as_text() {
+    let read = |path| Reply::calls([("read_file", json!({"path": path}))]);
+    let model = FakeLlama::start([read("bytes"), Reply::text("a"), read("large"), Reply::text("b")]);
+    let home = daemon(&model);
+    std::fs::write(home.work().join("bytes"), b"caf\xe9 \xff\xfe ol\xe9\n").unwrap();
+    std::fs::write(home.work().join("large"), "0123456789\n".repeat(500_000)).unwrap();
+    for _ in 0..2 {
+        home.run(&["run", "--auto-approve", "read"]).success();
+    }
+    model.assert_clean();
+}
+
+#[test]
+fn tcp_serves_this_user_and_no_web_page() {
+    let model = FakeLlama::start([]);
+    let config = format!("provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"127.0.0.1:0\"\n", model.url());
+    let home = Home::with_config(&config);
+    home.run(&["daemon", "restart"]).success();
+    let status = home.run(&["status", "--json"]).success();
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let address = status["bind"].as_str().unwrap().to_owned();
+    block_on(async {
+        let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{address}")).unwrap();
+        let mut admin = client::daemon(endpoint.connect().await.unwrap());
+        admin.get_status(GetStatusRequest {}).await.unwrap();
+        let mut page = tonic::Request::new(ShutdownRequest::default());
+        page.metadata_mut().insert("origin", "http://evil.example".parse().unwrap());
+        assert_eq!(admin.shutdown(page).await.unwrap_err().code(), Code::PermissionDenied);
+        admin.get_status(GetStatusRequest {}).await.unwrap();
+    });
+
+    // Another user's connection is closed before the first byte; a served one begins with SETTINGS.
+    let port = address.rsplit(':').next().unwrap();
+    let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; head -c 1 <&3 | wc -c");
+    let bytes = |uid: Option<u32>| {
+        let mut bash = std::process::Command::new("bash");
+        bash.arg("-c").arg(&script);
+        if let Some(uid) = uid {
+            bash.uid(uid);
+        }
+        String::from_utf8(bash.output().unwrap().stdout).unwrap().trim().to_owned()
+    };
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(bytes(Some(65_534)), "0");
+    }
+    assert_eq!(bytes(None), "1");
+}
+
+#[test]
+fn reflection_and_health_are_served() {
+    use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+    use tonic_reflection::pb::{
+        v1::{
+            ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+            server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+        },
+        v1alpha,
+    };
+    let model = FakeLlama::start([]);
+    let home = daemon(&model);
+    block_on(async {
+        let channel = connect(&home).await;
+        let list = ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some(MessageRequest::ListServices(String::new())),
+        };
+        let mut reflection = ServerReflectionClient::new(channel.clone());
+        let mut answers =
+            reflection.server_reflection_info(tokio_stream::once(list)).await.unwrap().into_inner();
+        let answer = answers.message().await.unwrap().unwrap().message_response.unwrap();
+        let MessageResponse::ListServicesResponse(services) = answer else { panic!("{answer:?}") };
+        let names: Vec<_> = services.service.iter().map(|service| service.name.as_str()).collect();
+        for name in ["kontekst.AgentService", "kontekst.DaemonService"] {
+            assert!(names.contains(&name), "{names:?}");
+        }
+
+        let mut old = v1alpha::server_reflection_client::ServerReflectionClient::new(channel.clone());
+        let symbol = v1alpha::ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some(v1alpha::server_reflection_request::MessageRequest::FileContainingSymbol(
+                "kontekst.AgentService".to_owned(),
+            )),
+        };
+        let mut answers = old.server_reflection_info(tokio_stream::once(symbol)).await.unwrap().into_inner();
+        assert!(answers.message().await.unwrap().unwrap().message_response.is_some());
+
+        let mut health = HealthClient::new(channel);
+        let check = HealthCheckRequest { service: "kontekst.AgentService".to_owned() };
+        assert_eq!(health.check(check).await.unwrap().into_inner().status, 1);
+    });
+}

@@ -1,0 +1,266 @@
+//! `kontekst run`, from the shell's side: what comes out, and with which exit code.
+
+use std::{fs, process::Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::{
+    fake_llama::{FakeLlama, Reply, gate},
+    home::{Home, finish},
+};
+
+fn user_texts(chat: &Value) -> Vec<String> {
+    let messages = chat["messages"].as_array().unwrap();
+    let users = messages.iter().filter(|message| message["role"] == "user");
+    users.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_pipe_gets_the_answer_and_nothing_else() {
+    let model = FakeLlama::start([Reply::text("alpha")]);
+    let home = Home::new(&model.url());
+    let output = home.run_with(&["run", "which line comes first?"], b"alpha\nbeta\n");
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.code), ("alpha\n", "", 0));
+    assert_eq!(user_texts(&model.chats()[0]), ["alpha\nbeta\n\nwhich line comes first?"]);
+    assert!(home.root().join("daemon.log").exists());
+    model.assert_clean();
+}
+
+#[test]
+fn the_prompt_may_be_words_or_stdin_alone() {
+    let model = FakeLlama::start([Reply::text("a\n"), Reply::text("b"), Reply::text("c")]);
+    let home = Home::new(&model.url());
+    assert_eq!(home.run(&["run", "--new", "two", "words"]).success(), "a\n");
+    assert_eq!(home.run_with(&["run", "--new"], b"from a pipe\n").success(), "b\n");
+    assert_eq!(home.run_with(&["run", "--new", "-"], b"forced\n").success(), "c\n");
+    let texts: Vec<_> = model.chats().iter().map(|chat| user_texts(chat).join("|")).collect();
+    assert_eq!(texts, ["two words", "from a pipe\n", "forced\n"]);
+}
+
+#[test]
+fn no_stdin_means_no_stdin() {
+    let model = FakeLlama::start([Reply::text("a")]);
+    let home = Home::new(&model.url());
+    home.run_with(&["run", "--no-stdin", "hi"], b"noise").success();
+    assert_eq!(user_texts(&model.chats()[0]), ["hi"]);
+}
+
+#[test]
+fn bad_input_is_a_usage_error_that_says_what_to_do() {
+    let home = Home::new("http://127.0.0.1:1");
+    for (words, input, expect) in [
+        (&["run"][..], &b""[..], "there is no prompt"),
+        (&["run", "x"], b"a\0b", "binary"),
+        (&["run", "x"], b"\xff\xfe", "not UTF-8"),
+        (&["run", "--session", "../../x", "hi"], b"", "is not a name"),
+        (&["run", "-C", "/does/not/exist", "hi"], b"", "/does/not/exist"),
+        (&["run", "--agent", "../x", "hi"], b"", "is not a name"),
+        (&["run", "--agent", "nobody", "hi"], b"", "no agent `nobody`; there are: default"),
+        (&["run", "/nothing", "here"], b"", "no skill `nothing`"),
+    ] {
+        let stderr = home.run_with(words, input).fails(2);
+        assert!(stderr.contains(expect), "{words:?}: {stderr}");
+        assert!(stderr.starts_with("kontekst: error: "), "{stderr}");
+    }
+    assert!(!home.root().parent().unwrap().join("x.jsonl").exists());
+}
+
+#[test]
+fn exit_codes_tell_what_happened() {
+    let model = FakeLlama::start([Reply::error(400, "no good"), Reply::text("cut").finish("length")]);
+    let home = Home::new(&model.url());
+    let stderr = home.run(&["run", "a"]).fails(1);
+    assert!(stderr.contains("400") && stderr.contains("no good"), "{stderr}");
+    let output = home.run(&["run", "b"]);
+    assert_eq!(output.stdout, "cut\n");
+    assert!(output.fails(5).contains("max_tokens"));
+
+    let nobody = Home::new("http://127.0.0.1:1");
+    let stderr = nobody.run(&["run", "a"]).fails(6);
+    assert!(stderr.contains("127.0.0.1:1") && stderr.contains("hint:"), "{stderr}");
+}
+
+fn write_call(path: &str) -> Reply {
+    Reply::calls([("write_file", json!({"path": path, "content": "x\n"}))])
+}
+
+#[test]
+fn without_a_terminal_a_tool_is_refused_and_the_exit_code_says_so() {
+    let model = FakeLlama::start([write_call("f")]);
+    let home = Home::new(&model.url());
+    let stderr = home.run(&["run", "write"]).fails(3);
+    assert!(stderr.contains("--allow"), "{stderr}");
+    assert!(!home.work().join("f").exists());
+}
+
+#[test]
+fn allow_and_auto_approve_let_tools_run() {
+    for flags in [&["--allow", "read_file,write_file"][..], &["--auto-approve"]] {
+        let model = FakeLlama::start([write_call("f"), Reply::text("written")]);
+        let home = Home::new(&model.url());
+        let mut words = vec!["run"];
+        words.extend(flags);
+        words.push("write");
+        let output = home.run(&words);
+        assert!(output.stderr.contains("write_file"), "{output:?}");
+        assert_eq!(output.success(), "written\n");
+        assert_eq!(fs::read_to_string(home.work().join("f")).unwrap(), "x\n");
+        model.assert_clean();
+    }
+}
+
+#[test]
+fn automatic_approval_does_not_cover_files_that_run_code() {
+    let model = FakeLlama::start([write_call(".git/hooks/pre-commit")]);
+    let home = Home::new(&model.url());
+    home.run(&["run", "--auto-approve", "write"]).fails(3);
+    assert!(!home.work().join(".git").exists());
+}
+
+#[test]
+fn a_refusal_may_be_handed_to_the_model() {
+    let model = FakeLlama::start([write_call("f"), Reply::text("then not")]);
+    let home = Home::new(&model.url());
+    assert_eq!(home.run(&["run", "--on-deny", "continue", "write"]).success(), "then not\n");
+    model.assert_clean();
+}
+
+#[test]
+fn runs_continue_the_active_session() {
+    let model = FakeLlama::start((0..5).map(|_| Reply::text("ok")));
+    let home = Home::new(&model.url());
+    home.run(&["run", "one"]).success();
+    home.run(&["run", "two"]).success();
+    home.run(&["run", "--new", "three"]).success();
+    home.run(&["run", "--session", "named", "four"]).success();
+    home.run(&["run", "five"]).success();
+    let texts: Vec<_> = model.chats().iter().map(|chat| user_texts(chat).join("|")).collect();
+    assert_eq!(texts, ["one", "one|two", "three", "four", "three|five"]);
+    model.assert_clean();
+}
+
+#[test]
+fn a_skill_is_rendered_and_a_path_is_not_a_skill() {
+    let model = FakeLlama::start([Reply::text("ok"), Reply::text("ok"), Reply::text("ok")]);
+    let home = Home::new(&model.url());
+    home.write("skills/greet.md", "+++\ndescription = \"greets\"\n+++\nGreet $1, then $0. All: $ARGUMENTS");
+    home.run(&["run", "--new", "/greet Ada \"Grace H\""]).success();
+    home.run(&["run", "--new", "/etc/hosts", "what is this"]).success();
+    home.run(&["run", "--new", "--no-skill", "/greet"]).success();
+    let texts: Vec<_> = model.chats().iter().map(|chat| user_texts(chat).join("|")).collect();
+    assert!(texts[0].contains("Greet Grace H, then Ada. All: Ada \"Grace H\""), "{}", texts[0]);
+    assert_eq!(texts[1..], ["/etc/hosts what is this", "/greet"]);
+}
+
+#[test]
+fn json_is_one_event_a_line() {
+    let model = FakeLlama::start([write_call("f"), Reply::text("done")]);
+    let home = Home::new(&model.url());
+    let stdout = home.run(&["run", "--json", "--auto-approve", "go"]).success();
+    let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    types.retain(|kind| *kind != "prefill");
+    assert_eq!(types, [
+        "started", "turn_completed", "context_snapshot", "tools_proposed", "tool_started", "tool_completed",
+        "tools_completed", "token", "turn_completed", "context_snapshot", "completed"
+    ]);
+    assert!(events.last().unwrap()["content"] == "done");
+}
+
+#[test]
+fn sampling_reaches_the_server_and_absent_keys_do_not() {
+    let model = FakeLlama::start([Reply::text("a"), Reply::text("b")]);
+    let home = Home::new(&model.url());
+    home.write(
+        "agents/hot/config.toml",
+        "model = \"m.gguf\"\n[sampling]\ntemperature = 1.5\ntop_p = 0.5\ntop_k = 3\nrepeat_penalty = 1.2\nmax_tokens = 77\n",
+    );
+    home.write("agents/cool/agent.md", "Be cool.");
+    home.run(&["run", "--new", "--agent", "hot", "hi"]).success();
+    home.run(&["run", "--new", "--agent", "cool", "hi"]).success();
+    let chats = model.chats();
+    for (key, value) in
+        [("temperature", json!(1.5)), ("top_p", json!(0.5)), ("top_k", json!(3)), ("repeat_penalty", json!(1.2)), ("max_tokens", json!(77)), ("model", json!("m"))]
+    {
+        assert_eq!(chats[0][key], value, "{key}");
+    }
+    for key in ["temperature", "top_p", "top_k", "repeat_penalty"] {
+        assert!(chats[1].get(key).is_none(), "{key}");
+    }
+    assert_eq!(chats[1]["messages"][0], json!({"role": "system", "content": "Be cool."}));
+}
+
+#[test]
+fn tokens_are_written_as_they_come() {
+    use std::io::Read as _;
+    let (wait, go) = gate();
+    let model = FakeLlama::start([Reply::text("first ").then_wait(wait).then_text("second")]);
+    let home = Home::new(&model.url());
+    let mut child = home.spawn(&["run", "hi"]);
+    let mut first = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"first ");
+    go.open();
+    assert_eq!(finish(child).success(), "second\n");
+}
+
+#[test]
+fn ctrl_c_cancels_at_the_server_too() {
+    use std::io::Read as _;
+    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
+    let home = Home::new(&model.url());
+    let mut child = home.spawn(&["run", "hi"]);
+    let mut half = [0; 5];
+    child.stdout.as_mut().unwrap().read_exact(&mut half).unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(finish(child).code, 130);
+    model.wait_for_disconnect();
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let model = FakeLlama::start([Reply::text("a\n").then_repeat(
+        b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"more\\n\"}}]}\n\n".to_vec(),
+        200_000,
+    )]);
+    let home = Home::new(&model.url());
+    let mut child = home.command(&["run", "hi"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+    assert_eq!(line, "a\n");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+}
+
+#[test]
+fn sixteen_mebibytes_of_input_arrive() {
+    let model = FakeLlama::start([Reply::text("read")]);
+    let home = Home::new(&model.url());
+    let input = "0123456789abcde\n".repeat(1024 * 1024);
+    assert_eq!(home.run_with(&["run", "how long?"], input.as_bytes()).success(), "read\n");
+    assert_eq!(user_texts(&model.chats()[0])[0].len(), input.len() - 1 + "\n\nhow long?".len());
+}
+
+#[test]
+fn everything_on_disk_is_for_this_user_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let model = FakeLlama::start([write_call("f"), Reply::text("done")]);
+    let home = Home::new(&model.url());
+    fs::set_permissions(home.root(), fs::Permissions::from_mode(0o755)).unwrap();
+    home.run(&["run", "--auto-approve", "go"]).success();
+    let mut pending = vec![home.root()];
+    let mut seen = 0;
+    while let Some(path) = pending.pop() {
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        // The test wrote config.toml itself.
+        if path != home.root().join("config.toml") {
+            assert_eq!(metadata.permissions().mode() & 0o077, 0, "{}", path.display());
+        }
+        seen += 1;
+        if metadata.is_dir() {
+            pending.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    assert!(seen > 8);
+}
