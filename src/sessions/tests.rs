@@ -233,7 +233,7 @@ fn eight_processes_write_2400_whole_lines() {
     let mut children: Vec<_> = (0..8)
         .map(|_| {
             Command::new(std::env::current_exe().unwrap())
-                .args(["--ignored", "--exact", "sessions::tests::child_that_appends", "--quiet"])
+                .args(["--exact", "sessions::tests::child_that_appends", "--quiet"])
                 .env("KONTEKST_TEST_HOME", bench.home.root())
                 .stdout(std::process::Stdio::null())
                 .spawn()
@@ -248,8 +248,8 @@ fn eight_processes_write_2400_whole_lines() {
     assert_eq!(bench.files().len(), 1);
 }
 
+/// Started by the test above; by itself it does nothing.
 #[test]
-#[ignore = "started by the test above"]
 fn child_that_appends() {
     let Some(root) = std::env::var_os("KONTEKST_TEST_HOME") else { return };
     let home = Home::find(Some(root.into())).unwrap();
@@ -277,7 +277,7 @@ fn a_full_disk_leaves_whole_records_and_a_usable_log() {
     let status = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\""])
         .arg(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "sessions::tests::child_with_a_full_disk", "--quiet"])
+        .args(["--exact", "sessions::tests::child_with_a_full_disk", "--quiet"])
         .env("KONTEKST_TEST_HOME", bench.home.root())
         .stdout(std::process::Stdio::null())
         .status()
@@ -290,8 +290,8 @@ fn a_full_disk_leaves_whole_records_and_a_usable_log() {
     assert_eq!(bench.files().len(), 1, "nothing was torn");
 }
 
+/// Started by the test above; by itself it does nothing.
 #[test]
-#[ignore = "started by the test above"]
 fn child_with_a_full_disk() {
     let Some(root) = std::env::var_os("KONTEKST_TEST_HOME") else { return };
     let home = Home::find(Some(root.into())).unwrap();

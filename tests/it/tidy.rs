@@ -17,7 +17,8 @@ const LAYERS: &[&[&str]] = &[
     &["pb"],
     &["doors"],
     &["doors/*"],
-    &["client", "daemon"],
+    &["daemon"],
+    &["client"],
     &["cli"],
 ];
 
