@@ -101,6 +101,7 @@ struct Shared {
     loading: AtomicBool,
 }
 
+type Replayer = Box<dyn FnMut(&Request) -> Option<Reply> + Send>;
 type Answerer = Box<dyn FnMut(&Request) -> Reply + Send>;
 
 #[derive(Default)]
@@ -108,6 +109,8 @@ struct State {
     script: VecDeque<Reply>,
     /// Answers every chat request that the script does not.
     fallback: Option<Answerer>,
+    /// Comes before everything else, for paths other than chat, too.
+    replay: Option<Replayer>,
     requests: Vec<Request>,
     violations: Vec<String>,
     hang_ups: usize,
@@ -148,6 +151,12 @@ impl FakeLlama {
     /// Answers every chat request that the script has no answer for.
     pub fn always(self, reply: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
         self.shared.state.lock().unwrap().fallback = Some(Box::new(reply));
+        self
+    }
+
+    /// Answers whatever request it wants to, before everything else, unchecked.
+    pub fn replay(self, reply: impl FnMut(&Request) -> Option<Reply> + Send + 'static) -> Self {
+        self.shared.state.lock().unwrap().replay = Some(Box::new(reply));
         self
     }
 
@@ -261,6 +270,9 @@ impl Shared {
     }
 
     fn reply(&self, request: &Request) -> Reply {
+        if let Some(reply) = self.state.lock().unwrap().replay.as_mut().and_then(|replay| replay(request)) {
+            return reply;
+        }
         let setup = &self.setup;
         let path = request.path.split('?').next().unwrap_or("");
         if self.loading.load(SeqCst) {

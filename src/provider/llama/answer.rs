@@ -26,7 +26,20 @@ pub struct Answer {
     finish: Option<Finish>,
     usage: Option<Usage>,
     timings: Option<wire::Timings>,
+    /// Tokens of the prompt that have been read.
+    processed: u32,
     started: bool,
+}
+
+/// How far an answer has come. Different after something that is worth waiting on for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct State {
+    /// Some of the answer has come.
+    pub started: bool,
+    /// The server has said why it stopped. Only counts may still follow.
+    pub finished: bool,
+    bytes: usize,
+    processed: u32,
 }
 
 /// Text and how much of it has been handed on.
@@ -60,6 +73,7 @@ impl Answer {
             return Err(refusal::in_stream(error.get()));
         }
         if let Some(progress) = chunk.prompt_progress {
+            self.processed = self.processed.max(progress.processed.or_zero());
             sink(Delta::Progress(Progress::Prefill {
                 processed: progress.processed.or_zero(),
                 total: progress.total.or_zero(),
@@ -169,12 +183,20 @@ impl Answer {
         self.content.flush(Delta::Text, sink);
     }
 
-    /// Some of the answer has come.
+    pub fn state(&self) -> State {
+        let arguments: usize = self.calls.iter().map(|call| call.arguments.len()).sum();
+        State {
+            started: self.started,
+            finished: self.finish.is_some(),
+            bytes: self.content.text.len() + self.reasoning.text.len() + arguments + self.calls.len(),
+            processed: self.processed,
+        }
+    }
+
     pub fn started(&self) -> bool {
         self.started
     }
 
-    /// The server has said why it stopped. Only counts may still follow.
     pub fn finished(&self) -> bool {
         self.finish.is_some()
     }

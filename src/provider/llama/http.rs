@@ -122,10 +122,19 @@ impl Exchange<'_> {
         let mut body = Vec::new();
         let mut reader = response.body_mut().as_reader().take(limit + 1);
         reader.read_to_end(&mut body).map_err(|error| self.broken(error.into(), false))?;
+        self.still_there(false)?;
         if body.len() as u64 > limit {
             return Err(ProviderError::Protocol(format!("the answer is over {limit} bytes")));
         }
         Ok(body)
+    }
+
+    /// A body that ends with its connection looks whole when we hung up ourselves: this tells.
+    pub fn still_there(&self, started: bool) -> Result<(), ProviderError> {
+        if self.cancel.is_cancelled() || self.patience.ran_out() {
+            return Err(self.broken(ureq::Error::ConnectionFailed, started));
+        }
+        Ok(())
     }
 
     /// Tells our own hanging up from the server's faults.

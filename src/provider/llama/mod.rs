@@ -215,65 +215,59 @@ impl OpenAi {
             if total > RESPONSE_LIMIT {
                 return Err(ProviderError::Protocol(format!("the answer is over {RESPONSE_LIMIT} bytes")));
             }
-            let before = (answer.started(), answer.finished());
-            let read = self::read(&mut lines, &mut answer, count == 0, sink);
+            let before = answer.state();
+            let done = read(&mut lines, &mut answer, count == 0, sink);
             answer.flush(sink); // what came before an error, too
-            let read = read?;
+            let done = done?;
             if cancel.is_cancelled() {
                 return Err(ProviderError::Cancelled);
             }
-            if read.done {
+            if done || count == 0 && answer.finished() {
                 return Ok(answer.into_turn());
             }
             if count == 0 {
+                exchange.still_there(answer.started())?;
                 return finished(answer);
             }
-            match (answer.started(), answer.finished()) {
-                now if now == before && read.events == 0 => {} // comments keep nobody waiting for ever
-                (_, true) => exchange.patience.shorten(timing.last),
-                (true, _) if !before.0 => exchange.patience.shorten(timing.between),
-                (true, _) => exchange.patience.renew(timing.between),
-                (false, _) => exchange.patience.renew(timing.first),
+            match answer.state() {
+                now if now == before => {} // comments and empty events keep nobody waiting for ever
+                now if now.finished => exchange.patience.shorten(timing.last),
+                now if !now.started => exchange.patience.renew(timing.first),
+                _ if before.started => exchange.patience.renew(timing.between),
+                _ => exchange.patience.shorten(timing.between),
             }
         }
     }
 }
 
-/// What was found among the lines of one read.
-struct Read {
-    events: usize,
-    done: bool,
-}
-
+/// Takes the complete lines. Says whether the server has said that it is done.
 fn read(
     lines: &mut Lines,
     answer: &mut Answer,
     ended: bool,
     sink: &mut dyn FnMut(Delta),
-) -> Result<Read, ProviderError> {
-    let mut events = 0;
+) -> Result<bool, ProviderError> {
     let too_long =
         |_| ProviderError::Protocol(format!("a line of the answer is over {} bytes", sse::LINE_LIMIT));
     while let Some(line) = lines.next_line().map_err(too_long)? {
         match Line::parse(line) {
             Line::Data(event) => answer.take(event, sink)?,
-            Line::Done => return Ok(Read { events, done: true }),
-            Line::Other => continue,
-        }
-        events += 1;
-    }
-    let mut done = false;
-    if ended {
-        match Line::parse(lines.rest()) {
-            // A torn last event is not worth an error of its own: the missing ending is one.
-            Line::Data(event) if serde_json::from_slice::<serde::de::IgnoredAny>(event).is_ok() => {
-                answer.take(event, sink)?;
-            }
-            Line::Done => done = true,
-            Line::Data(_) | Line::Other => {}
+            Line::Done => return Ok(true),
+            Line::Other => {}
         }
     }
-    Ok(Read { events, done })
+    if !ended {
+        return Ok(false);
+    }
+    match Line::parse(lines.rest()) {
+        // A torn last event is not worth an error of its own: the missing ending is one.
+        Line::Data(event) if serde_json::from_slice::<serde::de::IgnoredAny>(event).is_ok() => {
+            answer.take(event, sink)?;
+            Ok(false)
+        }
+        Line::Done => Ok(true),
+        Line::Data(_) | Line::Other => Ok(false),
+    }
 }
 
 fn finished(answer: Answer) -> Result<Turn, ProviderError> {

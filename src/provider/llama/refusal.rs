@@ -15,7 +15,12 @@ pub fn of_status(status: u16, body: &[u8]) -> ProviderError {
         return overflow;
     }
     let message = error.and_then(message).unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
-    ProviderError::Status { status, message: shown(&message) }
+    let message = match (message.as_str(), status) {
+        ("", 300..=399) => "a redirect, which is not followed",
+        ("", _) => "no reason given",
+        (message, _) => message,
+    };
+    ProviderError::Status { status, message: shown(message) }
 }
 
 /// The error inside a stream that had begun with status 200.

@@ -1,9 +1,12 @@
 //! The model client, the router and the supervisor against servers of our own making.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod byzantine;
 mod cancel;
 mod chat;
+mod real;
 mod supervise;
+mod transcripts;
 
 use std::{sync::Arc, time::Duration};
 
