@@ -1,0 +1,103 @@
+//! The whole program against the real llama.cpp server and a tiny model.
+//!
+//! Runs where `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL` name them, as the gate does; the tiny model
+//! comes from `tests/llama/tiny_gguf.py` and does what its prompt says: `!tool` calls a tool, `!think`
+//! thinks first, `!long` never stops.
+
+use std::{fs, io::Read as _, path::PathBuf, process::Command};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
+
+use crate::home::{Home, finish};
+
+struct Real {
+    home: Home,
+    server: PathBuf,
+}
+
+impl Real {
+    /// `None` where there is no real server.
+    fn new() -> Option<Self> {
+        let server = PathBuf::from(std::env::var_os("KONTEKST_LLAMA_SERVER")?);
+        let model = PathBuf::from(std::env::var_os("KONTEKST_TEST_MODEL")?);
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let config = format!(
+            "endpoint = \"http://127.0.0.1:{port}\"\nbind = \"off\"\nmodel_dir = \"{}\"\n",
+            model.parent().unwrap().display()
+        );
+        let home = Home::with_config(&config);
+        let name = model.file_name().unwrap().to_str().unwrap().to_owned();
+        home.write("agents/default/config.toml", &format!("model = \"{name}\"\n[sampling]\nmax_tokens = 400\n"));
+        home.write("agents/default/agent.md", "You are a test.\n");
+        fs::write(home.work().join("README.md"), "# A readme\n").unwrap();
+        Some(Self { home, server })
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.home.command(words);
+        // The shim is a script that needs its interpreter's surroundings.
+        command.env("KONTEKST_LLAMA_SERVER", &self.server).env("PATH", std::env::var_os("PATH").unwrap());
+        command
+    }
+
+    #[track_caller]
+    fn success(&self, words: &[&str]) -> String {
+        finish(self.command(words).spawn().unwrap()).success()
+    }
+
+    fn status(&self) -> Value {
+        serde_json::from_str(&self.success(&["status", "--json"])).unwrap()
+    }
+}
+
+#[test]
+fn a_real_model_answers_calls_a_tool_and_is_gone_with_the_daemon() {
+    let Some(real) = Real::new() else { return };
+    let answer = real.success(&["run", "hello"]);
+    assert!(answer.ends_with(".\n") && answer.lines().count() == 1, "{answer}");
+
+    let events = real.success(&["run", "--json", "--auto-approve", "!tool"]);
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!((of("tools_proposed"), of("tool_completed"), of("completed")), (1, 1, 1), "{events:#?}");
+    // The second turn reads only what is new.
+    let turns: Vec<_> = events.iter().filter(|event| event["type"] == "turn_completed").collect();
+    let (prompt, cached) = (&turns[1]["context"]["prompt_tokens"], &turns[1]["context"]["cached_tokens"]);
+    assert!(cached.as_i64().unwrap() * 10 > prompt.as_i64().unwrap() * 9, "{prompt} {cached}");
+
+    let shown = real.success(&["sessions", "show", "--json"]);
+    for part in ["!tool", "tool_calls", "README.md", "tool_result"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let status = real.status();
+    let pid = i32::try_from(status["model_server"]["pid"].as_i64().unwrap()).unwrap();
+    assert_eq!((&status["model_server"]["running"], &status["model_server"]["healthy"]), (&true.into(), &true.into()));
+    real.success(&["daemon", "stop"]);
+    assert!(test_kill_process(Pid::from_raw(pid).unwrap()).is_err(), "the model server outlived the daemon");
+}
+
+#[test]
+fn a_long_answer_is_cancelled_and_the_next_one_comes_at_once() {
+    let Some(real) = Real::new() else { return };
+    let mut child = real.command(&["run", "!long"]).spawn().unwrap();
+    let mut first = [0; 16];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(finish(child).code, 130);
+    assert!(real.success(&["run", "--new", "hello"]).ends_with(".\n"));
+}
+
+#[test]
+fn the_model_server_dies_with_a_killed_daemon() {
+    let Some(real) = Real::new() else { return };
+    real.success(&["run", "hello"]);
+    let pid = i32::try_from(real.status()["model_server"]["pid"].as_i64().unwrap()).unwrap();
+    kill_process(real.home.daemon().unwrap(), Signal::KILL).unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while test_kill_process(Pid::from_raw(pid).unwrap()).is_ok() {
+        assert!(std::time::Instant::now() < deadline, "the model server outlived the daemon");
+        std::thread::yield_now();
+    }
+    assert!(real.success(&["run", "--new", "hello"]).ends_with(".\n"));
+}
