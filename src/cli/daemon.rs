@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
                 search_path: std::env::var_os("PATH"),
                 llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
                 api_key: None,
-                launcher: std::env::current_exe().ok(),
+                launcher: launcher(),
             };
             daemon::serve(home, mode, around, &|name| std::env::var(name).ok())?;
             Ok(ExitCode::SUCCESS)
@@ -84,6 +84,12 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
         }
         Some(Command::Logs { follow, lines }) => logs(home, *lines, *follow),
     }
+}
+
+/// This program. The kernel's own link survives an upgrade that replaces the file.
+fn launcher() -> Option<PathBuf> {
+    let link = PathBuf::from("/proc/self/exe");
+    if link.exists() { Some(link) } else { std::env::current_exe().ok() }
 }
 
 fn say(text: &str) {

@@ -206,6 +206,14 @@ impl Policy {
     }
 }
 
+/// What was said to the calls of a turn.
+#[derive(Default)]
+struct Decided {
+    commands: Vec<Command>,
+    /// Tools that need no asking for the rest of the run.
+    always: Vec<String>,
+}
+
 /// Why a conversation ended without an ending.
 enum Broken {
     Transport(CliError),
@@ -259,14 +267,15 @@ impl Conversation<'_> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(ClientError::Runtime)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(ClientError::Runtime)?;
         let mut events = agent.run(ReceiverStream::new(outbox)).await?.into_inner();
-        let mut answers: Option<oneshot::Receiver<Vec<Command>>> = None;
+        let mut answers: Option<oneshot::Receiver<Decided>> = None;
         loop {
             let number = tokio::select! {
                 biased;
                 _ = interrupt.recv() => 2,
                 _ = terminate.recv() => 15,
                 decided = answer(&mut answers) => {
-                    for command in decided {
+                    self.policy.allowed.extend(decided.always);
+                    for command in decided.commands {
                         commands.send(say(command)).await.ok();
                     }
                     continue;
@@ -309,7 +318,7 @@ impl Conversation<'_> {
 
     /// Decides on the calls of a turn, asking on the terminal where the policy does not. The asking has
     /// a thread of its own, so that Ctrl-C is heard meanwhile.
-    fn decide(&mut self, calls: Vec<ProposedToolCall>) -> oneshot::Receiver<Vec<Command>> {
+    fn decide(&mut self, calls: Vec<ProposedToolCall>) -> oneshot::Receiver<Decided> {
         let (sender, receiver) = oneshot::channel();
         let all_covered = calls.iter().all(|call| self.policy.covers(call));
         let terminal = if all_covered { None } else { Terminal::open() };
@@ -321,29 +330,30 @@ impl Conversation<'_> {
                 self.refused_without_terminal |= self.policy.on_deny == OnDeny::End;
                 deny(call, "there is no terminal to ask on", self.policy.on_deny)
             });
-            sender.send(decided.collect()).ok();
+            sender.send(Decided { commands: decided.collect(), always: Vec::new() }).ok();
             return receiver;
         }
         let (auto, on_deny, palette) = (self.policy.auto, self.policy.on_deny, self.screen.palette());
-        let mut allowed = self.policy.allowed.clone();
+        let allowed = self.policy.allowed.clone();
         let terminal = terminal.expect("looked at above");
         std::thread::spawn(move || {
-            let mut commands = Vec::new();
+            let (mut commands, mut always) = (Vec::new(), Vec::new());
             for call in &calls {
-                let covered = call.caution.is_empty() && (auto || allowed.contains(&call.name));
+                let named = allowed.contains(&call.name) || always.contains(&call.name);
+                let covered = call.caution.is_empty() && (auto || named);
                 let answer =
                     if covered { Answer::Yes } else { terminal.ask(call, palette).unwrap_or(Answer::No) };
                 commands.push(match answer {
                     Answer::Yes => approve(call),
                     Answer::Always => {
-                        allowed.insert(call.name.clone());
+                        always.push(call.name.clone());
                         approve(call)
                     }
                     Answer::No => deny(call, "the user said no", on_deny),
                     Answer::Because(reason) => deny(call, &reason, OnDeny::Continue),
                 });
             }
-            sender.send(commands).ok();
+            sender.send(Decided { commands, always }).ok();
         });
         receiver
     }
@@ -396,7 +406,7 @@ fn deny(call: &ProposedToolCall, reason: &str, then: OnDeny) -> Command {
 }
 
 /// The decisions, once they are made; pending for ever while none are asked for.
-async fn answer(answers: &mut Option<oneshot::Receiver<Vec<Command>>>) -> Vec<Command> {
+async fn answer(answers: &mut Option<oneshot::Receiver<Decided>>) -> Decided {
     match answers {
         Some(receiver) => {
             let decided = receiver.await.unwrap_or_default();

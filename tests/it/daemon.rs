@@ -6,7 +6,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
 use crate::{
-    fake_llama::{FakeLlama, Reply},
+    fake_llama::{FakeLlama, Reply, gate},
     home::{Home, finish},
 };
 
@@ -167,4 +167,57 @@ fn the_environment_may_be_empty() {
     command.env_remove("PATH").current_dir("/");
     assert_eq!(finish(command.spawn().unwrap()).success(), "here\n");
     assert!(fs::metadata(home.root().join("active_session")).is_ok());
+}
+
+/// Makes the running daemon look like one of an older release.
+fn age(home: &Home) {
+    let mut info: Value = serde_json::from_str(&home.read("run/daemon.json")).unwrap();
+    info["version"] = "0.0.1".into();
+    home.write("run/daemon.json", &info.to_string());
+}
+
+#[test]
+fn an_idle_older_daemon_is_replaced() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
+    let home = Home::new(&model.url());
+    home.run(&["run", "hi"]).success();
+    let old = home.daemon().unwrap();
+    age(&home);
+    let output = home.run(&["run", "hi"]);
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("here\n", ""));
+    assert_ne!(home.daemon().unwrap(), old);
+}
+
+#[test]
+fn a_busy_older_daemon_is_used_as_it_is() {
+    let (wait, go) = gate();
+    let model =
+        FakeLlama::start([Reply::text("long ").then_wait(wait).then_text("done"), Reply::text("short")]);
+    let home = Home::new(&model.url());
+    let busy = home.spawn(&["run", "--new", "hi"]);
+    model.wait_for_chats(1);
+    let old = home.daemon().unwrap();
+    age(&home);
+    let output = home.run(&["run", "--session", "other", "hi"]);
+    assert!(output.stderr.contains("0.0.1"), "{output:?}");
+    assert_eq!(output.success(), "short\n");
+    assert_eq!(home.daemon().unwrap(), old);
+    go.open();
+    assert_eq!(finish(busy).success(), "long done\n");
+}
+
+#[test]
+fn fifty_killed_daemons_leave_a_home_that_works() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
+    let home = Home::new(&model.url());
+    for _ in 0..50 {
+        assert_eq!(home.run(&["run", "--session", "s", "hi"]).success(), "here\n");
+        kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
+        while home.daemon().is_some() {
+            thread::yield_now();
+        }
+    }
+    let lines = home.read("sessions/s.jsonl");
+    assert_eq!(lines.lines().count(), 100);
+    assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
 }

@@ -28,7 +28,10 @@ impl Real {
         );
         let home = Home::with_config(&config);
         let name = model.file_name().unwrap().to_str().unwrap().to_owned();
-        home.write("agents/default/config.toml", &format!("model = \"{name}\"\n[sampling]\nmax_tokens = 400\n"));
+        home.write(
+            "agents/default/config.toml",
+            &format!("model = \"{name}\"\n[sampling]\ntemperature = 0.0\nmax_tokens = 400\n"),
+        );
         home.write("agents/default/agent.md", "You are a test.\n");
         fs::write(home.work().join("README.md"), "# A readme\n").unwrap();
         Some(Self { home, server })
@@ -72,7 +75,10 @@ fn a_real_model_answers_calls_a_tool_and_is_gone_with_the_daemon() {
     }
     let status = real.status();
     let pid = i32::try_from(status["model_server"]["pid"].as_i64().unwrap()).unwrap();
-    assert_eq!((&status["model_server"]["running"], &status["model_server"]["healthy"]), (&true.into(), &true.into()));
+    assert_eq!(
+        (&status["model_server"]["running"], &status["model_server"]["healthy"]),
+        (&true.into(), &true.into())
+    );
     real.success(&["daemon", "stop"]);
     assert!(test_kill_process(Pid::from_raw(pid).unwrap()).is_err(), "the model server outlived the daemon");
 }
