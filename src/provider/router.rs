@@ -38,8 +38,8 @@ pub struct Surroundings {
     pub launcher: Option<PathBuf>,
 }
 
-/// Finds or starts the backend of a model, in the order that `DESIGN` gives: what is healthy at `endpoint`,
-/// then a llama-server of our own.
+/// Finds or starts the backend of a model: what is healthy at `endpoint`, or else a llama-server of our own.
+/// A pin in the configuration allows only one of the two.
 pub struct Router {
     pin: Option<ProviderKind>,
     model_dir: PathBuf,
@@ -147,6 +147,9 @@ impl Router {
         }
         let binary = self.supervisor.binary().map_err(|fact| missing(fact, INSTALL.to_owned()))?;
         let file = file.map_err(|NoServer { fact, hint }| missing(fact, hint))?;
+        if let Some(error) = absent {
+            tracing::debug!("{}: a llama-server of our own it is", self.absence(error));
+        }
         self.supervisor.open(&binary, &file, cancel, sink)
     }
 

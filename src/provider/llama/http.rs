@@ -129,6 +129,10 @@ impl Exchange<'_> {
         Ok(body)
     }
 
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
     /// A body that ends with its connection looks whole when we hung up ourselves: this tells.
     pub fn still_there(&self, started: bool) -> Result<(), ProviderError> {
         if self.cancel.is_cancelled() || self.patience.ran_out() {

@@ -7,6 +7,7 @@ mod probe;
 mod refusal;
 mod sse;
 mod stall;
+mod stream;
 mod tokens;
 mod wire;
 
@@ -18,29 +19,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ureq::{Body, http::Response};
-
 pub use http::Link;
 pub use probe::{Capabilities, Probe, probe};
 pub use refusal::shown;
-pub use stall::Patience;
 
-use self::{
-    answer::Answer,
-    http::Exchange,
-    messages::Dialect,
-    sse::{Line, Lines},
-    tokens::Counts,
-};
+use self::{messages::Dialect, tokens::Counts};
 use super::{
     ChatRequest, Delta, Progress, Provider, ProviderError, Turn,
     pause::pause,
     slots::{NoPlace, Slots},
 };
 use crate::core::Cancel;
-
-/// Bytes that one answer may have: 64 MiB.
-const RESPONSE_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// How long things may take. There is no limit on a whole answer: slow but moving is fine.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +46,8 @@ pub struct Timing {
     pub last: Duration,
     /// For a model to be loaded.
     pub load: Duration,
+    /// Between a crash of our own server and its next start; doubles with each further crash.
+    pub backoff: Duration,
 }
 
 impl Default for Timing {
@@ -68,6 +59,7 @@ impl Default for Timing {
             between: Duration::from_secs(120),
             last: Duration::from_secs(5),
             load: Duration::from_secs(600),
+            backoff: Duration::from_millis(500),
         }
     }
 }
@@ -184,121 +176,7 @@ impl OpenAi {
                 refusal::of_status(status, &body).into()
             });
         }
-        match content(&response)? {
-            Content::Stream => Ok(self.stream(&exchange, response, cancel, sink)?),
-            Content::Whole => {
-                let mut answer = Answer::default();
-                answer.take(&exchange.whole(response, RESPONSE_LIMIT)?, sink)?;
-                answer.flush(sink);
-                Ok(finished(answer)?)
-            }
-        }
-    }
-
-    fn stream(
-        &self,
-        exchange: &Exchange<'_>,
-        mut response: Response<Body>,
-        cancel: &Cancel,
-        sink: &mut dyn FnMut(Delta),
-    ) -> Result<Turn, ProviderError> {
-        let timing = &self.server.timing;
-        let mut reader = response.body_mut().as_reader();
-        let (mut lines, mut answer, mut total) = (Lines::default(), Answer::default(), 0);
-        loop {
-            let count = match lines.fill(&mut reader) {
-                Ok(count) => count,
-                Err(_) if answer.finished() && !cancel.is_cancelled() => return Ok(answer.into_turn()),
-                Err(error) => return Err(exchange.broken(error.into(), answer.started())),
-            };
-            total += count as u64;
-            if total > RESPONSE_LIMIT {
-                return Err(ProviderError::Protocol(format!("the answer is over {RESPONSE_LIMIT} bytes")));
-            }
-            let before = answer.state();
-            let done = read(&mut lines, &mut answer, count == 0, sink);
-            answer.flush(sink); // what came before an error, too
-            let done = done?;
-            if cancel.is_cancelled() {
-                return Err(ProviderError::Cancelled);
-            }
-            if done || count == 0 && answer.finished() {
-                return Ok(answer.into_turn());
-            }
-            if count == 0 {
-                exchange.still_there(answer.started())?;
-                return finished(answer);
-            }
-            match answer.state() {
-                now if now == before => {} // comments and empty events keep nobody waiting for ever
-                now if now.finished => exchange.patience.shorten(timing.last),
-                now if !now.started => exchange.patience.renew(timing.first),
-                _ if before.started => exchange.patience.renew(timing.between),
-                _ => exchange.patience.shorten(timing.between),
-            }
-        }
-    }
-}
-
-/// Takes the complete lines. Says whether the server has said that it is done.
-fn read(
-    lines: &mut Lines,
-    answer: &mut Answer,
-    ended: bool,
-    sink: &mut dyn FnMut(Delta),
-) -> Result<bool, ProviderError> {
-    let too_long =
-        |_| ProviderError::Protocol(format!("a line of the answer is over {} bytes", sse::LINE_LIMIT));
-    while let Some(line) = lines.next_line().map_err(too_long)? {
-        match Line::parse(line) {
-            Line::Data(event) => answer.take(event, sink)?,
-            Line::Done => return Ok(true),
-            Line::Other => {}
-        }
-    }
-    if !ended {
-        return Ok(false);
-    }
-    match Line::parse(lines.rest()) {
-        // A torn last event is not worth an error of its own: the missing ending is one.
-        Line::Data(event) if serde_json::from_slice::<serde::de::IgnoredAny>(event).is_ok() => {
-            answer.take(event, sink)?;
-            Ok(false)
-        }
-        Line::Done => Ok(true),
-        Line::Data(_) | Line::Other => Ok(false),
-    }
-}
-
-fn finished(answer: Answer) -> Result<Turn, ProviderError> {
-    if answer.finished() {
-        Ok(answer.into_turn())
-    } else {
-        Err(ProviderError::Protocol("it ended before it was finished".to_owned()))
-    }
-}
-
-enum Content {
-    Stream,
-    /// A server that does not stream although it was asked to.
-    Whole,
-}
-
-fn content(response: &Response<Body>) -> Result<Content, ProviderError> {
-    let header =
-        |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let encoding = header("content-encoding");
-    if !matches!(encoding, "" | "identity") {
-        return Err(ProviderError::Protocol(format!(
-            "it is encoded as `{}`, which was not asked for",
-            shown(encoding)
-        )));
-    }
-    let kind = header("content-type").to_ascii_lowercase();
-    match kind.split(';').next().unwrap_or("").trim() {
-        "text/event-stream" | "" => Ok(Content::Stream),
-        "application/json" => Ok(Content::Whole),
-        other => Err(ProviderError::Protocol(format!("it is `{}`, not a stream of events", shown(other)))),
+        Ok(stream::answer(&exchange, response, &self.server.timing, sink)?)
     }
 }
 

@@ -36,6 +36,7 @@ struct Shared {
 
 struct State {
     exited: Option<ExitStatus>,
+    ended: Option<Instant>,
     /// How much of the model has been loaded.
     fraction: Option<f32>,
     tail: Tail,
@@ -47,7 +48,7 @@ impl Child {
     pub fn start(mut command: Command, secret: &str) -> io::Result<Self> {
         use std::os::unix::process::CommandExt as _;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let state = State { exited: None, fraction: None, tail: Tail::without(secret) };
+        let state = State { exited: None, ended: None, fraction: None, tail: Tail::without(secret) };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let (tell, told) = mpsc::channel();
         let watching = Arc::clone(&shared);
@@ -69,6 +70,11 @@ impl Child {
 
     pub fn exited(&self) -> Option<ExitStatus> {
         self.shared.lock().exited
+    }
+
+    /// When it ended.
+    pub fn ended(&self) -> Option<Instant> {
+        self.shared.lock().ended
     }
 
     pub fn fraction(&self) -> Option<f32> {
@@ -160,6 +166,7 @@ impl Shared {
         all_done.recv_timeout(LAST_WORDS).ok();
         let mut state = self.lock();
         state.exited = Some(process.wait().unwrap_or_default());
+        state.ended = Some(Instant::now());
         tracing::info!(pid = pid.as_raw_nonzero().get(), "llama-server has ended");
         drop(state);
         self.changed.notify_all();

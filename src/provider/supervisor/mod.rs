@@ -1,8 +1,10 @@
 //! Keeps one llama-server of our own alive: the right model, ready, restarted when it crashes, gone when
 //! we are.
 
+mod address;
 mod binary;
 mod child;
+mod crashes;
 pub mod exec;
 mod report;
 mod settings;
@@ -11,7 +13,6 @@ mod tail;
 use std::{
     collections::HashMap,
     ffi::OsString,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Command,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -21,7 +22,7 @@ use std::{
 use uuid::Uuid;
 
 pub use self::settings::Settings;
-use self::{binary::Options, child::Child};
+use self::{binary::Options, child::Child, crashes::Crashes};
 use super::{
     NoServer, Progress, ProviderError,
     llama::{Capabilities, Link, OpenAi, Probe, Server, Timing, probe, wire_model},
@@ -29,13 +30,6 @@ use super::{
     slots::{NoPlace, Slots},
 };
 use crate::core::Cancel;
-
-/// Crashes in [`CRASH_WINDOW`] after which it is not started again.
-const CRASH_LIMIT: usize = 5;
-const CRASH_WINDOW: Duration = Duration::from_secs(120);
-
-/// Between a crash and the next start: doubles from the first to the last.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
 /// Another port is tried so often when one was taken between our look and llama-server's.
 const BIND_TRIES: usize = 3;
@@ -52,7 +46,7 @@ pub struct Supervisor {
 #[derive(Default)]
 struct State {
     current: Option<Arc<Running>>,
-    crashes: Vec<Instant>,
+    crashes: Crashes,
     /// By file and time of change, so that an upgrade is seen.
     options: HashMap<(PathBuf, Option<SystemTime>), Options>,
     stopped: bool,
@@ -64,7 +58,6 @@ struct Running {
     model: PathBuf,
     alias: String,
     link: Link,
-    key: String,
     started: Instant,
     /// Set when it is ready.
     provider: OnceLock<Arc<OpenAi>>,
@@ -212,25 +205,22 @@ impl Supervisor {
     fn mourn(&self, crashed: &Running, cancel: &Cancel) -> Result<(), ProviderError> {
         let obituary = crashed.child.obituary();
         tracing::warn!(pid = crashed.child.pid(), "llama-server {obituary}");
-        let (crashes, last) = {
+        let ended = crashed.child.ended().unwrap_or_else(Instant::now);
+        let wait = {
             let mut state = self.lock();
             state.current = None;
-            let now = Instant::now();
-            state.crashes.retain(|&crash| now.duration_since(crash) < CRASH_WINDOW);
-            state.crashes.push(now);
-            (state.crashes.len(), now)
+            state.crashes.note(ended, crashed.started, self.timing.backoff)
         };
-        if crashes >= CRASH_LIMIT {
-            let fact =
-                format!("llama-server crashed {crashes} times in two minutes; the last time it {obituary}");
+        let Some(wait) = wait else {
+            let fact = format!("llama-server crashes again and again; the last time it {obituary}");
             let hint = "see the log; a smaller `context_size` or model needs less memory".to_owned();
             return Err(ProviderError::NoServer(NoServer { fact, hint }));
+        };
+        if pause(cancel, wait.saturating_sub(ended.elapsed())) {
+            Ok(())
+        } else {
+            Err(ProviderError::Cancelled)
         }
-        let doublings = u32::try_from(crashes - 1).unwrap_or(u32::MAX).min(6);
-        let wait = (BACKOFF.0 * 2_u32.pow(doublings)).min(BACKOFF.1);
-        let lived_well = crashed.started.elapsed() > Duration::from_secs(60) && crashes == 1;
-        let wait = if lived_well { Duration::ZERO } else { wait.saturating_sub(last.elapsed()) };
-        if pause(cancel, wait) { Ok(()) } else { Err(ProviderError::Cancelled) }
     }
 
     fn start(
@@ -246,7 +236,7 @@ impl Supervisor {
         };
         let options = self.options(binary);
         let preferred = Some(self.settings.endpoint.as_str()).filter(|_| tries == 1);
-        let address = free_address(preferred).map_err(|error| cannot("find a free port", error))?;
+        let address = address::free(preferred).map_err(|error| cannot("find a free port", error))?;
         let key = Uuid::new_v4().simple().to_string();
         let place = (&*address.ip().to_string(), address.port());
         let arguments = settings::arguments(&self.settings, &options, place, model, alias);
@@ -265,7 +255,6 @@ impl Supervisor {
             model: model.to_owned(),
             alias: alias.to_owned(),
             link,
-            key,
             started: Instant::now(),
             provider: OnceLock::new(),
         });
@@ -382,7 +371,7 @@ impl Running {
     /// What answers is our child and no one else who has its port: it took our key and has our file.
     fn is_itself(&self, found: &Capabilities) -> bool {
         let named = found.model_path.as_deref().map(Path::new).and_then(Path::file_name);
-        self.child.exited().is_none() && !self.key.is_empty() && named == self.model.file_name()
+        self.child.exited().is_none() && named == self.model.file_name()
     }
 
     fn stop(&self) {
@@ -400,23 +389,4 @@ fn alias(model: &Path) -> String {
 fn stopping() -> ProviderError {
     let (fact, hint) = ("the daemon is stopping".to_owned(), "start it again".to_owned());
     ProviderError::NoServer(NoServer { fact, hint })
-}
-
-/// The address of `preferred`, a URL, if it is on this machine and its port is free; else any free port.
-fn free_address(preferred: Option<&str>) -> std::io::Result<SocketAddr> {
-    let wanted = preferred.and_then(|url| url::Url::parse(url).ok()).and_then(|url| {
-        let ip = match url.host()? {
-            url::Host::Domain("localhost") => Ipv4Addr::LOCALHOST.into(),
-            url::Host::Ipv4(ip) if ip.is_loopback() => ip.into(),
-            url::Host::Ipv6(ip) if ip == Ipv6Addr::LOCALHOST => ip.into(),
-            _ => return None,
-        };
-        Some(SocketAddr::new(ip, url.port_or_known_default()?))
-    });
-    // The listener is closed again: llama-server binds the port itself. Who is faster is seen by its exit.
-    let bind = |address: SocketAddr| TcpListener::bind(address)?.local_addr();
-    match wanted.map(bind) {
-        Some(Ok(address)) => Ok(address),
-        _ => bind((Ipv4Addr::LOCALHOST, 0).into()),
-    }
 }

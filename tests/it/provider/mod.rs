@@ -27,6 +27,7 @@ const TIMING: Timing = Timing {
     between: Duration::from_secs(20),
     last: Duration::from_millis(200),
     load: Duration::from_secs(20),
+    backoff: Duration::from_millis(1),
 };
 
 /// The provider for what answers at `url`.

@@ -1,0 +1,40 @@
+//! Where a child listens.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+
+/// The address of `preferred`, a URL, if it is on this machine and its port is free; else any free port.
+pub fn free(preferred: Option<&str>) -> std::io::Result<SocketAddr> {
+    let wanted = preferred.and_then(|url| url::Url::parse(url).ok()).and_then(|url| {
+        let ip = match url.host()? {
+            url::Host::Domain("localhost") => Ipv4Addr::LOCALHOST.into(),
+            url::Host::Ipv4(ip) if ip.is_loopback() => ip.into(),
+            url::Host::Ipv6(ip) if ip == Ipv6Addr::LOCALHOST => ip.into(),
+            _ => return None,
+        };
+        Some(SocketAddr::new(ip, url.port_or_known_default()?))
+    });
+    // The listener is closed again: llama-server binds the port itself. Who is faster is seen by its exit.
+    let bind = |address: SocketAddr| TcpListener::bind(address)?.local_addr();
+    match wanted.map(bind) {
+        Some(Ok(address)) => Ok(address),
+        _ => bind((Ipv4Addr::LOCALHOST, 0).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_preferred_port_is_taken_when_it_is_here_and_free() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let url = format!("http://localhost:{port}/v1");
+        assert_ne!(free(Some(&url)).unwrap().port(), port);
+        drop(taken);
+        assert_eq!(free(Some(&url)).unwrap(), SocketAddr::from(([127, 0, 0, 1], port)));
+        for elsewhere in ["http://192.0.2.1:8080", "http://example.com", "nonsense"] {
+            assert!(free(Some(elsewhere)).unwrap().ip().is_loopback());
+        }
+    }
+}
