@@ -78,7 +78,7 @@ env | grep '^LLAMA_' > "$dir/environment.$$"
 pwd > "$dir/directory.$$"
 echo $$ >> "$dir/starts"
 [ "$(cat "$dir/mode")" = Stubborn ] && trap '' TERM
-{DIR}="$dir" exec '{}' --exact fake_llama::process::serve --ignored --nocapture --test-threads 1
+{DIR}="$dir" exec '{}' --exact fake_llama::process::serve --nocapture --test-threads 1
 "#,
             tests.display()
         );
@@ -142,7 +142,6 @@ pub fn wait_until_gone(pid: u32) {
 
 /// Not a test: what the script runs.
 #[test]
-#[ignore = "the body of a process that other tests start"]
 #[expect(clippy::exit, reason = "it is a process of its own")]
 fn serve() {
     let Some(dir) = std::env::var_os(DIR).map(PathBuf::from) else { return };

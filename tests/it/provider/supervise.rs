@@ -71,7 +71,7 @@ fn launcher(dir: &Path) -> PathBuf {
     if !path.exists() {
         let script = format!(
             "#!/bin/sh\n[ \"$1\" = {} ] || exit 64\nshift\nfor word; do printf '%s\\n' \"$word\"; done > '{dir}'/role.$$\n\
-             ROLE_FILE='{dir}'/role.$$ exec '{}' --exact provider::supervise::role --ignored --nocapture\n",
+             ROLE_FILE='{dir}'/role.$$ exec '{}' --exact provider::supervise::role --nocapture\n",
             exec::ROLE,
             std::env::current_exe().unwrap().display(),
             dir = dir.display(),
@@ -84,7 +84,6 @@ fn launcher(dir: &Path) -> PathBuf {
 
 /// Not a test: what the launcher runs.
 #[test]
-#[ignore = "the body of a process that other tests start"]
 fn role() {
     let Some(file) = std::env::var_os("ROLE_FILE") else { return };
     let arguments = fs::read_to_string(file).unwrap();
@@ -355,7 +354,7 @@ fn a_child_dies_with_a_daemon_that_was_killed() {
     place.binary.mode(Mode::Stubborn); // its stdin does not help: only the kernel's signal does
     let ready = place.dir.path().join("ready");
     let mut daemon = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "provider::supervise::daemon", "--ignored", "--nocapture"])
+        .args(["--exact", "provider::supervise::daemon", "--nocapture"])
         .env("SUPERVISE_DIR", place.dir.path())
         .env("SUPERVISE_ENDPOINT", &place.config.endpoint)
         .stdout(std::process::Stdio::null())
@@ -373,7 +372,6 @@ fn a_child_dies_with_a_daemon_that_was_killed() {
 
 /// Not a test: a daemon to be killed.
 #[test]
-#[ignore = "the body of a process that other tests start"]
 fn daemon() {
     let Some(dir) = std::env::var_os("SUPERVISE_DIR").map(PathBuf::from) else { return };
     let config = Config {
