@@ -21,16 +21,18 @@ impl From<ClientError> for CliError {
                     .fold(error, |error, line| error.cause(super::printable::printable(&line)))
                     .hint("`kontekst daemon` shows it start, in this terminal")
             }
-            ClientError::NotRunning => Self::of(Kind::Unreachable, &error)
-                .hint("`kontekst run` starts it when it is needed"),
+            ClientError::NotRunning => {
+                Self::of(Kind::Unreachable, &error).hint("`kontekst run` starts it when it is needed")
+            }
             ClientError::Impostor { .. } => Self::of(Kind::Unreachable, &error)
                 .hint("nothing was sent to it; choose another data directory with KONTEKST_HOME"),
             ClientError::Connect { .. } => Self::of(Kind::Unreachable, &error)
                 .hint("a path that is too long for a socket? KONTEKST_HOME can be a shorter one"),
             ClientError::Lock(_) => Self::of(Kind::Unreachable, &error)
                 .hint("another kontekst is starting the daemon and takes long; try again"),
-            ClientError::Transport(_) => Self::of(Kind::Unreachable, &error)
-                .hint("`kontekst daemon restart` replaces it"),
+            ClientError::Transport(_) => {
+                Self::of(Kind::Unreachable, &error).hint("`kontekst daemon restart` replaces it")
+            }
             ClientError::Spawn(_) | ClientError::Runtime(_) | ClientError::Status(_) => {
                 Self::of(Kind::Unreachable, &error)
             }
@@ -43,9 +45,8 @@ impl From<DaemonError> for CliError {
         match error {
             DaemonError::Home(error) => error.into(),
             DaemonError::Config(error) => error.into(),
-            DaemonError::Running(_) => {
-                Self::of(Kind::Failed, &error).hint("`kontekst status` shows it, `kontekst daemon stop` ends it")
-            }
+            DaemonError::Running(_) => Self::of(Kind::Failed, &error)
+                .hint("`kontekst status` shows it, `kontekst daemon stop` ends it"),
             DaemonError::Listen { .. } => Self::of(Kind::Failed, &error)
                 .hint("a path that is too long for a socket? KONTEKST_HOME can be a shorter one"),
             DaemonError::Lock(_) | DaemonError::Path(_) | DaemonError::Runtime(_) | DaemonError::Serve(_) => {

@@ -48,7 +48,9 @@ fn a_killed_daemon_is_noticed_and_replaced() {
 fn leftovers_of_a_dead_daemon_do_not_matter() {
     let model = FakeLlama::start([]).always(|_| Reply::text("here"));
     let home = Home::new(&model.url());
-    for rubbish in ["", "{", "{\"pid\":1,\"version\":\"99.0.0\",\"socket\":\"x\",\"started_at\":\"\"}", "\0\0"] {
+    for rubbish in
+        ["", "{", "{\"pid\":1,\"version\":\"99.0.0\",\"socket\":\"x\",\"started_at\":\"\"}", "\0\0"]
+    {
         home.run(&["run", "--new", "hi"]).success();
         kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
         while home.daemon().is_some() {

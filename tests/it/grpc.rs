@@ -81,7 +81,8 @@ impl Talk {
     }
 
     async fn to_the_end(&mut self) -> Vec<Event> {
-        self.until(|event| matches!(event, Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_))).await
+        self.until(|event| matches!(event, Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_)))
+            .await
     }
 }
 
@@ -126,9 +127,10 @@ fn events_come_in_the_documented_order() {
         let mut talk = Talk::open(&home).await;
         talk.start(&home, "hi").await;
         let events = talk.to_the_end().await;
-        assert_eq!(names(&events), [
-            "started", "reasoning", "token", "turn_completed", "context_snapshot", "completed"
-        ]);
+        assert_eq!(
+            names(&events),
+            ["started", "reasoning", "token", "turn_completed", "context_snapshot", "completed"]
+        );
         let Event::Started(started) = &events[0] else { unreachable!() };
         let Event::TurnCompleted(turn) = &events[3] else { unreachable!() };
         let Event::Completed(completed) = &events[5] else { unreachable!() };
@@ -219,7 +221,8 @@ fn approve_and_deny_by_call() {
             assert_eq!(proposed.calls.len(), 2);
             assert!(proposed.calls[0].arguments_json.contains("\"a\""));
             let (a, b) = (proposed.calls[0].call_id.clone(), proposed.calls[1].call_id.clone());
-            talk.say(Command::DenyTool(DenyToolCommand { call_id: a, reason: String::new(), continue_run })).await;
+            talk.say(Command::DenyTool(DenyToolCommand { call_id: a, reason: String::new(), continue_run }))
+                .await;
             talk.say(Command::ApproveTool(ApproveToolCommand { call_id: b.clone() })).await;
             let events = talk.to_the_end().await;
             let ending = if continue_run { "completed" } else { "cancelled" };

@@ -161,10 +161,22 @@ fn json_is_one_event_a_line() {
     let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     types.retain(|kind| *kind != "prefill");
-    assert_eq!(types, [
-        "started", "turn_completed", "context_snapshot", "tools_proposed", "tool_started", "tool_completed",
-        "tools_completed", "token", "turn_completed", "context_snapshot", "completed"
-    ]);
+    assert_eq!(
+        types,
+        [
+            "started",
+            "turn_completed",
+            "context_snapshot",
+            "tools_proposed",
+            "tool_started",
+            "tool_completed",
+            "tools_completed",
+            "token",
+            "turn_completed",
+            "context_snapshot",
+            "completed"
+        ]
+    );
     assert!(events.last().unwrap()["content"] == "done");
 }
 
@@ -180,9 +192,14 @@ fn sampling_reaches_the_server_and_absent_keys_do_not() {
     home.run(&["run", "--new", "--agent", "hot", "hi"]).success();
     home.run(&["run", "--new", "--agent", "cool", "hi"]).success();
     let chats = model.chats();
-    for (key, value) in
-        [("temperature", json!(1.5)), ("top_p", json!(0.5)), ("top_k", json!(3)), ("repeat_penalty", json!(1.2)), ("max_tokens", json!(77)), ("model", json!("m"))]
-    {
+    for (key, value) in [
+        ("temperature", json!(1.5)),
+        ("top_p", json!(0.5)),
+        ("top_k", json!(3)),
+        ("repeat_penalty", json!(1.2)),
+        ("max_tokens", json!(77)),
+        ("model", json!("m")),
+    ] {
         assert_eq!(chats[0][key], value, "{key}");
     }
     for key in ["temperature", "top_p", "top_k", "repeat_penalty"] {
@@ -227,7 +244,8 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     let home = Home::new(&model.url());
     let mut child = home.command(&["run", "hi"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
+        .unwrap();
     assert_eq!(line, "a\n");
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));

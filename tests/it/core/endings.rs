@@ -36,10 +36,10 @@ async fn a_plain_answer() {
     let Outcome::Completed { content, truncated, .. } = outcome(&events) else { panic!() };
     assert_eq!((text.as_str(), content.as_str(), *truncated), ("hello there", "hello there", false));
     let stored = room.stored("s");
-    assert_eq!(stored.iter().map(|m| (m.role, m.content.as_str())).collect::<Vec<_>>(), [
-        (Role::User, "hi"),
-        (Role::Assistant, "hello there")
-    ]);
+    assert_eq!(
+        stored.iter().map(|m| (m.role, m.content.as_str())).collect::<Vec<_>>(),
+        [(Role::User, "hi"), (Role::Assistant, "hello there")]
+    );
     assert!(stored.iter().all(|m| m.tokens > 0 && m.run.is_some() && m.at.is_some()));
     assert_eq!(room.core.active_runs(), 0);
 }
@@ -87,7 +87,10 @@ async fn a_cancel_while_the_model_talks_keeps_what_was_said() {
     assert_eq!(names(&events), ["cancelled"]);
     room.run(room.in_session("s", "two")).await;
     let stored = room.stored("s");
-    assert_eq!(stored.iter().map(|m| m.content.as_str()).collect::<Vec<_>>(), ["one", "half an ", "two", "whole"]);
+    assert_eq!(
+        stored.iter().map(|m| m.content.as_str()).collect::<Vec<_>>(),
+        ["one", "half an ", "two", "whole"]
+    );
 }
 
 #[tokio::test]
@@ -160,5 +163,8 @@ async fn two_runs_of_one_session_take_turns() {
     let events = play(&mut second, |_| Vec::new()).await;
     assert_eq!(names(&events), ["started", "text", "turn_completed", "completed"]);
     let stored = room.stored("s");
-    assert_eq!(stored.iter().map(|m| m.content.as_str()).collect::<Vec<_>>(), ["one", "first ", "two", "second"]);
+    assert_eq!(
+        stored.iter().map(|m| m.content.as_str()).collect::<Vec<_>>(),
+        ["one", "first ", "two", "second"]
+    );
 }

@@ -33,10 +33,24 @@ fn decide(event: &Event, judge: impl Fn(&str) -> Option<AfterDenial>) -> Vec<Com
 async fn three_calls_run_in_the_models_order_and_all_results_come_back() {
     let room = Room::new([Step::Call(vec![write("c"), write("a"), write("b")]), Step::Say("done")]);
     let events = room.run(room.in_session("s", "go")).await;
-    assert_eq!(names(&events), [
-        "started", "turn_completed", "proposed", "tool_started", "tool_done", "tool_started", "tool_done",
-        "tool_started", "tool_done", "tools_completed", "text", "turn_completed", "completed"
-    ]);
+    assert_eq!(
+        names(&events),
+        [
+            "started",
+            "turn_completed",
+            "proposed",
+            "tool_started",
+            "tool_done",
+            "tool_started",
+            "tool_done",
+            "tool_started",
+            "tool_done",
+            "tools_completed",
+            "text",
+            "turn_completed",
+            "completed"
+        ]
+    );
     for name in ["a", "b", "c"] {
         assert_eq!(room.read(name), format!("{name}\n"));
     }
@@ -49,7 +63,10 @@ async fn three_calls_run_in_the_models_order_and_all_results_come_back() {
 
 #[tokio::test]
 async fn the_preview_is_what_a_write_does() {
-    let room = Room::new([Step::Call(vec![("edit_file", json!({"path": "f", "old_str": "two", "new_str": "2"}))]), Step::Say("ok")]);
+    let room = Room::new([
+        Step::Call(vec![("edit_file", json!({"path": "f", "old_str": "two", "new_str": "2"}))]),
+        Step::Say("ok"),
+    ]);
     room.write("f", "one\ntwo\n");
     let mut run = room.start(room.request("edit"));
     let events = until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
@@ -63,7 +80,10 @@ async fn the_preview_is_what_a_write_does() {
 
 #[tokio::test]
 async fn an_approval_is_for_the_bytes_that_were_shown() {
-    let room = Room::new([Step::Call(vec![("edit_file", json!({"path": "f", "old_str": "two", "new_str": "2"}))]), Step::Say("ok")]);
+    let room = Room::new([
+        Step::Call(vec![("edit_file", json!({"path": "f", "old_str": "two", "new_str": "2"}))]),
+        Step::Say("ok"),
+    ]);
     room.write("f", "one\ntwo\n");
     let mut run = room.start(room.request("edit"));
     let events = until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
@@ -81,9 +101,10 @@ async fn a_denial_ends_the_run_after_the_approved_calls() {
     let mut run = room.start(room.in_session("s", "go"));
     let judge = |args: &str| args.contains("\"a\"").then_some(AfterDenial::End);
     let events = play(&mut run, |event| decide(event, judge)).await;
-    assert_eq!(names(&events), [
-        "started", "turn_completed", "proposed", "tool_started", "tool_done", "tools_completed", "denied"
-    ]);
+    assert_eq!(
+        names(&events),
+        ["started", "turn_completed", "proposed", "tool_started", "tool_done", "tools_completed", "denied"]
+    );
     assert!(!room.exists("a") && room.exists("b"));
     let result = room.stored("s")[2].tool_result.clone().unwrap();
     assert_eq!((result.output.as_str(), result.is_error), ("denied: not that one", true));
@@ -160,9 +181,18 @@ async fn a_call_that_makes_no_sense_is_answered_and_not_run() {
     ] {
         let room = Room::new([step, Step::Say("sorry")]);
         let events = room.run(room.request("go")).await;
-        assert_eq!(names(&events), [
-            "started", "turn_completed", "tool_failed", "tools_completed", "text", "turn_completed", "completed"
-        ]);
+        assert_eq!(
+            names(&events),
+            [
+                "started",
+                "turn_completed",
+                "tool_failed",
+                "tools_completed",
+                "text",
+                "turn_completed",
+                "completed"
+            ]
+        );
         assert!(room.model.requests()[1].messages[2].tool_result.as_ref().unwrap().is_error);
     }
 }
@@ -188,26 +218,36 @@ fn clock() -> (ToolDef, Duration) {
 #[tokio::test]
 async fn a_clients_tool_runs_at_the_client() {
     let room = Room::new([Step::Call(vec![("clock", json!({}))]), Step::Say("noon")]);
-    let mut run = room.start(kontekst::agent::StartRun { client_tools: vec![clock()], ..room.request("time?") });
+    let mut run =
+        room.start(kontekst::agent::StartRun { client_tools: vec![clock()], ..room.request("time?") });
     let events = play(&mut run, |event| match event {
-        Event::ToolRequested { call, .. } => vec![Command::ToolResult {
-            call: call.id.clone(),
-            outcome: ToolOutcome::Done("12:00".into()),
-        }],
+        Event::ToolRequested { call, .. } => {
+            vec![Command::ToolResult { call: call.id.clone(), outcome: ToolOutcome::Done("12:00".into()) }]
+        }
         _ => Vec::new(),
     })
     .await;
-    assert_eq!(names(&events), [
-        "started", "turn_completed", "tool_requested", "tool_done", "tools_completed", "text", "turn_completed",
-        "completed"
-    ]);
+    assert_eq!(
+        names(&events),
+        [
+            "started",
+            "turn_completed",
+            "tool_requested",
+            "tool_done",
+            "tools_completed",
+            "text",
+            "turn_completed",
+            "completed"
+        ]
+    );
     assert_eq!(room.model.requests()[1].messages[2].tool_result.as_ref().unwrap().output, "12:00");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_gives_no_result_is_not_waited_for_for_ever() {
     let room = Room::new([Step::Call(vec![("clock", json!({}))]), Step::Say("unknown")]);
-    let mut run = room.start(kontekst::agent::StartRun { client_tools: vec![clock()], ..room.request("time?") });
+    let mut run =
+        room.start(kontekst::agent::StartRun { client_tools: vec![clock()], ..room.request("time?") });
     let events = play(&mut run, |_| Vec::new()).await;
     assert!(names(&events).contains(&"tool_failed"));
     assert_eq!(*names(&events).last().unwrap(), "completed");
@@ -215,13 +255,27 @@ async fn a_client_that_gives_no_result_is_not_waited_for_for_ever() {
 
 #[tokio::test]
 async fn a_skill_is_loaded_without_asking() {
-    let room = Room::new([Step::Call(vec![("skill", json!({"name": "greet", "arguments": "Ada"}))]), Step::Say("hi Ada")]);
-    std::fs::write(room.home().join("skills/greet.md"), "+++\ndescription = \"greets\"\n+++\nSay hi to $0.").unwrap();
-    let events = room.run(room.request("greet")).await;
-    assert_eq!(names(&events), [
-        "started", "turn_completed", "tool_started", "tool_done", "tools_completed", "text", "text",
-        "turn_completed", "completed"
+    let room = Room::new([
+        Step::Call(vec![("skill", json!({"name": "greet", "arguments": "Ada"}))]),
+        Step::Say("hi Ada"),
     ]);
+    std::fs::write(room.home().join("skills/greet.md"), "+++\ndescription = \"greets\"\n+++\nSay hi to $0.")
+        .unwrap();
+    let events = room.run(room.request("greet")).await;
+    assert_eq!(
+        names(&events),
+        [
+            "started",
+            "turn_completed",
+            "tool_started",
+            "tool_done",
+            "tools_completed",
+            "text",
+            "text",
+            "turn_completed",
+            "completed"
+        ]
+    );
     let asked = &room.model.requests()[1].messages;
     assert!(asked[2].tool_result.as_ref().unwrap().output.contains("Say hi to Ada."));
 }

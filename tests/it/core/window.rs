@@ -59,7 +59,8 @@ async fn the_snapshot_adds_up_and_names_its_sources() {
     room.run(room.in_session("s", "one")).await;
     let events = room.run(room.in_session("s", "two")).await;
     let snapshot = snapshots(&events)[0];
-    let sum = snapshot.system_tokens + snapshot.tool_tokens + snapshot.history_tokens + snapshot.memory_tokens;
+    let sum =
+        snapshot.system_tokens + snapshot.tool_tokens + snapshot.history_tokens + snapshot.memory_tokens;
     assert_eq!(snapshot.total_tokens(), sum);
     assert_eq!(
         [Source::System, Source::History, Source::Memory].map(|source| snapshot.count(source)),
@@ -71,7 +72,8 @@ async fn the_snapshot_adds_up_and_names_its_sources() {
 
 #[tokio::test]
 async fn history_is_limited_to_its_budget_and_starts_at_a_user_message() {
-    let steps: Vec<Step> = (0..30).map(|_| Step::Say("an answer that takes some room, as answers do")).collect();
+    let steps: Vec<Step> =
+        (0..30).map(|_| Step::Say("an answer that takes some room, as answers do")).collect();
     let room = Room::with_config(steps, |config| config.context_size = 4096);
     let long = "word ".repeat(200);
     for _ in 0..30 {
