@@ -1,5 +1,6 @@
 //! The one agent core that every door stands on.
 
+mod anchors;
 mod bridge;
 mod emitter;
 mod prepare;
@@ -26,6 +27,7 @@ use crate::{
     provider::{Models, ServerStatus},
     sessions::Sessions,
 };
+use anchors::Anchors;
 use protocol::{Command, Event};
 use session_turns::SessionTurns;
 
@@ -41,6 +43,7 @@ struct Shared {
     models: Arc<dyn Models>,
     sessions: Sessions,
     turns: SessionTurns,
+    anchors: Anchors,
     /// Stops every run.
     stop: Cancel,
     active: AtomicUsize,
@@ -100,6 +103,7 @@ impl AgentCore {
             models,
             sessions,
             turns: SessionTurns::default(),
+            anchors: Anchors::default(),
             stop: Cancel::new(),
             active: AtomicUsize::new(0),
         };

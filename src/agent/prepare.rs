@@ -1,6 +1,6 @@
 //! What a run needs before its first model call. Blocking: it reads files and may start a server.
 
-use std::sync::Arc;
+use std::{io::Read as _, sync::Arc};
 
 use crate::{
     config::{AgentConfig, AgentError, ToolRole},
@@ -8,7 +8,7 @@ use crate::{
     core::{Cancel, Message, Name, Role, RunId, SessionId, ToolDef},
     provider::{Models, Progress, Provider, ProviderError},
     skills::Skills,
-    tools::{Place, Tool, ToolBox, builtin},
+    tools::{FileError, Place, Tool, ToolBox, Workspace, builtin},
 };
 
 use super::{
@@ -28,6 +28,9 @@ pub(super) struct Prepared {
     pub(super) system: Arc<str>,
     /// The user's message, not yet counted.
     pub(super) prompt: Message,
+    /// The tools that run here.
+    pub(super) own_tools: ToolBox,
+    /// And the client's with them.
     pub(super) tools: ToolBox,
     pub(super) place: Arc<Place>,
     pub(super) provider: Arc<dyn Provider>,
@@ -55,7 +58,11 @@ pub(super) fn prepare(
     let skills = Skills::load(&shared.home);
     let place = Arc::new(open_place(shared, &request)?);
     let prompt = prompt_message(&request.prompt, &skills)?;
-    let tools = toolbox(shared, skills, request.client_tools)?;
+    let own_tools = own_tools(shared, skills);
+    let tools = own_tools
+        .clone()
+        .with_client_tools(request.client_tools)
+        .map_err(|error| RunError::new(Failure::Request, chain(&error)))?;
     let log = match request.history {
         History::Given(_) => None,
         History::New | History::Session(_) => {
@@ -90,12 +97,12 @@ pub(super) fn prepare(
                     seat.id, tail.damaged
                 )));
             }
-            tail.messages
+            shared.anchors.cut(&seat.id, tail, history_budget)
         }
     };
     let window = Window::new(budget, history_budget, history);
     let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
-    Ok(Prepared { agent, system, prompt, tools, place, provider, window, recorder })
+    Ok(Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder })
 }
 
 /// Finds or starts the model's server.
@@ -173,36 +180,47 @@ fn prompt_message(prompt: &Prompt, skills: &Skills) -> Result<Message, RunError>
     Ok(Message::text(Role::User, text))
 }
 
-fn toolbox(
-    shared: &Shared,
-    skills: Skills,
-    client_tools: Vec<(ToolDef, std::time::Duration)>,
-) -> Result<ToolBox, RunError> {
+fn own_tools(shared: &Shared, skills: Skills) -> ToolBox {
     let mut tools = builtin::all(&shared.config.tools);
     if skills.for_model().next().is_some() {
         tools.push(Arc::new(SkillTool::new(skills)) as Arc<dyn Tool>);
     }
-    let tools = ToolBox::new(tools);
-    if client_tools.is_empty() {
-        return Ok(tools);
-    }
-    tools.with_client_tools(client_tools).map_err(|error| RunError::new(Failure::Request, chain(&error)))
+    ToolBox::new(tools)
 }
 
 /// Agent, project and door, in this order; the same bytes in every turn of every run that finds the
 /// same files, which is what a server's prompt cache needs.
 fn system_text(agent: &AgentConfig, place: &Place, extra: &[String], notices: &mut Vec<String>) -> Arc<str> {
     let mut blocks = vec![agent.prompt.trim().to_owned()];
-    match place.workspace().read_text("AGENTS.md", PROJECT_TEXT_LIMIT) {
+    match project_text(place.workspace()) {
+        Ok(Some(text)) if text.len() as u64 > PROJECT_TEXT_LIMIT => notices
+            .push(format!("AGENTS.md was left out: it is larger than {} KiB", PROJECT_TEXT_LIMIT / 1024)),
         Ok(Some(text)) if !text.trim().is_empty() => {
             blocks.push(format!("<project-instructions>\n{}\n</project-instructions>", text.trim()));
         }
         Ok(_) => {}
-        Err(error) => notices.push(format!("AGENTS.md was left out: {error}")),
+        Err(error) => notices.push(format!("AGENTS.md was left out: {}", error.explained())),
     }
     blocks.extend(extra.iter().map(|block| block.trim().to_owned()));
     blocks.retain(|block| !block.is_empty());
     blocks.join("\n\n").into()
+}
+
+/// The project's own instructions; `None` when it has none. Reads at most one byte past the limit.
+fn project_text(workspace: &Workspace) -> Result<Option<String>, FileError> {
+    const NAME: &str = "AGENTS.md";
+    let file = match workspace.open(&workspace.path(NAME)?) {
+        Ok(file) => file,
+        Err(FileError::Missing(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(PROJECT_TEXT_LIMIT + 1).read_to_end(&mut bytes).map_err(|source| FileError::Io {
+        action: "read",
+        path: NAME.to_owned(),
+        source,
+    })?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// The tool definitions as they are sent, for counting.

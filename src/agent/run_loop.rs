@@ -133,6 +133,8 @@ pub(super) struct RunLoop<'a> {
     inbox: Option<mpsc::Receiver<Command>>,
     pub(super) recorder: Recorder,
     provider: Arc<dyn Provider>,
+    /// The tools that run here; a client may change its own beside them.
+    own_tools: ToolBox,
     pub(super) tools: ToolBox,
     pub(super) place: Arc<Place>,
     pub(super) window: Window,
@@ -153,7 +155,8 @@ impl<'a> RunLoop<'a> {
         emitter: &'a Emitter,
         cancel: &'a Cancel,
     ) -> Self {
-        let Prepared { agent, system, prompt, tools, place, provider, window, recorder } = prepared;
+        let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder } =
+            prepared;
         let inbox = Some(inbox);
         let (prompt, recording, partial) = (Some(prompt), None, Arc::default());
         Self {
@@ -163,6 +166,7 @@ impl<'a> RunLoop<'a> {
             inbox,
             recorder,
             provider,
+            own_tools,
             tools,
             place,
             window,
@@ -344,7 +348,7 @@ impl<'a> RunLoop<'a> {
 
     fn set_client_tools(&mut self, tools: Vec<(ToolDef, std::time::Duration)>) -> Result<(), Stop> {
         self.tools = self
-            .tools
+            .own_tools
             .clone()
             .with_client_tools(tools)
             .map_err(|error| RunError::new(Failure::Request, error.to_string()))?;

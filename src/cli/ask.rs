@@ -7,7 +7,7 @@ use std::{
 
 use crate::pb::ProposedToolCall;
 
-use super::{printable::printable, render::Palette};
+use super::{printable::literal, render::Palette};
 
 /// What a person said to a proposed call.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,10 +55,9 @@ fn answer(line: &str) -> Answer {
 
 /// The call as a person reads it: nothing in it can be anything but text.
 pub(super) fn proposal(call: &ProposedToolCall, palette: Palette) -> String {
-    let mut text =
-        format!("\n{} {}\n", palette.bold(&printable(&call.name)), arguments(&call.arguments_json));
+    let mut text = format!("\n{} {}\n", palette.bold(&literal(&call.name)), arguments(&call.arguments_json));
     if !call.caution.is_empty() {
-        text.push_str(&palette.red(&format!("  caution: {}", printable(&call.caution))));
+        text.push_str(&palette.red(&format!("  caution: {}", literal(&call.caution))));
         text.push('\n');
     }
     for line in call.preview.lines() {
@@ -70,7 +69,7 @@ pub(super) fn proposal(call: &ProposedToolCall, palette: Palette) -> String {
 }
 
 fn diff_line(line: &str, palette: Palette) -> String {
-    let shown = printable(line);
+    let shown = literal(line);
     match line.as_bytes().first() {
         Some(b'+') => palette.green(&shown),
         Some(b'-') => palette.red(&shown),
@@ -83,14 +82,14 @@ fn diff_line(line: &str, palette: Palette) -> String {
 pub(super) fn arguments(json: &str) -> String {
     const SHOWN: usize = 200;
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(json) else {
-        return printable(&json.chars().take(SHOWN).collect::<String>());
+        return literal(&json.chars().take(SHOWN).collect::<String>());
     };
     let shown = fields.iter().map(|(name, value)| {
         let value = value.to_string();
         let cut: String = value.chars().take(SHOWN).collect();
         let more = value.len() - cut.len();
         let more = if more > 0 { format!("… ({more} more bytes)") } else { String::new() };
-        format!("{}={}{more}", printable(name), printable(&cut))
+        format!("{}={}{more}", literal(name), literal(&cut))
     });
     shown.collect::<Vec<_>>().join(" ")
 }

@@ -11,7 +11,7 @@ use std::{
 use crate::{
     client::{self, ClientError},
     config::{Home, Lock},
-    daemon::{self, Mode},
+    daemon::{self, Mode, Surroundings},
     pb::ShutdownRequest,
 };
 
@@ -56,16 +56,21 @@ enum Command {
     },
 }
 
-pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
-    match args.command {
+pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
+    match &args.command {
         None => {
             let mode = if args.spawned { Mode::Spawned } else { Mode::Foreground };
-            let server = std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from);
-            daemon::serve(home, mode, server)?;
+            let around = Surroundings {
+                search_path: std::env::var_os("PATH"),
+                llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
+                api_key: None,
+                launcher: std::env::current_exe().ok(),
+            };
+            daemon::serve(home, mode, around, &|name| std::env::var(name).ok())?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Stop { if_idle }) => {
-            match stop(home, if_idle)? {
+            match stop(home, *if_idle)? {
                 Stopped::Yes => say("the daemon has stopped"),
                 Stopped::WasNot => say("the daemon was not running"),
             }
@@ -77,7 +82,7 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
             say("the daemon has started");
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Logs { follow, lines }) => logs(home, lines, follow),
+        Some(Command::Logs { follow, lines }) => logs(home, *lines, *follow),
     }
 }
 

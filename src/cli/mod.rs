@@ -118,14 +118,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn dispatch(command: Command) -> Result<ExitCode, CliError> {
     if let Command::ExecChild { command } = command {
-        let error = crate::provider::exec_child(&command);
+        let error = crate::provider::supervisor::exec::exec_child(command);
         return Err(CliError::failed("cannot become the model server").cause(error.to_string()));
     }
     let home = Home::find(std::env::var_os("KONTEKST_HOME").map(PathBuf::from))?;
     match command {
         Command::Run(args) => run::run(args, &home),
         Command::Status(args) => status::run(&args, &home),
-        Command::Daemon(args) => daemon::run(args, &home),
+        Command::Daemon(args) => daemon::run(&args, &home),
         Command::Agents(args) => on_stdout(|out, terminal| agents::run(args, &home, out, terminal)),
         Command::Skills(args) => on_stdout(|out, terminal| skills::run(args, &home, out, terminal)),
         Command::Sessions(args) => on_stdout(|out, terminal| sessions::run(args, &home, out, terminal)),

@@ -6,8 +6,7 @@
 use std::{io, os::unix::net::UnixStream, time::Duration};
 
 use crate::{
-    config::{Home, Lock},
-    daemon::DaemonInfo,
+    config::{DaemonInfo, Home, Lock},
     pb::ShutdownRequest,
 };
 

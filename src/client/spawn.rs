@@ -7,10 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
-    config::{Home, Lock},
-    daemon::Readiness,
-};
+use crate::config::{Home, Lock, Readiness};
 
 use super::ClientError;
 

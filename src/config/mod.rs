@@ -3,6 +3,7 @@
 pub mod agents;
 mod bind;
 pub mod file;
+mod handshake;
 mod home;
 pub mod lock;
 mod template;
@@ -11,6 +12,7 @@ pub(crate) mod toml_file;
 pub use agents::{AgentConfig, AgentError, ToolRole};
 pub use bind::{BadBind, Bind};
 pub use file::{PathContext, PathError, write_atomic};
+pub use handshake::{DaemonInfo, Readiness};
 pub use home::{Home, HomeError, NoHome};
 pub use lock::{Lock, LockError};
 pub use toml_file::TomlError;

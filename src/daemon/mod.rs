@@ -13,19 +13,21 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use serde::{Deserialize, Serialize};
 use tonic::{service::RoutesBuilder, transport::Server};
 
+pub use crate::provider::router::Surroundings;
 use crate::{
     agent::AgentCore,
-    config::{Bind, Config, ConfigError, Home, HomeError, Lock, LockError, PathError, agents, write_atomic},
+    config::{
+        Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
+        write_atomic,
+    },
     core::Cancel,
     doors::kontekst::{AgentDoor, DaemonDoor, Vitals},
     pb,
-    provider::{Models, Router},
+    provider::{Models, router::Router},
 };
 use listen::Listeners;
-pub use ready::Readiness;
 
 /// Time that runs get to end once the daemon was told to stop; the promise to the outside is ten seconds.
 const STOP_LIMIT: Duration = Duration::from_secs(9);
@@ -63,38 +65,33 @@ pub enum DaemonError {
     Serve(#[source] tonic::transport::Error),
 }
 
-/// `run/daemon.json`: a hint for clients and people. The lock, not this file, says whether a daemon lives.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DaemonInfo {
-    pub pid: u32,
-    pub version: String,
-    pub socket: String,
-    pub started_at: String,
-}
-
-impl DaemonInfo {
-    /// What the daemon of this home wrote when it started, if that can be read.
-    pub fn load(home: &Home) -> Option<Self> {
-        serde_json::from_slice(&fs::read(home.daemon_info()).ok()?).ok()
-    }
-}
-
 /// Runs the daemon until it is told to stop.
 ///
-/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready or why not.
+/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready or why not. `around` is what
+/// the process was given; `variable` looks up the environment variable that holds the API key.
 ///
 /// # Errors
 ///
 /// [`DaemonError`] when it cannot start or its server fails.
-pub fn serve(home: &Home, mode: Mode, llama_server: Option<PathBuf>) -> Result<(), DaemonError> {
-    let result = start(home, mode, llama_server);
+pub fn serve(
+    home: &Home,
+    mode: Mode,
+    around: Surroundings,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), DaemonError> {
+    let result = start(home, mode, around, variable);
     if let (Err(error), Mode::Spawned) = (&result, mode) {
         ready::failed(error);
     }
     result
 }
 
-fn start(home: &Home, mode: Mode, llama_server: Option<PathBuf>) -> Result<(), DaemonError> {
+fn start(
+    home: &Home,
+    mode: Mode,
+    around: Surroundings,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), DaemonError> {
     detach(mode);
     home.create()?;
     let config = Config::load(home)?;
@@ -110,7 +107,12 @@ fn start(home: &Home, mode: Mode, llama_server: Option<PathBuf>) -> Result<(), D
         .thread_name("kontekst")
         .build()
         .map_err(DaemonError::Runtime)?;
-    let models: Arc<dyn Models> = Arc::new(Router::new(&config, home.run(), llama_server));
+    let api_key = config.api_key_env.as_deref().and_then(variable);
+    if let (Some(name), None) = (&config.api_key_env, &api_key) {
+        warnings.push(format!("the environment variable {name}, which `api_key_env` names, is not set"));
+    }
+    let around = Surroundings { api_key, ..around };
+    let models: Arc<dyn Models> = Arc::new(Router::new(&config, around));
     let core = AgentCore::new(home.clone(), config, Arc::clone(&models));
     let result = runtime.block_on(run(home, mode, &core, warnings));
 

@@ -3,22 +3,9 @@
 
 use std::{fs::File, io::Write as _};
 
-use serde::{Deserialize, Serialize};
+use crate::config::{DaemonInfo, Readiness};
 
-use super::{DaemonError, DaemonInfo, Mode};
-
-/// One JSON line on the daemon's stdout.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Readiness {
-    Ready(DaemonInfo),
-    Failed {
-        message: String,
-        causes: Vec<String>,
-        /// The configuration is at fault, so trying again is of no use.
-        config: bool,
-    },
-}
+use super::{DaemonError, Mode};
 
 pub(super) fn ready(mode: Mode, info: &DaemonInfo) {
     if mode == Mode::Spawned {

@@ -1,5 +1,11 @@
 //! Who answers: model backends behind two plain, blocking traits.
 
+pub mod llama;
+mod pause;
+pub mod router;
+mod slots;
+pub mod supervisor;
+
 use std::{fmt, io, sync::Arc};
 
 use crate::core::{Cancel, Message, Sampling, ToolCall, ToolDef};

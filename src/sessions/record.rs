@@ -50,6 +50,15 @@ const TOOL_STARTED: &str = "tool_started";
 impl Record<'_> {
     /// Appends the record's line, newline included.
     pub(super) fn write(self, line: &mut Vec<u8>) -> Result<(), SessionError> {
+        if let Self::Message(message) = self {
+            // JSON is never shorter than the text in it, so this costs no memory to know.
+            let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
+            let calls: usize = message.tool_calls.iter().map(|call| call.arguments.len()).sum();
+            let bytes = message.content.len() + result + calls;
+            if bytes > MAX_LINE {
+                return Err(SessionError::TooLong { bytes });
+            }
+        }
         let start = line.len();
         let written = match self {
             Self::Message(message) => serde_json::to_writer(&mut *line, message),

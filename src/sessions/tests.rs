@@ -312,7 +312,7 @@ fn child_with_a_full_disk() {
 fn a_record_that_no_reader_takes_is_refused_whole() {
     let bench = Bench::new();
     let mut log = bench.open();
-    let huge = text(Role::User, &"x".repeat(MAX_LINE), 1);
+    let huge = text(Role::User, &"x".repeat(MAX_LINE + 1), 1);
     let small = text(Role::User, "a", 1);
     let error = log.append(&[Record::Message(&small), Record::Message(&huge)]).unwrap_err();
     assert!(matches!(error, SessionError::TooLong { .. }), "{error}");
@@ -381,7 +381,7 @@ fn load(file: &[u8], budget: u32) -> Tail {
 #[test]
 fn a_tail_is_what_a_naive_reader_loads() {
     let mut random = Random(0x5eed);
-    for _ in 0..400 {
+    for _ in 0..200 {
         let mut file = Vec::new();
         for _ in 0..random.below(60) {
             random_line(&mut random, &mut file);
@@ -398,7 +398,7 @@ fn a_tail_is_what_a_naive_reader_loads() {
 fn lines_come_backwards_whatever_their_length() {
     let mut random = Random(7);
     for limit in [0, 10, 9000, MAX_LINE] {
-        for _ in 0..300 {
+        for _ in 0..80 {
             let mut file = Vec::new();
             for _ in 0..random.below(8) {
                 let size = [0, 1, 100, 8190, 8191, 8192, 8193, 20_000, 300_000][random.below(9)];
@@ -460,9 +460,10 @@ fn a_line_far_beyond_the_budget_is_not_held() {
         let largest = &largest;
         move |buf: &mut [u8], at: u64| {
             largest.set(largest.get().max(buf.len()));
-            for (offset, to) in (at..).zip(buf) {
-                *to = offset.checked_sub(50_000_000).map_or(byte, |at| short[at as usize]);
-            }
+            buf.fill(byte);
+            let over = (at + buf.len() as u64).saturating_sub(50_000_000) as usize;
+            let from = buf.len() - over;
+            buf[from..].copy_from_slice(&short[short.len() - over..]);
             Ok(())
         }
     };
@@ -478,7 +479,7 @@ fn damage_costs_the_lines_it_touches() {
     let bench = Bench::new();
     let mut random = Random(42);
     let mut whole = Vec::new();
-    for number in 0..40 {
+    for number in 0..20 {
         let message = match number % 4 {
             0 => text(Role::User, &format!("question {number}"), 3),
             1 => calls(&[&format!("c{number}")]),

@@ -20,8 +20,8 @@ pub fn confined<T: Send>(root: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) 
         }
         work()
     };
-    thread::scope(|scope| scope.spawn(restricted).join())
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    let joined = thread::scope(|scope| scope.spawn(restricted).join());
+    joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn restrict(root: BorrowedFd<'_>) -> Result<RulesetStatus, RulesetError> {

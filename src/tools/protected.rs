@@ -90,8 +90,13 @@ pub fn reason_for_root(name: &str) -> Option<String> {
 
 /// Why a text needs a person, if it does: what it shows is not what it says.
 pub fn hidden_characters(text: &str) -> Option<String> {
-    let found = text.chars().find(|&c| is_bidi(c) || is_tag(c))?;
+    let found = text.chars().find(|&c| is_deceptive(c))?;
     Some(format!("the text has an invisible or direction-changing character (U+{:04X})", u32::from(found)))
+}
+
+/// Whether a character changes how its neighbours are read, or says something without being seen.
+pub fn is_deceptive(c: char) -> bool {
+    is_bidi(c) || is_tag(c)
 }
 
 fn is_bidi(c: char) -> bool {
@@ -104,8 +109,7 @@ fn is_tag(c: char) -> bool {
 
 fn folded(name: &str) -> String {
     let visible = name.chars().filter(|&c| {
-        !is_bidi(c)
-            && !is_tag(c)
+        !is_deceptive(c)
             && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{AD}')
     });
     let name: String = visible.flat_map(char::to_lowercase).collect();

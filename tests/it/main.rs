@@ -4,8 +4,10 @@
 
 mod core;
 mod daemon;
+mod fake_llama;
 mod generated;
 mod grpc;
 mod home;
+mod provider;
 mod run;
 mod tidy;

@@ -32,7 +32,7 @@ enum Which {
     /// The only one there is.
     Only,
     All,
-    /// Counted from 1.
+    /// Counted from 1, never 0.
     Nth(usize),
 }
 
@@ -120,55 +120,57 @@ fn replaced(
     if old.is_empty() {
         return Err("old_str is empty; to make or replace a whole file use write_file".to_owned());
     }
-    let found: Vec<usize> = content.match_indices(old).map(|(at, _)| at).collect();
-    let count = found.len();
+    let count = content.matches(old).count();
     let chosen = match which {
         _ if count == 0 => {
             return Err(format!("old_str not found in {path}{}", near::why_not_found(content, old)));
         }
         Which::Only if count > 1 => {
-            let lines = lines_of(content, &found);
+            let lines = lines_of(content, old, count);
             return Err(format!(
                 "old_str is {count} times in {path}, at lines {lines}; add lines around it until it is \
                  unique, or give occurrence (1 to {count}, or 0 for all)"
             ));
         }
-        Which::Only | Which::All => &found[..],
-        Which::Nth(n) => n
-            .checked_sub(1)
-            .and_then(|at| found.get(at..=at))
-            .ok_or_else(|| format!("occurrence {n} of old_str not found (only {count} occurrences exist)"))?,
+        Which::Only | Which::All => 1..=count,
+        Which::Nth(n) if n <= count => n..=n,
+        Which::Nth(n) => {
+            return Err(format!("occurrence {n} of old_str not found (only {count} occurrences exist)"));
+        }
     };
+    let times = chosen.clone().count();
     // Before the memory is spent: a short old_str and a long new_str make much out of little.
-    let kept = (content.len() - chosen.len() * old.len()) as u64;
-    let bytes = kept.saturating_add((chosen.len() as u64).saturating_mul(new.len() as u64));
+    let kept = (content.len() - times * old.len()) as u64;
+    let bytes = kept.saturating_add((times as u64).saturating_mul(new.len() as u64));
     if bytes > limit {
         return Err(format!("the result would have {bytes} bytes, more than the limit of {limit}"));
     }
     let mut result = String::with_capacity(usize::try_from(bytes).unwrap_or(0));
     let mut from = 0;
-    for &at in chosen {
-        result.push_str(&content[from..at]);
-        result.push_str(new);
-        from = at + old.len();
+    for (number, (at, _)) in (1..).zip(content.match_indices(old)) {
+        if chosen.contains(&number) {
+            result.push_str(&content[from..at]);
+            result.push_str(new);
+            from = at + old.len();
+        }
     }
     result.push_str(&content[from..]);
     let done = match which {
         Which::Nth(n) => format!("Replaced occurrence {n} in {path}"),
-        Which::Only | Which::All => format!("Replaced {} occurrence(s) in {path}", chosen.len()),
+        Which::Only | Which::All => format!("Replaced {times} occurrence(s) in {path}"),
     };
     Ok(Edited { content: result, done })
 }
 
-fn lines_of(content: &str, found: &[usize]) -> String {
+fn lines_of(content: &str, old: &str, count: usize) -> String {
     let mut lines = Vec::new();
     let (mut line, mut from) = (1, 0);
-    for &at in found.iter().take(MAX_LISTED) {
+    for (at, _) in content.match_indices(old).take(MAX_LISTED) {
         line += content[from..at].matches('\n').count();
         from = at;
         lines.push(line.to_string());
     }
-    if found.len() > MAX_LISTED {
+    if count > MAX_LISTED {
         lines.push("…".to_owned());
     }
     lines.join(", ")

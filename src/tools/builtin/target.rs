@@ -75,6 +75,7 @@ impl<'a> Target<'a> {
             .or_else(root)
             .or_else(links)
             .or_else(owner)
+            .or_else(|| protected::hidden_characters(self.path.as_str()))
             .or_else(|| protected::hidden_characters(new))
     }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{self, Mode, OFlags},
+    fs::{self, Mode, OFlags, RawMode},
     io::Errno,
 };
 
@@ -125,7 +125,7 @@ fn make_dir(here: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
 /// What a directory keeps from group and others, a new file in it keeps from them too.
 ///
 /// The daemon's own umask is no guide: it is 077 for the sake of its own files.
-pub(super) fn umask_of(dir: BorrowedFd<'_>) -> u32 {
+pub(super) fn umask_of(dir: BorrowedFd<'_>) -> RawMode {
     fs::fstat(dir).map_or(0o077, |stat| !stat.st_mode & 0o077)
 }
 

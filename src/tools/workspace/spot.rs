@@ -8,7 +8,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{self, AtFlags, Mode, OFlags, Stat},
+    fs::{self, AtFlags, Mode, OFlags, RawMode, Stat},
     io::Errno,
 };
 use uuid::Uuid;
@@ -119,7 +119,7 @@ impl Spot {
         dir: &OwnedFd,
         beside: &str,
         content: &[u8],
-        mode: u32,
+        mode: RawMode,
         old: Option<&Existing>,
     ) -> Result<(), FileError> {
         let fail = |error: std::io::Error| FileError::io("write", &self.shown, error);

@@ -10,7 +10,7 @@ use ignore::{
 use crate::tools::Workspace;
 
 /// Longest `.gitignore` that is read, in bytes.
-const MAX_BYTES: u64 = 1024 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 
 /// The rules of one directory and of those above it.
 #[derive(Clone)]

@@ -1,12 +1,12 @@
 //! A glob, and where in the tree it can match.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet};
 
 use crate::tools::Workspace;
 
 /// A glob over paths relative to the root.
 pub struct Pattern {
-    matcher: GlobMatcher,
+    matcher: GlobSet,
     /// The directory that every match is in; empty is the root.
     base: String,
     /// Levels below `base` that can match; `None` is any.
@@ -31,11 +31,11 @@ impl Pattern {
         let plain = parts.iter().take_while(|part| is_plain(part)).count();
         let base = parts[..plain.min(parts.len().saturating_sub(1))].join("/");
         let depth = (!given.contains("**")).then(|| parts.len() - count_parts(&base));
-        let matcher = GlobBuilder::new(&parts.join("/"))
-            .literal_separator(true)
-            .build()
-            .map_err(|error| format!("the pattern `{given}` is not a glob: {}", error.kind()))?
-            .compile_matcher();
+        let glob = GlobBuilder::new(&parts.join("/")).literal_separator(true).build();
+        // A set of one: unlike a lone matcher it says so when the pattern is too large to compile.
+        let matcher = glob
+            .and_then(|glob| GlobSet::new([glob]))
+            .map_err(|error| format!("the pattern `{given}` is not a glob: {}", error.kind()))?;
         Ok(Self {
             matcher,
             base,

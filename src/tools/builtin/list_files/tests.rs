@@ -168,3 +168,26 @@ fn cancel_and_depth() {
     let outcome = ListFiles.execute(&json!({"pattern": "**"}), &place, &Proposal::default(), &cancel);
     assert_eq!(outcome, ToolOutcome::Failed("cancelled".into()));
 }
+
+#[test]
+fn patterns_made_to_exhaust_are_answered_soon() {
+    let (dir, place) = tree(&["a/b/c", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]);
+    let started = std::time::Instant::now();
+    for pattern in [
+        "?".repeat(255),
+        "{a,b}".repeat(800),
+        "{a,".repeat(1000),
+        "**/".repeat(1300) + "x",
+        "*a".repeat(120) + "b",
+        "[a-z]".repeat(50),
+        "[!a]*".repeat(50),
+        "{".repeat(4000),
+        "a/".repeat(2000) + "*",
+        "{*,?}".repeat(800),
+    ] {
+        list(&place, &pattern);
+    }
+    fs::write(dir.path().join(".gitignore"), "*a?b[c-d]*\n".repeat(100_000)).unwrap();
+    list(&place, "**");
+    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+}

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 use url::Url;
 
-use crate::tools::builtin::args;
+use crate::tools::{builtin::args, protected};
 
 /// Longest URL, in bytes.
 const MAX_URL: usize = 8 * 1024;
@@ -140,7 +140,8 @@ fn percent_decoded(text: &str) -> String {
 fn on_one_line(text: &str) -> String {
     let mut line = String::new();
     for c in text.chars() {
-        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+        let plain = !c.is_control() && !protected::is_deceptive(c);
+        if plain { line.push(c) } else { line.extend(c.escape_default()) }
     }
     line
 }
@@ -217,6 +218,7 @@ mod tests {
             "GET https://example.com:444/a%20b+c?key=top%0Asecret&x=1\n  host: example.com\n  port: 444\n  \
              path: /a b+c\n  query: key = top\\nsecret\n  query: x = 1\n"
         );
+        assert!(preview("https://x.example/?q=%E2%80%AEfdp").contains("query: q = \\u{202e}fdp"));
         // A Cyrillic letter that looks like an `a`.
         assert!(preview("https://ex\u{430}mple.com/").contains("host: xn--exmple-4nf.com"));
     }

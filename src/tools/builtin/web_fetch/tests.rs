@@ -285,6 +285,27 @@ fn a_page_comes_back_with_its_head() {
 }
 
 #[test]
+fn odd_characters_in_a_url_arrive_encoded() {
+    let server = Server::saying("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    let tool = fetcher(5, 1000, &[&server]);
+    for path in [
+        "/a|b^c`d{e}",
+        "/é?ü=ö&x={\"y\"}",
+        "/%zz?%",
+        "/a b?c d",
+        "/\\x",
+        "/?<script>'",
+        "/[x]?[y]",
+        "/a\tb\n",
+    ] {
+        get(&tool, &json!({"url": server.url(path)})).unwrap_or_else(|why| panic!("{path}: {why}"));
+    }
+    for head in server.heads.lock().unwrap().iter() {
+        assert!(head.is_ascii() && head.lines().next().unwrap().split(' ').count() == 3, "{head}");
+    }
+}
+
+#[test]
 fn head_has_no_body() {
     let server = Server::saying("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 99\r\n\r\n");
     let tool = fetcher(5, 1000, &[&server]);

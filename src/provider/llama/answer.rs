@@ -1,0 +1,357 @@
+//! Puts the chunks of a stream together into one [`Turn`], within limits.
+
+use std::{borrow::Cow, collections::HashSet};
+
+use super::{refusal, wire};
+use crate::{
+    core::{CallId, ToolCall},
+    provider::{Delta, Finish, Progress, ProviderError, Turn, Usage},
+};
+
+/// Calls that one answer may make.
+pub const CALL_LIMIT: usize = 64;
+
+/// Bytes that the arguments of one call may have: 1 MiB.
+pub const ARGUMENTS_LIMIT: usize = 1024 * 1024;
+
+/// Bytes that a call's id may have; a longer one is replaced.
+const ID_LIMIT: usize = 256;
+
+/// An answer that is still growing.
+#[derive(Default)]
+pub struct Answer {
+    content: Piece,
+    reasoning: Piece,
+    calls: Vec<PartialCall>,
+    finish: Option<Finish>,
+    usage: Option<Usage>,
+    timings: Option<wire::Timings>,
+    /// Tokens of the prompt that have been read.
+    processed: u32,
+    started: bool,
+}
+
+/// How far an answer has come. Different after something that is worth waiting on for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct State {
+    /// Some of the answer has come.
+    pub started: bool,
+    /// The server has said why it stopped. Only counts may still follow.
+    pub finished: bool,
+    bytes: usize,
+    processed: u32,
+}
+
+/// Text and how much of it has been handed on.
+#[derive(Default)]
+struct Piece {
+    text: String,
+    sent: usize,
+}
+
+#[derive(Default)]
+struct PartialCall {
+    index: Option<u32>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Answer {
+    /// Takes one event. Text is kept back until [`Answer::flush`], so that everything which arrived in
+    /// one read leaves as one delta.
+    ///
+    /// # Errors
+    ///
+    /// [`ProviderError::Protocol`] for what is not an answer or is over a limit, and the server's own
+    /// error when the event is one.
+    pub fn take(&mut self, event: &[u8], sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+        let chunk: wire::Chunk<'_> = serde_json::from_slice(event).map_err(|error| {
+            ProviderError::Protocol(format!("an event is not the JSON it should be: {error}"))
+        })?;
+        if let Some(error) = chunk.error {
+            return Err(refusal::in_stream(error.get()));
+        }
+        if let Some(progress) = chunk.prompt_progress {
+            self.processed = self.processed.max(progress.processed.or_zero());
+            sink(Delta::Progress(Progress::Prefill {
+                processed: progress.processed.or_zero(),
+                total: progress.total.or_zero(),
+                cached: progress.cache.or_zero(),
+            }));
+        }
+        for choice in chunk.choices.unwrap_or_default() {
+            // Only one answer is asked for; a second one would be mixed into the first.
+            if choice.index.or_zero() == 0 {
+                self.choice(choice, sink)?;
+            }
+        }
+        self.usage = chunk.usage.and_then(usage).or(self.usage);
+        self.timings = chunk.timings.or(self.timings);
+        Ok(())
+    }
+
+    fn choice(&mut self, choice: wire::Choice<'_>, sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+        if let Some(delta) = choice.delta {
+            if let Some(wire::Text(text)) = delta.reasoning_content.or(delta.reasoning)
+                && !text.is_empty()
+            {
+                self.content.flush(Delta::Text, sink);
+                self.reasoning.text.push_str(&text);
+                self.started = true;
+            }
+            if let Some(wire::Text(text)) = delta.content
+                && !text.is_empty()
+            {
+                self.reasoning.flush(Delta::Reasoning, sink);
+                self.content.text.push_str(&text);
+                self.started = true;
+            }
+            for call in delta.tool_calls.unwrap_or_default() {
+                self.call(call)?;
+                self.started = true;
+            }
+        }
+        if let Some(wire::Text(reason)) = choice.finish_reason {
+            self.finish = Some(match &*reason {
+                "length" => Finish::Length,
+                "error" | "abort" => {
+                    return Err(ProviderError::Protocol(format!("the server gave up (`{reason}`)")));
+                }
+                _ => Finish::Stop,
+            });
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, delta: wire::CallDelta<'_>) -> Result<(), ProviderError> {
+        let id = text(delta.id);
+        let (name, arguments) = match delta.function {
+            None => (Cow::default(), String::new()),
+            Some(function) => {
+                let arguments = function.argument_text().map(Cow::into_owned).map_err(|error| {
+                    ProviderError::Protocol(format!("the arguments of a call are not text: {error}"))
+                })?;
+                (text(function.name), arguments)
+            }
+        };
+        let at = match self.place(delta.index.0, &id, &name) {
+            Some(at) => at,
+            None if self.calls.len() == CALL_LIMIT => {
+                return Err(ProviderError::Protocol(format!(
+                    "more than {CALL_LIMIT} tool calls in one answer"
+                )));
+            }
+            None => {
+                self.calls.push(PartialCall { index: delta.index.0, ..PartialCall::default() });
+                self.calls.len() - 1
+            }
+        };
+        let call = &mut self.calls[at];
+        if call.id.is_empty() && id.len() <= ID_LIMIT {
+            call.id.push_str(&id);
+        }
+        if call.name.is_empty() {
+            call.name.push_str(&name);
+        }
+        if call.arguments.len() + arguments.len() > ARGUMENTS_LIMIT {
+            return Err(ProviderError::Protocol(format!(
+                "the arguments of a tool call are over {ARGUMENTS_LIMIT} bytes"
+            )));
+        }
+        call.arguments.push_str(&arguments);
+        Ok(())
+    }
+
+    /// The call that a delta continues; `None` if it begins a new one.
+    ///
+    /// Servers disagree: llama.cpp counts indices and gives the id once, some repeat the id, Ollama
+    /// gives whole calls with the same index, others leave the index out.
+    fn place(&self, index: Option<u32>, id: &str, name: &str) -> Option<usize> {
+        let same_id = |call: &PartialCall| id.is_empty() || call.id.is_empty() || call.id == id;
+        match index {
+            Some(_) => self.calls.iter().rposition(|call| call.index == index && same_id(call)),
+            None if !id.is_empty() => self.calls.iter().rposition(|call| call.id == id),
+            None if !name.is_empty() => None,
+            None => self.calls.len().checked_sub(1),
+        }
+    }
+
+    /// Hands on the text that has come since the last time.
+    pub fn flush(&mut self, sink: &mut dyn FnMut(Delta)) {
+        self.reasoning.flush(Delta::Reasoning, sink);
+        self.content.flush(Delta::Text, sink);
+    }
+
+    pub fn state(&self) -> State {
+        let arguments: usize = self.calls.iter().map(|call| call.arguments.len()).sum();
+        State {
+            started: self.started,
+            finished: self.finish.is_some(),
+            bytes: self.content.text.len() + self.reasoning.text.len() + arguments + self.calls.len(),
+            processed: self.processed,
+        }
+    }
+
+    pub fn started(&self) -> bool {
+        self.started
+    }
+
+    pub fn finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// The whole answer, as far as it came.
+    pub fn into_turn(self) -> Turn {
+        let finish = self.finish.unwrap_or_default();
+        let mut ids = HashSet::new();
+        let calls = self
+            .calls
+            .into_iter()
+            .filter(|call| !call.name.is_empty())
+            .map(|call| {
+                let id = Some(call.id).filter(|id| !id.is_empty() && ids.insert(id.clone()));
+                let id = id.map_or_else(CallId::local, CallId::new);
+                ToolCall { id, name: call.name, arguments: call.arguments }
+            })
+            // What was cut is not what the model meant to call.
+            .filter(|call| finish != Finish::Length || whole(&call.arguments));
+        Turn {
+            calls: calls.collect(),
+            content: self.content.text,
+            reasoning: self.reasoning.text,
+            finish,
+            usage: self.usage.or_else(|| self.timings.and_then(timed)),
+        }
+    }
+}
+
+impl Piece {
+    fn flush(&mut self, delta: fn(String) -> Delta, sink: &mut dyn FnMut(Delta)) {
+        if self.sent < self.text.len() {
+            sink(delta(self.text[self.sent..].to_owned()));
+            self.sent = self.text.len();
+        }
+    }
+}
+
+fn text(text: Option<wire::Text<'_>>) -> Cow<'_, str> {
+    text.map(|text| text.0).unwrap_or_default()
+}
+
+fn whole(arguments: &str) -> bool {
+    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments).is_ok()
+}
+
+fn usage(usage: wire::Usage) -> Option<Usage> {
+    let prompt = usage.prompt_tokens.0?;
+    let cached = usage.prompt_tokens_details.unwrap_or_default().cached_tokens.or_zero().min(prompt);
+    Some(Usage { prompt, completion: usage.completion_tokens.0?, cached })
+}
+
+fn timed(timings: wire::Timings) -> Option<Usage> {
+    let cached = timings.cache_n.or_zero();
+    Some(Usage {
+        prompt: cached.saturating_add(timings.prompt_n.0?),
+        completion: timings.predicted_n.0?,
+        cached,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(events: &[&str]) -> Result<Turn, ProviderError> {
+        let mut answer = Answer::default();
+        for event in events {
+            answer.take(event.as_bytes(), &mut |_| {})?;
+        }
+        Ok(answer.into_turn())
+    }
+
+    /// `name(arguments)` of each call.
+    fn calls(deltas: &[&str]) -> Vec<String> {
+        let events: Vec<_> = deltas
+            .iter()
+            .map(|delta| format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{delta}]}}}}]}}"#))
+            .collect();
+        let events: Vec<_> = events.iter().map(String::as_str).collect();
+        turn(&events).unwrap().calls.iter().map(|call| format!("{}({})", call.name, call.arguments)).collect()
+    }
+
+    #[test]
+    fn calls_are_put_together_however_a_server_cuts_them() {
+        let llama = [
+            r#"{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{"}}"#,
+            r#"{"index":0,"function":{"arguments":"}"}}"#,
+            r#"{"index":1,"id":"b","function":{"name":"g","arguments":"{}"}}"#,
+        ];
+        assert_eq!(calls(&llama), ["f({})", "g({})"]);
+        let whole_with_one_index = [
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#,
+            r#"{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}"#,
+        ];
+        assert_eq!(calls(&whole_with_one_index), ["f({})", "f({})"]);
+        let no_index_and_objects = [
+            r#"{"function":{"name":"f","arguments":{"x": 1}}}, {"function":{"name":"g","arguments":null}}"#,
+            r#"{"function":{"arguments":""}}"#,
+        ];
+        assert_eq!(calls(&no_index_and_objects), [r#"f({"x": 1})"#, "g()"]);
+        let id_repeated = [
+            r#"{"id":"a","function":{"name":"f","arguments":"{"}}"#,
+            r#"{"id":"a","function":{"name":"f","arguments":"}"}}"#,
+        ];
+        assert_eq!(calls(&id_repeated), ["f({})"]);
+        assert!(calls(&[r#"{"index":0,"id":"a","function":{"name":"","arguments":"{}"}}"#]).is_empty());
+    }
+
+    #[test]
+    fn ids_become_unique() {
+        let event = r#"{"choices":[{"delta":{"tool_calls":[
+            {"index":0,"id":"a","function":{"name":"f"}},{"index":1,"id":"a","function":{"name":"g"}},
+            {"index":2,"function":{"name":"h"}}]}}]}"#;
+        let calls = turn(&[event]).unwrap().calls;
+        assert_eq!(calls[0].id.as_str(), "a");
+        assert!(calls[1..].iter().all(|call| call.id.as_str().len() == 9));
+    }
+
+    #[test]
+    fn a_cut_call_is_left_out_and_a_whole_one_is_kept() {
+        let call = |arguments: &str| {
+            format!(
+                r#"{{"choices":[{{"delta":{{"tool_calls":[{{"id":"a","function":{{"name":"f","arguments":{arguments}}}}}]}},"finish_reason":"length"}}]}}"#
+            )
+        };
+        let cut = turn(&[&call(r#""{\"path""#)]).unwrap();
+        assert_eq!((cut.calls.len(), cut.finish), (0, Finish::Length));
+        assert_eq!(turn(&[&call(r#""{}""#)]).unwrap().calls.len(), 1);
+    }
+
+    #[test]
+    fn counts_come_from_usage_or_else_from_timings() {
+        let timings = r#"{"choices":[],"timings":{"cache_n":3,"prompt_n":4,"predicted_n":5}}"#;
+        let usage = r#"{"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":null}}"#;
+        let broken = r#"{"usage":{"prompt_tokens":-10,"completion_tokens":2}}"#;
+        assert_eq!(turn(&[timings]).unwrap().usage, Some(Usage { prompt: 7, completion: 5, cached: 3 }));
+        assert_eq!(
+            turn(&[usage, timings]).unwrap().usage,
+            Some(Usage { prompt: 10, completion: 2, cached: 0 })
+        );
+        assert_eq!(turn(&[broken]).unwrap().usage, None);
+    }
+
+    #[test]
+    fn what_came_together_leaves_together_and_in_order() {
+        let mut answer = Answer::default();
+        let mut seen = Vec::new();
+        for delta in
+            [r#""reasoning":"r""#, r#""reasoning_content":"s""#, r#""content":"a""#, r#""content":"b""#]
+        {
+            let event = format!(r#"{{"choices":[{{"delta":{{{delta}}}}}]}}"#);
+            answer.take(event.as_bytes(), &mut |delta| seen.push(delta)).unwrap();
+        }
+        answer.flush(&mut |delta| seen.push(delta));
+        assert_eq!(seen, [Delta::Reasoning("rs".to_owned()), Delta::Text("ab".to_owned())]);
+    }
+}

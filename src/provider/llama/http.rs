@@ -1,0 +1,171 @@
+//! How a model server is reached: plain requests that go nowhere else and can be hung up at any time.
+
+use std::{
+    io::{self, Read as _},
+    time::Duration,
+};
+
+use ureq::{Agent, Body, http::Response};
+
+use super::stall::Patience;
+use crate::{
+    core::{Cancel, OnCancel},
+    provider::ProviderError,
+};
+
+/// Bytes read of an answer that is not a stream: an error text, `/props` with its chat template,
+/// the tokens of a long text.
+const SMALL_LIMIT: u64 = 16 * 1024 * 1024;
+
+/// Bytes of each of ureq's two buffers; there is one connection to each call.
+const BUFFER: usize = 32 * 1024;
+
+/// An address and the key for it. The key never leaves for any other address: there are no redirects.
+#[derive(Clone)]
+pub struct Link {
+    base: String,
+    key: Option<String>,
+    connect: Duration,
+}
+
+/// One call in progress: hangs up when cancelled or when the patience ends.
+pub struct Exchange<'a> {
+    link: &'a Link,
+    cancel: &'a Cancel,
+    agent: Agent,
+    pub patience: Patience,
+    _hook: OnCancel,
+}
+
+impl Link {
+    /// `endpoint` is a base URL such as `http://127.0.0.1:8080`, with or without `/v1` at its end.
+    pub fn new(endpoint: &str, key: Option<String>, connect: Duration) -> Self {
+        let base = endpoint.trim().trim_end_matches('/');
+        let base = base.strip_suffix("/v1").unwrap_or(base).trim_end_matches('/').to_owned();
+        Self { base, key, connect }
+    }
+
+    /// The same, for someone with less time to wait for a connection.
+    pub fn within(&self, connect: Duration) -> Self {
+        Self { connect, ..self.clone() }
+    }
+
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Begins a call that may be silent for `patience`.
+    pub fn exchange<'a>(&'a self, cancel: &'a Cancel, patience: Duration) -> Exchange<'a> {
+        let config = Agent::config_builder()
+            .proxy(None) // prompts are for the model server only
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .accept_encoding("")
+            .user_agent(concat!("kontekst/", env!("CARGO_PKG_VERSION")))
+            .max_idle_connections(0) // llama-server closes after each stream whatever it promises
+            .input_buffer_size(BUFFER)
+            .output_buffer_size(BUFFER)
+            .max_response_header_size(BUFFER / 2)
+            .timeout_connect(Some(self.connect))
+            .build();
+        let agent = config.new_agent();
+        // One agent to each call: shutting it down hurts nobody else.
+        let hang_up = agent.clone();
+        Exchange {
+            link: self,
+            cancel,
+            patience: Patience::new(agent.clone(), patience),
+            _hook: cancel.on_cancel(move || hang_up.shutdown()),
+            agent,
+        }
+    }
+
+    /// The whole answer to a small request, whatever its status. `body` makes it a POST.
+    pub fn ask(
+        &self,
+        path: &str,
+        body: Option<&[u8]>,
+        cancel: &Cancel,
+        patience: Duration,
+    ) -> Result<(u16, Vec<u8>), ProviderError> {
+        let exchange = self.exchange(cancel, patience);
+        let response = match body {
+            Some(body) => exchange.post(path, body),
+            None => exchange.get(path),
+        }?;
+        let status = response.status().as_u16();
+        Ok((status, exchange.whole(response, SMALL_LIMIT)?))
+    }
+}
+
+impl Exchange<'_> {
+    pub fn post(&self, path: &str, json: &[u8]) -> Result<Response<Body>, ProviderError> {
+        let request = self.agent.post(self.url(path)).header("content-type", "application/json");
+        let request = match self.authorization() {
+            Some(value) => request.header("authorization", value),
+            None => request,
+        };
+        request.send(json).map_err(|error| self.broken(error, false))
+    }
+
+    pub fn get(&self, path: &str) -> Result<Response<Body>, ProviderError> {
+        let request = self.agent.get(self.url(path));
+        let request = match self.authorization() {
+            Some(value) => request.header("authorization", value),
+            None => request,
+        };
+        request.call().map_err(|error| self.broken(error, false))
+    }
+
+    /// The whole body, if it has at most `limit` bytes.
+    pub fn whole(&self, mut response: Response<Body>, limit: u64) -> Result<Vec<u8>, ProviderError> {
+        let mut body = Vec::new();
+        let mut reader = response.body_mut().as_reader().take(limit + 1);
+        reader.read_to_end(&mut body).map_err(|error| self.broken(error.into(), false))?;
+        self.still_there(false)?;
+        if body.len() as u64 > limit {
+            return Err(ProviderError::Protocol(format!("the answer is over {limit} bytes")));
+        }
+        Ok(body)
+    }
+
+    /// A body that ends with its connection looks whole when we hung up ourselves: this tells.
+    pub fn still_there(&self, started: bool) -> Result<(), ProviderError> {
+        if self.cancel.is_cancelled() || self.patience.ran_out() {
+            return Err(self.broken(ureq::Error::ConnectionFailed, started));
+        }
+        Ok(())
+    }
+
+    /// Tells our own hanging up from the server's faults.
+    pub fn broken(&self, error: ureq::Error, started: bool) -> ProviderError {
+        if self.cancel.is_cancelled() {
+            return ProviderError::Cancelled;
+        }
+        let unreachable =
+            |source| ProviderError::Unreachable { endpoint: self.link.base.clone(), started, source };
+        if self.patience.ran_out() {
+            return unreachable(io::Error::new(io::ErrorKind::TimedOut, "it has been silent for too long"));
+        }
+        match error {
+            ureq::Error::Io(error) => unreachable(error),
+            ureq::Error::Timeout(_) => unreachable(io::ErrorKind::TimedOut.into()),
+            ureq::Error::HostNotFound => {
+                unreachable(io::Error::new(io::ErrorKind::NotFound, "no host of that name"))
+            }
+            error @ (ureq::Error::ConnectionFailed
+            | ureq::Error::BadUri(_)
+            | ureq::Error::Tls(_)
+            | ureq::Error::Rustls(_)) => unreachable(io::Error::other(error)),
+            error => ProviderError::Protocol(error.to_string()),
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.link.base)
+    }
+
+    fn authorization(&self) -> Option<String> {
+        self.link.key.as_ref().map(|key| format!("Bearer {key}"))
+    }
+}

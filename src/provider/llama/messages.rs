@@ -1,0 +1,310 @@
+//! Our conversation as the messages of a request. Pure: the same conversation gives the same bytes, and
+//! a longer conversation begins with the bytes of a shorter one, which is what the server's cache needs.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::wire::{Call, CallFunction, Message as Wire, Tool, ToolFunction};
+use crate::core::{CallId, Message, Role, ToolCall, ToolDef};
+
+/// Between two texts of the same speaker. Source: upstream's message normalisation.
+const SEPARATOR: &str = "\n\n---\n\n";
+
+/// How a server wants its messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// Results as role `tool`; otherwise as text in a `user` message.
+    pub tool_role: bool,
+    /// Send back what the model thought: llama.cpp's templates use it, strict servers refuse the field.
+    pub reasoning: bool,
+    /// Mistral's templates refuse call ids that are not nine letters and digits.
+    pub short_ids: bool,
+}
+
+/// Maps a conversation. The system text comes first unless it is empty. Adjacent messages of one
+/// speaker become one, because several templates refuse two in a row. Calls without a result and
+/// results without a call, which many servers refuse, do not reach the wire as such.
+pub fn wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
+    let mut list = List { wire: Vec::with_capacity(messages.len() + 1), dialect };
+    if !system.is_empty() {
+        list.text("system", Cow::Borrowed(system));
+    }
+    let mut rest = messages;
+    while let Some((message, after)) = rest.split_first() {
+        rest = after;
+        if message.role != Role::Assistant {
+            list.single(message);
+            continue;
+        }
+        // What follows up to the next answer belongs to this one: its results, and what a person said.
+        let next = after.iter().position(|message| message.role == Role::Assistant).unwrap_or(after.len());
+        let (replies, later) = after.split_at(next);
+        rest = later;
+        list.assistant(message, replies);
+        list.replies(message, replies);
+    }
+    list.wire
+}
+
+struct List<'a> {
+    wire: Vec<Wire<'a>>,
+    dialect: Dialect,
+}
+
+impl<'a> List<'a> {
+    /// A message that is not an answer and answers no call.
+    fn single(&mut self, message: &'a Message) {
+        match &message.tool_result {
+            Some(_) => self.text("user", Cow::Owned(rendered(message))),
+            None if message.role == Role::System => self.text("system", Cow::Borrowed(&message.content)),
+            None => self.text("user", Cow::Borrowed(&message.content)),
+        }
+    }
+
+    fn text(&mut self, role: &'static str, content: Cow<'a, str>) {
+        match self.wire.last_mut().filter(|last| last.role == role) {
+            Some(_) if content.is_empty() => {}
+            Some(last) if last.content.is_empty() => last.content = content,
+            Some(last) => {
+                let merged = last.content.to_mut();
+                merged.push_str(SEPARATOR);
+                merged.push_str(&content);
+            }
+            None => self.wire.push(Wire {
+                role,
+                content,
+                reasoning_content: None,
+                tool_calls: Vec::new(),
+                tool_call_id: None,
+            }),
+        }
+    }
+
+    fn assistant(&mut self, message: &'a Message, replies: &'a [Message]) {
+        let answered = |call: &&ToolCall| replies.iter().any(|reply| answers(reply, &call.id));
+        let calls: Vec<Call<'a>> =
+            message.tool_calls.iter().filter(answered).map(|call| self.call(call)).collect();
+        if message.content.is_empty() && calls.is_empty() {
+            return; // says nothing; several servers refuse such a message
+        }
+        self.text("assistant", Cow::Borrowed(&message.content));
+        let last = self.wire.last_mut().expect("`text` made sure of a message");
+        last.tool_calls.extend(calls);
+        if self.dialect.reasoning && !message.reasoning.is_empty() {
+            last.reasoning_content = Some(&message.reasoning);
+        }
+    }
+
+    fn call(&self, call: &'a ToolCall) -> Call<'a> {
+        // Broken arguments make llama-server refuse every later request of the conversation.
+        let valid = call.arguments.trim_ascii_start().starts_with('{')
+            && serde_json::from_str::<&RawValue>(&call.arguments).is_ok();
+        let arguments = if valid { &call.arguments } else { "{}" };
+        let function = CallFunction { name: &call.name, arguments };
+        Call { id: self.id(&call.id), r#type: "function", function }
+    }
+
+    /// Results first, whatever was said between them after: templates want them right behind the calls.
+    fn replies(&mut self, message: &'a Message, replies: &'a [Message]) {
+        let is_result = |reply: &&'a Message| message.tool_calls.iter().any(|call| answers(reply, &call.id));
+        for reply in replies.iter().filter(is_result) {
+            match &reply.tool_result {
+                Some(result) if self.dialect.tool_role => self.wire.push(Wire {
+                    role: "tool",
+                    content: Cow::Borrowed(&result.output),
+                    reasoning_content: None,
+                    tool_calls: Vec::new(),
+                    tool_call_id: Some(self.id(&result.call_id)),
+                }),
+                _ => self.text("user", Cow::Owned(rendered(reply))),
+            }
+        }
+        for reply in replies.iter().filter(|reply| !is_result(reply)) {
+            self.single(reply);
+        }
+    }
+
+    fn id(&self, id: &'a CallId) -> Cow<'a, str> {
+        let id = id.as_str();
+        let fits = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !self.dialect.short_ids || fits { Cow::Borrowed(id) } else { Cow::Owned(short(id)) }
+    }
+}
+
+fn answers(reply: &Message, id: &CallId) -> bool {
+    reply.tool_result.as_ref().is_some_and(|result| result.call_id == *id)
+}
+
+/// A result as a person could have pasted it. Source: upstream's form for `tool_role = false`.
+fn rendered(message: &Message) -> String {
+    match &message.tool_result {
+        Some(result) => format!("Tool: {}\n\nResult:\n{}", result.name, result.output),
+        None => message.content.clone(),
+    }
+}
+
+/// Nine letters and digits that stand for `id`, the same ones each time: FNV-1a in base 36.
+fn short(id: &str) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in id.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    let mut short = String::with_capacity(9);
+    for _ in 0..9 {
+        short.push(char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[(hash % 36) as usize]));
+        hash /= 36;
+    }
+    short
+}
+
+/// The tools of a request, in the order given.
+pub fn tools(tools: &[ToolDef]) -> Vec<Tool<'_>> {
+    tools
+        .iter()
+        .map(|ToolDef { name, description, parameters }| Tool {
+            r#type: "function",
+            function: ToolFunction { name, description, parameters },
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::core::ToolResult;
+
+    const TOOL: Dialect = Dialect { tool_role: true, reasoning: true, short_ids: false };
+    const TEXT: Dialect = Dialect { tool_role: false, ..TOOL };
+
+    fn user(text: &str) -> Message {
+        Message::text(Role::User, text)
+    }
+
+    fn assistant(text: &str, calls: &[&str]) -> Message {
+        let call =
+            |id: &&str| ToolCall { id: CallId::new(*id), name: "f".to_owned(), arguments: "{ }".to_owned() };
+        Message { tool_calls: calls.iter().map(call).collect(), ..Message::text(Role::Assistant, text) }
+    }
+
+    fn result(id: &str) -> Message {
+        let (call_id, output) = (CallId::new(id), format!("out {id}"));
+        Message::result(ToolResult { call_id, name: "f".to_owned(), output, is_error: false })
+    }
+
+    fn json(messages: &[Message], dialect: Dialect) -> Value {
+        serde_json::to_value(wire("", messages, dialect)).unwrap()
+    }
+
+    #[test]
+    fn all_results_of_a_turn_reach_the_model_as_one_text_with_what_follows() {
+        let conversation = [user("q"), assistant("", &["a", "b"]), result("a"), result("b"), user("next")];
+        let call =
+            |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{ }"}});
+        assert_eq!(
+            json(&conversation, TEXT),
+            json!([
+                {"role": "user", "content": "q"},
+                {"role": "assistant", "content": "", "tool_calls": [call("a"), call("b")]},
+                {"role": "user", "content": "Tool: f\n\nResult:\nout a\n\n---\n\nTool: f\n\nResult:\nout b\n\n---\n\nnext"},
+            ])
+        );
+        assert_eq!(
+            json(&conversation, TOOL).as_array().unwrap()[2..],
+            [
+                json!({"role": "tool", "content": "out a", "tool_call_id": "a"}),
+                json!({"role": "tool", "content": "out b", "tool_call_id": "b"}),
+                json!({"role": "user", "content": "next"}),
+            ]
+        );
+    }
+
+    #[test]
+    fn results_stand_right_behind_their_calls() {
+        let conversation = [assistant("", &["a", "b"]), result("a"), user("skill text"), result("b")];
+        let wire = json(&conversation, TOOL);
+        let seen: Vec<_> =
+            wire.as_array().unwrap().iter().map(|m| (&m["role"], &m["tool_call_id"])).collect();
+        let null = &Value::Null;
+        assert_eq!(
+            seen,
+            [
+                (&json!("assistant"), null),
+                (&json!("tool"), &json!("a")),
+                (&json!("tool"), &json!("b")),
+                (&json!("user"), null)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_has_no_counterpart_is_no_call_and_no_result() {
+        let conversation =
+            [user("q"), assistant("", &["a"]), user("again"), result("x"), assistant("say", &["b"])];
+        for dialect in [TOOL, TEXT] {
+            assert_eq!(
+                json(&conversation, dialect),
+                json!([
+                    {"role": "user", "content": "q\n\n---\n\nagain\n\n---\n\nTool: f\n\nResult:\nout x"},
+                    {"role": "assistant", "content": "say"},
+                ])
+            );
+        }
+    }
+
+    #[test]
+    fn arguments_are_replayed_to_the_byte_or_not_at_all() {
+        for (given, sent) in
+            [("{ \"a\":1.0}", "{ \"a\":1.0}"), ("{\"a", "{}"), ("", "{}"), ("[1]", "{}"), ("no", "{}")]
+        {
+            let mut message = assistant("", &["a"]);
+            message.tool_calls[0].arguments = given.to_owned();
+            let wire = json(&[message, result("a")], TOOL);
+            assert_eq!(wire[0]["tool_calls"][0]["function"]["arguments"], sent);
+        }
+    }
+
+    #[test]
+    fn short_ids_are_stable_and_match() {
+        let dialect = Dialect { short_ids: true, ..TOOL };
+        let conversation = [assistant("", &["call_0", "abcdefgh1"]), result("call_0"), result("abcdefgh1")];
+        let wire = json(&conversation, dialect);
+        let id = wire[0]["tool_calls"][0]["id"].as_str().unwrap();
+        assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        assert_eq!(wire[1]["tool_call_id"], id);
+        assert_eq!(wire[2]["tool_call_id"], "abcdefgh1");
+    }
+
+    #[test]
+    fn reasoning_goes_only_where_it_is_understood() {
+        let message = Message { reasoning: "hm".to_owned(), ..assistant("a", &[]) };
+        assert_eq!(json(std::slice::from_ref(&message), TOOL)[0]["reasoning_content"], "hm");
+        let strict = Dialect { reasoning: false, ..TOOL };
+        assert_eq!(json(&[message], strict)[0].get("reasoning_content"), None);
+    }
+
+    #[test]
+    fn each_request_begins_with_the_bytes_of_the_one_before() {
+        let conversation = [
+            user("one"),
+            assistant("let me look", &["a", "b"]),
+            result("a"),
+            result("b"),
+            assistant("", &["c"]),
+            result("c"),
+            assistant("done", &[]),
+            user("two"),
+            assistant("sure", &[]),
+        ];
+        for dialect in [TOOL, TEXT] {
+            let mut before = String::from("[");
+            for sent in [1, 4, 6, 8] {
+                let now = serde_json::to_string(&wire("system", &conversation[..sent], dialect)).unwrap();
+                assert!(now.starts_with(&before), "{now}\ndoes not begin with\n{before}");
+                before = now.strip_suffix(']').unwrap().to_owned();
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a server is and can do, asked once: llama.cpp by its `/props`, others by `/v1/models`.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{http::Link, refusal};
+use crate::{core::Cancel, provider::ProviderError};
+
+/// Requests at once that a server is trusted with when it does not say how many it can take: such
+/// servers (vLLM, gateways) have queues of their own.
+const OPEN_SLOTS: usize = 256;
+
+/// What llama-server runs at once unless told otherwise; a router does not tell for its children.
+const ROUTER_SLOTS: usize = 4;
+
+/// What a server is and can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// It is llama.cpp: takes its request fields, counts tokens, reports progress.
+    pub llama: bool,
+    /// Tokens that one request may have, where known.
+    pub window: Option<u32>,
+    /// Requests it runs at once.
+    pub slots: usize,
+    /// The file it was started with, where known.
+    pub model_path: Option<String>,
+    /// Role `tool` reaches the model. Templates without tools drop such messages silently.
+    pub tool_role: bool,
+    /// The template refuses call ids that are not nine letters and digits.
+    pub short_ids: bool,
+}
+
+/// What a probe found.
+#[derive(Debug)]
+pub enum Probe {
+    Ready(Capabilities),
+    /// A server that is still reading its model.
+    Loading,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Props {
+    default_generation_settings: Option<Settings>,
+    total_slots: Option<usize>,
+    model_path: Option<String>,
+    chat_template: Option<String>,
+    chat_template_caps: Option<Value>,
+    role: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Settings {
+    n_ctx: Option<u32>,
+}
+
+/// Asks who is there. `model` is the name that requests will carry.
+///
+/// # Errors
+///
+/// [`ProviderError::Unreachable`] when nothing answers within `patience`, [`ProviderError::Status`] when
+/// the key is refused or what answers is no model server.
+pub fn probe(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Result<Probe, ProviderError> {
+    let (status, body) = link.ask("/props", None, cancel, patience)?;
+    if refusal::is_loading(status, &body) {
+        return Ok(Probe::Loading);
+    }
+    if matches!(status, 401 | 403) {
+        return Err(refusal::of_status(status, &body));
+    }
+    match serde_json::from_slice::<Props>(&body) {
+        Ok(props) if status == 200 && props.default_generation_settings.is_some() => {
+            return Ok(Probe::Ready(llama(props, link, model, cancel, patience)));
+        }
+        _ => {}
+    }
+    let (status, body) = link.ask("/v1/models", None, cancel, patience)?;
+    if refusal::is_loading(status, &body) {
+        return Ok(Probe::Loading);
+    }
+    let models = serde_json::from_slice::<Value>(&body).unwrap_or_default();
+    match models["data"].as_array() {
+        Some(list) if status == 200 => Ok(Probe::Ready(other(list, model))),
+        _ if status == 200 => Err(ProviderError::Protocol("it is no model server".to_owned())),
+        _ => Err(refusal::of_status(status, &body)),
+    }
+}
+
+fn llama(props: Props, link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Capabilities {
+    let router = props.role.as_deref() == Some("router");
+    let props = if router { routed(link, model, cancel, patience).unwrap_or_default() } else { props };
+    let settings = props.default_generation_settings.unwrap_or_default();
+    let caps = props.chat_template_caps.unwrap_or_default();
+    let template = props.chat_template.unwrap_or_default();
+    Capabilities {
+        llama: true,
+        window: settings.n_ctx.filter(|&tokens| tokens > 0),
+        slots: props.total_slots.unwrap_or(ROUTER_SLOTS).clamp(1, OPEN_SLOTS),
+        model_path: props.model_path,
+        tool_role: caps["supports_tool_calls"].as_bool().unwrap_or(true),
+        short_ids: template.contains("length 9") || template.contains("length != 9"),
+    }
+}
+
+/// What a router says about one model, without making it load that model.
+fn routed(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Option<Props> {
+    let query: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
+    let path = format!("/props?model={query}&autoload=false");
+    let (status, body) = link.ask(&path, None, cancel, patience).ok()?;
+    (status == 200).then(|| serde_json::from_slice(&body).ok())?
+}
+
+fn other(list: &[Value], model: &str) -> Capabilities {
+    let entry =
+        list.iter().find(|entry| entry["id"] == model).or_else(|| list.first().filter(|_| list.len() == 1));
+    let length = |key: &str| entry?.get(key)?.as_u64().and_then(|tokens| u32::try_from(tokens).ok());
+    Capabilities {
+        llama: false,
+        // vLLM, then OpenRouter and other gateways.
+        window: length("max_model_len").or_else(|| length("context_length")).filter(|&tokens| tokens > 0),
+        slots: OPEN_SLOTS,
+        model_path: None,
+        tool_role: true,
+        short_ids: false,
+    }
+}

@@ -1,0 +1,120 @@
+//! What a server says when it refuses: its many shapes of error text, turned into [`ProviderError`].
+
+use serde_json::Value;
+
+use crate::provider::ProviderError;
+
+/// Bytes of a server's message that are kept.
+const MESSAGE_LIMIT: usize = 2048;
+
+/// The error of an answer with a status other than 200.
+pub fn of_status(status: u16, body: &[u8]) -> ProviderError {
+    let parsed = serde_json::from_slice::<Value>(body).ok();
+    let error = parsed.as_ref().map(|body| body.get("error").unwrap_or(body));
+    if let Some(overflow) = error.and_then(overflow) {
+        return overflow;
+    }
+    let message = error.and_then(message).unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
+    let message = match (message.as_str(), status) {
+        ("", 300..=399) => "a redirect, which is not followed",
+        ("", _) => "no reason given",
+        (message, _) => message,
+    };
+    ProviderError::Status { status, message: shown(message) }
+}
+
+/// The error inside a stream that had begun with status 200.
+pub fn in_stream(error: &str) -> ProviderError {
+    let error = serde_json::from_str::<Value>(error).unwrap_or_default();
+    if let Some(overflow) = overflow(&error) {
+        return overflow;
+    }
+    let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+    let message = message(&error).unwrap_or_else(|| "an error without a message".to_owned());
+    ProviderError::Status { status: status.unwrap_or(500), message: shown(&message) }
+}
+
+/// The server is there and is still reading the model file: llama-server answers everything with
+/// 503 and `Loading model` then.
+pub fn is_loading(status: u16, body: &[u8]) -> bool {
+    status == 503 && String::from_utf8_lossy(body).to_ascii_lowercase().contains("loading")
+}
+
+fn message(error: &Value) -> Option<String> {
+    [error, &error["message"], &error["detail"]].into_iter().find_map(Value::as_str).map(str::to_owned)
+}
+
+/// llama-server gives numbers, vLLM only a sentence: "This model's maximum context length is N tokens.
+/// However, you requested M tokens".
+fn overflow(error: &Value) -> Option<ProviderError> {
+    let count = |key: &str| error.get(key).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+    if error.get("type").and_then(Value::as_str) == Some("exceed_context_size_error") {
+        let (prompt_tokens, window) = (count("n_prompt_tokens"), count("n_ctx"));
+        return Some(ProviderError::Overflow {
+            prompt_tokens: prompt_tokens.unwrap_or(0),
+            window: window.unwrap_or(0),
+        });
+    }
+    let message = message(error)?;
+    let (_, after) = message.split_once("maximum context length is ")?;
+    let window = leading_number(after)?;
+    let asked = ["requested ", "contains at least ", "contains ", "resulted in ", "has "];
+    let prompt_tokens = asked.iter().find_map(|word| leading_number(after.split_once(word)?.1));
+    Some(ProviderError::Overflow { prompt_tokens: prompt_tokens.unwrap_or(0), window })
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text[..digits].parse().ok()
+}
+
+/// One line of plain text: the message may come from anywhere and ends in front of a person.
+pub fn shown(message: &str) -> String {
+    let mut shown = String::new();
+    for c in message.chars().map(|c| if c.is_control() { ' ' } else { c }) {
+        if shown.len() + c.len_utf8() > MESSAGE_LIMIT {
+            shown.push('…');
+            break;
+        }
+        shown.push(c);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overflow_is_known_by_llama_servers_numbers_and_by_vllms_sentence() {
+        let llama = br#"{"error":{"code":400,"message":"request (60013 tokens) exceeds","type":"exceed_context_size_error","n_prompt_tokens":60013,"n_ctx":8192}}"#;
+        let vllm = br#"{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (904 in the messages)","type":"BadRequestError","code":400}"#;
+        for (body, wanted) in [(&llama[..], (60013, 8192)), (vllm, (5000, 4096))] {
+            let ProviderError::Overflow { prompt_tokens, window } = of_status(400, body) else { panic!() };
+            assert_eq!((prompt_tokens, window), wanted);
+        }
+    }
+
+    #[test]
+    fn a_message_is_found_in_every_shape() {
+        for body in [
+            r#"{"error":{"message":"no such model","code":404}}"#,
+            r#"{"error":"no such model"}"#,
+            r#"{"detail":"no such model"}"#,
+            r#"{"message":"no such model"}"#,
+            "no such\nmodel\n",
+        ] {
+            assert_eq!(
+                of_status(404, body.as_bytes()).to_string(),
+                "the model server answered 404: no such model",
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_message_is_cut_and_has_no_escapes() {
+        let long = shown(&"\u{1b}[2Jé".repeat(10_000));
+        assert!(long.len() <= MESSAGE_LIMIT + 3 && !long.contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,138 @@
+//! Counting tokens: one request for all new texts, none for texts seen before.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, RandomState},
+    mem,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::http::Link;
+use crate::core::Cancel;
+
+/// How long a count may take before an estimate stands in for it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Counts kept, twice: the newest so many, and the so many before them.
+const KEPT: usize = 1024;
+
+/// Remembers counts by a keyed hash of the text, so that system text and tools are counted once.
+#[derive(Default)]
+pub struct Counts {
+    hash: RandomState,
+    seen: Mutex<Generations>,
+}
+
+#[derive(Default)]
+struct Generations {
+    young: HashMap<u64, u32>,
+    old: HashMap<u64, u32>,
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    /// Routers need it to choose a tokenizer.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    model: &'a str,
+    content: Vec<Piece<'a>>,
+    /// The texts come from outside: `<|im_end|>` in one of them is text.
+    parse_special: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Piece<'a> {
+    Text(&'a str),
+    /// llama-server lets numbers pass through as tokens; -1 is none, so it marks where a text ends.
+    End(i64),
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    tokens: Vec<i64>,
+}
+
+/// What stands in for a count: bytes / 4. Source: architecture of the first kontekst.
+pub fn estimate(text: &str) -> u32 {
+    u32::try_from(text.len() / 4).unwrap_or(u32::MAX)
+}
+
+impl Counts {
+    /// The count of each text, in order.
+    pub fn count(&self, link: &Link, model: &str, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
+        let keys: Vec<u64> = texts.iter().map(|text| self.hash.hash_one(text)).collect();
+        let mut counts: Vec<Option<u32>> = {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            texts
+                .iter()
+                .zip(&keys)
+                .map(|(text, &key)| if text.is_empty() { Some(0) } else { seen.find(key) })
+                .collect()
+        };
+        let new: Vec<usize> = (0..texts.len()).filter(|&at| counts[at].is_none()).collect();
+        if !new.is_empty() {
+            let asked: Vec<&str> = new.iter().map(|&at| texts[at]).collect();
+            if let Some(found) = ask(link, model, &asked, cancel) {
+                let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                for (&at, count) in new.iter().zip(found) {
+                    counts[at] = Some(count);
+                    seen.keep(keys[at], count);
+                }
+            }
+        }
+        counts.iter().zip(texts).map(|(count, text)| count.unwrap_or_else(|| estimate(text))).collect()
+    }
+}
+
+fn ask(link: &Link, model: &str, texts: &[&str], cancel: &Cancel) -> Option<Vec<u32>> {
+    let content = texts.iter().flat_map(|&text| [Piece::Text(text), Piece::End(-1)]).collect();
+    let request = Request { model, content, parse_special: false };
+    let body = serde_json::to_vec(&request).expect("strings and numbers are JSON");
+    let (status, answer) = link.ask("/tokenize", Some(&body), cancel, PATIENCE).ok()?;
+    let answer: Answer = serde_json::from_slice(&answer).ok().filter(|_| status == 200)?;
+    let mut counts: Vec<u32> = answer
+        .tokens
+        .split(|&token| token == -1)
+        .map(|tokens| u32::try_from(tokens.len()).unwrap_or(u32::MAX))
+        .collect();
+    counts.pop(); // what follows the last mark: nothing
+    (counts.len() == texts.len()).then_some(counts)
+}
+
+impl Generations {
+    fn find(&mut self, key: u64) -> Option<u32> {
+        if let Some(&count) = self.young.get(&key) {
+            return Some(count);
+        }
+        let count = self.old.remove(&key)?;
+        self.keep(key, count);
+        Some(count)
+    }
+
+    fn keep(&mut self, key: u64, count: u32) {
+        if self.young.len() == KEPT {
+            self.old = mem::take(&mut self.young);
+        }
+        self.young.insert(key, count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_again_stays_and_memory_is_bounded() {
+        let mut seen = Generations::default();
+        seen.keep(0, 7);
+        for key in 1..10_000 {
+            seen.keep(key, 1);
+            assert_eq!(seen.find(0), Some(7));
+        }
+        assert!(seen.young.len() + seen.old.len() <= 2 * KEPT);
+        assert_eq!(seen.find(1), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! The chat completions format as serde types. Answers are parsed in place, without copying a token.
+//!
+//! Source: OpenAI's format as llama-server, vLLM and Ollama speak it. Everything is optional: a field
+//! that is missing, `null` or of an odd type is absent, never a failed answer.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, value::RawValue};
+
+/// A request. The order of the fields is the order on the wire, the same in every request.
+#[derive(Serialize)]
+pub struct Request<'a> {
+    pub model: &'a str,
+    pub messages: &'a [Message<'a>],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub tools: &'a [Tool<'a>],
+    pub max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat_penalty: Option<f64>,
+    pub stream: bool,
+    pub stream_options: StreamOptions,
+    /// llama.cpp only: says how far the prompt has been read, and makes a hang-up noticed while it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub return_progress: Option<bool>,
+    /// llama.cpp only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_prompt: Option<bool>,
+}
+
+#[derive(Serialize)]
+pub struct StreamOptions {
+    pub include_usage: bool,
+}
+
+#[derive(Debug, Serialize, PartialEq)]
+pub struct Message<'a> {
+    pub role: &'static str,
+    pub content: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Serialize, PartialEq)]
+pub struct Call<'a> {
+    pub id: Cow<'a, str>,
+    pub r#type: &'static str,
+    pub function: CallFunction<'a>,
+}
+
+#[derive(Debug, Serialize, PartialEq)]
+pub struct CallFunction<'a> {
+    pub name: &'a str,
+    pub arguments: &'a str,
+}
+
+#[derive(Serialize)]
+pub struct Tool<'a> {
+    pub r#type: &'static str,
+    pub function: ToolFunction<'a>,
+}
+
+#[derive(Serialize)]
+pub struct ToolFunction<'a> {
+    pub name: &'a str,
+    pub description: &'a str,
+    pub parameters: &'a Value,
+}
+
+/// One event of an answer, or a whole answer from a server that does not stream.
+#[derive(Deserialize)]
+pub struct Chunk<'a> {
+    #[serde(borrow, default)]
+    pub choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    pub usage: Option<Usage>,
+    /// llama.cpp: rides on the last chunk, with or without `usage`.
+    #[serde(default)]
+    pub timings: Option<Timings>,
+    #[serde(default)]
+    pub prompt_progress: Option<PromptProgress>,
+    #[serde(borrow, default)]
+    pub error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub struct Choice<'a> {
+    #[serde(default)]
+    pub index: Count,
+    #[serde(borrow, default, alias = "message")]
+    pub delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    pub finish_reason: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+pub struct Delta<'a> {
+    #[serde(borrow, default)]
+    pub content: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub reasoning_content: Option<Text<'a>>,
+    /// What Ollama and newer vLLM call it.
+    #[serde(borrow, default)]
+    pub reasoning: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub tool_calls: Option<Vec<CallDelta<'a>>>,
+}
+
+#[derive(Deserialize)]
+pub struct CallDelta<'a> {
+    #[serde(default)]
+    pub index: Count,
+    #[serde(borrow, default)]
+    pub id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub function: Option<FunctionDelta<'a>>,
+}
+
+#[derive(Deserialize)]
+pub struct FunctionDelta<'a> {
+    #[serde(borrow, default)]
+    pub name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub arguments: Option<&'a RawValue>,
+}
+
+impl FunctionDelta<'_> {
+    /// The piece of argument text: a string's content, or an object's own JSON text.
+    pub fn argument_text(&self) -> Result<Cow<'_, str>, serde_json::Error> {
+        let Some(raw) = self.arguments.map(RawValue::get) else { return Ok(Cow::Borrowed("")) };
+        if raw.starts_with('"') {
+            return Ok(serde_json::from_str::<Text<'_>>(raw)?.0);
+        }
+        Ok(Cow::Borrowed(raw))
+    }
+}
+
+/// Text that borrows from the input unless it has escapes. A type of its own because serde borrows
+/// a `Cow` directly in a field, but not one inside an `Option`.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+#[derive(Clone, Copy, Deserialize, Debug, Default)]
+#[serde(default)]
+pub struct Usage {
+    pub prompt_tokens: Count,
+    pub completion_tokens: Count,
+    pub prompt_tokens_details: Option<PromptDetails>,
+}
+
+#[derive(Clone, Copy, Deserialize, Debug, Default)]
+#[serde(default)]
+pub struct PromptDetails {
+    pub cached_tokens: Count,
+}
+
+#[derive(Clone, Copy, Deserialize, Debug, Default)]
+#[serde(default)]
+pub struct Timings {
+    pub cache_n: Count,
+    pub prompt_n: Count,
+    pub predicted_n: Count,
+}
+
+#[derive(Clone, Copy, Deserialize, Debug, Default)]
+#[serde(default)]
+pub struct PromptProgress {
+    pub total: Count,
+    pub cache: Count,
+    pub processed: Count,
+}
+
+/// A number of tokens or an index; `None` for anything that cannot be one, such as `-1`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count(pub Option<u32>);
+
+impl Count {
+    pub fn or_zero(self) -> u32 {
+        self.0.unwrap_or(0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let number = <&RawValue>::deserialize(from)?.get();
+        Ok(Self(number.parse().ok()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_not_copied() {
+        let line = br#"{"choices":[{"index":0,"delta":{"content":"plain"}}]}"#;
+        let chunk: Chunk<'_> = serde_json::from_slice(line).unwrap();
+        let content = chunk.choices.unwrap().remove(0).delta.unwrap().content.unwrap();
+        assert!(matches!(content.0, Cow::Borrowed("plain")));
+    }
+
+    #[test]
+    fn odd_numbers_are_absent() {
+        for (text, count) in [("7", Some(7)), ("-1", None), ("1e99", None), ("null", None), ("\"x\"", None)] {
+            assert_eq!(serde_json::from_str::<Count>(text).unwrap(), Count(count), "{text}");
+        }
+    }
+}

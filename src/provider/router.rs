@@ -1,0 +1,315 @@
+//! Which server answers: one that is there, or one of our own.
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    path::{Component, Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use super::{
+    Models, NoServer, Progress, Provider, ProviderError, ServerStatus,
+    llama::{Link, OpenAi, Probe, Server, Timing, probe},
+    pause::pause,
+    supervisor::{Settings, Supervisor},
+};
+use crate::{
+    config::{Config, ProviderKind},
+    core::Cancel,
+};
+
+/// How long `status` may wait: for two requests or for a connection that is not made.
+const STATUS: Duration = Duration::from_millis(1500);
+
+/// Models of one server that are remembered; one more and all are asked about again.
+const MODELS: usize = 64;
+
+/// What the router takes from the process it lives in.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// `$PATH`.
+    pub search_path: Option<OsString>,
+    /// `$KONTEKST_LLAMA_SERVER`.
+    pub llama_server: Option<PathBuf>,
+    /// The value of the variable that `api_key_env` names.
+    pub api_key: Option<String>,
+    /// An executable that takes the role [`super::supervisor::exec::ROLE`]: this one.
+    pub launcher: Option<PathBuf>,
+}
+
+/// Finds or starts the backend of a model, in the order that `DESIGN` gives: what is healthy at `endpoint`,
+/// then a llama-server of our own.
+pub struct Router {
+    pin: Option<ProviderKind>,
+    model_dir: PathBuf,
+    endpoint: Arc<Server>,
+    supervisor: Supervisor,
+    timing: Timing,
+    /// The providers of `endpoint` by model, while it is known to be there.
+    known: Mutex<HashMap<String, Arc<OpenAi>>>,
+}
+
+impl Router {
+    pub fn new(config: &Config, around: Surroundings) -> Self {
+        Self::with_timing(config, around, Timing::default())
+    }
+
+    /// As [`Router::new`], with other limits than the usual ones.
+    pub fn with_timing(config: &Config, around: Surroundings, timing: Timing) -> Self {
+        let link = Link::new(&config.endpoint, around.api_key, timing.connect);
+        let settings = Settings {
+            configured: config.llama_server.clone(),
+            from_environment: around.llama_server,
+            search_path: around.search_path,
+            model_dir: config.model_dir.clone(),
+            context_size: config.context_size,
+            gpu_layers: config.gpu_layers,
+            extra: config.llama_args.clone(),
+            endpoint: config.endpoint.clone(),
+            launcher: around.launcher,
+        };
+        Self {
+            pin: config.provider,
+            model_dir: config.model_dir.clone(),
+            endpoint: Arc::new(Server::new(link, 1, timing)),
+            supervisor: Supervisor::new(settings, timing),
+            timing,
+            known: Mutex::default(),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<OpenAi>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The provider at `endpoint`, if something there answers as a model server does.
+    fn at_endpoint(
+        &self,
+        model: &str,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<OpenAi>, ProviderError> {
+        if !self.endpoint.is_good() {
+            self.known().clear();
+        } else if let Some(provider) = self.known().get(model) {
+            // No probe: the request itself will show whether it is still there.
+            return Ok(Arc::clone(provider));
+        }
+        let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
+        loop {
+            match probe(self.endpoint.link(), super::llama::wire_model(model), cancel, self.timing.probe)? {
+                Probe::Ready(found) => {
+                    self.endpoint.slots().resize(found.slots);
+                    self.endpoint.set_good(true);
+                    let provider = Arc::new(OpenAi::new(Arc::clone(&self.endpoint), model, found));
+                    let mut known = self.known();
+                    if known.len() >= MODELS {
+                        known.clear();
+                    }
+                    known.insert(model.to_owned(), Arc::clone(&provider));
+                    return Ok(provider);
+                }
+                Probe::Loading if start.elapsed() < self.timing.load => {
+                    sink(Progress::Loading { model: model.to_owned(), fraction: None });
+                    if !pause(cancel, wait) {
+                        return Err(ProviderError::Cancelled);
+                    }
+                    wait = (wait * 2).min(Duration::from_secs(1));
+                }
+                Probe::Loading => {
+                    let message = "it has been loading its model for too long".to_owned();
+                    return Err(ProviderError::Status { status: 503, message });
+                }
+            }
+        }
+    }
+
+    fn of_our_own(
+        &self,
+        model: &str,
+        absent: Option<&ProviderError>,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<OpenAi>, ProviderError> {
+        let missing = |fact: String, hint: String| {
+            let fact = match absent {
+                Some(error) => format!("{} and {fact}", self.absence(error)),
+                None => fact,
+            };
+            ProviderError::NoServer(NoServer { fact, hint })
+        };
+        let file = model_file(&self.model_dir, model);
+        if let Ok(file) = &file
+            && let Some(provider) = self.supervisor.ready(file)
+        {
+            return Ok(provider);
+        }
+        let binary = self.supervisor.binary().map_err(|fact| missing(fact, INSTALL.to_owned()))?;
+        let file = file.map_err(|NoServer { fact, hint }| missing(fact, hint))?;
+        self.supervisor.open(&binary, &file, cancel, sink)
+    }
+
+    /// Why `endpoint` is of no use, as the first half of a sentence.
+    fn absence(&self, error: &ProviderError) -> String {
+        let base = self.endpoint.link().base();
+        match error {
+            ProviderError::Unreachable { source, .. } => format!("nothing answers at {base} ({source})"),
+            other => format!("{base} is of no use ({other})"),
+        }
+    }
+}
+
+impl Models for Router {
+    fn open(
+        &self,
+        model: &str,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        // Our own child may be what answers at `endpoint`: it is not asked while there is one.
+        let ours = self.pin == Some(ProviderKind::LlamaServer) || self.supervisor.is_running();
+        let absent = if ours {
+            None
+        } else {
+            match self.at_endpoint(model, cancel, sink) {
+                Ok(provider) => return Ok(provider),
+                Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),
+                Err(error) => Some(error),
+            }
+        };
+        if let (Some(ProviderKind::Endpoint), Some(error)) = (self.pin, &absent) {
+            let hint = match error {
+                ProviderError::Status { status: 401 | 403, .. } => {
+                    "set `api_key_env` in config.toml to the name of a variable that holds its key"
+                }
+                _ => "start that server, or change `endpoint` or `provider` in config.toml",
+            };
+            let no_server = NoServer { fact: self.absence(error), hint: hint.to_owned() };
+            return Err(ProviderError::NoServer(no_server));
+        }
+        self.of_our_own(model, absent.as_ref(), cancel, sink).map(|provider| provider as Arc<dyn Provider>)
+    }
+
+    fn status(&self) -> ServerStatus {
+        let (pid, link, model) = self.supervisor.running().unwrap_or_else(|| {
+            let model = self.known().keys().next().cloned().unwrap_or_default();
+            (0, self.endpoint.link().clone(), model)
+        });
+        // Not `/health`: it says nothing about whose server it is, or whether the key fits.
+        let link = link.within(STATUS / 2);
+        let found = probe(&link, &model, &Cancel::new(), STATUS / 2);
+        ServerStatus {
+            endpoint: link.base().to_owned(),
+            healthy: matches!(found, Ok(Probe::Ready(_))),
+            running: pid != 0,
+            pid,
+            model,
+        }
+    }
+
+    fn stop(&self) {
+        self.supervisor.stop();
+    }
+}
+
+const INSTALL: &str = if cfg!(target_os = "macos") {
+    "install it with `brew install llama.cpp`, or set `endpoint` in config.toml to a server that runs"
+} else {
+    "install llama.cpp (`brew install llama.cpp`, `apt install llama.cpp-tools` on Debian 14, or a build from \
+     https://github.com/ggml-org/llama.cpp/releases), or set `endpoint` in config.toml to a server that runs"
+};
+
+/// The file of a model: directly beneath `dir`, with or without `.gguf` in its name. No name means the
+/// only model there is.
+fn model_file(dir: &Path, model: &str) -> Result<PathBuf, NoServer> {
+    let here = dir.display();
+    if model.is_empty() {
+        return only_model(dir);
+    }
+    let mut parts = Path::new(model).components();
+    let plain =
+        matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) && !model.ends_with('/');
+    if !plain || model.contains(['\\', '\0']) {
+        let fact = format!("`{}` is not the name of a file in {here}", super::llama::shown(model));
+        return Err(NoServer {
+            fact,
+            hint: "`model` in the agent's config.toml is a plain file name".to_owned(),
+        });
+    }
+    let names = if model.ends_with(".gguf") {
+        vec![model.to_owned()]
+    } else {
+        vec![format!("{model}.gguf"), model.to_owned()]
+    };
+    names.iter().map(|name| dir.join(name)).find(|file| file.is_file()).ok_or_else(|| NoServer {
+        fact: format!("there is no model {} in {here}", names[0]),
+        hint: format!("put the GGUF file there, or set `model_dir` in config.toml{}", there_are(dir)),
+    })
+}
+
+fn only_model(dir: &Path) -> Result<PathBuf, NoServer> {
+    let here = dir.display();
+    match models(dir).as_slice() {
+        [only] => Ok(dir.join(only)),
+        [] => Err(NoServer {
+            fact: format!("there is no model in {here}"),
+            hint: "put a GGUF file there, or set `model_dir` in config.toml".to_owned(),
+        }),
+        _ => Err(NoServer {
+            fact: format!("the agent names no model and {here} has several"),
+            hint: format!("set `model` in the agent's config.toml{}", there_are(dir)),
+        }),
+    }
+}
+
+/// The model files of a directory, in order. Of a model in several files only the first, and no projector
+/// of a vision model, which is a model's companion.
+fn models(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".gguf") && !name.starts_with("mmproj"))
+        .filter(|name| !name.contains("-of-") || name.contains("-00001-of-"))
+        .collect();
+    names.sort();
+    names
+}
+
+fn there_are(dir: &Path) -> String {
+    let names = models(dir);
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!("; it has {}", super::llama::shown(&names[..names.len().min(8)].join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_a_file_directly_in_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("models");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(dir.path().join("out.gguf"), "").unwrap();
+        assert_eq!(
+            model_file(&root, "").unwrap_err().fact,
+            format!("there is no model in {}", root.display())
+        );
+        std::fs::write(root.join("a.gguf"), "").unwrap();
+        for name in ["a", "a.gguf", ""] {
+            assert_eq!(model_file(&root, name).unwrap(), root.join("a.gguf"));
+        }
+        for bad in
+            ["../out", "../out.gguf", "/etc/passwd", ".", "..", "a.gguf/", "x/../a", "./a", "a\\b", "a\0"]
+        {
+            assert!(model_file(&root, bad).is_err(), "{bad}");
+        }
+        assert!(model_file(&root, "b").unwrap_err().hint.ends_with("it has a.gguf"));
+        std::fs::write(root.join("b-00001-of-00002.gguf"), "").unwrap();
+        std::fs::write(root.join("b-00002-of-00002.gguf"), "").unwrap();
+        assert!(model_file(&root, "").unwrap_err().hint.ends_with("a.gguf, b-00001-of-00002.gguf"));
+    }
+}

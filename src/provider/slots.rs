@@ -1,0 +1,208 @@
+//! The queue in front of a server: so many requests at once, first come, first served.
+//!
+//! It is ours because a request that waits inside llama-server cannot be cancelled reliably.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crate::core::Cancel;
+
+/// The places at one server. Cheap to clone; all clones are one queue.
+#[derive(Clone)]
+pub struct Slots {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    limit: usize,
+    busy: usize,
+    /// Tickets of those who wait; the front is next.
+    queue: VecDeque<u64>,
+    next_ticket: u64,
+    closed: bool,
+}
+
+/// One place, given back when it is dropped.
+#[must_use = "the place is given back when this is dropped"]
+pub struct Permit {
+    shared: Arc<Shared>,
+}
+
+/// Why no place was given.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NoPlace {
+    Cancelled,
+    /// The server behind this queue is going away.
+    Closed,
+}
+
+impl Slots {
+    pub fn new(limit: usize) -> Self {
+        let state =
+            State { limit: limit.max(1), busy: 0, queue: VecDeque::new(), next_ticket: 0, closed: false };
+        Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }) }
+    }
+
+    pub fn limit(&self) -> usize {
+        self.shared.lock().limit
+    }
+
+    /// The server has been asked again and has this many slots.
+    pub fn resize(&self, limit: usize) {
+        self.shared.lock().limit = limit.max(1);
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits for a place. `waiting` hears the place in the queue, 1 is next, each time it changes.
+    ///
+    /// # Errors
+    ///
+    /// [`NoPlace`], soon after `cancel` is given or [`Slots::close`] is called.
+    pub fn take(&self, cancel: &Cancel, waiting: &mut dyn FnMut(usize)) -> Result<Permit, NoPlace> {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        if state.queue.is_empty() && state.busy < state.limit && !state.closed && !cancel.is_cancelled() {
+            state.busy += 1;
+            return Ok(Permit { shared: Arc::clone(shared) });
+        }
+        let ticket = state.next_ticket;
+        state.next_ticket += 1;
+        state.queue.push_back(ticket);
+        drop(state);
+
+        let woken = Arc::clone(shared);
+        let _hook = cancel.on_cancel(move || {
+            drop(woken.lock()); // so that a waiter between its look and its sleep is not missed
+            woken.changed.notify_all();
+        });
+        let mut told = 0;
+        let mut state = shared.lock();
+        loop {
+            let place = state.queue.iter().position(|&other| other == ticket).map_or(1, |ahead| ahead + 1);
+            let refused = if cancel.is_cancelled() {
+                Some(NoPlace::Cancelled)
+            } else if state.closed {
+                Some(NoPlace::Closed)
+            } else {
+                None
+            };
+            let ready = place == 1 && state.busy < state.limit;
+            if refused.is_some() || ready {
+                state.queue.retain(|&other| other != ticket);
+                state.busy += usize::from(refused.is_none());
+                drop(state);
+                shared.changed.notify_all(); // everybody behind has moved up
+                return refused.map_or_else(|| Ok(Permit { shared: Arc::clone(shared) }), Err);
+            }
+            if place == told {
+                state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                told = place;
+                drop(state);
+                waiting(place); // may take its time: the lock is free
+                state = shared.lock();
+            }
+        }
+    }
+
+    /// Lets nobody in any more; those who wait leave with [`NoPlace::Closed`].
+    pub fn close(&self) {
+        self.shared.lock().closed = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Takes [`Slots::close`] back.
+    pub fn reopen(&self) {
+        self.shared.lock().closed = false;
+    }
+
+    /// Waits until nobody is being served, at most `patience`. Says whether it came to that.
+    pub fn idle(&self, cancel: &Cancel, patience: Duration) -> bool {
+        let woken = Arc::clone(&self.shared);
+        let _hook = cancel.on_cancel(move || {
+            drop(woken.lock());
+            woken.changed.notify_all();
+        });
+        let until = Instant::now() + patience;
+        let mut state = self.shared.lock();
+        while state.busy > 0 && !cancel.is_cancelled() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.busy == 0
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.shared.lock().busy -= 1;
+        self.shared.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread};
+
+    use super::*;
+
+    /// Joins the queue and says on the channel what happens to it.
+    fn wait(
+        slots: &Slots,
+        cancel: &Cancel,
+    ) -> (mpsc::Receiver<usize>, thread::JoinHandle<Result<Permit, NoPlace>>) {
+        let (tell, told) = mpsc::channel();
+        let (slots, cancel) = (slots.clone(), cancel.clone());
+        (told, thread::spawn(move || slots.take(&cancel, &mut |place| tell.send(place).unwrap())))
+    }
+
+    #[test]
+    fn the_queue_is_first_come_first_served_and_everybody_hears_their_place() {
+        let (slots, cancel) = (Slots::new(1), Cancel::new());
+        let first = slots.take(&cancel, &mut |_| panic!("nobody is ahead")).unwrap();
+        let (second_place, second) = wait(&slots, &cancel);
+        assert_eq!(second_place.recv(), Ok(1));
+        let (third_place, third) = wait(&slots, &cancel);
+        assert_eq!(third_place.recv(), Ok(2));
+        drop(first);
+        let second = second.join().unwrap().unwrap();
+        assert_eq!(third_place.recv(), Ok(1));
+        drop(second);
+        drop(third.join().unwrap().unwrap());
+        assert!(slots.idle(&cancel, Duration::ZERO));
+    }
+
+    #[test]
+    fn waiting_ends_on_cancel_and_on_close() {
+        let slots = Slots::new(1);
+        let _busy = slots.take(&Cancel::new(), &mut |_| {}).unwrap();
+        let cancel = Cancel::new();
+        let (place, cancelled) = wait(&slots, &cancel);
+        place.recv().unwrap();
+        let (place, closed) = wait(&slots, &Cancel::new());
+        assert_eq!(place.recv(), Ok(2));
+        cancel.cancel();
+        assert_eq!(cancelled.join().unwrap().err(), Some(NoPlace::Cancelled));
+        assert_eq!(place.recv(), Ok(1));
+        slots.close();
+        assert_eq!(closed.join().unwrap().err(), Some(NoPlace::Closed));
+        assert!(!slots.idle(&Cancel::new(), Duration::ZERO));
+    }
+}

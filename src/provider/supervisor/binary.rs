@@ -1,0 +1,136 @@
+//! Finding llama-server and learning which options this build of it has.
+
+use std::{
+    collections::HashSet,
+    ffi::OsStr,
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use super::settings::Settings;
+
+/// Where package managers put it when the daemon's `PATH`, as under launchd or cron, does not say so.
+const USUAL: [&str; 2] = ["/opt/homebrew/bin", "/usr/local/bin"];
+
+/// How long `--help` may take. It loads the GPU libraries.
+const HELP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes read of the help text; it has about 60 KiB.
+const HELP_LIMIT: u64 = 1024 * 1024;
+
+/// The binary: `llama_server` of the configuration, else the one the environment names, else the first
+/// on the path, else in the usual places.
+///
+/// # Errors
+///
+/// One sentence: a file that was named but is not there is not replaced by another.
+pub fn find(settings: &Settings) -> Result<PathBuf, String> {
+    let named = [&settings.configured, &settings.from_environment];
+    if let Some(named) = named.into_iter().flatten().next() {
+        return if is_executable(named) {
+            Ok(named.clone())
+        } else {
+            Err(format!("{} is not an executable file", named.display()))
+        };
+    }
+    let path = settings.search_path.as_deref().unwrap_or(OsStr::new(""));
+    std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute()) // an empty or relative entry means "where I happen to be"
+        .chain(USUAL.iter().map(PathBuf::from))
+        .map(|dir| dir.join("llama-server"))
+        .find(|file| is_executable(file))
+        .ok_or_else(|| "llama-server is not installed".to_owned())
+}
+
+fn is_executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
+}
+
+/// The options that a build knows.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Empty when the build would not say.
+    names: HashSet<String>,
+}
+
+impl Options {
+    /// Asks the binary with `--help`. Takes 10 ms, or seconds where GPU libraries are loaded.
+    pub fn ask(binary: &Path) -> Self {
+        Self::listed_in(&help(binary).unwrap_or_default())
+    }
+
+    fn listed_in(help: &str) -> Self {
+        // Options stand at the start of a line, several of them with commas between.
+        let words = help.lines().filter(|line| line.starts_with('-')).flat_map(|line| line.split([',', ' ']));
+        Self { names: words.filter(|word| word.starts_with('-')).map(str::to_owned).collect() }
+    }
+
+    /// Whether an option can be given that every build of the last year has.
+    pub fn may_have(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.contains(name)
+    }
+
+    /// Whether an option can be given that only some builds have.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+}
+
+fn help(binary: &Path) -> Option<String> {
+    let mut child = Command::new(binary)
+        .arg("--help")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let stdout = child.stdout.take()?;
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        let read = stdout.take(HELP_LIMIT).read_to_end(&mut text);
+        tell.send(read.is_ok().then_some(text)).ok();
+    });
+    let text = told.recv_timeout(HELP_PATIENCE).ok().flatten();
+    child.kill().ok(); // a build that went on as a server, or hangs
+    child.wait().ok();
+    Some(String::from_utf8_lossy(&text?).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_from_the_help_text() {
+        let help = "usage\n-h,    --help, --usage    print usage\n--host HOST   where (default: x)\n     --not-one\n";
+        let options = Options::listed_in(help);
+        assert!(options.has("--usage") && options.has("--host") && options.has("-h"));
+        assert!(!options.has("--not-one") && !options.may_have("--offline"));
+        assert!(Options::default().may_have("--host") && !Options::default().has("--offline"));
+    }
+
+    #[test]
+    fn what_was_named_is_not_replaced_and_the_path_is_searched_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = |name: &str| {
+            let file = dir.path().join(name).join("llama-server");
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::copy("/bin/sh", &file).unwrap();
+            file
+        };
+        let (first, second) = (place("first"), place("second"));
+        let path =
+            std::env::join_paths(["relative".into(), dir.path().join("none"), dir.path().join("first")]);
+        let mut settings = Settings { search_path: Some(path.unwrap()), ..Settings::default() };
+        assert_eq!(find(&settings), Ok(first));
+        settings.from_environment = Some(second.clone());
+        assert_eq!(find(&settings), Ok(second));
+        settings.configured = Some(dir.path().join("missing"));
+        assert!(find(&settings).unwrap_err().ends_with("missing is not an executable file"));
+    }
+}

@@ -1,0 +1,190 @@
+//! One child process: started, watched, waited for.
+
+use std::{
+    io::{self, BufRead as _, BufReader, Read},
+    process::{Child as Process, Command, ExitStatus, Stdio},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::{report, tail::Tail};
+use crate::core::Cancel;
+
+/// How long the last lines may take to arrive after the process has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Between the first signal to stop and the second: llama-server may lose one in its first moments, and
+/// waits for open streams after it; a second one ends it at once.
+const ASKED: Duration = Duration::from_secs(2);
+
+/// Between the second signal and the kill.
+const TOLD: Duration = Duration::from_secs(1);
+
+/// A process in a group of its own.
+pub struct Child {
+    pid: Pid,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    exited: Option<ExitStatus>,
+    /// How much of the model has been loaded.
+    fraction: Option<f32>,
+    tail: Tail,
+}
+
+impl Child {
+    /// Starts `command` and a thread that lives as long as the process: the kernel's signal on a
+    /// parent's death comes when the *thread* ends that forked.
+    pub fn start(mut command: Command, secret: &str) -> io::Result<Self> {
+        use std::os::unix::process::CommandExt as _;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let state = State { exited: None, fraction: None, tail: Tail::without(secret) };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let (tell, told) = mpsc::channel();
+        let watching = Arc::clone(&shared);
+        thread::Builder::new().name("llama-server".to_owned()).spawn(move || match command.spawn() {
+            Err(error) => drop(tell.send(Err(error))),
+            Ok(process) => {
+                let pid = Pid::from_child(&process);
+                tell.send(Ok(pid)).ok();
+                watching.watch(process, pid);
+            }
+        })?;
+        let pid = told.recv().map_err(|_| io::Error::other("the thread for it could not be started"))??;
+        Ok(Self { pid, shared })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    pub fn exited(&self) -> Option<ExitStatus> {
+        self.shared.lock().exited
+    }
+
+    pub fn fraction(&self) -> Option<f32> {
+        self.shared.lock().fraction
+    }
+
+    /// Its log has a line with this text.
+    pub fn said(&self, text: &str) -> bool {
+        self.shared.lock().tail.contains(text)
+    }
+
+    /// How it ended and what it said last, for a person.
+    pub fn obituary(&self) -> String {
+        let state = self.shared.lock();
+        let ending =
+            state.exited.map_or_else(|| "still runs".to_owned(), |status| format!("ended with {status}"));
+        match state.tail.last(3).as_slice() {
+            [] => ending,
+            lines => format!("{ending}: {}", lines.join(" | ")),
+        }
+    }
+
+    /// Waits until it has ended, at most `patience` or until `cancel`. Says whether it has.
+    pub fn wait(&self, cancel: &Cancel, patience: Duration) -> bool {
+        let woken = Arc::clone(&self.shared);
+        let _hook = cancel.on_cancel(move || {
+            drop(woken.lock()); // so that a waiter between its look and its sleep is not missed
+            woken.changed.notify_all();
+        });
+        let until = Instant::now() + patience;
+        let mut state = self.shared.lock();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if state.exited.is_some() || left.is_zero() || cancel.is_cancelled() {
+                return state.exited.is_some();
+            }
+            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Ends it: asks, tells, kills. Takes up to three seconds; again is harmless.
+    pub fn stop(&self) {
+        let never = Cancel::new();
+        for (signal, patience) in [(Signal::TERM, ASKED), (Signal::TERM, TOLD), (Signal::KILL, TOLD)] {
+            self.signal(signal);
+            if self.wait(&never, patience) {
+                return;
+            }
+        }
+        tracing::error!(pid = self.pid(), "llama-server cannot be killed");
+    }
+
+    fn signal(&self, signal: Signal) {
+        // Under the lock: the process is reaped under it too, so the id is still its own.
+        let state = self.shared.lock();
+        if state.exited.is_none() {
+            kill_process_group(self.pid, signal).ok();
+        }
+        drop(state);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(self: &Arc<Self>, mut process: Process, pid: Pid) {
+        // Held until the end: llama-server leaves when its stdin closes, on every system.
+        let stdin = process.stdin.take();
+        let (done, all_done) = mpsc::channel::<()>();
+        if let Some(stderr) = process.stderr.take() {
+            self.read(stderr, done.clone(), |state, line| {
+                let line = state.tail.push(line);
+                tracing::debug!(target: "llama-server", "{line}");
+            });
+        }
+        if let Some(stdout) = process.stdout.take() {
+            self.read(stdout, done, |state, line| {
+                let line = String::from_utf8_lossy(line);
+                state.fraction = report::fraction(&line).or(state.fraction);
+            });
+        }
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
+        drop(stdin);
+        // It is not reaped yet, so the group is still its own: nothing that it started stays behind.
+        kill_process_group(pid, Signal::KILL).ok();
+        all_done.recv_timeout(LAST_WORDS).ok();
+        let mut state = self.lock();
+        state.exited = Some(process.wait().unwrap_or_default());
+        tracing::info!(pid = pid.as_raw_nonzero().get(), "llama-server has ended");
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Reads lines on a thread of its own. `done` is dropped at the end.
+    fn read(
+        self: &Arc<Self>,
+        from: impl Read + Send + 'static,
+        done: mpsc::Sender<()>,
+        mut line_is: impl FnMut(&mut State, &[u8]) + Send + 'static,
+    ) {
+        let shared = Arc::clone(self);
+        let reader = thread::Builder::new().name("llama-server-log".to_owned()).spawn(move || {
+            let _done = done;
+            let (mut from, mut line) = (BufReader::new(from), Vec::new());
+            // A line without an end is given out in pieces, so that it costs no memory.
+            while matches!(from.by_ref().take(64 * 1024).read_until(b'\n', &mut line), Ok(1..)) {
+                line_is(&mut shared.lock(), &line);
+                shared.changed.notify_all();
+                line.clear();
+            }
+        });
+        if let Err(error) = reader {
+            tracing::warn!(%error, "cannot read what llama-server says");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! What the fake server answers, step by step.
+
+use std::{
+    io::{self, Write as _},
+    net::{Shutdown, TcpStream},
+    sync::{
+        atomic::{AtomicBool, Ordering::SeqCst},
+        mpsc,
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::Request;
+
+/// One answer.
+pub struct Reply {
+    status: u16,
+    content_type: &'static str,
+    steps: Vec<Step>,
+    streamed: bool,
+    finish: Option<&'static str>,
+    usage: Option<(u32, u32, u32)>,
+    after: Option<Look>,
+}
+
+type Look = Box<dyn FnOnce(&Request) + Send>;
+
+enum Step {
+    /// One event in one chunk.
+    Event(Value),
+    /// These bytes as the body, chunked when the answer is a stream.
+    Bytes(Vec<u8>),
+    /// These bytes so often, for floods.
+    Repeat(Vec<u8>, usize),
+    Wait(Gate),
+    /// Nothing more until the client hangs up.
+    Hang,
+    /// The connection is closed as a killed server closes it: without an ending.
+    Cut,
+    /// No more bytes to come, but the connection stays open for reading.
+    HalfClose,
+}
+
+/// Where an answer waits until the test lets it go on.
+pub struct Gate(mpsc::Receiver<()>);
+
+/// Opens a [`Gate`]; dropping it does, too.
+pub struct Key(mpsc::Sender<()>);
+
+impl Key {
+    pub fn open(self) {
+        drop(self.0);
+    }
+}
+
+pub fn gate() -> (Gate, Key) {
+    let (key, gate) = mpsc::channel();
+    (Gate(gate), Key(key))
+}
+
+impl Reply {
+    fn new(status: u16, content_type: &'static str, streamed: bool) -> Self {
+        Self { status, content_type, steps: Vec::new(), streamed, finish: None, usage: None, after: None }
+    }
+
+    fn stream() -> Self {
+        Self { finish: Some("stop"), usage: Some((10, 5, 0)), ..Self::new(200, "text/event-stream", true) }
+    }
+
+    /// A streamed text, one event to each word.
+    pub fn text(text: &str) -> Self {
+        Self::stream().then_text(text)
+    }
+
+    /// Thinks, then answers.
+    pub fn reasoning(reasoning: &str, text: &str) -> Self {
+        Self::stream().then_delta(&json!({"reasoning_content": reasoning})).then_text(text)
+    }
+
+    /// Tool calls with ids `call_0`, `call_1`, …, arguments in pieces as llama-server sends them.
+    pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+        Self::stream().then_calls(calls)
+    }
+
+    /// A stream of the test's own making.
+    pub fn deltas(deltas: impl IntoIterator<Item = Value>) -> Self {
+        deltas.into_iter().fold(Self::stream(), |reply, delta| reply.then_delta(&delta))
+    }
+
+    /// An error before anything else, in llama-server's form.
+    pub fn error(status: u16, message: &str) -> Self {
+        Self::json(status, &json!({"error": {"code": status, "message": message, "type": "server_error"}}))
+    }
+
+    /// The prompt does not fit.
+    pub fn overflow(prompt_tokens: u32, window: u32) -> Self {
+        let message = format!("request ({prompt_tokens} tokens) exceeds the available context size");
+        Self::json(
+            400,
+            &json!({"error": {"code": 400, "message": message, "type": "exceed_context_size_error",
+                "n_prompt_tokens": prompt_tokens, "n_ctx": window}}),
+        )
+    }
+
+    /// 503 as long as the model is being read.
+    pub fn loading() -> Self {
+        Self::json(
+            503,
+            &json!({"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}),
+        )
+    }
+
+    pub fn json(status: u16, body: &Value) -> Self {
+        Self::new(status, "application/json", false).then_bytes(body.to_string())
+    }
+
+    /// Accepts the request and says nothing, not even a status.
+    pub fn hang() -> Self {
+        Self { status: 0, ..Self::new(0, "", false) }.then(Step::Hang)
+    }
+
+    /// These bytes are the whole answer, HTTP head included.
+    pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::new(0, "", false).then_bytes(bytes)
+    }
+
+    /// A body of the test's own making with this content type, and no ending.
+    pub fn body(content_type: &'static str, bytes: impl Into<Vec<u8>>) -> Self {
+        Self::new(200, content_type, true).then_bytes(bytes)
+    }
+
+    fn then(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    pub fn then_text(mut self, text: &str) -> Self {
+        for word in text.split_inclusive(' ') {
+            self = self.then_delta(&json!({"content": word}));
+        }
+        self
+    }
+
+    pub fn then_calls<'a>(mut self, calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+        self.finish = Some("tool_calls");
+        for (index, (name, arguments)) in calls.into_iter().enumerate() {
+            let text = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
+            let cut =
+                (text.len() / 2..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
+            let function = json!({"name": name, "arguments": text[..cut]});
+            let begin = json!({"index": index, "id": format!("call_{index}"), "type": "function", "function": function});
+            let end = json!({"index": index, "function": {"arguments": text[cut..]}});
+            self = self.then_delta(&json!({"tool_calls": [begin]})).then_delta(&json!({"tool_calls": [end]}));
+        }
+        self
+    }
+
+    pub fn then_delta(self, delta: &Value) -> Self {
+        self.then_event(json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}))
+    }
+
+    pub fn then_event(self, event: Value) -> Self {
+        self.then(Step::Event(event))
+    }
+
+    /// How far the prompt has been read.
+    pub fn then_progress(self, processed: u32, total: u32) -> Self {
+        let progress = json!({"processed": processed, "total": total, "cache": 0, "time_ms": 1});
+        self.then_event(json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": null}}],
+            "prompt_progress": progress}))
+    }
+
+    pub fn then_bytes(self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.then(Step::Bytes(bytes.into()))
+    }
+
+    pub fn then_repeat(self, bytes: impl Into<Vec<u8>>, times: usize) -> Self {
+        self.then(Step::Repeat(bytes.into(), times))
+    }
+
+    /// Waits here until the gate is opened or the client hangs up.
+    pub fn then_wait(self, gate: Gate) -> Self {
+        self.then(Step::Wait(gate))
+    }
+
+    pub fn then_hang(self) -> Self {
+        self.then(Step::Hang)
+    }
+
+    /// Dies here.
+    pub fn then_cut(self) -> Self {
+        self.then(Step::Cut)
+    }
+
+    pub fn then_half_close(self) -> Self {
+        self.then(Step::HalfClose)
+    }
+
+    /// The error that llama-server puts into a stream that has begun.
+    pub fn then_error(mut self, status: u16, message: &str) -> Self {
+        self.finish = None;
+        self.then_event(json!({"error": {"code": status, "message": message, "type": "server_error"}}))
+    }
+
+    /// Why the model stopped; `stop` or `tool_calls` unless this says otherwise.
+    pub fn finish(mut self, reason: &'static str) -> Self {
+        self.finish = Some(reason);
+        self
+    }
+
+    /// No finish reason, no usage, no `[DONE]`: the stream just ends.
+    pub fn unfinished(mut self) -> Self {
+        self.finish = None;
+        self
+    }
+
+    pub fn usage(mut self, prompt: u32, completion: u32, cached: u32) -> Self {
+        self.usage = Some((prompt, completion, cached));
+        self
+    }
+
+    /// Looks at the request before anything is answered.
+    pub fn after(mut self, look: impl FnOnce(&Request) + Send + 'static) -> Self {
+        self.after = Some(Box::new(look));
+        self
+    }
+
+    /// Sends it. `gone` says that the client has hung up; `finished` is set when nothing is left that it
+    /// could miss.
+    pub(super) fn send(
+        self,
+        request: &Request,
+        to: &mut TcpStream,
+        gone: &AtomicBool,
+        finished: &AtomicBool,
+    ) -> io::Result<()> {
+        if let Some(look) = self.after {
+            look(request);
+        }
+        if self.status != 0 {
+            let framing = if self.streamed { "transfer-encoding: chunked" } else { "connection: close" };
+            let (status, kind) = (self.status, self.content_type);
+            write!(
+                to,
+                "HTTP/1.1 {status} Fake\r\nserver: fake\r\ncontent-type: {kind}\r\n{framing}\r\n\r\n"
+            )?;
+        }
+        let mut out = Out { to, chunked: self.streamed };
+        let last = self.steps.len().saturating_sub(1);
+        for (at, step) in self.steps.into_iter().enumerate() {
+            if at == last
+                && self.finish.is_none()
+                && matches!(step, Step::Event(_) | Step::Bytes(_) | Step::Cut)
+            {
+                finished.store(true, SeqCst);
+            }
+            match step {
+                Step::Event(event) => out.event(&event)?,
+                Step::Bytes(bytes) => out.bytes(&bytes)?,
+                Step::Repeat(bytes, times) => (0..times).try_for_each(|_| out.bytes(&bytes))?,
+                Step::Wait(gate) => gate.wait(gone),
+                Step::Hang => {
+                    let (closed, _key) = gate();
+                    closed.wait(gone);
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+                Step::Cut => return Ok(()),
+                Step::HalfClose => {
+                    out.to.shutdown(Shutdown::Write)?;
+                    let (closed, _key) = gate();
+                    closed.wait(gone);
+                    return Ok(());
+                }
+            }
+        }
+        if let Some(reason) = self.finish {
+            finished.store(true, SeqCst);
+            out.event(&json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}))?;
+            if let Some((prompt, completion, cached)) = self.usage {
+                out.event(&json!({"choices": [], "usage": {
+                    "prompt_tokens": prompt, "completion_tokens": completion,
+                    "prompt_tokens_details": {"cached_tokens": cached}}}))?;
+            }
+            out.bytes(b"data: [DONE]\n\n")?;
+        }
+        if self.streamed {
+            out.to.write_all(b"0\r\n\r\n")?;
+        }
+        Ok(())
+    }
+}
+
+impl Gate {
+    fn wait(self, gone: &AtomicBool) {
+        // The only poll in here: the gate and the client's going are two things to wait for.
+        while !gone.load(SeqCst) {
+            if self.0.recv_timeout(Duration::from_millis(2)) != Err(mpsc::RecvTimeoutError::Timeout) {
+                return;
+            }
+        }
+    }
+}
+
+struct Out<'a> {
+    to: &'a mut TcpStream,
+    chunked: bool,
+}
+
+impl Out<'_> {
+    fn event(&mut self, event: &Value) -> io::Result<()> {
+        self.bytes(format!("data: {event}\n\n").as_bytes())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.chunked || bytes.is_empty() {
+            return self.to.write_all(bytes);
+        }
+        let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+        chunk.extend_from_slice(bytes);
+        chunk.extend_from_slice(b"\r\n");
+        self.to.write_all(&chunk)
+    }
+}

@@ -1,0 +1,117 @@
+//! The real llama-server, when `KONTEKST_LLAMA_SERVER` names one and `KONTEKST_TEST_MODEL` a small GGUF
+//! file. A test that finds neither says so and passes.
+
+use std::{path::PathBuf, sync::Arc};
+
+use kontekst::{
+    config::Config,
+    core::{Cancel, Message, Role, ToolResult},
+    provider::{
+        Delta, Finish, Models as _, Provider, ProviderError, Turn,
+        router::{Router, Surroundings},
+    },
+};
+
+use super::{TIMING, prompt, read_file};
+
+struct Real {
+    router: Router,
+    model: String,
+}
+
+fn real() -> Option<Real> {
+    let (binary, model) =
+        (std::env::var_os("KONTEKST_LLAMA_SERVER")?, std::env::var_os("KONTEKST_TEST_MODEL")?);
+    let (binary, model) = (PathBuf::from(binary), PathBuf::from(model));
+    let config = Config {
+        model_dir: model.parent().unwrap().to_owned(),
+        endpoint: "http://127.0.0.1:0".to_owned(),
+        ..Config::default()
+    };
+    let around = Surroundings { llama_server: Some(binary), ..Surroundings::default() };
+    let router = Router::with_timing(&config, around, TIMING);
+    Some(Real { router, model: model.file_name().unwrap().to_str().unwrap().to_owned() })
+}
+
+impl Real {
+    fn open(&self) -> Arc<dyn Provider> {
+        self.router.open(&self.model, &Cancel::new(), &mut |_| {}).unwrap()
+    }
+}
+
+fn ask(provider: &dyn Provider, request: &kontekst::provider::ChatRequest) -> Result<Turn, ProviderError> {
+    let mut streamed = String::new();
+    let turn = provider.generate(request, &Cancel::new(), &mut |delta| {
+        if let Delta::Text(text) = delta {
+            streamed.push_str(&text);
+        }
+    })?;
+    assert_eq!(streamed, turn.content);
+    Ok(turn)
+}
+
+#[test]
+fn a_whole_agent_loop() {
+    let Some(real) = real() else { return };
+    let provider = real.open();
+    assert_eq!(provider.window(), Some(4096));
+    for tool_role in [true, false] {
+        let mut request = prompt("please !tool now");
+        request.tool_role = tool_role;
+        request.tools = [read_file()].into();
+        let turn = ask(&*provider, &request).unwrap();
+        assert_eq!(turn.calls.len(), 1, "{turn:?}");
+        assert_eq!(turn.calls[0].name, "read_file");
+        let call = turn.calls[0].clone();
+        let mut assistant = Message::text(Role::Assistant, &*turn.content);
+        assistant.tool_calls.push(call.clone());
+        assistant.reasoning = turn.reasoning;
+        let result =
+            ToolResult { call_id: call.id, name: call.name, output: "# Title".to_owned(), is_error: false };
+        request.messages.extend([assistant, Message::result(result)]);
+        request.max_tokens = 16;
+        let next = ask(&*provider, &request).unwrap();
+        let (before, after) = (turn.usage.unwrap(), next.usage.unwrap());
+        assert!(after.prompt > before.prompt);
+        // The prompt only grew: what was read once is not read again.
+        assert!(after.cached + 8 >= before.prompt, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn reasoning_limits_counts_and_overflow() {
+    let Some(real) = real() else { return };
+    let provider = real.open();
+    let turn = ask(&*provider, &prompt("please !think")).unwrap();
+    assert!(!turn.reasoning.is_empty() && turn.finish == Finish::Stop, "{turn:?}");
+    let turn = ask(&*provider, &prompt("!long")).unwrap();
+    assert_eq!((turn.finish, turn.usage.unwrap().completion), (Finish::Length, 64));
+    let cancel = Cancel::new();
+    let long = "word ".repeat(1000);
+    let counts = provider.count_tokens(&["Hello", "", "<|im_end|>", &long], &cancel);
+    assert_eq!(counts[1], 0);
+    assert!(counts[0] > 0 && counts[2] > 1, "{counts:?}"); // a control token in a text is text
+    let mut request = prompt(&long.repeat(5));
+    request.max_tokens = 4;
+    let error = ask(&*provider, &request).unwrap_err();
+    let ProviderError::Overflow { prompt_tokens, window: 4096 } = error else { panic!("{error:?}") };
+    assert!(prompt_tokens > 4096);
+}
+
+#[test]
+fn a_cancel_frees_the_slot() {
+    let Some(real) = real() else { return };
+    let provider = real.open();
+    let cancel = Cancel::new();
+    let mut request = prompt("!long");
+    request.max_tokens = 3000;
+    let result = provider.generate(&request, &cancel, &mut |delta| {
+        if let Delta::Text(_) = delta {
+            cancel.cancel();
+        }
+    });
+    assert!(matches!(result, Err(ProviderError::Cancelled)), "{result:?}");
+    ask(&*provider, &prompt("hi")).unwrap();
+    real.router.stop();
+    assert!(!real.router.status().running);
+}

@@ -1,0 +1,306 @@
+//! Recorded answers of llama-server, cut at random places.
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use expect_test::{Expect, expect};
+use kontekst::{
+    core::Cancel,
+    provider::{
+        Delta, Progress, Provider as _, ProviderError, Turn,
+        llama::{Link, Probe, probe},
+    },
+};
+
+use super::{TIMING, ask, connect, prompt, text};
+use crate::fake_llama::{FakeLlama, Reply, Setup};
+
+fn recorded(name: &str) -> Vec<u8> {
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/transcripts/llama-server/{name}.http"));
+    fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// The bytes in pieces; `seed` decides where they are cut.
+fn cut(bytes: &[u8], mut seed: u64) -> Reply {
+    let (mut reply, mut rest) = (Reply::raw([]), bytes);
+    while !rest.is_empty() {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let size = usize::try_from(seed >> 33).unwrap() % 97 + 1;
+        let (piece, after) = rest.split_at(size.min(rest.len()));
+        (reply, rest) = (reply.then_bytes(piece), after);
+    }
+    reply
+}
+
+/// What the client makes of recordings, the same for each cut.
+#[track_caller]
+fn check(names: &[&str], expected: &Expect) {
+    let mut all = String::new();
+    for name in names {
+        let bytes = recorded(name);
+        let fake = FakeLlama::start((0..6).map(|seed| cut(&bytes, seed)));
+        let provider = connect(&fake.url(), TIMING);
+        let first = told(&ask(&provider, &prompt("hi")));
+        for seed in 1..6 {
+            assert_eq!(told(&ask(&provider, &prompt("hi"))), first, "{name}, cut {seed}");
+        }
+        fake.assert_clean();
+        writeln!(all, "{name}:\n{first}").unwrap();
+    }
+    expected.assert_eq(&all);
+}
+
+fn told((turn, deltas): &(Result<Turn, ProviderError>, Vec<Delta>)) -> String {
+    let mut told = String::new();
+    for delta in deltas {
+        if let Delta::Progress(Progress::Prefill { processed, total, cached }) = delta {
+            writeln!(told, "read {processed} of {total}, {cached} from cache").unwrap();
+        }
+    }
+    let turn = match turn {
+        Ok(turn) => turn,
+        Err(ProviderError::Unreachable { started, source, .. }) => {
+            writeln!(told, "unreachable, started: {started}, {source}; got {} bytes", text(deltas).len())
+                .unwrap();
+            return told;
+        }
+        Err(error) => {
+            writeln!(told, "{error}; got {} bytes", text(deltas).len()).unwrap();
+            return told;
+        }
+    };
+    assert_eq!(text(deltas), turn.content);
+    if !turn.reasoning.is_empty() {
+        writeln!(told, "thought {:?}", turn.reasoning).unwrap();
+    }
+    if !turn.content.is_empty() {
+        writeln!(told, "said {:?}", turn.content).unwrap();
+    }
+    for call in &turn.calls {
+        writeln!(told, "called {} {} as {}", call.name, call.arguments, call.id).unwrap();
+    }
+    let usage = turn.usage.map(|usage| (usage.prompt, usage.completion, usage.cached));
+    writeln!(told, "{:?} {usage:?}", turn.finish).unwrap();
+    told
+}
+
+#[test]
+fn texts() {
+    let names = ["text", "text_with_progress", "text_from_cache", "reasoning", "plain_template_with_tools"];
+    check(
+        &names,
+        &expect![[r#"
+        text:
+        said "The daemon starts the agent reads a file."
+        Stop Some((13, 10, 1))
+
+        text_with_progress:
+        read 4 of 6014, 4 from cache
+        read 2052 of 6014, 4 from cache
+        read 4100 of 6014, 4 from cache
+        read 6014 of 6014, 4 from cache
+        said "The daemon starts the"
+        Length Some((6014, 4, 4))
+
+        text_from_cache:
+        read 6013 of 6014, 6013 from cache
+        read 6014 of 6014, 6013 from cache
+        said "The daemon starts the"
+        Length Some((6014, 4, 6013))
+
+        reasoning:
+        thought "I should think about this step by step before I answer."
+        said "The daemon starts the agent reads a file."
+        Stop Some((22, 15, 3))
+
+        plain_template_with_tools:
+        said "{\"path\": \"README.md\"}"
+        Stop Some((12, 8, 0))
+
+    "#]],
+    );
+}
+
+#[test]
+fn calls() {
+    let names = ["tool_call", "tool_call_required", "two_tool_calls", "whole_answer"];
+    check(
+        &names,
+        &expect![[r#"
+        tool_call:
+        called read_file {"path": "README.md"} as EYpv5vRmM2CZyhyfkaHd5OsYwhtWx8Kh
+        Stop Some((390, 24, 389))
+
+        tool_call_required:
+        called read_file {"path": "README.md"} as KbMJgCuEfRMfiPupMitaJzGCt6Bxffwh
+        Stop Some((390, 24, 389))
+
+        two_tool_calls:
+        called read_file {"path": "README.md"} as UGS1RuirTiAPtoQXcPYRWVgnkPPaYp38
+        called read_file {"path": "README.md"} as jEJJ060PaIjp34orP8L2FhDBXXYanfVX
+        Length Some((390, 50, 372))
+
+        whole_answer:
+        called read_file {"path": "README.md"} as IT2uXy2TQXcdAvhFbODGicQ0WV9tmLYz
+        Stop Some((390, 24, 389))
+
+    "#]],
+    );
+}
+
+#[test]
+fn cut_answers() {
+    check(
+        &["tool_call_cut", "window_full"],
+        &expect![[r#"
+        tool_call_cut:
+        Length Some((390, 14, 389))
+
+        window_full:
+        said "Once upon a time and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on and then it went on"
+        Length Some((8157, 35, 3))
+
+    "#]],
+    );
+}
+
+#[test]
+fn refusals() {
+    let names =
+        ["overflow", "bad_request", "not_found", "broken_history", "no_key", "broken_model", "unknown_model"];
+    check(
+        &names,
+        &expect![[r#"
+        overflow:
+        the prompt takes 60013 tokens and the window has 8192; got 0 bytes
+
+        bad_request:
+        the model server answered 400: [json.exception.parse_error.101] parse error at line 1, column 15: syntax error while parsing value - unexpected end of input; expected '[', '{', or a literal; got 0 bytes
+
+        not_found:
+        the model server answered 404: File Not Found; got 0 bytes
+
+        broken_history:
+        the model server answered 500: Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing value - invalid literal; last read: 'no'; got 0 bytes
+
+        no_key:
+        the model server answered 401: Invalid API Key; got 0 bytes
+
+        broken_model:
+        the model server answered 500: model name=broken failed to load; got 0 bytes
+
+        unknown_model:
+        the model server answered 400: model 'nope' not found; got 0 bytes
+
+    "#]],
+    );
+}
+
+#[test]
+fn broken_streams() {
+    check(
+        &["error_in_stream", "terminated", "killed", "prefill_then_gone"],
+        &expect![[r#"
+        error_in_stream:
+        the model server answered 500: Context size has been exceeded.; got 2065 bytes
+
+        terminated:
+        unreachable, started: true, Peer disconnected; got 85 bytes
+
+        killed:
+        unreachable, started: true, Peer disconnected; got 336 bytes
+
+        prefill_then_gone:
+        read 0 of 3632, 0 from cache
+        unreachable, started: false, Peer disconnected; got 0 bytes
+
+    "#]],
+    );
+}
+
+/// What a probe finds behind recorded answers, `path` → recording.
+fn probed(answers: &'static [(&'static str, &'static str)]) -> Probe {
+    let fake = FakeLlama::with(Setup::default(), []).replay(move |request| {
+        let path = format!("{} {}", request.method, request.path);
+        let (_, name) = answers.iter().find(|(known, _)| *known == path)?;
+        Some(Reply::raw(recorded(name)))
+    });
+    let link = Link::new(&fake.url(), None, TIMING.connect);
+    probe(&link, "alpha", &Cancel::new(), TIMING.probe).unwrap()
+}
+
+#[test]
+fn what_servers_say_about_themselves() {
+    let expected = expect![[r#"
+        [
+            Ready(
+                Capabilities {
+                    llama: true,
+                    window: Some(
+                        8192,
+                    ),
+                    slots: 1,
+                    model_path: Some(
+                        "/home/me/gguf/tiny.gguf",
+                    ),
+                    tool_role: true,
+                    short_ids: false,
+                },
+            ),
+            Ready(
+                Capabilities {
+                    llama: false,
+                    window: None,
+                    slots: 256,
+                    model_path: None,
+                    tool_role: true,
+                    short_ids: false,
+                },
+            ),
+            Ready(
+                Capabilities {
+                    llama: true,
+                    window: Some(
+                        8192,
+                    ),
+                    slots: 1,
+                    model_path: Some(
+                        "/home/me/gguf/models/alpha.gguf",
+                    ),
+                    tool_role: true,
+                    short_ids: false,
+                },
+            ),
+            Ready(
+                Capabilities {
+                    llama: true,
+                    window: None,
+                    slots: 4,
+                    model_path: None,
+                    tool_role: true,
+                    short_ids: false,
+                },
+            ),
+            Loading,
+        ]
+    "#]];
+    expected.assert_debug_eq(&[
+        probed(&[("GET /props", "props")]),
+        probed(&[("GET /props", "not_found"), ("GET /v1/models", "models")]),
+        probed(&[
+            ("GET /props", "router_props"),
+            ("GET /props?model=alpha&autoload=false", "router_props_of_model"),
+        ]),
+        probed(&[("GET /props", "router_props"), ("GET /props?model=alpha&autoload=false", "unknown_model")]),
+        probed(&[("GET /props", "loading")]),
+    ]);
+}
+
+#[test]
+fn a_batch_is_counted_exactly() {
+    let fake = FakeLlama::start([])
+        .replay(|request| (request.path == "/tokenize").then(|| Reply::raw(recorded("tokenize"))));
+    let provider = connect(&fake.url(), TIMING);
+    let counts = provider.count_tokens(&["Hello", "wörld", "日本語"], &Cancel::new());
+    assert_eq!(counts, [4, 6, 9]);
+}
