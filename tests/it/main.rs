@@ -9,5 +9,6 @@ mod generated;
 mod grpc;
 mod home;
 mod provider;
+mod real_server;
 mod run;
 mod tidy;
