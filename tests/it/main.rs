@@ -9,6 +9,9 @@ mod generated;
 mod grpc;
 mod home;
 mod provider;
+<<<<<<< HEAD
 mod real;
+=======
+>>>>>>> infra
 mod run;
 mod tidy;

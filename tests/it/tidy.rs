@@ -34,8 +34,11 @@ const FOREIGN: &[&str] = &[
     concat!("deb.", "debian.org"),
 ];
 
-/// Tests either run or are not there.
+/// Tests either run or are not there, and say what they expect.
 const SKIPPED: &[&str] = &[concat!("#[ig", "nore"), concat!("#[should", "_panic")];
+
+/// What is no test by itself: another test starts its own binary again to play this part.
+const PART: &str = concat!("#[ig", "nore = \"the body of a process that other tests start\"]");
 
 /// One text file of the project; `path` is relative to its root.
 struct File {
@@ -250,7 +253,9 @@ fn every_test_runs() {
     let found: Vec<_> = files()
         .iter()
         .filter(|file| file.is_rust())
-        .flat_map(|file| file.lines(|line| SKIPPED.iter().any(|word| line.contains(word))))
+        .flat_map(|file| {
+            file.lines(|line| !line.contains(PART) && SKIPPED.iter().any(|word| line.contains(word)))
+        })
         .collect();
     none("a test that does not run, or that any panic satisfies", &found);
 }
