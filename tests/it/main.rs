@@ -9,9 +9,6 @@ mod generated;
 mod grpc;
 mod home;
 mod provider;
-<<<<<<< HEAD
 mod real;
-=======
->>>>>>> infra
 mod run;
 mod tidy;
