@@ -6,7 +6,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
 use crate::{
-    fake_llama::{FakeLlama, Reply, gate},
+    fake_llama::{FakeLlama, Reply, Setup, gate},
     home::{Home, finish},
 };
 
@@ -191,8 +191,9 @@ fn an_idle_older_daemon_is_replaced() {
 #[test]
 fn a_busy_older_daemon_is_used_as_it_is() {
     let (wait, go) = gate();
-    let model =
-        FakeLlama::start([Reply::text("long ").then_wait(wait).then_text("done"), Reply::text("short")]);
+    let setup = Setup { slots: 2, ..Setup::default() };
+    let long = Reply::text("long ").then_wait(wait).then_text("done");
+    let model = FakeLlama::with(setup, [long, Reply::text("short")]);
     let home = Home::new(&model.url());
     let busy = home.spawn(&["run", "--new", "hi"]);
     model.wait_for_chats(1);
