@@ -10,7 +10,7 @@ mod read;
 mod resolve;
 mod spot;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use error::FileError;
 pub use path::InnerPath;

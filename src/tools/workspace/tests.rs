@@ -59,6 +59,28 @@ impl Yard {
     }
 }
 
+/// Swaps two names all the time while `work` runs, also when that fails.
+pub(in crate::tools) fn while_swapping(dir: &Path, one: &str, two: &str, work: impl FnOnce()) {
+    struct StopOnDrop<'a>(&'a AtomicBool);
+    impl Drop for StopOnDrop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let dir = fs::File::open(dir).unwrap();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _stop = StopOnDrop(&stop);
+        scope.spawn(|| {
+            let exchange = rustix::fs::RenameFlags::EXCHANGE;
+            while !stop.load(Ordering::Relaxed) {
+                rustix::fs::renameat_with(&dir, one, &dir, two, exchange).unwrap();
+            }
+        });
+        work();
+    });
+}
+
 fn read_all(ws: &Workspace, path: &str) -> Result<String, FileError> {
     let path = ws.path(path)?;
     let mut text = String::new();
@@ -311,16 +333,8 @@ fn a_swapped_link_gets_nothing_out() {
     let yard = Yard::new();
     fs::write(yard.dir.path().join("out/file"), "secret").unwrap();
     symlink("../out", yard.ws("link")).unwrap();
-    let stop = AtomicBool::new(false);
     let (mut reads, mut refused, mut writes) = (0, 0, 0);
-    let root = fs::File::open(yard.ws("")).unwrap();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let exchange = rustix::fs::RenameFlags::EXCHANGE;
-            while !stop.load(Ordering::Relaxed) {
-                rustix::fs::renameat_with(&root, "sub", &root, "link", exchange).unwrap();
-            }
-        });
+    while_swapping(&yard.ws(""), "sub", "link", || {
         for ws in yard.both() {
             for turn in 0..10_000 {
                 match read_all(&ws, "sub/file") {
@@ -336,7 +350,6 @@ fn a_swapped_link_gets_nothing_out() {
                 }
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(
         reads > 0 && refused > 0,
@@ -344,6 +357,34 @@ fn a_swapped_link_gets_nothing_out() {
     );
     assert_eq!(fs::read(yard.dir.path().join("out/file")).unwrap(), b"secret");
     fs::remove_file(yard.dir.path().join("out/file")).unwrap();
+    yard.assert_untouched();
+}
+
+/// The file itself turns into a link to the outside and back.
+#[test]
+fn a_swapped_file_is_neither_read_nor_written_through() {
+    let yard = Yard::new();
+    symlink("../out/canary", yard.ws("link")).unwrap();
+    let (mut reads, mut refused) = (0, 0);
+    while_swapping(&yard.ws(""), "file", "link", || {
+        for ws in yard.both() {
+            let path = ws.path("file").unwrap();
+            for _ in 0..10_000 {
+                match ws.locate(&path).and_then(|spot| spot.existing(LIMIT)) {
+                    Ok(old) => {
+                        assert_eq!(old.unwrap().content, b"inside");
+                        reads += 1;
+                    }
+                    Err(_) => refused += 1,
+                }
+                match read_all(&ws, "file") {
+                    Ok(text) => assert_eq!(text, "inside"),
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+    });
+    assert!(reads > 0 && refused > 0, "the race was not run: {reads} reads, {refused} refused");
     yard.assert_untouched();
 }
 
