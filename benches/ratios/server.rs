@@ -135,15 +135,39 @@ fn answer(stream: &TcpStream, request: &Request, window: u32) -> io::Result<()> 
     }
 }
 
-/// A token for every four bytes.
+/// A token for every four bytes. As in llama-server, numbers among the texts are tokens already: a -1
+/// between two texts tells their tokens apart.
 fn tokenize(body: &[u8]) -> String {
     #[derive(Deserialize)]
-    struct Text<'a> {
+    struct Question<'a> {
         #[serde(borrow)]
-        content: Cow<'a, str>,
+        content: Content<'a>,
     }
-    let tokens = serde_json::from_slice::<Text>(body).map_or(0, |text| text.content.len().div_ceil(4));
-    format!(r#"{{"tokens":[{}]}}"#, "7,".repeat(tokens).trim_end_matches(','))
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Content<'a> {
+        One(#[serde(borrow)] Piece<'a>),
+        Many(#[serde(borrow)] Vec<Piece<'a>>),
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Piece<'a> {
+        Text(#[serde(borrow)] Cow<'a, str>),
+        Token(i64),
+    }
+    let pieces = match serde_json::from_slice::<Question>(body).map(|question| question.content) {
+        Ok(Content::One(piece)) => vec![piece],
+        Ok(Content::Many(pieces)) => pieces,
+        Err(_) => Vec::new(),
+    };
+    let mut tokens = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => tokens.push_str(&"7,".repeat(text.len().div_ceil(4))),
+            Piece::Token(token) => tokens.push_str(&format!("{token},")),
+        }
+    }
+    format!(r#"{{"tokens":[{}]}}"#, tokens.trim_end_matches(','))
 }
 
 fn chat(stream: &TcpStream, body: &[u8], arrived: u64) -> io::Result<()> {

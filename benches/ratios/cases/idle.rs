@@ -1,6 +1,6 @@
 //! What the daemon takes while nobody asks.
 
-use std::{fs, thread, time::Duration};
+use std::{collections::HashMap, fs, thread, time::Duration};
 
 use super::WIDE;
 use crate::{
@@ -17,16 +17,20 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
     let lab = Lab::new(setup, WIDE)?;
     process::run(lab.ask_kontekst("t1d0", "say hello"))?;
     let pid = lab.daemon().ok_or("no daemon after a run")?;
-    // What the run left to do, such as syncing its session, is not idleness.
-    thread::sleep(Duration::from_secs(2));
+    // Threads that a run needed wait ten seconds for another one before they end. Then it is idle.
+    thread::sleep(Duration::from_secs(12));
 
-    let before = (ticks(pid)?, switches(pid)?);
+    let (ticks_before, switches_before) = (ticks(pid)?, switches(pid)?);
     thread::sleep(WINDOW);
-    let after = (ticks(pid)?, switches(pid)?);
+    let (ticks_after, switches_after) = (ticks(pid)?, switches(pid)?);
+    // A thread that is new counts in full; one that ended was switched to at least once for that.
+    let ended = switches_before.keys().filter(|thread| !switches_after.contains_key(*thread)).count() as u64;
+    let since = |(thread, count): (&u32, &u64)| count - switches_before.get(thread).unwrap_or(&0);
+    let switched = ended + switches_after.iter().map(since).sum::<u64>();
     Ok(vec![
         Row::amount("memory of the idle daemon", resident(pid)? as f64 / 1e6, 12.0, "MB"),
-        Row::amount("its CPU in 10 s", (after.0 - before.0) as f64, 0.0, "ticks"),
-        Row::amount("its context switches in 10 s", (after.1 - before.1) as f64, 2.0, "switches"),
+        Row::amount("its CPU in 10 s", (ticks_after - ticks_before) as f64, 0.0, "ticks"),
+        Row::amount("its context switches in 10 s", switched as f64, 2.0, "switches"),
     ])
 }
 
@@ -44,14 +48,17 @@ fn ticks(pid: u32) -> Result<u64, Failure> {
     Ok(times.sum::<Result<u64, _>>()?)
 }
 
-/// How often a thread was put on or off a CPU since the start.
-fn switches(pid: u32) -> Result<u64, Failure> {
-    let mut sum = 0;
+/// How often each thread was put on or off a CPU since it began.
+fn switches(pid: u32) -> Result<HashMap<u32, u64>, Failure> {
+    let mut threads = HashMap::new();
     for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let status = fs::read_to_string(task?.path().join("status"))?;
-        sum += field(&status, "voluntary_ctxt_switches:")? + field(&status, "nonvoluntary_ctxt_switches:")?;
+        let task = task?;
+        let status = fs::read_to_string(task.path().join("status"))?;
+        let count =
+            field(&status, "voluntary_ctxt_switches:")? + field(&status, "nonvoluntary_ctxt_switches:")?;
+        threads.insert(task.file_name().to_string_lossy().parse()?, count);
     }
-    Ok(sum)
+    Ok(threads)
 }
 
 fn field(status: &str, name: &str) -> Result<u64, Failure> {

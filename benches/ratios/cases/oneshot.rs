@@ -9,11 +9,14 @@ use crate::{
     table::{Row, median},
 };
 
-const PROMPT: &str = "say hello";
+/// Never the same twice, so that nothing of it is in a cache.
+fn prompt() -> String {
+    format!("say hello at {}", clock::now())
+}
 
 pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
     let lab = Lab::new(setup, WIDE)?;
-    process::run(lab.ask_kontekst("t1d0", PROMPT))?;
+    process::run(lab.ask_kontekst("t1d0", &prompt()))?;
     lab.server.forget();
     let stored = lab.sessions();
 
@@ -24,9 +27,9 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
     let [floor, curl, kontekst] = in_turn(
         setup.rounds,
         [
-            &mut || times(process::run(lab.ask_floor("t1d0", PROMPT)?)?),
-            &mut || times(process::run(lab.ask_curl("t1d0", PROMPT))?),
-            &mut || times(process::run(lab.ask_kontekst("t1d0", PROMPT))?),
+            &mut || times(process::run(lab.ask_floor("t1d0", &prompt())?)?),
+            &mut || times(process::run(lab.ask_curl("t1d0", &prompt()))?),
+            &mut || times(process::run(lab.ask_kontekst("t1d0", &prompt()))?),
         ],
     )?;
     let runs = setup.rounds as usize + 1;
@@ -47,8 +50,8 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
 fn memory(setup: &Setup, lab: &Lab) -> Result<Row, Failure> {
     let [curl, kontekst] = in_turn(
         setup.rounds.min(5),
-        [&mut || megabytes(&lab.ask_curl("t1d0", PROMPT)), &mut || {
-            megabytes(&lab.ask_kontekst("t1d0", PROMPT))
+        [&mut || megabytes(&lab.ask_curl("t1d0", &prompt())), &mut || {
+            megabytes(&lab.ask_kontekst("t1d0", &prompt()))
         }],
     )?;
     let (curl, kontekst) = (median(&curl)?, median(&kontekst)?);
@@ -64,7 +67,7 @@ fn megabytes(command: &std::process::Command) -> Result<f64, Failure> {
 /// second, so this is the longest part of a first answer.
 fn fixed_prompt(lab: &Lab) -> Result<Row, Failure> {
     lab.server.forget();
-    process::run(lab.kontekst(&["run", "--new", PROMPT]))?;
+    process::run(lab.kontekst(&["run", "--new", &prompt()]))?;
     let bytes = lab.server.record()?.fixed_bytes as f64;
     Ok(Row::amount("system text and tools", bytes / 1024.0, 6.0, "KiB"))
 }
