@@ -107,3 +107,23 @@ fn the_model_server_dies_with_a_killed_daemon() {
     }
     assert!(real.success(&["run", "--new", "hello"]).ends_with(".\n"));
 }
+
+#[test]
+fn a_client_in_python_drives_all_of_it() {
+    let (Some(real), Some(python)) = (Real::new(), std::env::var_os("KONTEKST_TEST_PYTHON")) else { return };
+    real.success(&["daemon", "restart"]);
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new(python)
+        .arg(here.join("tests/grpcio/drive.py"))
+        .arg(here.join("proto"))
+        .arg(real.home.root().join("run/daemon.sock"))
+        .arg(real.home.work())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let worked = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        worked.lines().collect::<Vec<_>>(),
+        ["status", "run", "approve", "deny", "cancel", "shutdown"]
+    );
+}
