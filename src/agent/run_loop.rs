@@ -8,6 +8,7 @@ use std::{
 use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::{
+    config::Compaction,
     context::{Window, estimate},
     core::{Cancel, Message, Role, RunId, SessionId, ToolDef},
     provider::{ChatRequest, Delta, Finish, Provider, ProviderError, Turn},
@@ -40,6 +41,13 @@ impl From<Gone> for Stop {
     fn from(_: Gone) -> Self {
         Self::Cancelled
     }
+}
+
+/// Whether the user sees what the model says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deltas {
+    Shown,
+    Hidden,
 }
 
 /// Takes one run from its request to its ending.
@@ -132,7 +140,7 @@ pub(super) struct RunLoop<'a> {
     /// `None` once no more commands can come.
     inbox: Option<mpsc::Receiver<Command>>,
     pub(super) recorder: Recorder,
-    provider: Arc<dyn Provider>,
+    pub(super) provider: Arc<dyn Provider>,
     /// The tools that run here; a client may change its own beside them.
     own_tools: ToolBox,
     pub(super) tools: ToolBox,
@@ -219,8 +227,9 @@ impl<'a> RunLoop<'a> {
     /// Puts the prompt into the window and on its way to disk.
     async fn take_prompt(&mut self) -> Result<(), Stop> {
         let mut prompt = self.prompt.take().expect("taken once");
-        self.recorder.sign(&mut prompt);
         prompt.tokens = estimate(&prompt);
+        self.make_room(prompt.tokens).await?;
+        self.recorder.sign(&mut prompt);
         self.window.push(prompt.clone());
         let (provider, recorder, cancel) =
             (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
@@ -254,7 +263,8 @@ impl<'a> RunLoop<'a> {
         }
         let mut reopened = false;
         loop {
-            match self.ask().await? {
+            let reply = self.agent.sampling.reply_limit();
+            match self.ask(self.window.messages(), reply, Deltas::Shown).await? {
                 Ok(turn) => return Ok(turn),
                 Err(ProviderError::Cancelled) => return Err(Stop::Cancelled),
                 Err(ProviderError::Overflow { prompt_tokens, window }) => {
@@ -298,13 +308,18 @@ impl<'a> RunLoop<'a> {
     }
 
     /// One request. Deltas go straight from the provider's thread to the door.
-    async fn ask(&mut self) -> Result<Result<Turn, ProviderError>, Stop> {
+    pub(super) async fn ask(
+        &mut self,
+        messages: Vec<Message>,
+        max_tokens: u32,
+        deltas: Deltas,
+    ) -> Result<Result<Turn, ProviderError>, Stop> {
         let request = ChatRequest {
             system: Arc::clone(&self.system),
-            messages: self.window.messages(),
+            messages,
             tools: self.tools.defs(),
             sampling: self.agent.sampling.clone(),
-            max_tokens: self.agent.sampling.reply_limit(),
+            max_tokens,
             tool_role: native_tools(&self.agent),
         };
         let provider = Arc::clone(&self.provider);
@@ -314,6 +329,7 @@ impl<'a> RunLoop<'a> {
         let mut call = blocking(move || {
             let mut sink = |delta| {
                 let event = match delta {
+                    Delta::Text(_) | Delta::Reasoning(_) if deltas == Deltas::Hidden => return,
                     Delta::Text(text) => {
                         partial.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
                         Event::Text(text)
@@ -358,6 +374,10 @@ impl<'a> RunLoop<'a> {
     /// The next command; never resolves once there can be none, so it is only used in a `select!`.
     pub(super) async fn command(&mut self) -> Option<Command> {
         next(&mut self.inbox).await
+    }
+
+    pub(super) fn compaction(&self) -> Compaction {
+        self.shared.config.compaction
     }
 
     /// Seconds that one tool call may take.

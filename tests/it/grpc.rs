@@ -115,6 +115,7 @@ fn names(events: &[Event]) -> Vec<&'static str> {
             Event::ContextSnapshot(_) => "context_snapshot",
             Event::Progress(_) => "progress",
             Event::Notice(_) => "notice",
+            Event::Compacted(_) => "compacted",
         })
         .collect()
 }
