@@ -149,7 +149,9 @@ pub(super) struct RunLoop<'a> {
     system: Arc<str>,
     agent: crate::config::AgentConfig,
     prompt: Option<Message>,
-    /// Counting the prompt and writing it down goes on beside the first model call.
+    /// The prompt that has not been counted and written yet.
+    unrecorded: Option<Message>,
+    /// Counting the prompt and writing it down, which goes on beside the first model call.
     recording: Option<Blocking<Result<u32, RunError>>>,
     /// What has come of the answer that is being generated.
     partial: Arc<Mutex<String>>,
@@ -166,7 +168,7 @@ impl<'a> RunLoop<'a> {
         let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder } =
             prepared;
         let inbox = Some(inbox);
-        let (prompt, recording, partial) = (Some(prompt), None, Arc::default());
+        let (prompt, unrecorded, recording, partial) = (Some(prompt), None, None, Arc::default());
         Self {
             shared,
             emitter,
@@ -181,6 +183,7 @@ impl<'a> RunLoop<'a> {
             system,
             agent,
             prompt,
+            unrecorded,
             recording,
             partial,
         }
@@ -224,21 +227,14 @@ impl<'a> RunLoop<'a> {
             .into())
     }
 
-    /// Puts the prompt into the window and on its way to disk.
+    /// Puts the prompt into the window.
     async fn take_prompt(&mut self) -> Result<(), Stop> {
         let mut prompt = self.prompt.take().expect("taken once");
         prompt.tokens = estimate(&prompt);
         self.make_room(prompt.tokens).await?;
         self.recorder.sign(&mut prompt);
         self.window.push(prompt.clone());
-        let (provider, recorder, cancel) =
-            (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
-        self.recording = Some(blocking(move || {
-            let counted = provider.count_tokens(&[&prompt.content], &cancel);
-            prompt.tokens = counted[0];
-            recorder.append_blocking(std::slice::from_ref(&prompt))?;
-            Ok(prompt.tokens)
-        }));
+        self.unrecorded = Some(prompt);
         // The estimate is good enough while there is room to spare; else the exact count decides.
         let snapshot = self.window.snapshot();
         if i64::from(self.window.prompt_tokens()) * 2 > i64::from(snapshot.context_size) {
@@ -247,7 +243,20 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
+    /// Starts to count the prompt and to write it down, if that has not been done.
+    fn record_prompt(&mut self) {
+        let Some(mut prompt) = self.unrecorded.take() else { return };
+        let (provider, recorder, cancel) =
+            (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
+        self.recording = Some(blocking(move || {
+            prompt.tokens = provider.count_tokens(&[&prompt.content], &cancel)[0];
+            recorder.prompt_blocking(&prompt)?;
+            Ok(prompt.tokens)
+        }));
+    }
+
     async fn settle_prompt(&mut self) -> Result<(), Stop> {
+        self.record_prompt();
         if let Some(mut recording) = self.recording.take() {
             let tokens = recording.join().await??;
             self.window.set_prompt_tokens(tokens);
@@ -341,6 +350,8 @@ impl<'a> RunLoop<'a> {
             };
             provider.generate(&request, &cancel, &mut sink)
         });
+        // After the request, which must not wait for it.
+        self.record_prompt();
         loop {
             tokio::select! {
                 biased;
