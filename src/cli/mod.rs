@@ -8,6 +8,7 @@ mod ask;
 mod daemon;
 pub mod error;
 mod events;
+mod models;
 mod no_daemon;
 pub mod printable;
 mod prompt;
@@ -79,6 +80,7 @@ enum Command {
     Run(run::Args),
     Status(status::Args),
     Agents(agents::Args),
+    Models(models::Args),
     Skills(skills::Args),
     Sessions(sessions::Args),
     Daemon(daemon::Args),
@@ -126,6 +128,7 @@ fn dispatch(command: Command) -> Result<ExitCode, CliError> {
         Command::Run(args) => run::run(args, &home),
         Command::Status(args) => status::run(&args, &home),
         Command::Daemon(args) => daemon::run(&args, &home),
+        Command::Models(args) => models::run(args, &home),
         Command::Agents(args) => on_stdout(|out, terminal| agents::run(args, &home, out, terminal)),
         Command::Skills(args) => on_stdout(|out, terminal| skills::run(args, &home, out, terminal)),
         Command::Sessions(args) => on_stdout(|out, terminal| sessions::run(args, &home, out, terminal)),

@@ -48,36 +48,17 @@ pub fn fetch(
     if fs::symlink_metadata(&target).is_ok() {
         return already(file, &target, net, cancel);
     }
-    let mut transfer = Transfer {
-        part: Part::open(&target)?,
-        file,
-        dir,
-        net,
-        cancel,
-        expected: file.sha256.clone(),
-        total: None,
-    };
-    let (mut left, mut best, mut wait) = (net.timing.tries, 0, net.timing.pause);
-    loop {
-        let (host, error) = match transfer.attempt(sink)? {
-            Try::Whole => break,
-            Try::Again(host, error) => (host, error),
-        };
-        if cancel.is_cancelled() {
-            return Err(transfer.cancelled());
+    let part = Part::open(&target)?;
+    let mut transfer = Transfer { part, file, dir, net, cancel, expected: file.sha256.clone(), total: None };
+    match transfer.receive_all(sink) {
+        Ok(()) => {}
+        Err(error) => {
+            // What never came leaves no trace.
+            if transfer.part.have() == 0 {
+                transfer.part.discard();
+            }
+            return Err(error);
         }
-        // A server that always starts over must not keep us for ever: only what is new counts.
-        if transfer.part.have() > best {
-            (best, left, wait) = (transfer.part.have(), net.timing.tries, net.timing.pause);
-        }
-        left = left.saturating_sub(1);
-        if left == 0 {
-            let (name, have) = (file.name.clone(), transfer.part.have());
-            return Err(PullError::Unreachable { name, host, have, source: error });
-        }
-        sink(Step::Broken { why: error.to_string(), wait });
-        pause(cancel, wait);
-        wait = wait.saturating_mul(2).min(net.timing.pause.saturating_mul(16));
     }
     sink(Step::Saving);
     transfer.finish(&target)
@@ -90,7 +71,8 @@ fn already(file: &File, target: &Path, net: &Net, cancel: &Cancel) -> Result<Fet
         // The hub tells without sending it.
         None => exchange::get(net, &file.url, None, cancel).ok().and_then(|answer| answer.sha256),
     };
-    let Some(expected) = expected else { return Err(PullError::Exists(target.to_owned())) };
+    let exists = || PullError::Exists(target.to_owned());
+    let expected = expected.filter(|_| target.is_file()).ok_or_else(exists)?;
     let mut reader = fs::File::open(target).context(target)?;
     let mut hash = <sha2::Sha256 as sha2::Digest>::new();
     let mut buffer = vec![0; 1 << 20];
@@ -106,7 +88,7 @@ fn already(file: &File, target: &Path, net: &Net, cancel: &Cancel) -> Result<Fet
     if super::part::hex(&sha2::Digest::finalize(hash)) == expected {
         Ok(Fetched::Already)
     } else {
-        Err(PullError::Exists(target.to_owned()))
+        Err(exists())
     }
 }
 
@@ -121,6 +103,32 @@ struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
+    /// As many tries as it takes.
+    fn receive_all(&mut self, sink: &mut dyn FnMut(Step)) -> Result<(), PullError> {
+        let (mut left, mut best, mut wait) = (self.net.timing.tries, 0, self.net.timing.pause);
+        loop {
+            let (host, error) = match self.attempt(sink)? {
+                Try::Whole => return Ok(()),
+                Try::Again(host, error) => (host, error),
+            };
+            if self.cancel.is_cancelled() {
+                return Err(self.cancelled());
+            }
+            // A server that always starts over must not keep us for ever: only what is new counts.
+            if self.part.have() > best {
+                (best, left, wait) = (self.part.have(), self.net.timing.tries, self.net.timing.pause);
+            }
+            left = left.saturating_sub(1);
+            if left == 0 {
+                let (name, have) = (self.file.name.clone(), self.part.have());
+                return Err(PullError::Unreachable { name, host, have, source: error });
+            }
+            sink(Step::Broken { why: error.to_string(), wait });
+            pause(self.cancel, wait);
+            wait = wait.saturating_mul(2).min(self.net.timing.pause.saturating_mul(16));
+        }
+    }
+
     fn attempt(&mut self, sink: &mut dyn FnMut(Step)) -> Result<Try, PullError> {
         if self.cancel.is_cancelled() {
             return Err(self.cancelled());
