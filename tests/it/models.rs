@@ -247,7 +247,7 @@ fn ctrl_c_keeps_what_came_and_the_next_pull_goes_on() {
     let mut child = shelf.command(&["pull", &url]).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
-    while !said.contains("40 %") {
+    while !said.contains("50 %") {
         assert_ne!(stderr.read_line(&mut said).unwrap(), 0, "{said}");
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -311,7 +311,7 @@ fn a_real_model_is_shown_and_measured() {
     ));
     let shelf = Shelf { home };
     let shown: Value = serde_json::from_str(&shelf.run(&["show", name, "--json"]).success()).unwrap();
-    assert_eq!((&shown["architecture"], &shown["quantisation"]), (&json!("llama"), &json!("F16")));
+    assert_eq!((&shown["architecture"], &shown["training_window"]), (&json!("llama"), &json!(32_768)));
     assert_eq!(
         shown["chat_template"],
         json!({"tools": true, "tool_results": true, "reasoning": true, "system": true})
