@@ -44,6 +44,7 @@ use error::CliError;
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
   kontekst run --allow read_file,list_files \"summarise the docs folder\"
+  kontekst models pull Qwen/Qwen3-8B-GGUF
   kontekst status
 
 The first run starts a daemon that keeps the model warm; `kontekst daemon stop` ends it.
@@ -62,6 +63,7 @@ Environment:
   KONTEKST_HOME          the data directory, instead of ~/.kontekst
   KONTEKST_LLAMA_SERVER  the llama-server binary, if it is not on PATH
   KONTEKST_LOG           what the daemon logs, for example debug
+  HF_TOKEN, KONTEKST_HUB for `kontekst models pull`: the token of Hugging Face, and another hub
   NO_COLOR               no colours
 
 Files:

@@ -257,6 +257,7 @@ impl Report<'_> {
 fn verdict(measured: &Measured) -> String {
     let mut parts = Vec::new();
     parts.push(match measured.decode {
+        None if measured.call.is_some() => "How fast it writes is not known: it said nothing.".to_owned(),
         None => "It was too slow to be measured.".to_owned(),
         Some(rate) if rate >= 30.0 => "It writes much faster than you read.".to_owned(),
         Some(rate) if rate >= 7.0 => "It writes faster than you read.".to_owned(),

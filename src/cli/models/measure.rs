@@ -16,6 +16,9 @@ const WRITING: f64 = 10.0;
 /// Tokens that are read at most: enough for a rate, and a prompt as agents have it.
 const PROMPT: f64 = 2048.0;
 
+/// Pieces of an answer that give a rate; some gateways send all of it at once.
+const PIECES: u32 = 4;
+
 /// What was found. A part is `None` where time or the server did not allow it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
@@ -40,7 +43,7 @@ pub struct Cache {
 
 impl Cache {
     pub fn share(self) -> f64 {
-        f64::from(self.cached) / f64::from(self.possible.max(1))
+        f64::from(self.cached.min(self.possible)) / f64::from(self.possible.max(1))
     }
 }
 
@@ -177,8 +180,10 @@ struct Timed {
     turn: Turn,
     /// From the question to the first piece.
     first: Option<Duration>,
-    /// From the first piece to the last.
-    writing: Duration,
+    /// From the first piece to the last, if there were enough of them to tell.
+    writing: Option<Duration>,
+    /// From the question to the end of the answer.
+    whole: Duration,
     /// Tokens that were written, by the server's count or ours.
     written: u32,
 }
@@ -192,10 +197,11 @@ impl Timed {
         measured: &mut Measured,
     ) -> Result<Self, ProviderError> {
         let start = Instant::now();
-        let (mut first, mut last, mut prefill) = (None, start, None);
+        let (mut first, mut last, mut pieces, mut prefill) = (None, start, 0_u32, None);
         let result = provider.generate(request, cancel, &mut |delta| match delta {
             Delta::Text(_) | Delta::Reasoning(_) => {
                 last = Instant::now();
+                pieces += 1;
                 first.get_or_insert(last);
             }
             Delta::Progress(Progress::Prefill { processed, cached, .. }) => {
@@ -216,7 +222,8 @@ impl Timed {
         );
         let timed = Self {
             first: first.map(|(first, _)| first),
-            writing: first.map_or(Duration::ZERO, |(_, writing)| writing),
+            writing: first.map(|(_, writing)| writing).filter(|_| pieces >= PIECES),
+            whole: start.elapsed(),
             written,
             turn,
         };
@@ -234,9 +241,13 @@ impl Timed {
         rate(self.read(), self.first?)
     }
 
-    /// The first token is the end of reading.
+    /// The first token is the end of reading. Of an answer that came in one piece only a lower bound is
+    /// known, with reading in it.
     fn decode(&self) -> Option<f64> {
-        rate(self.written.checked_sub(1)?, self.writing)
+        match self.writing {
+            Some(writing) => rate(self.written.checked_sub(1)?, writing),
+            None => rate(self.written, self.whole),
+        }
     }
 }
 
