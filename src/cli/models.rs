@@ -7,6 +7,7 @@ mod list;
 mod measure;
 mod progress;
 mod pull;
+mod report;
 mod show;
 mod signals;
 mod surroundings;

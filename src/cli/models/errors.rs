@@ -78,3 +78,55 @@ impl From<PullError> for CliError {
 }
 
 const RESUME: &str = "what is here is kept; the same command goes on from there";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_says_what_to_do() {
+        let name = || "m.gguf".to_owned();
+        let host = || "hub.example".to_owned();
+        let refused = |status| PullError::Refused { host: host(), path: "/m".to_owned(), status };
+        let names: Vec<String> = (0..30).map(|at| format!("{at}.gguf")).collect();
+        for (error, code, hint) in [
+            (PullError::Source("`x` is nothing".to_owned()), 2, "ORG/NAME"),
+            (PullError::Choice { fact: "several".to_owned(), files: names }, 2, "23.gguf, …"),
+            (PullError::Choice { fact: "none".to_owned(), files: Vec::new() }, 2, "-GGUF"),
+            (
+                PullError::Cancelled { name: name(), have: 5, total: Some(10) },
+                130,
+                "5 B of 10 B\n  hint: what is here",
+            ),
+            (
+                PullError::Unreachable {
+                    name: name(),
+                    host: host(),
+                    have: 0,
+                    source: std::io::ErrorKind::TimedOut.into(),
+                },
+                6,
+                "online?",
+            ),
+            (refused(401), 1, "HF_TOKEN"),
+            (refused(404), 1, "case-sensitive"),
+            (refused(418), 1, "answered 418"),
+            (
+                PullError::Checksum { name: name(), expected: "aa".to_owned(), found: "bb".to_owned() },
+                1,
+                "has the checksum bb, not aa",
+            ),
+            (PullError::Exists("/m".into()), 2, "--into"),
+            (PullError::Busy("/m".into()), 1, "wait for the other"),
+            (
+                PullError::Space { name: name(), need: 4_700_000_000, free: 1000, dir: "/m".into() },
+                1,
+                "m.gguf needs 4.7 GB and `/m` has 1.0 kB",
+            ),
+        ] {
+            let shown = CliError::from(error);
+            assert_eq!(shown.kind.code(), code, "{shown}");
+            assert!(shown.to_string().contains(hint), "{hint}: {shown}");
+        }
+    }
+}

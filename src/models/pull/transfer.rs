@@ -275,7 +275,8 @@ impl Transfer<'_> {
         let stat = rustix::fs::statvfs(self.dir).context(self.dir)?;
         let free = stat.f_bavail.saturating_mul(stat.f_frsize);
         let need = total.unwrap_or(0).saturating_sub(self.part.have());
-        if need.saturating_add(RESERVE) > free {
+        // Some file systems of the network do not say.
+        if stat.f_blocks > 0 && need.saturating_add(RESERVE) > free {
             let (name, dir) = (self.file.name.clone(), self.dir.to_owned());
             return Err(PullError::Space { name, need, free, dir });
         }

@@ -47,7 +47,7 @@ impl Bench {
     fn fetch(&mut self) -> Result<Fetched, PullError> {
         let steps = &mut self.steps;
         fetch(&self.file, &self.dir.path().join("models"), &self.net, &self.cancel, &mut |step| {
-            steps.push(step)
+            steps.push(step);
         })
     }
 
@@ -159,6 +159,8 @@ fn a_file_that_changed_is_fetched_from_its_start() {
     }
 }
 
+type Fault = Box<dyn Fn(&[u8]) -> Answer + Send>;
+
 #[test]
 fn servers_without_ranges_and_with_wrong_ones() {
     let content = gguf("llama", LENGTH);
@@ -166,7 +168,7 @@ fn servers_without_ranges_and_with_wrong_ones() {
     let part = move |content: &[u8], range: &str| {
         Answer::bytes(content).header("etag", "\"a\"").header("content-range", range).with_status(206)
     };
-    let faults: [Box<dyn Fn(&[u8]) -> Answer + Send>; 5] = [
+    let faults: [Fault; 5] = [
         Box::new(|content| Answer::bytes(content).header("etag", "\"a\"")),
         Box::new(move |content| part(&content[5..], &format!("bytes 5-{}/{length}", length - 1))),
         Box::new(move |content| part(&content[100_000..], "bytes 100000-/x")),

@@ -147,6 +147,6 @@ fn send(mut connection: TcpStream, answer: &Answer) {
     connection.write_all(head.as_bytes()).ok();
     connection.write_all(&answer.body[..answer.cut.min(answer.body.len())]).ok();
     if answer.hang {
-        connection.read(&mut [0; 1]).ok();
+        connection.read_exact(&mut [0; 1]).ok();
     }
 }
