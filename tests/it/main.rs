@@ -8,6 +8,7 @@ mod fake_llama;
 mod generated;
 mod grpc;
 mod home;
+mod models;
 mod provider;
 mod real;
 mod run;
