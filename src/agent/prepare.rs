@@ -36,6 +36,8 @@ pub(super) struct Prepared {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) window: Window,
     pub(super) recorder: Recorder,
+    /// `None` for a conversation that the client keeps.
+    pub(super) session: Option<SessionId>,
 }
 
 /// The session a run belongs to, and the right to use it.
@@ -101,8 +103,9 @@ pub(super) fn prepare(
         }
     };
     let window = Window::new(budget, history_budget, history);
+    let session = log.is_some().then(|| seat.id.clone());
     let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
-    Ok(Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder })
+    Ok(Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session })
 }
 
 /// Finds or starts the model's server.

@@ -132,6 +132,7 @@ pub(super) struct RunLoop<'a> {
     /// `None` once no more commands can come.
     inbox: Option<mpsc::Receiver<Command>>,
     pub(super) recorder: Recorder,
+    session: Option<SessionId>,
     provider: Arc<dyn Provider>,
     /// The tools that run here; a client may change its own beside them.
     own_tools: ToolBox,
@@ -155,7 +156,7 @@ impl<'a> RunLoop<'a> {
         emitter: &'a Emitter,
         cancel: &'a Cancel,
     ) -> Self {
-        let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder } =
+        let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session } =
             prepared;
         let inbox = Some(inbox);
         let (prompt, recording, partial) = (Some(prompt), None, Arc::default());
@@ -165,6 +166,7 @@ impl<'a> RunLoop<'a> {
             cancel,
             inbox,
             recorder,
+            session,
             provider,
             own_tools,
             tools,
@@ -306,6 +308,8 @@ impl<'a> RunLoop<'a> {
             sampling: self.agent.sampling.clone(),
             max_tokens: self.agent.sampling.reply_limit(),
             tool_role: native_tools(&self.agent),
+            session: self.session.clone(),
+            prompt_tokens: self.window.prompt_tokens(),
         };
         let provider = Arc::clone(&self.provider);
         let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use toml_file::{http_url, some_whole, whole};
+use toml_file::{fraction, http_url, some_whole, whole};
 
 /// `config.toml`. Source of keys and defaults: architecture seed, "Global Config".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,12 @@ pub struct Config {
     /// Arguments added at the end of the `llama-server` command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub llama_args: Vec<String>,
+    /// Models that servers of our own may have loaded at a time.
+    #[serde(deserialize_with = "whole::<_, _, 1, 64>")]
+    pub max_loaded_models: usize,
+    /// Minutes after which a server of our own is stopped that nobody uses; 0 is never.
+    #[serde(deserialize_with = "fraction::<_, 525_600>")]
+    pub keep_warm_minutes: f64,
     /// Name of the environment variable of the daemon that holds the endpoint's API key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
@@ -123,6 +129,8 @@ impl Default for Config {
             provider: None,
             llama_server: None,
             llama_args: Vec::new(),
+            max_loaded_models: 1,
+            keep_warm_minutes: 10.0,
             api_key_env: None,
             allow_remote: false,
             max_turns: 50,

@@ -11,6 +11,8 @@ context_size = 4096                  # tokens the model can see
 # provider = "endpoint"              # "endpoint" or "llama-server" pins one; tried in order when absent
 # llama_server = "/usr/bin/llama-server"   # the binary; looked for when absent
 # llama_args = []                    # added at the end of its command line
+max_loaded_models = 1                # llama-servers of our own at a time; the one used least leaves first
+keep_warm_minutes = 10               # how long one stays that nobody uses; 0 is for ever
 # api_key_env = "OPENAI_API_KEY"     # environment variable of the daemon with the endpoint's key
 # allow_remote = false               # lets `bind` be an address that other machines reach; needs a token
 max_turns = 50                       # model calls in one run before it fails
@@ -38,6 +40,8 @@ pub(super) const KEYS: &[&str] = &[
     "provider",
     "llama_server",
     "llama_args",
+    "max_loaded_models",
+    "keep_warm_minutes",
     "api_key_env",
     "allow_remote",
     "max_turns",

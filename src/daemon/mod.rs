@@ -111,7 +111,7 @@ fn start(
     if let (Some(name), None) = (&config.api_key_env, &api_key) {
         warnings.push(format!("the environment variable {name}, which `api_key_env` names, is not set"));
     }
-    let around = Surroundings { api_key, ..around };
+    let around = Surroundings { api_key, home: Some(home.clone()), ..around };
     let models: Arc<dyn Models> = Arc::new(Router::new(&config, around));
     let core = AgentCore::new(home.clone(), config, Arc::clone(&models));
     let result = runtime.block_on(run(home, mode, &core, warnings));

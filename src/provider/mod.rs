@@ -8,7 +8,7 @@ pub mod supervisor;
 
 use std::{fmt, io, sync::Arc};
 
-use crate::core::{Cancel, Message, Sampling, ToolCall, ToolDef};
+use crate::core::{Cancel, Message, Sampling, SessionId, ToolCall, ToolDef};
 
 /// One model backend, ready to answer. Blocking by design: `agent::bridge` gives each call a thread.
 pub trait Provider: Send + Sync {
@@ -76,6 +76,10 @@ pub struct ChatRequest {
     pub max_tokens: u32,
     /// Send results as role `tool`; otherwise as text in a `user` message.
     pub tool_role: bool,
+    /// The conversation it belongs to: sessions take turns, and the server's cache is kept for each.
+    pub session: Option<SessionId>,
+    /// Tokens of the prompt as far as known; 0 is unknown.
+    pub prompt_tokens: u32,
 }
 
 /// A piece of an answer.

@@ -15,7 +15,7 @@ use super::{
     supervisor::{Settings, Supervisor},
 };
 use crate::{
-    config::{Config, ProviderKind},
+    config::{Config, Home, ProviderKind},
     core::Cancel,
 };
 
@@ -36,6 +36,8 @@ pub struct Surroundings {
     pub api_key: Option<String>,
     /// An executable that takes the role [`super::supervisor::exec::ROLE`]: this one.
     pub launcher: Option<PathBuf>,
+    /// The data directory, whose daemon we are; absent keeps nothing on disk.
+    pub home: Option<Home>,
 }
 
 /// Finds or starts the backend of a model: what is healthy at `endpoint`, or else a llama-server of our own.
@@ -44,7 +46,7 @@ pub struct Router {
     pin: Option<ProviderKind>,
     model_dir: PathBuf,
     endpoint: Arc<Server>,
-    supervisor: Supervisor,
+    supervisor: Arc<Supervisor>,
     timing: Timing,
     /// The providers of `endpoint` by model, while it is known to be there.
     known: Mutex<HashMap<String, Arc<OpenAi>>>,
@@ -68,6 +70,10 @@ impl Router {
             extra: config.llama_args.clone(),
             endpoint: config.endpoint.clone(),
             launcher: around.launcher,
+            max_loaded: config.max_loaded_models,
+            keep_warm: (config.keep_warm_minutes > 0.0)
+                .then(|| Duration::from_secs_f64(config.keep_warm_minutes * 60.0)),
+            run_dir: around.home.as_ref().map(Home::run),
         };
         Self {
             pin: config.provider,

@@ -188,14 +188,19 @@ impl Provider for OpenAi {
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
         let waiting = &mut |place| sink(Delta::Progress(Progress::Queued { place }));
-        let _permit = self.server.slots.take(cancel, waiting).map_err(|no_place| match no_place {
-            NoPlace::Cancelled => ProviderError::Cancelled,
-            NoPlace::Closed => ProviderError::Unreachable {
-                endpoint: self.server.link.base().to_owned(),
-                started: false,
-                source: std::io::Error::new(std::io::ErrorKind::NotConnected, "the server is being stopped"),
-            },
-        })?;
+        let session = request.session.as_ref();
+        let _permit =
+            self.server.slots.take(session, cancel, waiting).map_err(|no_place| match no_place {
+                NoPlace::Cancelled => ProviderError::Cancelled,
+                NoPlace::Closed => ProviderError::Unreachable {
+                    endpoint: self.server.link.base().to_owned(),
+                    started: false,
+                    source: std::io::Error::new(
+                        std::io::ErrorKind::NotConnected,
+                        "the server is being stopped",
+                    ),
+                },
+            })?;
         let body = self.body(request);
         let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
         loop {

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::binary::Options;
@@ -29,6 +30,12 @@ pub struct Settings {
     /// The executable that takes the role [`super::exec::ROLE`]; without one, the child may outlive a
     /// killed daemon by the time it needs to see its stdin close.
     pub launcher: Option<PathBuf>,
+    /// Children at a time; 0 counts as 1.
+    pub max_loaded: usize,
+    /// How long a child stays that nobody uses; absent is for ever.
+    pub keep_warm: Option<Duration>,
+    /// Where children are noted for a daemon that comes after one that was killed.
+    pub run_dir: Option<PathBuf>,
 }
 
 /// The command line of llama-server. Source of `--host` to `--reasoning-format`: the first kontekst.
@@ -55,7 +62,7 @@ pub fn arguments(
     line.option("-np", "1");
     // A cancel takes effect between two batches: on a CPU the default of 2048 tokens takes 15 seconds
     // or more. Reading speed is the same there from 64 on.
-    let batch = if settings.gpu_layers == Some(0) { "256" } else { "512" };
+    let batch = if settings.gpu_layers == Some(0) || !has_gpu() { "256" } else { "512" };
     line.option("-b", batch);
     line.option("-ub", batch);
     line.first_known(&["--no-ui", "--no-webui"]);
@@ -65,6 +72,12 @@ pub fn arguments(
     line.first_known(&["--offline"]);
     line.arguments.extend(settings.extra.iter().map(OsString::from));
     line.arguments
+}
+
+/// The kernel knows a device that computes. A wrong guess costs a little speed, or a slower cancel.
+fn has_gpu() -> bool {
+    const DEVICES: [&str; 3] = ["/dev/nvidiactl", "/dev/kfd", "/dev/dri/renderD128"];
+    cfg!(target_os = "macos") || DEVICES.iter().any(|device| Path::new(device).exists())
 }
 
 struct Line<'a> {

@@ -47,6 +47,8 @@ fn prompt(text: &str) -> ChatRequest {
         sampling: Sampling::default(),
         max_tokens: 64,
         tool_role: true,
+        session: None,
+        prompt_tokens: 0,
     }
 }
 
