@@ -6,7 +6,7 @@ use crate::{
     config::{AgentConfig, AgentError, ToolRole},
     context::{Budget, Window},
     core::{Cancel, Message, Name, Role, RunId, SessionId, ToolDef},
-    provider::{Models, Progress, Provider, ProviderError},
+    provider::{Models, Progress, Provider, ProviderError, Wanted},
     skills::Skills,
     tools::{FileError, Place, Tool, ToolBox, Workspace, builtin},
 };
@@ -79,7 +79,7 @@ pub(super) fn prepare(
         emit(Event::Notice(notice));
     }
 
-    let provider = open_model(&*shared.models, &agent.model, cancel, emit)?;
+    let provider = open_model(&*shared.models, &agent, cancel, emit)?;
     let definitions = definitions(&tools.defs());
     let counts = provider.count_tokens(&[&system, &definitions], cancel);
     let configured = agent.context_size.unwrap_or(shared.config.context_size);
@@ -111,12 +111,13 @@ pub(super) fn prepare(
 /// Finds or starts the model's server.
 pub(super) fn open_model(
     models: &dyn Models,
-    model: &str,
+    agent: &AgentConfig,
     cancel: &Cancel,
     emit: &dyn Fn(Event),
 ) -> Result<Arc<dyn Provider>, RunError> {
+    let wanted = Wanted { model: &agent.model, endpoint: agent.endpoint.as_deref() };
     models
-        .open(model, cancel, &mut |progress: Progress| emit(Event::Progress(progress)))
+        .open(wanted, cancel, &mut |progress: Progress| emit(Event::Progress(progress)))
         .map_err(|error| provider_error(&error))
 }
 

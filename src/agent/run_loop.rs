@@ -146,6 +146,8 @@ pub(super) struct RunLoop<'a> {
     recording: Option<Blocking<Result<u32, RunError>>>,
     /// What has come of the answer that is being generated.
     partial: Arc<Mutex<String>>,
+    /// Said once that the server does not read whole prompts.
+    told_unread: bool,
 }
 
 impl<'a> RunLoop<'a> {
@@ -177,6 +179,7 @@ impl<'a> RunLoop<'a> {
             prompt,
             recording,
             partial,
+            told_unread: false,
         }
     }
 
@@ -184,7 +187,7 @@ impl<'a> RunLoop<'a> {
         self.take_prompt().await?;
         for _ in 0..self.shared.config.max_turns {
             let turn = self.generate().await?;
-            let Turn { content, reasoning, calls, finish, usage } = turn;
+            let Turn { content, reasoning, calls, finish, usage, unread } = turn;
             self.settle_prompt().await?;
             let mut answer = Message::text(Role::Assistant, content.clone());
             answer.tool_calls.clone_from(&calls);
@@ -198,6 +201,14 @@ impl<'a> RunLoop<'a> {
             self.forget_partial();
             self.recorder.append(vec![answer]).await?;
 
+            if let Some(unread) = unread.filter(|_| !self.told_unread) {
+                self.told_unread = true;
+                let text = format!(
+                    "the model server left out about {unread} tokens of the prompt without saying so: give it a \
+                     larger window, or set `context_size` to the one it has"
+                );
+                self.emit(Event::Notice(text)).await?;
+            }
             let mut context = self.window.snapshot();
             context.prompt_tokens = usage.map(|usage| usage.prompt);
             context.cached_tokens = usage.map(|usage| usage.cached);
@@ -226,15 +237,22 @@ impl<'a> RunLoop<'a> {
         self.window.push(prompt.clone());
         let (provider, recorder, cancel) =
             (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
+        // The estimate is good enough while there is room to spare; else the exact count decides.
+        let snapshot = self.window.snapshot();
+        let tight = i64::from(self.window.prompt_tokens()) * 2 > i64::from(snapshot.context_size);
+        if tight {
+            let (provider, cancel, messages) =
+                (Arc::clone(&self.provider), self.cancel.clone(), snapshot.messages.len());
+            let overhead = blocking(move || provider.template_tokens(messages, &cancel)).join().await?;
+            self.window.expect_overhead(overhead);
+        }
         self.recording = Some(blocking(move || {
             let counted = provider.count_tokens(&[&prompt.content], &cancel);
             prompt.tokens = counted[0];
             recorder.append_blocking(std::slice::from_ref(&prompt))?;
             Ok(prompt.tokens)
         }));
-        // The estimate is good enough while there is room to spare; else the exact count decides.
-        let snapshot = self.window.snapshot();
-        if i64::from(self.window.prompt_tokens()) * 2 > i64::from(snapshot.context_size) {
+        if tight {
             self.settle_prompt().await?;
         }
         Ok(())
@@ -284,12 +302,12 @@ impl<'a> RunLoop<'a> {
 
     /// What answered is gone: finds or starts a server again.
     async fn reopen(&mut self) -> Result<(), Stop> {
-        let (models, model) = (Arc::clone(&self.shared.models), self.agent.model.clone());
+        let (models, agent) = (Arc::clone(&self.shared.models), self.agent.clone());
         let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());
         let runtime = Handle::current();
         let mut opening = blocking(move || {
             let emit = |event| emitter.emit_blocking(event, &cancel, &runtime);
-            open_model(&*models, &model, &cancel, &emit)
+            open_model(&*models, &agent, &cancel, &emit)
         });
         self.provider = tokio::select! {
             biased;

@@ -13,6 +13,8 @@ context_size = 4096                  # tokens the model can see
 # llama_args = []                    # added at the end of its command line
 max_loaded_models = 1                # llama-servers of our own at a time; the one used least leaves first
 keep_warm_minutes = 10               # how long one stays that nobody uses; 0 is for ever
+kv_cache_mb = 2048                   # disk for what our servers have read of conversations; 0 keeps nothing
+# endpoints = ["http://gpu1:8000", { url = "http://gpu2:8000", api_key_env = "GPU2_KEY" }]   # tried in order
 # api_key_env = "OPENAI_API_KEY"     # environment variable of the daemon with the endpoint's key
 # allow_remote = false               # lets `bind` be an address that other machines reach; needs a token
 max_turns = 50                       # model calls in one run before it fails
@@ -42,6 +44,8 @@ pub(super) const KEYS: &[&str] = &[
     "llama_args",
     "max_loaded_models",
     "keep_warm_minutes",
+    "kv_cache_mb",
+    "endpoints",
     "api_key_env",
     "allow_remote",
     "max_turns",

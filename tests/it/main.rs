@@ -9,6 +9,7 @@ mod generated;
 mod grpc;
 mod home;
 mod orphans;
+mod prefix;
 mod provider;
 mod real;
 mod run;

@@ -1,6 +1,7 @@
 //! Any server that speaks OpenAI's chat completions: llama-server first, vLLM, Ollama and gateways too.
 
 mod answer;
+mod engine;
 mod http;
 mod messages;
 mod probe;
@@ -8,24 +9,27 @@ mod refusal;
 mod sse;
 mod stall;
 mod stream;
+mod template;
 mod tokens;
 mod wire;
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering::SeqCst},
     },
     time::{Duration, Instant},
 };
 
+pub use engine::Engine;
 pub use http::Link;
 pub use probe::{Capabilities, Probe, probe};
 pub use refusal::shown;
 
-use self::{messages::Dialect, tokens::Counts};
+use self::{messages::Dialect, template::Overhead, tokens::Counts};
 use super::{
     ChatRequest, Delta, Progress, Provider, ProviderError, Turn,
+    kv::Kept,
     pause::pause,
     slots::{NoPlace, Slots},
 };
@@ -72,6 +76,8 @@ pub struct Server {
     /// The last exchange did not fail.
     good: AtomicBool,
     timing: Timing,
+    /// For a server of our own.
+    kept: Option<Kept>,
 }
 
 impl Server {
@@ -82,6 +88,21 @@ impl Server {
             counts: Counts::default(),
             good: AtomicBool::new(true),
             timing,
+            kept: None,
+        }
+    }
+
+    /// The same, with its cache kept on disk.
+    pub fn keeping(self, kept: Option<Kept>) -> Self {
+        Self { kept, ..self }
+    }
+
+    /// Writes its cache down, if it is doing nothing.
+    pub fn keep(&self, patience: Duration) {
+        if let Some(kept) = &self.kept
+            && self.slots.idle(&Cancel::new(), Duration::ZERO)
+        {
+            kept.keep(&self.link, patience);
         }
     }
 
@@ -109,7 +130,11 @@ pub struct OpenAi {
     /// As requests carry it.
     model: String,
     capabilities: Capabilities,
+    overhead: OnceLock<Option<Overhead>>,
 }
+
+/// Prompts below this are not looked at for truncation, in tokens: an estimate is too coarse for them.
+const TRUNCATABLE: u32 = 1024;
 
 /// The model name that requests carry: without `.gguf`, and `default` when there is none.
 /// Source: behaviour of the first kontekst.
@@ -135,14 +160,36 @@ impl From<ProviderError> for Failed {
 
 impl OpenAi {
     pub fn new(server: Arc<Server>, model: &str, capabilities: Capabilities) -> Self {
-        Self { server, model: wire_model(model).to_owned(), capabilities }
+        Self { server, model: wire_model(model).to_owned(), capabilities, overhead: OnceLock::new() }
     }
 
     pub fn server(&self) -> &Arc<Server> {
         &self.server
     }
 
-    fn body(&self, request: &ChatRequest) -> Vec<u8> {
+    /// Tokens that the answer may take: what the prompt leaves of the window. Some servers refuse to
+    /// promise more.
+    fn max_tokens(&self, request: &ChatRequest) -> u32 {
+        let Capabilities { llama, window, .. } = self.capabilities;
+        let Some(window) = window.filter(|_| request.prompt_tokens > 0) else { return request.max_tokens };
+        // What is estimated may be more.
+        let margin = if llama { 0 } else { request.prompt_tokens / 8 };
+        let left = window.saturating_sub(request.prompt_tokens).saturating_sub(margin);
+        request.max_tokens.min(left).max(1)
+    }
+
+    /// A server that truncates tells by its count alone. llama.cpp refuses instead.
+    fn look_for_truncation(&self, request: &ChatRequest, turn: &mut Turn) {
+        let sent = request.prompt_tokens;
+        if let Some(usage) = turn.usage.filter(|usage| usage.prompt > 0 && !self.capabilities.llama)
+            && sent >= TRUNCATABLE
+            && usage.prompt < sent / 2
+        {
+            turn.unread = Some(sent - usage.prompt);
+        }
+    }
+
+    fn body(&self, request: &ChatRequest, max_tokens: u32) -> Vec<u8> {
         let Capabilities { llama, tool_role, short_ids, .. } = self.capabilities;
         let dialect = Dialect { tool_role: request.tool_role && tool_role, reasoning: llama, short_ids };
         let sampling = &request.sampling;
@@ -150,7 +197,7 @@ impl OpenAi {
             model: &self.model,
             messages: &messages::wire(&request.system, &request.messages, dialect),
             tools: &messages::tools(&request.tools),
-            max_tokens: request.max_tokens,
+            max_tokens,
             temperature: sampling.temperature,
             top_p: sampling.top_p,
             top_k: sampling.top_k,
@@ -201,11 +248,28 @@ impl Provider for OpenAi {
                     ),
                 },
             })?;
-        let body = self.body(request);
+        if let Some(kept) = &self.server.kept {
+            kept.bring(&self.server.link, session, cancel);
+        }
+        let max_tokens = self.max_tokens(request);
+        let (mut body, mut lowered) = (self.body(request, max_tokens), false);
         let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
         loop {
             match self.attempt(&body, cancel, sink) {
-                Ok(turn) => return Ok(turn),
+                Ok(mut turn) => {
+                    self.look_for_truncation(request, &mut turn);
+                    return Ok(turn);
+                }
+                // vLLM counts what the answer may take: the prompt alone fits.
+                Err(Failed::Error(ProviderError::Overflow { prompt_tokens, window }))
+                    if !self.capabilities.llama
+                        && !lowered
+                        && prompt_tokens > window
+                        && prompt_tokens - window < max_tokens =>
+                {
+                    lowered = true;
+                    body = self.body(request, max_tokens - (prompt_tokens - window));
+                }
                 Err(Failed::Loading) if start.elapsed() < self.server.timing.load => {
                     sink(Delta::Progress(Progress::Loading { model: self.model.clone(), fraction: None }));
                     if !pause(cancel, wait) {
@@ -229,10 +293,23 @@ impl Provider for OpenAi {
 
     fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
         if self.capabilities.llama && !cancel.is_cancelled() {
-            self.server.counts.count(&self.server.link, &self.model, texts, cancel)
+            let path = match self.capabilities.engine {
+                Engine::LlamaSwap => engine::upstream(&self.model, "/tokenize"),
+                _ => "/tokenize".to_owned(),
+            };
+            self.server.counts.count(&self.server.link, &path, &self.model, texts, cancel)
         } else {
             texts.iter().map(|text| tokens::estimate(text)).collect()
         }
+    }
+
+    fn template_tokens(&self, messages: usize, cancel: &Cancel) -> u32 {
+        if self.capabilities.engine != Engine::LlamaCpp || cancel.is_cancelled() {
+            return 0;
+        }
+        let measured =
+            self.overhead.get_or_init(|| Overhead::measure(&self.server.link, &self.model, cancel));
+        measured.map_or(0, |overhead| overhead.of(messages))
     }
 
     fn window(&self) -> Option<u32> {

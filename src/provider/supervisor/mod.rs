@@ -28,6 +28,7 @@ pub use self::settings::Settings;
 use self::{binary::Options, child::Child, crashes::Crashes, running::Running};
 use super::{
     NoServer, Progress, ProviderError,
+    kv::Kept,
     llama::{Link, OpenAi, Probe, Server, Timing, probe, wire_model},
     pause::pause,
     slots::{NoPlace, Slots},
@@ -370,7 +371,11 @@ impl Supervisor {
             if let Ok(Probe::Ready(found)) = probe(&running.link, &running.alias, cancel, self.timing.probe)
                 && running.is_itself(&found)
             {
-                let server = Server::new(running.link.clone(), found.slots, self.timing);
+                // With several slots nobody could say whose prompt is in which.
+                let kept = self.settings.kv.clone().filter(|_| found.slots == 1).map(|files| {
+                    Kept::new(files, &running.model, found.window.unwrap_or(0), &self.settings.extra)
+                });
+                let server = Server::new(running.link.clone(), found.slots, self.timing).keeping(kept);
                 let provider = Arc::new(OpenAi::new(Arc::new(server), &running.alias, found));
                 tracing::info!(pid = running.child.pid(), after = ?running.started.elapsed(), "llama-server is ready");
                 return Ok(running.settle(provider));

@@ -9,6 +9,9 @@ use std::{
 use super::{child::Child, leftover::Record};
 use crate::provider::llama::{Capabilities, Link, OpenAi};
 
+/// How long writing down its cache may take: the daemon's end waits for it, too.
+const KEEP: Duration = Duration::from_secs(2);
+
 /// One llama-server of ours and its model.
 pub struct Running {
     pub child: Child,
@@ -69,10 +72,13 @@ impl Running {
         self.provider.get().map_or(asked, |provider| provider.server().slots().idle_for().min(asked))
     }
 
-    /// Lets nobody in any more and ends it.
+    /// Lets nobody in any more, keeps what it has read of the last conversation, and ends it.
     pub fn stop(&self) {
         if let Some(provider) = self.provider.get() {
             provider.server().slots().close();
+            if self.is_alive() {
+                provider.server().keep(KEEP);
+            }
         }
         self.child.stop();
         self.record().take();

@@ -3,10 +3,11 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
-use super::binary::Options;
+use super::{super::kv::KvFiles, binary::Options};
 
 /// What the configuration and the environment say about servers of our own.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +35,8 @@ pub struct Settings {
     pub max_loaded: usize,
     /// How long a child stays that nobody uses; absent is for ever.
     pub keep_warm: Option<Duration>,
+    /// Where the caches of conversations are kept.
+    pub kv: Option<Arc<KvFiles>>,
     /// Where children are noted for a daemon that comes after one that was killed.
     pub run_dir: Option<PathBuf>,
 }
@@ -70,6 +73,9 @@ pub fn arguments(
         line.option("--cors-origins", "localhost"); // by default any web page may ask
     }
     line.first_known(&["--offline"]);
+    if let Some(kv) = &settings.kv {
+        line.path("--slot-save-path", kv.dir());
+    }
     line.arguments.extend(settings.extra.iter().map(OsString::from));
     line.arguments
 }
@@ -87,6 +93,12 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn option(&mut self, name: &str, value: &str) {
+        if self.options.may_have(name) {
+            self.arguments.extend([name.into(), value.into()]);
+        }
+    }
+
+    fn path(&mut self, name: &str, value: &Path) {
         if self.options.may_have(name) {
             self.arguments.extend([name.into(), value.into()]);
         }

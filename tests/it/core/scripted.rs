@@ -10,6 +10,7 @@ use kontekst::{
     core::{CallId, Cancel, ToolCall},
     provider::{
         ChatRequest, Delta, Finish, Models, Progress, Provider, ProviderError, ServerStatus, Turn, Usage,
+        Wanted,
     },
 };
 use serde_json::Value;
@@ -63,7 +64,7 @@ impl Scripted {
 impl Models for Scripted {
     fn open(
         &self,
-        _: &str,
+        _: Wanted<'_>,
         _: &Cancel,
         _: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {

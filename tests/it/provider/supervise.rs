@@ -14,7 +14,7 @@ use kontekst::{
     config::{Config, Home, ProviderKind},
     core::Cancel,
     provider::{
-        Models as _, Progress, Provider, ProviderError,
+        Models as _, Progress, Provider, ProviderError, Wanted,
         router::{Router, Surroundings},
         supervisor::exec,
     },
@@ -92,7 +92,11 @@ fn role() {
 }
 
 fn open(router: &Router, model: &str) -> Result<Arc<dyn Provider>, ProviderError> {
-    router.open(model, &Cancel::new(), &mut |_| {})
+    router.open(wanted(model), &Cancel::new(), &mut |_| {})
+}
+
+fn wanted(model: &str) -> Wanted<'_> {
+    Wanted { model, endpoint: None }
 }
 
 fn say_hello(provider: &dyn Provider) -> Result<String, ProviderError> {
@@ -252,7 +256,7 @@ fn loading_is_reported_and_shared_and_survives_a_cancel() {
     let router = place.router();
     let cancel = Cancel::new();
     let mut seen = Vec::new();
-    let result = router.open("one", &cancel, &mut |progress| {
+    let result = router.open(wanted("one"), &cancel, &mut |progress| {
         if progress == (Progress::Loading { model: "one".to_owned(), fraction: Some(0.5) }) {
             cancel.cancel();
         }
@@ -318,7 +322,7 @@ fn another_model_waits_for_the_answer_in_progress_and_takes_over() {
         told.recv().unwrap();
         call
     };
-    let second = router.open("two", &Cancel::new(), &mut |progress| {
+    let second = router.open(wanted("two"), &Cancel::new(), &mut |progress| {
         if let Progress::Queued { .. } = progress {
             cancel.cancel(); // only now: the switch is waiting for it
         }
