@@ -116,7 +116,8 @@ fn start(
         match variable(name) {
             Some(key) => api_keys.push((name.clone(), key)),
             None => {
-                warnings.push(format!("the environment variable {name}, which `endpoints` names, is not set"))
+                warnings
+                    .push(format!("the environment variable {name}, which `endpoints` names, is not set"));
             }
         }
     }

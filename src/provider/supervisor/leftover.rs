@@ -82,7 +82,7 @@ pub fn reap(dir: &Path) {
         let identity = read_text(&entry.path(), LIMIT).ok().and_then(|text| serde_json::from_str(&text).ok());
         match identity.map(|identity: Identity| (identity.pid, end(&identity))) {
             Some((pid, Ok(true))) => {
-                tracing::warn!(pid, "ended a model server that a killed daemon had left")
+                tracing::warn!(pid, "ended a model server that a killed daemon had left");
             }
             Some((_, Ok(false))) | None => {}
             Some((pid, Err(error))) => tracing::warn!(pid, %error, "cannot end a model server that was left"),

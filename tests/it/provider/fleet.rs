@@ -131,8 +131,11 @@ fn an_agents_server_is_the_only_one_asked() {
     assert_eq!(usual.requests().len(), 1);
 }
 
+/// Paths, and what is answered to each.
+type Answers = &'static [(&'static str, &'static str)];
+
 /// A server that answers these paths and has one model, `m`.
-fn other(answers: &'static [(&'static str, &'static str)]) -> FakeLlama {
+fn other(answers: Answers) -> FakeLlama {
     let setup = Setup { llama: false, ..Setup::default() };
     FakeLlama::with(setup, []).always(|_| Reply::text("ok")).replay(move |request| {
         if request.is_chat() {
@@ -147,7 +150,7 @@ fn other(answers: &'static [(&'static str, &'static str)]) -> FakeLlama {
 
 #[test]
 fn other_engines_are_known_by_what_they_answer() {
-    let cases: [(&'static [(&'static str, &'static str)], Engine, Option<u32>); 7] = [
+    let cases: [(Answers, Engine, Option<u32>); 7] = [
         (&[("/v1/models", r#"{"data":[{"id":"m","max_model_len":8192}]}"#)], Engine::Vllm, Some(8192)),
         (
             &[
