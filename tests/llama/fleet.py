@@ -21,6 +21,7 @@ import time
 import urllib.request
 
 PATIENCE = 120
+COOLDOWN = 1
 
 
 def free_port():
@@ -93,7 +94,7 @@ class Kontekst:
         print(f"{when}: {done.stderr.strip().splitlines()[0]}", flush=True)
 
 
-def one_at_a_time(name, kontekst, servers):
+def one_at_a_time(name, kontekst, servers, settle=0):
     first, second = servers
     try:
         kontekst.answers(f"{name}, both up")
@@ -101,6 +102,7 @@ def one_at_a_time(name, kontekst, servers):
         for _ in range(3):
             kontekst.answers(f"{name}, the first killed")
         first.start()
+        time.sleep(settle)  # a proxy does not ask again at once what has failed
         second.kill()
         for _ in range(3):
             kontekst.answers(f"{name}, the second killed")
@@ -108,6 +110,7 @@ def one_at_a_time(name, kontekst, servers):
         kontekst.refuses(f"{name}, both killed")
         first.start()
         second.start()
+        time.sleep(settle)
         kontekst.answers(f"{name}, both back")
     finally:
         kontekst.command("daemon", "stop")
@@ -119,7 +122,7 @@ def litellm_config(servers):
             "model": "openai/tiny", "api_base": server.url("/v1"), "api_key": "none"}}
         for server in servers
     ]
-    router = {"num_retries": 3, "allowed_fails": 1, "cooldown_time": 2}
+    router = {"num_retries": 3, "allowed_fails": 1, "cooldown_time": COOLDOWN}
     return json.dumps({"model_list": deployments, "router_settings": router})
 
 
@@ -158,7 +161,7 @@ def main():
                 (directory / "proxy").mkdir()
                 where = f'endpoint = "{proxy.url()}"\napi_key_env = "PROXY_KEY"\n'
                 behind = Kontekst(binary, directory / "proxy", where, PROXY_KEY=key)
-                one_at_a_time("LiteLLM", behind, servers)
+                one_at_a_time("LiteLLM", behind, servers, settle=2 * COOLDOWN)
         finally:
             for server in [*servers, proxy]:
                 if server:

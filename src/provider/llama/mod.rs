@@ -50,7 +50,8 @@ pub struct Timing {
     pub last: Duration,
     /// For a model to be loaded.
     pub load: Duration,
-    /// Between a crash of our own server and its next start; doubles with each further crash.
+    /// Between a crash of our own server and its next start, where it doubles with each further crash; and
+    /// before a request that a gateway could not pass on is sent again.
     pub backoff: Duration,
 }
 
@@ -149,6 +150,8 @@ pub fn wire_model(model: &str) -> &str {
 enum Failed {
     /// Try again in a while.
     Loading,
+    /// A gateway could not pass it on: try again once.
+    Gateway(ProviderError),
     Error(ProviderError),
 }
 
@@ -217,10 +220,13 @@ impl OpenAi {
         if status != 200 {
             exchange.patience.shorten(self.server.timing.probe);
             let body = exchange.whole(response, 1024 * 1024)?;
-            return Err(if refusal::is_loading(status, &body) {
-                Failed::Loading
-            } else {
-                refusal::of_status(status, &body).into()
+            let refused = refusal::of_status(status, &body);
+            return Err(match status {
+                _ if refusal::is_loading(status, &body) => Failed::Loading,
+                // llama-server's own 500 is about the request, and comes again.
+                502..=504 => Failed::Gateway(refused),
+                500 if !self.capabilities.llama => Failed::Gateway(refused),
+                _ => refused.into(),
             });
         }
         Ok(stream::answer(&exchange, response, &self.server.timing, sink)?)
@@ -252,7 +258,7 @@ impl Provider for OpenAi {
             kept.bring(&self.server.link, session, cancel);
         }
         let max_tokens = self.max_tokens(request);
-        let (mut body, mut lowered) = (self.body(request, max_tokens), false);
+        let (mut body, mut lowered, mut again) = (self.body(request, max_tokens), false, false);
         let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
         loop {
             match self.attempt(&body, cancel, sink) {
@@ -281,7 +287,13 @@ impl Provider for OpenAi {
                     let message = "it has been loading its model for too long".to_owned();
                     return Err(ProviderError::Status { status: 503, message });
                 }
-                Err(Failed::Error(error)) => {
+                Err(Failed::Gateway(_)) if !again => {
+                    again = true;
+                    if !pause(cancel, self.server.timing.backoff) {
+                        return Err(ProviderError::Cancelled);
+                    }
+                }
+                Err(Failed::Error(error) | Failed::Gateway(error)) => {
                     if matches!(error, ProviderError::Unreachable { .. }) {
                         self.server.set_good(false);
                     }

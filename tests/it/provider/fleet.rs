@@ -223,6 +223,20 @@ fn a_server_that_counts_the_answer_too_is_asked_for_less() {
 }
 
 #[test]
+fn what_a_gateway_could_not_pass_on_is_sent_once_more() {
+    let gateway = |script: Vec<Reply>| FakeLlama::with(Setup { llama: false, ..Setup::default() }, script);
+    let fake = gateway(vec![Reply::error(500, "no connection"), Reply::text("ok")]);
+    assert_eq!(ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap().content, "ok");
+    let fake = gateway(vec![Reply::error(502, "bad"), Reply::error(503, "worse"), Reply::text("ok")]);
+    let error = ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap_err();
+    assert!(matches!(error, ProviderError::Status { status: 503, .. }), "{error:?}");
+    // llama-server's is about the request.
+    let fake = FakeLlama::start([Reply::error(500, "bad history"), Reply::text("ok")]);
+    ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap_err();
+    assert_eq!(fake.chats().len(), 1);
+}
+
+#[test]
 fn a_prompt_that_was_cut_is_noticed() {
     let unread = |sent: u32, read: u32| {
         let setup = Setup { llama: false, ..Setup::default() };
