@@ -32,7 +32,7 @@ complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "agents" -d 'List 
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "models" -d 'List, fetch, choose and measure models'
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "skills" -d 'List the skills, or show one'
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "sessions" -d 'List, show, choose and delete conversations'
-complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "daemon" -d 'Runs the daemon in this terminal, or looks after the one in the background.'
+complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "daemon" -d 'Runs the daemon in this terminal, or looks after the one in the background'
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "exec-child" -d 'Becomes a model server that dies with the daemon'
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s a -l agent -d 'The agent to ask [default: the session\'s, else `default`]' -r
@@ -176,7 +176,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand help; and not __fish_s
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and not __fish_seen_subcommand_from run status agents models skills sessions daemon exec-child help" -f -a "models" -d 'List, fetch, choose and measure models'
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and not __fish_seen_subcommand_from run status agents models skills sessions daemon exec-child help" -f -a "skills" -d 'List the skills, or show one'
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and not __fish_seen_subcommand_from run status agents models skills sessions daemon exec-child help" -f -a "sessions" -d 'List, show, choose and delete conversations'
-complete -c kontekst -n "__fish_kontekst_using_subcommand help; and not __fish_seen_subcommand_from run status agents models skills sessions daemon exec-child help" -f -a "daemon" -d 'Runs the daemon in this terminal, or looks after the one in the background.'
+complete -c kontekst -n "__fish_kontekst_using_subcommand help; and not __fish_seen_subcommand_from run status agents models skills sessions daemon exec-child help" -f -a "daemon" -d 'Runs the daemon in this terminal, or looks after the one in the background'
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and not __fish_seen_subcommand_from run status agents models skills sessions daemon exec-child help" -f -a "exec-child" -d 'Becomes a model server that dies with the daemon'
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and not __fish_seen_subcommand_from run status agents models skills sessions daemon exec-child help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and __fish_seen_subcommand_from agents" -f -a "list" -d 'List the agents (what `agents` alone does)'

@@ -140,6 +140,7 @@ pub(super) struct RunLoop<'a> {
     /// `None` once no more commands can come.
     inbox: Option<mpsc::Receiver<Command>>,
     pub(super) recorder: Recorder,
+    session: Option<SessionId>,
     pub(super) provider: Arc<dyn Provider>,
     /// The tools that run here; a client may change its own beside them.
     own_tools: ToolBox,
@@ -155,6 +156,8 @@ pub(super) struct RunLoop<'a> {
     recording: Option<Blocking<Result<u32, RunError>>>,
     /// What has come of the answer that is being generated.
     partial: Arc<Mutex<String>>,
+    /// Said once that the server does not read whole prompts.
+    told_unread: bool,
 }
 
 impl<'a> RunLoop<'a> {
@@ -165,7 +168,7 @@ impl<'a> RunLoop<'a> {
         emitter: &'a Emitter,
         cancel: &'a Cancel,
     ) -> Self {
-        let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder } =
+        let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session } =
             prepared;
         let inbox = Some(inbox);
         let (prompt, unrecorded, recording, partial) = (Some(prompt), None, None, Arc::default());
@@ -175,6 +178,7 @@ impl<'a> RunLoop<'a> {
             cancel,
             inbox,
             recorder,
+            session,
             provider,
             own_tools,
             tools,
@@ -186,6 +190,7 @@ impl<'a> RunLoop<'a> {
             unrecorded,
             recording,
             partial,
+            told_unread: false,
         }
     }
 
@@ -193,7 +198,7 @@ impl<'a> RunLoop<'a> {
         self.take_prompt().await?;
         for _ in 0..self.shared.config.max_turns {
             let turn = self.generate().await?;
-            let Turn { content, reasoning, calls, finish, usage } = turn;
+            let Turn { content, reasoning, calls, finish, usage, unread } = turn;
             self.settle_prompt().await?;
             let mut answer = Message::text(Role::Assistant, content.clone());
             answer.tool_calls.clone_from(&calls);
@@ -207,6 +212,14 @@ impl<'a> RunLoop<'a> {
             self.forget_partial();
             self.recorder.append(vec![answer]).await?;
 
+            if let Some(unread) = unread.filter(|_| !self.told_unread) {
+                self.told_unread = true;
+                let text = format!(
+                    "the model server left out about {unread} tokens of the prompt without saying so: give it a \
+                     larger window, or set `context_size` to the one it has"
+                );
+                self.emit(Event::Notice(text)).await?;
+            }
             let mut context = self.window.snapshot();
             context.prompt_tokens = usage.map(|usage| usage.prompt);
             context.cached_tokens = usage.map(|usage| usage.cached);
@@ -238,6 +251,10 @@ impl<'a> RunLoop<'a> {
         // The estimate is good enough while there is room to spare; else the exact count decides.
         let snapshot = self.window.snapshot();
         if i64::from(self.window.prompt_tokens()) * 2 > i64::from(snapshot.context_size) {
+            let (provider, cancel, messages) =
+                (Arc::clone(&self.provider), self.cancel.clone(), snapshot.messages.len());
+            let overhead = blocking(move || provider.template_tokens(messages, &cancel)).join().await?;
+            self.window.expect_overhead(overhead);
             self.settle_prompt().await?;
         }
         Ok(())
@@ -301,12 +318,12 @@ impl<'a> RunLoop<'a> {
 
     /// What answered is gone: finds or starts a server again.
     async fn reopen(&mut self) -> Result<(), Stop> {
-        let (models, model) = (Arc::clone(&self.shared.models), self.agent.model.clone());
+        let (models, agent) = (Arc::clone(&self.shared.models), self.agent.clone());
         let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());
         let runtime = Handle::current();
         let mut opening = blocking(move || {
             let emit = |event| emitter.emit_blocking(event, &cancel, &runtime);
-            open_model(&*models, &model, &cancel, &emit)
+            open_model(&*models, &agent, &cancel, &emit)
         });
         self.provider = tokio::select! {
             biased;
@@ -330,6 +347,8 @@ impl<'a> RunLoop<'a> {
             sampling: self.agent.sampling.clone(),
             max_tokens,
             tool_role: native_tools(&self.agent),
+            session: self.session.clone(),
+            prompt_tokens: self.window.prompt_tokens(),
         };
         let provider = Arc::clone(&self.provider);
         let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());

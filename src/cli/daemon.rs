@@ -70,8 +70,8 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
             let around = Surroundings {
                 search_path: std::env::var_os("PATH"),
                 llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
-                api_key: None,
                 launcher: launcher(),
+                ..Surroundings::default()
             };
             daemon::serve(home, mode, around, &|name| std::env::var(name).ok())?;
             Ok(ExitCode::SUCCESS)

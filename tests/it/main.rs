@@ -9,6 +9,8 @@ mod generated;
 mod grpc;
 mod home;
 mod models;
+mod orphans;
+mod prefix;
 mod provider;
 mod real;
 mod run;

@@ -25,7 +25,7 @@ use crate::{
     core::{Cancel, Name},
     models::shelf,
     pb::GetStatusRequest,
-    provider::{Models as _, Progress, ProviderError, router},
+    provider::{Models as _, Progress, ProviderError, Wanted, router},
 };
 
 /// For all questions together, once the model is loaded.
@@ -114,6 +114,7 @@ fn surroundings(config: &Config) -> router::Surroundings {
         llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
         api_key: config.api_key_env.as_deref().and_then(|name| std::env::var(name).ok()),
         launcher: if link.exists() { Some(link) } else { std::env::current_exe().ok() },
+        ..router::Surroundings::default()
     }
 }
 
@@ -134,7 +135,7 @@ type Checked = (Measured, Option<u32>, Duration);
 
 fn check(router: &router::Router, model: &str, cancel: &Cancel) -> Result<Checked, ProviderError> {
     let mut said = false;
-    let provider = router.open(model, cancel, &mut |progress| {
+    let provider = router.open(Wanted { model, endpoint: None }, cancel, &mut |progress| {
         if let Progress::Loading { .. } = progress
             && !std::mem::replace(&mut said, true)
         {

@@ -133,6 +133,8 @@ fn request(text: &str, max_tokens: u32) -> ChatRequest {
         sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
         max_tokens,
         tool_role: true,
+        session: None,
+        prompt_tokens: 0,
     }
 }
 

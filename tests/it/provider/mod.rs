@@ -4,6 +4,7 @@
 mod byzantine;
 mod cancel;
 mod chat;
+mod fleet;
 mod real;
 mod supervise;
 mod transcripts;
@@ -47,6 +48,8 @@ fn prompt(text: &str) -> ChatRequest {
         sampling: Sampling::default(),
         max_tokens: 64,
         tool_role: true,
+        session: None,
+        prompt_tokens: 0,
     }
 }
 

@@ -236,6 +236,7 @@ fn what_servers_say_about_themselves() {
             Ready(
                 Capabilities {
                     llama: true,
+                    engine: LlamaCpp,
                     window: Some(
                         8192,
                     ),
@@ -250,6 +251,7 @@ fn what_servers_say_about_themselves() {
             Ready(
                 Capabilities {
                     llama: false,
+                    engine: Other,
                     window: None,
                     slots: 256,
                     model_path: None,
@@ -260,6 +262,7 @@ fn what_servers_say_about_themselves() {
             Ready(
                 Capabilities {
                     llama: true,
+                    engine: LlamaCpp,
                     window: Some(
                         8192,
                     ),
@@ -274,6 +277,7 @@ fn what_servers_say_about_themselves() {
             Ready(
                 Capabilities {
                     llama: true,
+                    engine: LlamaCpp,
                     window: None,
                     slots: 4,
                     model_path: None,
