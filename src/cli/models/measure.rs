@@ -102,7 +102,8 @@ fn questions(
     let first = Timed::of(provider, &conversation, cancel, measured)?;
     // Of two answers, the one that came in pieces tells more.
     let better = if first.writing.is_none() && small.writing.is_some() { &small } else { &first };
-    (measured.decode, measured.at_least) = (better.decode(), better.writing.is_none());
+    (measured.decode, measured.at_least) =
+        (better.decode(), better.writing.is_none() && better.decode().is_some());
 
     step("a second turn");
     let mut reply = Message::text(Role::Assistant, &*first.turn.content);
