@@ -27,6 +27,8 @@ pub struct Measured {
     /// Tokens in a second.
     pub prefill: Option<f64>,
     pub decode: Option<f64>,
+    /// The answer came in too few pieces to tell: `decode` has reading in it, and is what it is at least.
+    pub at_least: bool,
     /// From the second question of a conversation to the first word of its answer.
     pub first_word: Option<Duration>,
     pub cache: Option<Cache>,
@@ -98,7 +100,10 @@ fn questions(
     let text = long(provider, nonce, prompt as u32, cancel);
     let mut conversation = request(&text, answer as u32);
     let first = Timed::of(provider, &conversation, cancel, measured)?;
-    measured.decode = first.decode().or_else(|| small.decode());
+    // Of two answers, the one that came in pieces tells more.
+    let better = if first.writing.is_none() && small.writing.is_some() { &small } else { &first };
+    (measured.decode, measured.at_least) =
+        (better.decode(), better.writing.is_none() && better.decode().is_some());
 
     step("a second turn");
     let mut reply = Message::text(Role::Assistant, &*first.turn.content);

@@ -186,7 +186,7 @@ mod tests {
         let mega = 1_000_000;
         assert_eq!(
             bar(250 * mega, Some(1000 * mega), Some(50e6), 70),
-            " 25 % ██████░░░░░░░░░░░░░░░░░░░░  250.0 MB of 1.0 GB  50.0 MB/s  15s left"
+            " 25 % █████░░░░░░░░░░░░░░░░░░  250.0 MB of 1.0 GB  50.0 MB/s  15s left"
         );
         assert_eq!(bar(250 * mega, Some(1000 * mega), None, 30), " 25 % 250.0 MB of 1.0 GB");
         assert_eq!(bar(5 * mega, None, Some(1e6), 70), "5.0 MB  1.0 MB/s");
