@@ -102,6 +102,7 @@ fn start(
 
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .worker_threads(workers())
         // Each run that waits for its model holds one of these threads; an idle one goes after 10 s.
         .max_blocking_threads(1024)
         .thread_name("kontekst")
@@ -132,6 +133,12 @@ fn start(
     runtime.shutdown_timeout(Duration::from_millis(200));
     drop(lock);
     result
+}
+
+/// Half the cores, at most four: workers only pass messages on, and each that is woken for nothing takes time
+/// from the model (one worker instead of two on two cores: 4.1 instead of 4.7 ms for a whole one-shot).
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
 }
 
 /// Takes the lock that makes us the daemon. One that is leaving is waited for; one that still answers
