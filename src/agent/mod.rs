@@ -2,6 +2,7 @@
 
 mod anchors;
 mod bridge;
+mod broken;
 mod emitter;
 mod prepare;
 pub mod protocol;

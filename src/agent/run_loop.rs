@@ -9,7 +9,7 @@ use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::{
     context::{Window, estimate},
-    core::{Cancel, Message, Role, RunId, SessionId, ToolDef},
+    core::{CallId, Cancel, Message, Role, RunId, SessionId, ToolDef},
     provider::{ChatRequest, Delta, Finish, Provider, ProviderError, Turn},
     tools::{Place, ToolBox},
 };
@@ -17,8 +17,9 @@ use crate::{
 use super::{
     Active, History, Shared, StartRun,
     bridge::{Blocking, blocking},
+    broken::{BROKEN_TURNS, hopeless},
     emitter::{Emitter, Gone, LastWord},
-    prepare::{Prepared, Seat, native_tools, open_model, prepare, provider_error},
+    prepare::{Prepared, Seat, open_model, prepare, provider_error},
     protocol::{Command, Event, Failure, Outcome, RunError},
     record::Recorder,
     session_turns::SessionTurn,
@@ -132,7 +133,7 @@ pub(super) struct RunLoop<'a> {
     /// `None` once no more commands can come.
     inbox: Option<mpsc::Receiver<Command>>,
     pub(super) recorder: Recorder,
-    provider: Arc<dyn Provider>,
+    pub(super) provider: Arc<dyn Provider>,
     /// The tools that run here; a client may change its own beside them.
     own_tools: ToolBox,
     pub(super) tools: ToolBox,
@@ -143,6 +144,8 @@ pub(super) struct RunLoop<'a> {
     prompt: Option<Message>,
     /// Counting the prompt and writing it down goes on beside the first model call.
     recording: Option<Blocking<Result<u32, RunError>>>,
+    /// The answer was cut behind this call.
+    pub(super) cut_after: Option<CallId>,
     /// What has come of the answer that is being generated.
     partial: Arc<Mutex<String>>,
 }
@@ -158,7 +161,7 @@ impl<'a> RunLoop<'a> {
         let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder } =
             prepared;
         let inbox = Some(inbox);
-        let (prompt, recording, partial) = (Some(prompt), None, Arc::default());
+        let (prompt, recording, cut_after, partial) = (Some(prompt), None, None, Arc::default());
         Self {
             shared,
             emitter,
@@ -174,14 +177,17 @@ impl<'a> RunLoop<'a> {
             agent,
             prompt,
             recording,
+            cut_after,
             partial,
         }
     }
 
     async fn turns(&mut self) -> Result<Outcome, Stop> {
         self.take_prompt().await?;
+        let mut broken = 0;
         for _ in 0..self.shared.config.max_turns {
-            let turn = self.generate().await?;
+            let mut turn = self.generate().await?;
+            broken = if self.mend(&mut turn).await? { 0 } else { broken + 1 };
             let Turn { content, reasoning, calls, finish, usage } = turn;
             self.settle_prompt().await?;
             let mut answer = Message::text(Role::Assistant, content.clone());
@@ -206,8 +212,12 @@ impl<'a> RunLoop<'a> {
             if calls.is_empty() {
                 return Ok(Outcome::Completed { content, reasoning, truncated: finish == Finish::Length });
             }
+            self.cut_after = calls.last().filter(|_| finish == Finish::Length).map(|call| call.id.clone());
             if let Some(outcome) = self.use_tools(calls).await? {
                 return Ok(outcome);
+            }
+            if broken == BROKEN_TURNS {
+                return Err(hopeless().into());
             }
         }
         let turns = self.shared.config.max_turns;
@@ -254,7 +264,7 @@ impl<'a> RunLoop<'a> {
         }
         let mut reopened = false;
         loop {
-            match self.ask().await? {
+            match self.ask(None).await? {
                 Ok(turn) => return Ok(turn),
                 Err(ProviderError::Cancelled) => return Err(Stop::Cancelled),
                 Err(ProviderError::Overflow { prompt_tokens, window }) => {
@@ -298,22 +308,26 @@ impl<'a> RunLoop<'a> {
     }
 
     /// One request. Deltas go straight from the provider's thread to the door.
-    async fn ask(&mut self) -> Result<Result<Turn, ProviderError>, Stop> {
+    /// With `force` it is for a call of that tool, and nothing of it is shown.
+    pub(super) async fn ask(&mut self, force: Option<String>) -> Result<Result<Turn, ProviderError>, Stop> {
         let request = ChatRequest {
             system: Arc::clone(&self.system),
             messages: self.window.messages(),
             tools: self.tools.defs(),
             sampling: self.agent.sampling.clone(),
             max_tokens: self.agent.sampling.reply_limit(),
-            tool_role: native_tools(&self.agent),
+            tool_role: self.agent.tool_role,
+            force,
         };
         let provider = Arc::clone(&self.provider);
         let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());
         let partial = Arc::clone(&self.partial);
         let runtime = Handle::current();
+        let shown = request.force.is_none();
         let mut call = blocking(move || {
             let mut sink = |delta| {
                 let event = match delta {
+                    Delta::Text(_) | Delta::Reasoning(_) if !shown => return,
                     Delta::Text(text) => {
                         partial.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
                         Event::Text(text)

@@ -4,6 +4,7 @@ mod answer;
 mod http;
 mod messages;
 mod probe;
+mod prompted;
 mod refusal;
 mod sse;
 mod stall;
@@ -12,6 +13,7 @@ mod tokens;
 mod wire;
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::SeqCst},
@@ -23,9 +25,9 @@ pub use http::Link;
 pub use probe::{Capabilities, Probe, probe};
 pub use refusal::shown;
 
-use self::{messages::Dialect, tokens::Counts};
+use self::{answer::Answer, messages::Dialect, prompted::Sieve, tokens::Counts};
 use super::{
-    ChatRequest, Delta, Progress, Provider, ProviderError, Turn,
+    ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn,
     pause::pause,
     slots::{NoPlace, Slots},
 };
@@ -143,13 +145,32 @@ impl OpenAi {
     }
 
     fn body(&self, request: &ChatRequest) -> Vec<u8> {
-        let Capabilities { llama, tool_role, short_ids, .. } = self.capabilities;
-        let dialect = Dialect { tool_role: request.tool_role && tool_role, reasoning: llama, short_ids };
+        let Capabilities { llama, system_role, short_ids, .. } = self.capabilities;
+        let prompted = self.prompted(request);
+        let dialect = Dialect {
+            tool_role: request.tool_role != ToolRole::Text && !prompted,
+            written_calls: prompted,
+            system_role,
+            reasoning: llama,
+            short_ids,
+        };
+        let system = match prompted && !request.tools.is_empty() {
+            true => Cow::Owned(prompted::system(&request.system, &request.tools)),
+            false => Cow::Borrowed(&*request.system),
+        };
+        let forced = request.forced();
         let sampling = &request.sampling;
         let request = wire::Request {
             model: &self.model,
-            messages: &messages::wire(&request.system, &request.messages, dialect),
-            tools: &messages::tools(&request.tools),
+            messages: &messages::wire(&system, &request.messages, dialect),
+            tools: &messages::tools(if prompted {
+                &[]
+            } else {
+                forced.map_or(&*request.tools, std::slice::from_ref)
+            }),
+            tool_choice: forced.filter(|_| !prompted).map(|_| "required"),
+            // The prompt stays as it was, only the answer is bound: the cache holds.
+            response_format: forced.filter(|_| prompted).map(prompted::format),
             max_tokens: request.max_tokens,
             temperature: sampling.temperature,
             top_p: sampling.top_p,
@@ -163,7 +184,25 @@ impl OpenAi {
         serde_json::to_vec(&request).expect("strings, numbers and JSON values are JSON")
     }
 
-    fn attempt(&self, body: &[u8], cancel: &Cancel, sink: &mut dyn FnMut(Delta)) -> Result<Turn, Failed> {
+    /// Whether tools are told and called in plain text, because the template knows none.
+    fn prompted(&self, request: &ChatRequest) -> bool {
+        request.tool_role != ToolRole::Native && !self.capabilities.tool_role
+    }
+
+    /// What reads the answer to a request.
+    fn answer(&self, request: &ChatRequest) -> Answer {
+        // A forced answer is arguments and nothing else.
+        let tools = if request.force.is_some() { &[] } else { &*request.tools };
+        Answer::new(Sieve::new(tools, self.prompted(request)))
+    }
+
+    fn attempt(
+        &self,
+        request: &ChatRequest,
+        body: &[u8],
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<Turn, Failed> {
         let exchange = self.server.link.exchange(cancel, self.server.timing.first);
         let response = exchange.post("/v1/chat/completions", body)?;
         let status = response.status().as_u16();
@@ -176,7 +215,11 @@ impl OpenAi {
                 refusal::of_status(status, &body).into()
             });
         }
-        Ok(stream::answer(&exchange, response, &self.server.timing, sink)?)
+        let mut turn = stream::answer(&exchange, response, &self.server.timing, self.answer(request), sink)?;
+        if let Some(tool) = request.forced().filter(|_| self.prompted(request)) {
+            turn = prompted::forced(&tool.name, turn);
+        }
+        Ok(turn)
     }
 }
 
@@ -199,7 +242,7 @@ impl Provider for OpenAi {
         let body = self.body(request);
         let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
         loop {
-            match self.attempt(&body, cancel, sink) {
+            match self.attempt(request, &body, cancel, sink) {
                 Ok(turn) => return Ok(turn),
                 Err(Failed::Loading) if start.elapsed() < self.server.timing.load => {
                     sink(Delta::Progress(Progress::Loading { model: self.model.clone(), fraction: None }));
@@ -232,6 +275,10 @@ impl Provider for OpenAi {
 
     fn window(&self) -> Option<u32> {
         self.capabilities.window
+    }
+
+    fn can_force(&self) -> bool {
+        self.capabilities.llama
     }
 
     fn slots(&self) -> usize {

@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 use kontekst::{
     core::{Cancel, Message, Role, Sampling, ToolDef},
     provider::{
-        ChatRequest, Delta, Provider as _, ProviderError, Turn,
+        ChatRequest, Delta, Provider as _, ProviderError, ToolRole, Turn,
         llama::{Link, OpenAi, Probe, Server, Timing, probe},
     },
 };
@@ -46,7 +46,8 @@ fn prompt(text: &str) -> ChatRequest {
         tools: Arc::new([]),
         sampling: Sampling::default(),
         max_tokens: 64,
-        tool_role: true,
+        tool_role: ToolRole::Auto,
+        force: None,
     }
 }
 

@@ -7,7 +7,7 @@ use kontekst::{
     config::Config,
     core::{Cancel, Message, Role, ToolResult},
     provider::{
-        Delta, Finish, Models as _, Provider, ProviderError, Turn,
+        Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn,
         router::{Router, Surroundings},
     },
 };
@@ -55,7 +55,7 @@ fn a_whole_agent_loop() {
     let Some(real) = real() else { return };
     let provider = real.open();
     assert_eq!(provider.window(), Some(4096));
-    for tool_role in [true, false] {
+    for tool_role in [ToolRole::Native, ToolRole::Text, ToolRole::Auto] {
         let mut request = prompt("please !tool now");
         request.tool_role = tool_role;
         request.tools = [read_file()].into();
