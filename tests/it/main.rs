@@ -12,3 +12,4 @@ mod provider;
 mod real;
 mod run;
 mod tidy;
+mod weak;

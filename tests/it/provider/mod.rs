@@ -4,6 +4,7 @@
 mod byzantine;
 mod cancel;
 mod chat;
+mod prompted;
 mod real;
 mod supervise;
 mod transcripts;

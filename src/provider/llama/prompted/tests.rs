@@ -241,7 +241,7 @@ fn what_can_be_no_call_is_not_held_back() {
         "[1",
         "```rust\n",
         "`x",
-        "```json\n{\"a",
+        "```json\n{\"b",
         "```json\n{\"name\": \"read_file\", \"arguments\": {}}\n```\nThat",
     ] {
         assert_eq!(shown(text), text);
@@ -302,7 +302,7 @@ fn floods_take_time_in_proportion() {
         "<function=a>\"",
         "{",
     ] {
-        let flood = piece.repeat(2 * 1024 * 1024 / piece.len());
+        let flood = piece.repeat(5 * 1024 * 256 / piece.len());
         let (out, calls) = sieved(&[&flood[..1000], &flood[1000..]], Finish::Stop, true);
         assert!(out == flood && calls.is_empty(), "{piece}");
     }
