@@ -28,6 +28,9 @@ impl RunLoop<'_> {
     /// Has the first broken call of an answer made once more, bound to the tool's schema, where the server
     /// can do that. `false` when all of the answer's calls are broken even so.
     pub(super) async fn mend(&mut self, turn: &mut Turn) -> Result<bool, Stop> {
+        if turn.calls.is_empty() {
+            return Ok(true);
+        }
         let faults = self.faults(turn.calls.clone()).await?;
         let broken = faults.iter().filter(|fault| fault.is_some()).count();
         let named = |fault: &Option<Fault>| fault.as_ref().and_then(|fault| fault.tool.clone());
@@ -42,7 +45,7 @@ impl RunLoop<'_> {
                 return Ok(true);
             }
         }
-        Ok(turn.calls.is_empty() || broken < turn.calls.len())
+        Ok(broken < turn.calls.len())
     }
 
     async fn faults(&self, calls: Vec<ToolCall>) -> Result<Vec<Option<Fault>>, Stop> {

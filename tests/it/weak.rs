@@ -188,7 +188,7 @@ fn a_model_that_cannot_call_hears_why_and_is_given_up() {
     assert!(said(&chats[2], 5)[0].starts_with("tool: there is no tool `fly`; the tools are: read_file"));
     // The session is in order: the next run goes on from it.
     assert_eq!(home.run(&["run", "--session", "s", "and now?"]).success(), "fine\n");
-    assert_eq!(said(&model.chats()[3], 7)[0], "tool: missing `content`");
+    assert_eq!(said(&model.chats()[3], 7)[0], "tool: missing `path`");
     model.assert_clean();
 
     // One good call in between, and it goes on.
