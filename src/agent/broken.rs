@@ -2,21 +2,22 @@
 
 use crate::{
     core::ToolCall,
-    provider::{ProviderError, Turn},
+    provider::{ChatRequest, ProviderError, Turn},
     tools::schema::{Fault, check},
 };
 
 use super::{
     bridge::blocking,
     protocol::{Failure, RunError},
-    run_loop::{RunLoop, Stop},
+    run_loop::{Deltas, RunLoop, Stop},
 };
 
 /// Turns in a row with nothing but broken calls that end a run.
 pub(super) const BROKEN_TURNS: u32 = 3;
 
 /// Goes to the model with the result of the last call that was whole.
-const CUT: &str = "[your answer was cut here: it had reached its limit of tokens. What followed is lost.]";
+const CUT: &str =
+    "[your answer was cut behind this call: it had reached its limit of tokens. What followed is lost.]";
 
 /// The model cannot call.
 pub(super) fn hopeless() -> RunError {
@@ -61,7 +62,9 @@ impl RunLoop<'_> {
 
     /// A sound call of `tool`, if asking for it gives one. A server that fails here has answered before.
     async fn forced(&mut self, tool: &str) -> Result<Option<ToolCall>, Stop> {
-        let turn = match self.ask(Some(tool.to_owned())).await? {
+        let request = self.request(self.window.messages(), self.agent.sampling.reply_limit());
+        let request = ChatRequest { force: Some(tool.to_owned()), ..request };
+        let turn = match self.ask(request, Deltas::Hidden).await? {
             Ok(turn) => turn,
             Err(ProviderError::Cancelled) => return Err(Stop::Cancelled),
             Err(error) => {
@@ -74,10 +77,10 @@ impl RunLoop<'_> {
         Ok(calls.into_iter().next().filter(|_| faults.iter().all(Option::is_none)))
     }
 
-    /// The output of `call`, and behind the last one of an answer that was cut, a word about that.
+    /// The output of `call`, and before the last one of an answer that was cut, a word about that.
     pub(super) fn noted(&self, call: &ToolCall, output: &str) -> String {
         match &self.cut_after {
-            Some(last) if *last == call.id => format!("{output}\n\n{CUT}"),
+            Some(last) if *last == call.id => format!("{CUT}\n\n{output}"),
             _ => output.to_owned(),
         }
     }

@@ -3,6 +3,7 @@
 mod anchors;
 mod bridge;
 mod broken;
+mod compact;
 mod emitter;
 mod prepare;
 pub mod protocol;

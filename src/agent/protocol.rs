@@ -47,6 +47,11 @@ pub enum Event {
     /// Something a person should know that changes nothing in the run.
     Notice(String),
     Progress(Progress),
+    /// The history was replaced by a summary of it. All in tokens.
+    Compacted {
+        before: u32,
+        after: u32,
+    },
     /// The session is busy with another run; this one waits.
     WaitingForSession,
     Text(String),

@@ -54,6 +54,19 @@ impl Recorder {
         blocking(move || this.append_blocking(&messages)).join().await?
     }
 
+    /// Notes that everything so far is also said by `summary`.
+    pub(super) async fn compacted(&self, summary: String, tokens: u32) -> Result<(), RunError> {
+        let Some(log) = self.log.clone() else { return Ok(()) };
+        let run = self.run.clone();
+        blocking(move || {
+            let record = Record::Compacted { summary: &summary, tokens, run: &run };
+            log.lock().unwrap_or_else(PoisonError::into_inner).append(&[record])
+        })
+        .join()
+        .await?
+        .map_err(|error| storage(&error))
+    }
+
     /// Notes that a tool is about to act, before it does.
     pub(super) async fn intend(&self, call: CallId) -> Result<(), RunError> {
         let Some(log) = self.log.clone() else { return Ok(()) };

@@ -8,6 +8,7 @@ use std::{
 use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::{
+    config::Compaction,
     context::{Window, estimate},
     core::{CallId, Cancel, Message, Role, RunId, SessionId, ToolDef},
     provider::{ChatRequest, Delta, Finish, Provider, ProviderError, Turn},
@@ -41,6 +42,13 @@ impl From<Gone> for Stop {
     fn from(_: Gone) -> Self {
         Self::Cancelled
     }
+}
+
+/// Whether the user sees what the model says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deltas {
+    Shown,
+    Hidden,
 }
 
 /// Takes one run from its request to its ending.
@@ -140,7 +148,7 @@ pub(super) struct RunLoop<'a> {
     pub(super) place: Arc<Place>,
     pub(super) window: Window,
     system: Arc<str>,
-    agent: crate::config::AgentConfig,
+    pub(super) agent: crate::config::AgentConfig,
     prompt: Option<Message>,
     /// Counting the prompt and writing it down goes on beside the first model call.
     recording: Option<Blocking<Result<u32, RunError>>>,
@@ -229,8 +237,9 @@ impl<'a> RunLoop<'a> {
     /// Puts the prompt into the window and on its way to disk.
     async fn take_prompt(&mut self) -> Result<(), Stop> {
         let mut prompt = self.prompt.take().expect("taken once");
-        self.recorder.sign(&mut prompt);
         prompt.tokens = estimate(&prompt);
+        self.make_room(prompt.tokens).await?;
+        self.recorder.sign(&mut prompt);
         self.window.push(prompt.clone());
         let (provider, recorder, cancel) =
             (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
@@ -264,7 +273,8 @@ impl<'a> RunLoop<'a> {
         }
         let mut reopened = false;
         loop {
-            match self.ask(None).await? {
+            let reply = self.agent.sampling.reply_limit();
+            match self.ask(self.request(self.window.messages(), reply), Deltas::Shown).await? {
                 Ok(turn) => return Ok(turn),
                 Err(ProviderError::Cancelled) => return Err(Stop::Cancelled),
                 Err(ProviderError::Overflow { prompt_tokens, window }) => {
@@ -307,27 +317,32 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// One request. Deltas go straight from the provider's thread to the door.
-    /// With `force` it is for a call of that tool, and nothing of it is shown.
-    pub(super) async fn ask(&mut self, force: Option<String>) -> Result<Result<Turn, ProviderError>, Stop> {
-        let request = ChatRequest {
+    pub(super) fn request(&self, messages: Vec<Message>, max_tokens: u32) -> ChatRequest {
+        ChatRequest {
             system: Arc::clone(&self.system),
-            messages: self.window.messages(),
+            messages,
             tools: self.tools.defs(),
             sampling: self.agent.sampling.clone(),
-            max_tokens: self.agent.sampling.reply_limit(),
+            max_tokens,
             tool_role: self.agent.tool_role,
-            force,
-        };
+            force: None,
+        }
+    }
+
+    /// One request. Deltas go straight from the provider's thread to the door.
+    pub(super) async fn ask(
+        &mut self,
+        request: ChatRequest,
+        deltas: Deltas,
+    ) -> Result<Result<Turn, ProviderError>, Stop> {
         let provider = Arc::clone(&self.provider);
         let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());
         let partial = Arc::clone(&self.partial);
         let runtime = Handle::current();
-        let shown = request.force.is_none();
         let mut call = blocking(move || {
             let mut sink = |delta| {
                 let event = match delta {
-                    Delta::Text(_) | Delta::Reasoning(_) if !shown => return,
+                    Delta::Text(_) | Delta::Reasoning(_) if deltas == Deltas::Hidden => return,
                     Delta::Text(text) => {
                         partial.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
                         Event::Text(text)
@@ -372,6 +387,10 @@ impl<'a> RunLoop<'a> {
     /// The next command; never resolves once there can be none, so it is only used in a `select!`.
     pub(super) async fn command(&mut self) -> Option<Command> {
         next(&mut self.inbox).await
+    }
+
+    pub(super) fn compaction(&self) -> Compaction {
+        self.shared.config.compaction
     }
 
     /// Seconds that one tool call may take.

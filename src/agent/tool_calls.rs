@@ -240,18 +240,27 @@ impl RunLoop<'_> {
         }
     }
 
-    /// Stores a call's result and shows it to the model in the next turn.
+    /// Stores a call's result and shows it to the model in the next turn, cut to what the window holds.
     async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
-        let mut message = Message::result(ToolResult {
+        let mut result = ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
             output: self.noted(call, outcome.text()),
             is_error: outcome.is_error(),
+        };
+        let (provider, recorder, cancel) =
+            (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
+        let limit = self.window.output_limit();
+        let mut storing = blocking(move || {
+            let tokens = fit(&mut result.output, limit, &|text| provider.count_tokens(&[text], &cancel)[0]);
+            let mut message = Message::result(result);
+            message.tokens = tokens;
+            recorder.sign(&mut message);
+            recorder.append_blocking(std::slice::from_ref(&message)).map(|()| message)
         });
-        message.tokens = crate::context::estimate(&message);
-        self.recorder.sign(&mut message);
-        self.window.push(message.clone());
-        Ok(self.recorder.append(vec![message]).await?)
+        let message = storing.join().await??;
+        self.window.push(message);
+        Ok(())
     }
 
     /// Answers the calls that will not run because the run is over, so that the stored conversation
@@ -269,6 +278,27 @@ impl RunLoop<'_> {
     }
 }
 
+/// Cuts `output` to at most `limit` tokens, with a word about it, and gives its tokens.
+fn fit(output: &mut String, limit: u32, count: &dyn Fn(&str) -> u32) -> u32 {
+    let mut tokens = count(output).max(1);
+    let whole = std::mem::take(output);
+    output.clone_from(&whole);
+    let mut keep = whole.len();
+    // The text is not equally dense everywhere, so each round takes a tenth more than the proportion says.
+    while tokens > limit && keep > 0 {
+        keep = (keep as u64 * u64::from(limit) / u64::from(tokens) / 10 * 9) as usize;
+        keep = whole.floor_char_boundary(keep);
+        keep = whole[..keep].rfind('\n').map_or(keep, |end| end + 1);
+        *output = format!(
+            "{}\n[cut to fit the window: {keep} of {} bytes; ask for a smaller part]",
+            &whole[..keep],
+            whole.len()
+        );
+        tokens = count(output).max(1);
+    }
+    tokens
+}
+
 fn proposed(pending: &Pending) -> Option<ProposedCall> {
     let Ruling::Asked { proposal, .. } = &pending.ruling else { return None };
     Some(ProposedCall {
@@ -276,4 +306,30 @@ fn proposed(pending: &Pending) -> Option<ProposedCall> {
         preview: proposal.preview.clone(),
         caution: proposal.caution.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fit;
+
+    fn bytes_by_four(text: &str) -> u32 {
+        u32::try_from(text.len().div_ceil(4)).unwrap()
+    }
+
+    #[test]
+    fn an_output_is_cut_at_a_line_and_says_so() {
+        let mut small = "one\ntwo\n".to_owned();
+        assert_eq!((fit(&mut small, 100, &bytes_by_four), small.as_str()), (2, "one\ntwo\n"));
+
+        let mut large = "a line of text\n".repeat(1000);
+        let tokens = fit(&mut large, 200, &bytes_by_four);
+        assert!(tokens <= 200 && tokens > 100, "{tokens}");
+        assert!(
+            large.contains("text\n\n[cut to fit the window: ")
+                && large.ends_with("15000 bytes; ask for a smaller part]")
+        );
+
+        let mut dense = "é".repeat(5000);
+        assert!(fit(&mut dense, 100, &bytes_by_four) <= 100);
+    }
 }

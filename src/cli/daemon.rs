@@ -22,8 +22,14 @@ use super::{error::CliError, printable::printable};
 /// Nobody has to: `kontekst run` starts the daemon when it is needed. Run it here to watch it work, or
 /// as a systemd user unit:
 ///
+///   # ~/.config/systemd/user/kontekst.service
 ///   [Service]
 ///   ExecStart=%h/.local/bin/kontekst daemon
+///   Restart=on-failure
+///   [Install]
+///   WantedBy=default.target
+///
+///   systemctl --user enable --now kontekst
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, verbatim_doc_comment)]
 pub(super) struct Args {

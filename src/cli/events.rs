@@ -50,6 +50,9 @@ pub(super) fn json(event: &Event) -> Value {
             }
             None => json!({"type": "progress"}),
         },
+        Event::Compacted(e) => {
+            json!({"type": "compacted", "tokens_before": e.tokens_before, "tokens_after": e.tokens_after})
+        }
         Event::Notice(e) => json!({"type": "notice", "text": e.text}),
     }
 }

@@ -135,6 +135,13 @@ impl Screen {
             }
             Event::Progress(progress) => self.progress(progress.progress.as_ref()),
             Event::Notice(notice) => self.say(Talk::Normal, &printable(&notice.text)),
+            Event::Compacted(done) => self.say(
+                Talk::Normal,
+                &format!(
+                    "the conversation was summarised: {} → {} tokens; the session file keeps all of it",
+                    done.tokens_before, done.tokens_after
+                ),
+            ),
             Event::ToolsProposed(proposed) => {
                 self.close_line()?;
                 for call in &proposed.calls {

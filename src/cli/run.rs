@@ -35,13 +35,27 @@ use super::{
 /// shown with a preview and asked for on the terminal; without one they are refused (exit status 3)
 /// unless --allow or --auto-approve says otherwise.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Examples:
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
   kontekst run --new \"let us start over\"
   kontekst run --allow read_file,list_files \"find the bug in src/\"
   kontekst run /summarize README.md
-  answer=$(kontekst run --quiet \"one word: the capital of France\")")]
+  answer=$(kontekst run --quiet \"one word: the capital of France\")",
+    after_long_help = "Examples:
+  kontekst run \"what does this project do?\"
+  git diff | kontekst run \"review this change\"
+  kontekst run --new \"let us start over\"
+  kontekst run --allow read_file,list_files \"find the bug in src/\"
+  kontekst run /summarize README.md
+  answer=$(kontekst run --quiet \"one word: the capital of France\")
+
+In cron there is no terminal and hardly an environment, so name the binary's directory, a session of its own and the
+tools that may run:
+  PATH=/home/ada/.local/bin:/usr/bin:/bin
+  0 7 * * * cd ~/notes && kontekst run -q --session daily --allow read_file,list_files /digest > digest.md"
+)]
 pub(super) struct Args {
     /// The prompt. `-` stands for stdin
     #[arg(value_name = "PROMPT", trailing_var_arg = true)]

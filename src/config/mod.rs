@@ -55,6 +55,8 @@ pub struct Config {
     /// Lets `bind` be an address that other machines reach; needs a token.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_remote: bool,
+    /// What happens to a conversation that outgrows the window.
+    pub compaction: Compaction,
     /// Model calls in one run before it fails.
     #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
     pub max_turns: u32,
@@ -66,6 +68,17 @@ pub struct Config {
 
 /// Token counts cross the wire as `int32`.
 const MAX_TOKENS: u64 = i32::MAX as u64;
+
+/// What happens to a conversation that outgrows the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compaction {
+    /// The model summarises it, and the conversation goes on from there.
+    #[default]
+    Summary,
+    /// Its oldest part is left out.
+    Trim,
+}
 
 /// Pins where the model runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,6 +138,7 @@ impl Default for Config {
             llama_args: Vec::new(),
             api_key_env: None,
             allow_remote: false,
+            compaction: Compaction::default(),
             max_turns: 50,
             tools: ToolsConfig::default(),
             unknown: Vec::new(),

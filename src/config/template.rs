@@ -13,6 +13,7 @@ context_size = 4096                  # tokens the model can see
 # llama_args = []                    # added at the end of its command line
 # api_key_env = "OPENAI_API_KEY"     # environment variable of the daemon with the endpoint's key
 # allow_remote = false               # lets `bind` be an address that other machines reach; needs a token
+compaction = "summary"               # a conversation that outgrows the window: "summary" or "trim"
 max_turns = 50                       # model calls in one run before it fails
 
 [tools]
@@ -40,6 +41,7 @@ pub(super) const KEYS: &[&str] = &[
     "llama_args",
     "api_key_env",
     "allow_remote",
+    "compaction",
     "max_turns",
     "tools.working_dir",
     "tools.timeout_seconds",

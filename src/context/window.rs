@@ -42,6 +42,32 @@ impl Window {
         self.memory.push(message);
     }
 
+    /// Whether a prompt of so many tokens would leave the history little room: it takes more than four
+    /// fifths of what there is, and what there is is worth a summary.
+    pub fn crowded(&self, prompt: u32) -> bool {
+        let room = self.budget.messages();
+        !self.history.is_empty() && room >= 1200 && sum(&self.history).saturating_add(prompt) > room / 5 * 4
+    }
+
+    /// Tokens that a summary of the history may take.
+    pub fn summary_limit(&self) -> u32 {
+        (self.budget.messages() / 6).clamp(64, 1024)
+    }
+
+    /// Puts a summary in place of the history; gives the tokens before and after.
+    pub fn compact(&mut self, summary: impl IntoIterator<Item = Message>) -> (u32, u32) {
+        let before = sum(&self.history);
+        self.history = summary.into_iter().collect();
+        (before, sum(&self.history))
+    }
+
+    /// Tokens that one more tool output may take: three quarters of what is left, so that the model can
+    /// still answer. At least 64, for a sentence.
+    pub fn output_limit(&self) -> u32 {
+        let share = self.budget.context_size.saturating_sub(self.budget.reply);
+        (share.saturating_sub(self.prompt_tokens()) / 4 * 3).max(64)
+    }
+
     /// Corrects the newest user message once it has been counted.
     pub fn set_prompt_tokens(&mut self, tokens: u32) {
         if let Some(prompt) = self.memory.iter_mut().rfind(|message| message.role == Role::User) {

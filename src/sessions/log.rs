@@ -104,7 +104,9 @@ impl SessionLog {
         let whole = match lines.next().context(&self.path)? {
             // Nothing after the last newline, or nothing at all.
             None | Some(Piece::Line([])) => return Ok(()),
-            Some(Piece::Line(bytes)) => matches!(Line::parse(bytes), Line::Message(_) | Line::ToolStarted(_)),
+            Some(Piece::Line(bytes)) => {
+                matches!(Line::parse(bytes), Line::Message(_) | Line::ToolStarted(_) | Line::Compacted { .. })
+            }
             Some(Piece::TooLong { .. }) => false,
         };
         let start = lines.position();

@@ -16,7 +16,7 @@ mod tests;
 
 pub use log::SessionLog;
 pub use record::Record;
-pub use tail::Tail;
+pub use tail::{Tail, summarised};
 pub use transcript::{Entries, Entry, Transcript};
 
 use std::{fs, io, path::PathBuf, time::SystemTime};

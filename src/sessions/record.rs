@@ -17,6 +17,13 @@ pub enum Record<'a> {
         call: &'a CallId,
         run: &'a RunId,
     },
+    /// Everything before this is also said by `summary`, `tokens` long: a run that continues the session
+    /// starts here. The original stays where it is.
+    Compacted {
+        summary: &'a str,
+        tokens: u32,
+        run: &'a RunId,
+    },
 }
 
 /// Longest line in bytes that is read or written. Longer ones are damage: no tool gives as much.
@@ -26,6 +33,10 @@ pub(super) const MAX_LINE: usize = 64 << 20;
 pub(super) enum Line {
     Message(Message),
     ToolStarted(CallId),
+    Compacted {
+        summary: String,
+        tokens: u32,
+    },
     /// Blank, or a mark that a later version writes.
     Nothing,
     Damaged,
@@ -39,13 +50,26 @@ struct MarkOut<'a> {
     at: u64,
 }
 
+#[derive(Serialize)]
+struct CompactedOut<'a> {
+    mark: &'static str,
+    summary: &'a str,
+    tokens: u32,
+    run: &'a RunId,
+    at: u64,
+}
+
 #[derive(Deserialize)]
 struct MarkIn {
     mark: String,
     call_id: Option<CallId>,
+    summary: Option<String>,
+    #[serde(default)]
+    tokens: u32,
 }
 
 const TOOL_STARTED: &str = "tool_started";
+const COMPACTED: &str = "compacted";
 
 impl Record<'_> {
     /// Appends the record's line, newline included.
@@ -64,6 +88,10 @@ impl Record<'_> {
             Self::Message(message) => serde_json::to_writer(&mut *line, message),
             Self::ToolStarted { call, run } => {
                 let mark = MarkOut { mark: TOOL_STARTED, call_id: call, run, at: unix_ms() };
+                serde_json::to_writer(&mut *line, &mark)
+            }
+            Self::Compacted { summary, tokens, run } => {
+                let mark = CompactedOut { mark: COMPACTED, summary, tokens, run, at: unix_ms() };
                 serde_json::to_writer(&mut *line, &mark)
             }
         };
@@ -90,10 +118,14 @@ impl Line {
         if let Ok(message) = serde_json::from_slice(bytes) {
             return Self::Message(message);
         }
-        match serde_json::from_slice(bytes) {
-            Ok(MarkIn { mark, call_id: Some(call) }) if mark == TOOL_STARTED => Self::ToolStarted(call),
-            Ok(MarkIn { mark, .. }) if mark != TOOL_STARTED => Self::Nothing,
-            _ => Self::Damaged,
+        let Ok(MarkIn { mark, call_id, summary, tokens }) = serde_json::from_slice(bytes) else {
+            return Self::Damaged;
+        };
+        match (mark.as_str(), call_id, summary) {
+            (TOOL_STARTED, Some(call), _) => Self::ToolStarted(call),
+            (COMPACTED, _, Some(summary)) => Self::Compacted { summary, tokens },
+            (TOOL_STARTED | COMPACTED, ..) => Self::Damaged,
+            _ => Self::Nothing,
         }
     }
 }

@@ -52,6 +52,19 @@ pub(super) fn load(
             Line::ToolStarted(call) => {
                 started.insert(call);
             }
+            // What came before is in the summary, if that fits.
+            Line::Compacted { summary, tokens } => {
+                let summary = summarised(&summary, tokens, estimate);
+                let cost: u32 = summary.iter().map(|message| message.tokens).sum();
+                match tail.tokens.checked_add(cost).filter(|tokens| *tokens <= budget) {
+                    Some(tokens) => {
+                        tail.tokens = tokens;
+                        tail.messages.extend(summary.into_iter().rev());
+                    }
+                    None => tail.older = true,
+                }
+                break;
+            }
             // The system text is the agent's, not the conversation's.
             Line::Message(message) if message.role == Role::System => {}
             Line::Message(mut message) => {
@@ -74,6 +87,16 @@ pub(super) fn load(
     }
     start_at_user(&mut tail, budget);
     Ok(tail)
+}
+
+/// A summary as a conversation carries it: the user reminds, the assistant takes note.
+pub fn summarised(summary: &str, tokens: u32, estimate: &dyn Fn(&Message) -> u32) -> [Message; 2] {
+    let mut reminder =
+        Message::text(Role::User, format!("This is what we have talked about so far:\n\n{summary}"));
+    reminder.tokens = if tokens == 0 { estimate(&reminder) } else { tokens + 12 };
+    let mut noted = Message::text(Role::Assistant, "Noted.");
+    noted.tokens = 4;
+    [reminder, noted]
 }
 
 /// Sees to it that `tokens` is what the message costs.

@@ -103,7 +103,7 @@ impl Iterator for Entries {
             match Line::parse(&self.line) {
                 Line::Message(message) => return Some(Ok(Entry::Message(message))),
                 Line::Damaged => return Some(Ok(Entry::Damaged { line: self.number })),
-                Line::ToolStarted(_) | Line::Nothing => {}
+                Line::ToolStarted(_) | Line::Compacted { .. } | Line::Nothing => {}
             }
         }
     }

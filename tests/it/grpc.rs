@@ -80,7 +80,7 @@ impl Talk {
         panic!("the stream ended: {events:?}");
     }
 
-    async fn to_the_end(&mut self) -> Vec<Event> {
+    async fn drain(&mut self) -> Vec<Event> {
         self.until(|event| matches!(event, Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_)))
             .await
     }
@@ -115,6 +115,7 @@ fn names(events: &[Event]) -> Vec<&'static str> {
             Event::ContextSnapshot(_) => "context_snapshot",
             Event::Progress(_) => "progress",
             Event::Notice(_) => "notice",
+            Event::Compacted(_) => "compacted",
         })
         .collect()
 }
@@ -126,7 +127,7 @@ fn events_come_in_the_documented_order() {
     block_on(async {
         let mut talk = Talk::open(&home).await;
         talk.start(&home, "hi").await;
-        let events = talk.to_the_end().await;
+        let events = talk.drain().await;
         assert_eq!(
             names(&events),
             ["started", "reasoning", "token", "turn_completed", "context_snapshot", "completed"]
@@ -161,21 +162,21 @@ fn one_run_on_each_stream() {
         let mut unknown = start(&home, "hi");
         unknown.agent_name = "nobody".to_owned();
         talk.say(Command::Start(unknown)).await;
-        let events = talk.to_the_end().await;
+        let events = talk.drain().await;
         let [Event::Failed(failed)] = &events[..] else { panic!("{events:?}") };
         assert!(failed.run_id.is_empty() && failed.error.contains("default"), "{failed:?}");
 
         talk.start(&home, "hi").await;
         talk.until(|event| matches!(event, Event::Token(_))).await;
         talk.start(&home, "again").await;
-        let events = talk.to_the_end().await;
+        let events = talk.drain().await;
         let Some(Event::Failed(failed)) = events.last() else { panic!("{events:?}") };
         assert_eq!((failed.run_id.as_str(), failed.error.as_str()), ("", "run already started"));
 
         talk.say(Command::Cancel(CancelRunCommand {})).await;
-        assert_eq!(names(&talk.to_the_end().await), ["cancelled"]);
+        assert_eq!(names(&talk.drain().await), ["cancelled"]);
         talk.start(&home, "after").await;
-        assert_eq!(names(&talk.to_the_end().await), ["failed"]);
+        assert_eq!(names(&talk.drain().await), ["failed"]);
     });
     model.wait_for_disconnect();
 }
@@ -189,7 +190,7 @@ fn half_close_is_not_a_cancel() {
         let mut talk = Talk::open(&home).await;
         talk.start(&home, "hi").await;
         talk.commands = None;
-        let events = talk.to_the_end().await;
+        let events = talk.drain().await;
         assert_eq!(*names(&events).last().unwrap(), "completed");
         assert_eq!(talk.next().await, None);
 
@@ -197,7 +198,7 @@ fn half_close_is_not_a_cancel() {
         let mut talk = Talk::open(&home).await;
         talk.start(&home, "hi").await;
         talk.commands = None;
-        let events = talk.to_the_end().await;
+        let events = talk.drain().await;
         let Some(Event::Cancelled(cancelled)) = events.last() else { panic!("{events:?}") };
         assert!(cancelled.denied);
     });
@@ -224,7 +225,7 @@ fn approve_and_deny_by_call() {
             talk.say(Command::DenyTool(DenyToolCommand { call_id: a, reason: String::new(), continue_run }))
                 .await;
             talk.say(Command::ApproveTool(ApproveToolCommand { call_id: b.clone() })).await;
-            let events = talk.to_the_end().await;
+            let events = talk.drain().await;
             let ending = if continue_run { "completed" } else { "cancelled" };
             assert_eq!(&names(&events)[..3], ["tool_started", "tool_completed", "tools_completed"]);
             assert_eq!(*names(&events).last().unwrap(), ending);

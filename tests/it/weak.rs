@@ -240,6 +240,6 @@ fn what_was_cut_behind_a_whole_call_is_told_to_the_model() {
     assert_eq!(go(&home).success(), "done\n");
     assert_eq!(file(&home), "x");
     let said = said(&model.chats()[1], 2);
-    assert!(said[1].contains("[your answer was cut here"), "{said:?}");
+    assert!(said[1].contains("[your answer was cut behind this call"), "{said:?}");
     model.assert_clean();
 }

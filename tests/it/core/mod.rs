@@ -130,6 +130,7 @@ fn names(events: &[Event]) -> Vec<&'static str> {
         .map(|event| match event {
             Event::Started { .. } => "started",
             Event::Notice(_) => "notice",
+            Event::Compacted { .. } => "compacted",
             Event::Progress(_) => "progress",
             Event::WaitingForSession => "waiting",
             Event::Text(_) => "text",

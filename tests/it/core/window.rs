@@ -2,6 +2,7 @@
 
 use kontekst::{
     agent::protocol::Event,
+    config::Compaction,
     core::{ContextSnapshot, Role, Source},
     provider::ProviderError,
 };
@@ -74,7 +75,10 @@ async fn the_snapshot_adds_up_and_names_its_sources() {
 async fn history_is_limited_to_its_budget_and_starts_at_a_user_message() {
     let steps: Vec<Step> =
         (0..30).map(|_| Step::Say("an answer that takes some room, as answers do")).collect();
-    let room = Room::with_config(steps, |config| config.context_size = 4096);
+    let room = Room::with_config(steps, |config| {
+        config.context_size = 4096;
+        config.compaction = Compaction::Trim;
+    });
     let long = "word ".repeat(200);
     for _ in 0..30 {
         let events = room.run(room.in_session("s", &long)).await;
@@ -100,4 +104,62 @@ async fn an_overflow_is_trimmed_and_asked_again() {
 
     let room = Room::new([Step::Fail(overflow())]);
     assert_eq!(*names(&room.run(room.request("too much")).await).last().unwrap(), "failed");
+}
+
+/// A session of nine exchanges that nearly fills a window of 4096.
+fn long_session(steps: Vec<Step>) -> Room {
+    let room = Room::with_config(steps, |config| config.context_size = 4096);
+    let lines: String = (0..9)
+        .map(|n| {
+            format!(
+                "{{\"role\":\"user\",\"content\":\"question {n}\",\"tokens\":210}}\n\
+                 {{\"role\":\"assistant\",\"content\":\"answer {n}\",\"tokens\":10}}\n"
+            )
+        })
+        .collect();
+    std::fs::write(room.home().join("sessions/s.jsonl"), lines).unwrap();
+    room
+}
+
+#[tokio::test]
+async fn a_conversation_that_outgrows_the_window_is_summarised_once() {
+    let room = long_session(vec![Step::Say("THE SUMMARY"), Step::Say("a"), Step::Say("b")]);
+    let events = room.run(room.in_session("s", "go on")).await;
+    assert_eq!(names(&events), ["started", "notice", "compacted", "text", "turn_completed", "completed"]);
+    let events = room.run(room.in_session("s", "and on")).await;
+    assert_eq!(names(&events), ["started", "text", "turn_completed", "completed"]);
+
+    let requests = room.model.requests();
+    let texts = |n: usize| requests[n].messages.iter().map(|m| m.content.as_str()).collect::<Vec<_>>();
+    // The request for the summary is the conversation, which the server has in its cache, and a question.
+    assert_eq!(texts(0)[..2], ["question 0", "answer 0"]);
+    assert!(texts(0)[18].starts_with("Summarise"));
+    assert!(texts(1)[0].ends_with("THE SUMMARY"), "{:?}", texts(1));
+    assert_eq!(texts(1)[1..], ["Noted.", "go on"]);
+    assert_eq!(texts(2)[..3], texts(1)[..]);
+    assert_eq!(texts(2)[3..], ["a", "and on"]);
+    // The original is still there.
+    assert_eq!(room.stored("s").len(), 18 + 4);
+}
+
+#[tokio::test]
+async fn without_a_summary_the_conversation_is_trimmed_and_goes_on() {
+    let refused = ProviderError::Status { status: 500, message: "no".into() };
+    let room = long_session(vec![Step::Fail(refused), Step::Say("a")]);
+    let events = room.run(room.in_session("s", "go on")).await;
+    assert_eq!(*names(&events).last().unwrap(), "completed");
+    assert!(!names(&events).contains(&"compacted"));
+}
+
+#[tokio::test]
+async fn an_output_larger_than_the_window_is_cut_and_the_run_goes_on() {
+    let room = Room::with_config(
+        [Step::Call(vec![("read_file", json!({"path": "f"}))]), Step::Say("long")],
+        |config| config.context_size = 4096,
+    );
+    room.write("f", &"a line of a large file\n".repeat(5000));
+    let events = room.run(room.in_session("s", "read")).await;
+    assert_eq!(*names(&events).last().unwrap(), "completed");
+    let result = room.model.requests()[1].messages[2].clone();
+    assert!(result.tokens < 2048 && result.tool_result.unwrap().output.contains("[cut to fit the window"));
 }
