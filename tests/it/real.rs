@@ -129,12 +129,9 @@ fn a_client_in_python_drives_all_of_it() {
 }
 
 /// What the model's own template says, but for tools: it knows none.
-const PLAIN: &str = "{%- set go = '<|text|>' -%}
+const PLAIN: &str = "\
 {%- for message in messages -%}
 {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' -}}
-{%- if loop.last and '!tool' in message.content and '<tools>' in messages[0].content -%}
-{%- set go = '<|tool|>' -%}
-{%- endif -%}
 {%- if loop.last and add_generation_prompt -%}
 {{- '<|im_start|>assistant\\n' -}}
 {%- if '!tool' in message.content and '<tools>' in messages[0].content -%}{{- '<|tool|>' -}}

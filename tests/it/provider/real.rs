@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use kontekst::{
     config::Config,
-    core::{Cancel, Message, Role, ToolResult},
+    core::{Cancel, Message, Role, ToolDef, ToolResult},
     provider::{
         Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn,
         router::{Router, Surroundings},
@@ -75,6 +75,27 @@ fn a_whole_agent_loop() {
         assert!(after.prompt > before.prompt);
         // The prompt only grew: what was read once is not read again.
         assert!(after.cached + 8 >= before.prompt, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn a_forced_call_is_made_whatever_the_prompt_says() {
+    let Some(real) = real() else { return };
+    let provider = real.open();
+    assert!(provider.can_force());
+    let other = ToolDef { name: "other".to_owned(), ..read_file() };
+    for words in ["please !tool now", "hello there"] {
+        let mut request = prompt(words);
+        (request.tools, request.force) = ([other.clone(), read_file()].into(), Some("read_file".to_owned()));
+        request.max_tokens = 400;
+        let turn = ask(&*provider, &request).unwrap();
+        assert_eq!(turn.calls.len(), 1, "{words}: {turn:?}");
+        let call = &turn.calls[0];
+        assert_eq!(call.name, "read_file");
+        assert!(
+            serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(&call.arguments).is_ok(),
+            "{call:?}"
+        );
     }
 }
 

@@ -304,13 +304,15 @@ fn plausible(head: &str, known: &HashSet<String>) -> bool {
     let head = head.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | '{'));
     let Some((key, rest)) = quoted(head) else { return head.is_empty() };
     let Some(rest) = rest else { return KEYS.iter().any(|known| known.starts_with(&key)) };
-    if key != "name" {
+    if !matches!(key.as_str(), "name" | "type") {
         return KEYS.contains(&key.as_str());
     }
     let rest = rest.trim_start();
     let Some(value) = rest.strip_prefix(':') else { return rest.is_empty() };
     match quoted(value) {
         None => value.trim_start().is_empty(),
+        Some((kind, None)) if key == "type" => "function".starts_with(&kind),
+        Some((kind, Some(_))) if key == "type" => kind == "function",
         Some((name, None)) => known.iter().any(|known| known.starts_with(&plain(&name))),
         Some((name, Some(_))) => known.contains(&plain(&name)),
     }

@@ -238,6 +238,7 @@ fn what_can_be_no_call_is_not_held_back() {
         "<tools",
         "{\"answer\": ",
         "{\"name\": \"Ada",
+        "{\"type\": \"obj",
         "[1",
         "```rust\n",
         "`x",
