@@ -82,7 +82,8 @@ pub struct ChatRequest {
     pub max_tokens: u32,
     /// How tools are offered and results sent.
     pub tool_role: ToolRole,
-    /// Have this tool called and nothing said, with arguments that fit its schema. Only where
+    /// Have this tool called and nothing said, with arguments that fit its schema: the same prompt, and a
+    /// grammar. What the model writes then arrives as text, too. Only where
     /// [`Provider::can_force`].
     pub force: Option<String>,
 }

@@ -138,38 +138,47 @@ const BROKEN: &str = "{\"path\": \"f\", \"content\": \"say \"hi\"\"}";
 #[test]
 fn a_broken_call_is_asked_for_once_more_with_a_grammar() {
     let sound = json!({"path": "f", "content": "say \"hi\""});
+    let in_text = format!("<tool_call>{{\"name\": \"write_file\", \"arguments\": {BROKEN}}}</tool_call>");
+    let again = || [Reply::text(&sound.to_string()), Reply::text("done")];
+    for model in [
+        FakeLlama::start([call("write_file", BROKEN)].into_iter().chain(again())),
+        plain([Reply::text(&in_text)].into_iter().chain(again())),
+    ] {
+        let home = Home::new(&model.url());
+        assert_eq!(go(&home).success(), "done\n");
+        assert_eq!(file(&home), "say \"hi\"");
+        // The prompt is the same, so that the cache holds; only the answer is bound.
+        let chats = model.chats();
+        assert_eq!(chats[1]["messages"], chats[0]["messages"]);
+        assert_eq!(chats[1].get("tools"), chats[0].get("tools"));
+        let none = if chats[0].get("tools").is_some() { json!("none") } else { Value::Null };
+        assert_eq!(chats[1]["tool_choice"], none);
+        let format = &chats[1]["response_format"];
+        assert_eq!(
+            (&format["type"], &format["json_schema"]["name"]),
+            (&json!("json_schema"), &json!("write_file"))
+        );
+        assert!(chats[2].get("response_format").is_none() && chats[2].get("tool_choice").is_none());
+        // From now on the sound call is what the model made.
+        assert!(chats[2]["messages"][2].to_string().contains("say \\"));
+        model.assert_clean();
+    }
+}
+
+#[test]
+fn what_does_not_come_right_is_told_to_the_model() {
     let model = FakeLlama::start([
         call("write_file", BROKEN),
-        Reply::text("ignored ").then_calls([("write_file", sound.clone())]),
-        Reply::text("done"),
+        Reply::text("{\"path\": ").finish("length"),
+        call("write_file", BROKEN),
+        Reply::error(400, "no grammar"),
+        Reply::text("then not"),
     ]);
     let home = Home::new(&model.url());
-    assert_eq!(go(&home).success(), "done\n");
-    assert_eq!(file(&home), "say \"hi\"");
-    let chats = model.chats();
-    assert_eq!(
-        (chats[1]["tools"].as_array().unwrap().len(), &chats[1]["tool_choice"]),
-        (1, &json!("required"))
-    );
-    assert_eq!(chats[1]["messages"], chats[0]["messages"]);
-    let replayed = &chats[2]["messages"][2]["tool_calls"][0]["function"]["arguments"];
-    assert_eq!(serde_json::from_str::<Value>(replayed.as_str().unwrap()).unwrap(), sound);
-    assert!(chats[2].get("tool_choice").is_none());
-    model.assert_clean();
-
-    // Told in text, the prompt stays the same and only the answer is bound.
-    let broken = format!("<tool_call>{{\"name\": \"write_file\", \"arguments\": {BROKEN}}}</tool_call>");
-    let model = plain([Reply::text(&broken), Reply::text(&sound.to_string()), Reply::text("done")]);
-    let home = Home::new(&model.url());
-    assert_eq!(go(&home).success(), "done\n");
-    assert_eq!(file(&home), "say \"hi\"");
-    let chats = model.chats();
-    assert_eq!(chats[1]["messages"], chats[0]["messages"]);
-    let format = &chats[1]["response_format"];
-    assert_eq!(
-        (&format["type"], &format["json_schema"]["name"]),
-        (&json!("json_schema"), &json!("write_file"))
-    );
+    assert_eq!(go(&home).success(), "then not\n");
+    assert!(!home.work().join("f").exists());
+    let said = said(&model.chats()[4], 3);
+    assert!(said[0].starts_with("tool: the arguments are not valid JSON") && said[0] == said[2], "{said:?}");
     model.assert_clean();
 }
 

@@ -163,14 +163,11 @@ impl OpenAi {
         let request = wire::Request {
             model: &self.model,
             messages: &messages::wire(&system, &request.messages, dialect),
-            tools: &messages::tools(if prompted {
-                &[]
-            } else {
-                forced.map_or(&*request.tools, std::slice::from_ref)
-            }),
-            tool_choice: forced.filter(|_| !prompted).map(|_| "required"),
-            // The prompt stays as it was, only the answer is bound: the cache holds.
-            response_format: forced.filter(|_| prompted).map(prompted::format),
+            tools: &messages::tools(if prompted { &[] } else { &request.tools }),
+            // A forced answer is bound by a grammar and the prompt stays as it was, so that the cache holds.
+            // `tool_choice: "required"` would let the model talk first, for ever if it likes.
+            tool_choice: forced.filter(|_| !prompted).map(|_| "none"),
+            response_format: forced.map(prompted::format),
             max_tokens: request.max_tokens,
             temperature: sampling.temperature,
             top_p: sampling.top_p,
@@ -216,7 +213,7 @@ impl OpenAi {
             });
         }
         let mut turn = stream::answer(&exchange, response, &self.server.timing, self.answer(request), sink)?;
-        if let Some(tool) = request.forced().filter(|_| self.prompted(request)) {
+        if let Some(tool) = request.forced() {
             turn = prompted::forced(&tool.name, turn);
         }
         Ok(turn)

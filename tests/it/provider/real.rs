@@ -12,6 +12,8 @@ use kontekst::{
     },
 };
 
+use serde_json::{Value, json};
+
 use super::{TIMING, prompt, read_file};
 
 struct Real {
@@ -79,23 +81,24 @@ fn a_whole_agent_loop() {
 }
 
 #[test]
-fn a_forced_call_is_made_whatever_the_prompt_says() {
+fn a_forced_call_is_made_whatever_the_prompt_says_and_the_cache_holds() {
     let Some(real) = real() else { return };
     let provider = real.open();
     assert!(provider.can_force());
+    let mut bound = read_file();
+    bound.parameters = json!({"type": "object", "required": ["path"],
+        "properties": {"path": {"type": "string", "enum": ["README.md"]}}});
     let other = ToolDef { name: "other".to_owned(), ..read_file() };
-    for words in ["please !tool now", "hello there"] {
-        let mut request = prompt(words);
-        (request.tools, request.force) = ([other.clone(), read_file()].into(), Some("read_file".to_owned()));
-        request.max_tokens = 400;
-        let turn = ask(&*provider, &request).unwrap();
-        assert_eq!(turn.calls.len(), 1, "{words}: {turn:?}");
-        let call = &turn.calls[0];
-        assert_eq!(call.name, "read_file");
-        assert!(
-            serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(&call.arguments).is_ok(),
-            "{call:?}"
-        );
+    for role in [ToolRole::Auto, ToolRole::Text] {
+        let mut request = prompt("hello there");
+        (request.tools, request.tool_role) = ([other.clone(), bound.clone()].into(), role);
+        ask(&*provider, &request).unwrap();
+        request.force = Some("read_file".to_owned());
+        let turn = provider.generate(&request, &Cancel::new(), &mut |_| {}).unwrap();
+        let arguments: Value = serde_json::from_str(&turn.calls[0].arguments).unwrap();
+        assert_eq!((turn.calls[0].name.as_str(), arguments), ("read_file", json!({"path": "README.md"})));
+        let usage = turn.usage.unwrap();
+        assert!(usage.cached + 8 >= usage.prompt, "{usage:?}");
     }
 }
 
