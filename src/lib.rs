@@ -11,6 +11,7 @@ pub mod core;
 pub mod config;
 
 pub mod context;
+pub mod models;
 pub mod provider;
 pub mod sessions;
 pub mod skills;

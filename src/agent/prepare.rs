@@ -6,7 +6,7 @@ use crate::{
     config::{AgentConfig, AgentError},
     context::{Budget, Window},
     core::{Cancel, Message, Name, Role, RunId, SessionId, ToolDef},
-    provider::{Models, Progress, Provider, ProviderError},
+    provider::{Models, Progress, Provider, ProviderError, Wanted},
     skills::Skills,
     tools::{FileError, Place, Tool, ToolBox, Workspace, builtin},
 };
@@ -36,6 +36,8 @@ pub(super) struct Prepared {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) window: Window,
     pub(super) recorder: Recorder,
+    /// `None` for a conversation that the client keeps.
+    pub(super) session: Option<SessionId>,
 }
 
 /// The session a run belongs to, and the right to use it.
@@ -49,7 +51,7 @@ pub(super) struct Seat {
 pub(super) fn prepare(
     shared: &Shared,
     run: &RunId,
-    request: StartRun,
+    mut request: StartRun,
     seat: Seat,
     cancel: &Cancel,
     emit: &dyn Fn(Event),
@@ -77,15 +79,30 @@ pub(super) fn prepare(
         emit(Event::Notice(notice));
     }
 
-    let provider = open_model(&*shared.models, &agent.model, cancel, emit)?;
+    let provider = open_model(&*shared.models, &agent, cancel, emit)?;
     let definitions = definitions(&tools.defs());
-    let counts = provider.count_tokens(&[&system, &definitions], cancel);
+    let mut given = match &mut request.history {
+        History::Given(messages) => std::mem::take(messages),
+        History::New | History::Session(_) => Vec::new(),
+    };
+    let uncounted: Vec<String> =
+        given.iter().filter(|message| message.tokens == 0).map(counted_text).collect();
+    // All in one question; the prompt of a stored session is counted beside the first model call.
+    let mut texts: Vec<&str> = vec![&system, &definitions];
+    texts.extend(uncounted.iter().map(String::as_str));
+    if !uncounted.is_empty() {
+        texts.push(&prompt.content);
+    }
+    let counts = provider.count_tokens(&texts, cancel);
+    for (message, tokens) in given.iter_mut().filter(|message| message.tokens == 0).zip(&counts[2..]) {
+        message.tokens = *tokens;
+    }
     let configured = agent.context_size.unwrap_or(shared.config.context_size);
     let size = provider.window().map_or(configured, |window| window.min(configured));
     let budget = Budget::new(size, agent.sampling.reply_limit(), counts[0], counts[1]);
     let history_budget = budget.history(crate::context::estimate(&prompt));
     let history = match request.history {
-        History::Given(messages) => messages,
+        History::Given(_) => given,
         History::New => Vec::new(),
         History::Session(_) => {
             let log = log.as_ref().expect("a stored session has a log");
@@ -101,19 +118,21 @@ pub(super) fn prepare(
         }
     };
     let window = Window::new(budget, history_budget, history);
+    let session = log.is_some().then(|| seat.id.clone());
     let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
-    Ok(Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder })
+    Ok(Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session })
 }
 
 /// Finds or starts the model's server.
 pub(super) fn open_model(
     models: &dyn Models,
-    model: &str,
+    agent: &AgentConfig,
     cancel: &Cancel,
     emit: &dyn Fn(Event),
 ) -> Result<Arc<dyn Provider>, RunError> {
+    let wanted = Wanted { model: &agent.model, endpoint: agent.endpoint.as_deref() };
     models
-        .open(model, cancel, &mut |progress: Progress| emit(Event::Progress(progress)))
+        .open(wanted, cancel, &mut |progress: Progress| emit(Event::Progress(progress)))
         .map_err(|error| provider_error(&error))
 }
 
@@ -221,6 +240,19 @@ fn project_text(workspace: &Workspace) -> Result<Option<String>, FileError> {
         source,
     })?;
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Everything of a message that the model reads, for counting.
+fn counted_text(message: &Message) -> String {
+    let mut text = message.content.clone();
+    for call in &message.tool_calls {
+        text.push_str(&call.name);
+        text.push_str(&call.arguments);
+    }
+    if let Some(result) = &message.tool_result {
+        text.push_str(&result.output);
+    }
+    text
 }
 
 /// The tool definitions as they are sent, for counting.

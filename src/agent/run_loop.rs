@@ -141,6 +141,7 @@ pub(super) struct RunLoop<'a> {
     /// `None` once no more commands can come.
     inbox: Option<mpsc::Receiver<Command>>,
     pub(super) recorder: Recorder,
+    session: Option<SessionId>,
     pub(super) provider: Arc<dyn Provider>,
     /// The tools that run here; a client may change its own beside them.
     own_tools: ToolBox,
@@ -150,12 +151,16 @@ pub(super) struct RunLoop<'a> {
     system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
     prompt: Option<Message>,
-    /// Counting the prompt and writing it down goes on beside the first model call.
+    /// The prompt that has not been counted and written yet.
+    unrecorded: Option<Message>,
+    /// Counting the prompt and writing it down, which goes on beside the first model call.
     recording: Option<Blocking<Result<u32, RunError>>>,
     /// The answer was cut behind this call.
     pub(super) cut_after: Option<CallId>,
     /// What has come of the answer that is being generated.
     partial: Arc<Mutex<String>>,
+    /// Said once that the server does not read whole prompts.
+    told_unread: bool,
 }
 
 impl<'a> RunLoop<'a> {
@@ -166,16 +171,18 @@ impl<'a> RunLoop<'a> {
         emitter: &'a Emitter,
         cancel: &'a Cancel,
     ) -> Self {
-        let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder } =
+        let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session } =
             prepared;
         let inbox = Some(inbox);
-        let (prompt, recording, cut_after, partial) = (Some(prompt), None, None, Arc::default());
+        let (prompt, unrecorded, recording, cut_after, partial) =
+            (Some(prompt), None, None, None, Arc::default());
         Self {
             shared,
             emitter,
             cancel,
             inbox,
             recorder,
+            session,
             provider,
             own_tools,
             tools,
@@ -184,9 +191,11 @@ impl<'a> RunLoop<'a> {
             system,
             agent,
             prompt,
+            unrecorded,
             recording,
             cut_after,
             partial,
+            told_unread: false,
         }
     }
 
@@ -196,7 +205,7 @@ impl<'a> RunLoop<'a> {
         for _ in 0..self.shared.config.max_turns {
             let mut turn = self.generate().await?;
             broken = if self.mend(&mut turn).await? { 0 } else { broken + 1 };
-            let Turn { content, reasoning, calls, finish, usage } = turn;
+            let Turn { content, reasoning, calls, finish, usage, unread } = turn;
             self.settle_prompt().await?;
             let mut answer = Message::text(Role::Assistant, content.clone());
             answer.tool_calls.clone_from(&calls);
@@ -210,6 +219,14 @@ impl<'a> RunLoop<'a> {
             self.forget_partial();
             self.recorder.append(vec![answer]).await?;
 
+            if let Some(unread) = unread.filter(|_| !self.told_unread) {
+                self.told_unread = true;
+                let text = format!(
+                    "the model server left out about {unread} tokens of the prompt without saying so: give it a \
+                     larger window, or set `context_size` to the one it has"
+                );
+                self.emit(Event::Notice(text)).await?;
+            }
             let mut context = self.window.snapshot();
             context.prompt_tokens = usage.map(|usage| usage.prompt);
             context.cached_tokens = usage.map(|usage| usage.cached);
@@ -234,30 +251,40 @@ impl<'a> RunLoop<'a> {
             .into())
     }
 
-    /// Puts the prompt into the window and on its way to disk.
+    /// Puts the prompt into the window.
     async fn take_prompt(&mut self) -> Result<(), Stop> {
         let mut prompt = self.prompt.take().expect("taken once");
         prompt.tokens = estimate(&prompt);
         self.make_room(prompt.tokens).await?;
         self.recorder.sign(&mut prompt);
         self.window.push(prompt.clone());
-        let (provider, recorder, cancel) =
-            (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
-        self.recording = Some(blocking(move || {
-            let counted = provider.count_tokens(&[&prompt.content], &cancel);
-            prompt.tokens = counted[0];
-            recorder.append_blocking(std::slice::from_ref(&prompt))?;
-            Ok(prompt.tokens)
-        }));
+        self.unrecorded = Some(prompt);
         // The estimate is good enough while there is room to spare; else the exact count decides.
         let snapshot = self.window.snapshot();
         if i64::from(self.window.prompt_tokens()) * 2 > i64::from(snapshot.context_size) {
+            let (provider, cancel, messages) =
+                (Arc::clone(&self.provider), self.cancel.clone(), snapshot.messages.len());
+            let overhead = blocking(move || provider.template_tokens(messages, &cancel)).join().await?;
+            self.window.expect_overhead(overhead);
             self.settle_prompt().await?;
         }
         Ok(())
     }
 
+    /// Starts to count the prompt and to write it down, if that has not been done.
+    fn record_prompt(&mut self) {
+        let Some(mut prompt) = self.unrecorded.take() else { return };
+        let (provider, recorder, cancel) =
+            (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
+        self.recording = Some(blocking(move || {
+            prompt.tokens = provider.count_tokens(&[&prompt.content], &cancel)[0];
+            recorder.prompt_blocking(&prompt)?;
+            Ok(prompt.tokens)
+        }));
+    }
+
     async fn settle_prompt(&mut self) -> Result<(), Stop> {
+        self.record_prompt();
         if let Some(mut recording) = self.recording.take() {
             let tokens = recording.join().await??;
             self.window.set_prompt_tokens(tokens);
@@ -302,12 +329,12 @@ impl<'a> RunLoop<'a> {
 
     /// What answered is gone: finds or starts a server again.
     async fn reopen(&mut self) -> Result<(), Stop> {
-        let (models, model) = (Arc::clone(&self.shared.models), self.agent.model.clone());
+        let (models, agent) = (Arc::clone(&self.shared.models), self.agent.clone());
         let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());
         let runtime = Handle::current();
         let mut opening = blocking(move || {
             let emit = |event| emitter.emit_blocking(event, &cancel, &runtime);
-            open_model(&*models, &model, &cancel, &emit)
+            open_model(&*models, &agent, &cancel, &emit)
         });
         self.provider = tokio::select! {
             biased;
@@ -326,6 +353,8 @@ impl<'a> RunLoop<'a> {
             max_tokens,
             tool_role: self.agent.tool_role,
             force: None,
+            session: self.session.clone(),
+            prompt_tokens: self.window.prompt_tokens(),
         }
     }
 
@@ -354,6 +383,8 @@ impl<'a> RunLoop<'a> {
             };
             provider.generate(&request, &cancel, &mut sink)
         });
+        // After the request, which must not wait for it.
+        self.record_prompt();
         loop {
             tokio::select! {
                 biased;

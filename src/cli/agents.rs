@@ -14,7 +14,7 @@ use crate::{
 /// List the agents, or show one
 ///
 /// An agent is a directory in ~/.kontekst/agents with a system prompt (agent.md), settings
-/// (config.toml: name, model, tool_role, [sampling]), or both. Changes count from the next run on; the
+/// (config.toml: name, model, tool_role, sampling), or both. Changes count from the next run on; the
 /// daemon need not be restarted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

@@ -20,18 +20,19 @@ use super::{error::CliError, printable::printable};
 /// Runs the daemon in this terminal, or looks after the one in the background.
 ///
 /// Nobody has to: `kontekst run` starts the daemon when it is needed. Run it here to watch it work, or
-/// as a systemd user unit:
-///
-///   # ~/.config/systemd/user/kontekst.service
-///   [Service]
-///   ExecStart=%h/.local/bin/kontekst daemon
-///   Restart=on-failure
-///   [Install]
-///   WantedBy=default.target
-///
-///   systemctl --user enable --now kontekst
+/// under systemd to have the model warm before the first question.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true, verbatim_doc_comment)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_long_help = "As a systemd user unit, ~/.config/systemd/user/kontekst.service:
+  [Service]
+  ExecStart=%h/.local/bin/kontekst daemon
+  Restart=on-failure
+  [Install]
+  WantedBy=default.target
+
+and then `systemctl --user enable --now kontekst`."
+)]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -69,8 +70,8 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
             let around = Surroundings {
                 search_path: std::env::var_os("PATH"),
                 llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
-                api_key: None,
                 launcher: launcher(),
+                ..Surroundings::default()
             };
             daemon::serve(home, mode, around, &|name| std::env::var(name).ok())?;
             Ok(ExitCode::SUCCESS)

@@ -8,6 +8,7 @@ mod ask;
 mod daemon;
 pub mod error;
 mod events;
+mod models;
 mod no_daemon;
 pub mod printable;
 mod prompt;
@@ -43,6 +44,7 @@ use error::CliError;
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
   kontekst run --allow read_file,list_files \"summarise the docs folder\"
+  kontekst models pull Qwen/Qwen3-8B-GGUF
   kontekst status
 
 The first run starts a daemon that keeps the model warm; `kontekst daemon stop` ends it.
@@ -61,6 +63,7 @@ Environment:
   KONTEKST_HOME          the data directory, instead of ~/.kontekst
   KONTEKST_LLAMA_SERVER  the llama-server binary, if it is not on PATH
   KONTEKST_LOG           what the daemon logs, for example debug
+  HF_TOKEN, KONTEKST_HUB for `kontekst models pull`: the token of Hugging Face, and another hub
   NO_COLOR               no colours
 
 Files:
@@ -79,6 +82,7 @@ enum Command {
     Run(run::Args),
     Status(status::Args),
     Agents(agents::Args),
+    Models(models::Args),
     Skills(skills::Args),
     Sessions(sessions::Args),
     Daemon(daemon::Args),
@@ -126,6 +130,7 @@ fn dispatch(command: Command) -> Result<ExitCode, CliError> {
         Command::Run(args) => run::run(args, &home),
         Command::Status(args) => status::run(&args, &home),
         Command::Daemon(args) => daemon::run(&args, &home),
+        Command::Models(args) => models::run(args, &home),
         Command::Agents(args) => on_stdout(|out, terminal| agents::run(args, &home, out, terminal)),
         Command::Skills(args) => on_stdout(|out, terminal| skills::run(args, &home, out, terminal)),
         Command::Sessions(args) => on_stdout(|out, terminal| sessions::run(args, &home, out, terminal)),

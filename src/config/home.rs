@@ -124,6 +124,22 @@ impl Home {
         self.run().join("daemon.json")
     }
 
+    /// What model servers have made of conversations; all of it can be made again.
+    pub fn kv(&self) -> PathBuf {
+        self.root.join("cache").join("kv")
+    }
+
+    /// Makes [`Home::kv`], for this user only.
+    ///
+    /// # Errors
+    ///
+    /// As [`Home::create`].
+    pub fn create_kv(&self) -> Result<PathBuf, HomeError> {
+        private_dir(&self.root.join("cache"))?;
+        private_dir(&self.kv())?;
+        Ok(self.kv())
+    }
+
     pub fn token(&self) -> PathBuf {
         self.run().join("token")
     }

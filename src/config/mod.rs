@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use toml_file::{http_url, some_whole, whole};
+use toml_file::{fraction, http_url, some_whole, whole};
 
 /// `config.toml`. Source of keys and defaults: architecture seed, "Global Config".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,19 @@ pub struct Config {
     /// Arguments added at the end of the `llama-server` command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub llama_args: Vec<String>,
+    /// Models that servers of our own may have loaded at a time.
+    #[serde(deserialize_with = "whole::<_, _, 1, 64>")]
+    pub max_loaded_models: usize,
+    /// Minutes after which a server of our own is stopped that nobody uses; 0 is never.
+    #[serde(deserialize_with = "fraction::<_, 525_600>")]
+    pub keep_warm_minutes: f64,
+    /// MiB on disk for what servers of our own have read of conversations; 0 keeps nothing.
+    #[serde(deserialize_with = "whole::<_, _, 0, 16_777_216>")]
+    pub kv_cache_mb: u64,
+    /// Several model servers with the same models, in the order in which they are tried; stands in for
+    /// `endpoint` when there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointConfig>,
     /// Name of the environment variable of the daemon that holds the endpoint's API key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
@@ -86,6 +99,38 @@ pub enum Compaction {
 pub enum ProviderKind {
     Endpoint,
     LlamaServer,
+}
+
+/// One of `endpoints`: an address, or a table with its address and its key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "EndpointFile")]
+pub struct EndpointConfig {
+    pub url: String,
+    /// Name of the environment variable of the daemon that holds its API key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected an http:// or https:// address, or { url, api_key_env }")]
+enum EndpointFile {
+    Url(#[serde(deserialize_with = "http_url")] String),
+    #[serde(rename_all = "snake_case")]
+    Table {
+        #[serde(deserialize_with = "http_url")]
+        url: String,
+        #[serde(default)]
+        api_key_env: Option<String>,
+    },
+}
+
+impl From<EndpointFile> for EndpointConfig {
+    fn from(file: EndpointFile) -> Self {
+        match file {
+            EndpointFile::Url(url) => Self { url, api_key_env: None },
+            EndpointFile::Table { url, api_key_env } => Self { url, api_key_env },
+        }
+    }
 }
 
 /// `[tools]`.
@@ -136,6 +181,10 @@ impl Default for Config {
             provider: None,
             llama_server: None,
             llama_args: Vec::new(),
+            max_loaded_models: 1,
+            keep_warm_minutes: 10.0,
+            kv_cache_mb: 2048,
+            endpoints: Vec::new(),
             api_key_env: None,
             allow_remote: false,
             compaction: Compaction::default(),

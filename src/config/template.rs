@@ -11,6 +11,10 @@ context_size = 4096                  # tokens the model can see
 # provider = "endpoint"              # "endpoint" or "llama-server" pins one; tried in order when absent
 # llama_server = "/usr/bin/llama-server"   # the binary; looked for when absent
 # llama_args = []                    # added at the end of its command line
+max_loaded_models = 1                # llama-servers of our own at a time; the one used least leaves first
+keep_warm_minutes = 10               # how long one stays that nobody uses; 0 is for ever
+kv_cache_mb = 2048                   # disk for what our servers have read of conversations; 0 keeps nothing
+# endpoints = ["http://gpu1:8000", { url = "http://gpu2:8000", api_key_env = "GPU2_KEY" }]   # tried in order
 # api_key_env = "OPENAI_API_KEY"     # environment variable of the daemon with the endpoint's key
 # allow_remote = false               # lets `bind` be an address that other machines reach; needs a token
 compaction = "summary"               # a conversation that outgrows the window: "summary" or "trim"
@@ -39,6 +43,10 @@ pub(super) const KEYS: &[&str] = &[
     "provider",
     "llama_server",
     "llama_args",
+    "max_loaded_models",
+    "keep_warm_minutes",
+    "kv_cache_mb",
+    "endpoints",
     "api_key_env",
     "allow_remote",
     "compaction",

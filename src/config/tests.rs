@@ -47,12 +47,28 @@ fn first_use_writes_a_file_that_means_the_defaults() {
 }
 
 #[test]
+fn an_endpoint_is_an_address_or_has_a_key_too() {
+    let read = |text: &str| toml::from_str::<Config>(text).map(|config| config.endpoints);
+    let endpoints = read(r#"endpoints = ["http://a/", { url = "https://b", api_key_env = "B" }]"#).unwrap();
+    let endpoint = |url: &str, name: Option<&str>| EndpointConfig {
+        url: url.to_owned(),
+        api_key_env: name.map(str::to_owned),
+    };
+    assert_eq!(endpoints, [endpoint("http://a", None), endpoint("https://b", Some("B"))]);
+    for bad in ["endpoints = [\"ftp://a\"]", "endpoints = [1]", "endpoints = [{ api_key_env = \"B\" }]"] {
+        let error = read(bad).unwrap_err().to_string();
+        assert!(error.contains("an http:// or https:// address"), "{bad}: {error}");
+    }
+}
+
+#[test]
 fn the_template_and_the_known_keys_are_all_fields() {
     let every = Config {
         gpu_layers: Some(0),
         provider: Some(ProviderKind::Endpoint),
         llama_server: Some("x".into()),
         llama_args: vec!["x".into()],
+        endpoints: vec![EndpointConfig { url: "http://x".into(), api_key_env: None }],
         api_key_env: Some("X".into()),
         allow_remote: true,
         tools: ToolsConfig {

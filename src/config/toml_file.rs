@@ -92,14 +92,22 @@ where
     whole::<D, T, MIN, MAX>(from).map(Some)
 }
 
-/// For `deserialize_with`: a number from 0 to `MAX`, for a key that may be absent.
+/// As [`fraction`], for a key that may be absent.
 pub(super) fn some_fraction<'de, D, const MAX: u32>(from: D) -> Result<Option<f64>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    fraction::<D, MAX>(from).map(Some)
+}
+
+/// For `deserialize_with`: a number from 0 to `MAX`.
+pub(super) fn fraction<'de, D, const MAX: u32>(from: D) -> Result<f64, D::Error>
 where
     D: Deserializer<'de>,
 {
     let value = f64::deserialize(from)?;
     if (0.0..=f64::from(MAX)).contains(&value) {
-        Ok(Some(value))
+        Ok(value)
     } else {
         Err(D::Error::custom(format!("must be from 0 to {MAX}, not {value}")))
     }

@@ -75,6 +75,11 @@ impl Window {
         }
     }
 
+    /// What the chat template is known to add, until the server's own count says more.
+    pub fn expect_overhead(&mut self, tokens: u32) {
+        self.overhead = tokens;
+    }
+
     /// Learns from the server's count of the prompt just sent.
     pub fn correct(&mut self, prompt_tokens: u32) {
         let ours = self.budget.system + self.budget.tools + sum(&self.history) + sum(&self.memory);

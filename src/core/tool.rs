@@ -25,6 +25,26 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
+impl ToolCall {
+    /// The arguments as a JSON object.
+    ///
+    /// Empty text counts as `{}`, which is what models send for a tool without parameters.
+    ///
+    /// # Errors
+    ///
+    /// One sentence for the model when the text is not a JSON object.
+    pub fn parsed(&self) -> Result<Value, String> {
+        if self.arguments.trim().is_empty() {
+            return Ok(Value::Object(serde_json::Map::new()));
+        }
+        match serde_json::from_str(&self.arguments) {
+            Ok(value @ Value::Object(_)) => Ok(value),
+            Ok(_) => Err("the arguments must be a JSON object".to_owned()),
+            Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
+        }
+    }
+}
+
 fn text_or_object<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(match Value::deserialize(from)? {
         Value::String(text) => text,

@@ -111,7 +111,17 @@ fn start(
     if let (Some(name), None) = (&config.api_key_env, &api_key) {
         warnings.push(format!("the environment variable {name}, which `api_key_env` names, is not set"));
     }
-    let around = Surroundings { api_key, ..around };
+    let mut api_keys = Vec::new();
+    for name in config.endpoints.iter().filter_map(|endpoint| endpoint.api_key_env.as_ref()) {
+        match variable(name) {
+            Some(key) => api_keys.push((name.clone(), key)),
+            None => {
+                warnings
+                    .push(format!("the environment variable {name}, which `endpoints` names, is not set"));
+            }
+        }
+    }
+    let around = Surroundings { api_key, api_keys, home: Some(home.clone()), ..around };
     let models: Arc<dyn Models> = Arc::new(Router::new(&config, around));
     let core = AgentCore::new(home.clone(), config, Arc::clone(&models));
     let result = runtime.block_on(run(home, mode, &core, warnings));

@@ -1,5 +1,8 @@
 //! Who answers: model backends behind two plain, blocking traits.
 
+mod endpoint;
+mod fleet;
+mod kv;
 pub mod llama;
 mod pause;
 pub mod router;
@@ -9,7 +12,7 @@ pub mod supervisor;
 use std::{fmt, io, sync::Arc};
 
 pub use crate::config::ToolRole;
-use crate::core::{Cancel, Message, Sampling, ToolCall, ToolDef};
+use crate::core::{Cancel, Message, Sampling, SessionId, ToolCall, ToolDef};
 
 /// One model backend, ready to answer. Blocking by design: `agent::bridge` gives each call a thread.
 pub trait Provider: Send + Sync {
@@ -31,6 +34,12 @@ pub trait Provider: Send + Sync {
     /// for a server that cannot count.
     fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32>;
 
+    /// Tokens that the chat template adds to the texts of so many messages; 0 when nobody can tell. Asks
+    /// the server once.
+    fn template_tokens(&self, _messages: usize, _cancel: &Cancel) -> u32 {
+        0
+    }
+
     /// Tokens the model can see, where the server says so.
     fn window(&self) -> Option<u32>;
 
@@ -45,9 +54,9 @@ pub trait Provider: Send + Sync {
 
 /// Finds or starts the backend of a model.
 pub trait Models: Send + Sync {
-    /// Makes the named model ready to answer.
+    /// Makes the wanted model ready to answer.
     ///
-    /// `model` is an agent's `model` key, empty for the server's own choice. May take minutes while a
+    /// May take minutes while a
     /// model loads, reporting through `sink`; cheap when it is ready. After an
     /// [`ProviderError::Unreachable`] from the provider, call it again: what answered may be gone.
     ///
@@ -56,7 +65,7 @@ pub trait Models: Send + Sync {
     /// [`ProviderError`] says what is missing and what to do about it.
     fn open(
         &self,
-        model: &str,
+        wanted: Wanted<'_>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError>;
@@ -66,6 +75,15 @@ pub trait Models: Send + Sync {
 
     /// Stops every server that this process started. Called once, at the end.
     fn stop(&self);
+}
+
+/// What an agent asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    /// Its `model` key, empty for the server's own choice.
+    pub model: &'a str,
+    /// Its `endpoint` key: that server and no other.
+    pub endpoint: Option<&'a str>,
 }
 
 /// One call of the model.
@@ -86,6 +104,10 @@ pub struct ChatRequest {
     /// grammar. What the model writes then arrives as text, too. Only where
     /// [`Provider::can_force`].
     pub force: Option<String>,
+    /// The conversation it belongs to: sessions take turns, and the server's cache is kept for each.
+    pub session: Option<SessionId>,
+    /// Tokens of the prompt as far as known; 0 is unknown.
+    pub prompt_tokens: u32,
 }
 
 impl ChatRequest {
@@ -123,6 +145,8 @@ pub struct Turn {
     pub calls: Vec<ToolCall>,
     pub finish: Finish,
     pub usage: Option<Usage>,
+    /// Tokens of the prompt that the server seems to have left out without saying so.
+    pub unread: Option<u32>,
 }
 
 /// Why the model stopped.

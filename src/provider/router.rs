@@ -4,26 +4,28 @@ use std::{
     collections::HashMap,
     ffi::OsString,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use super::{
-    Models, NoServer, Progress, Provider, ProviderError, ServerStatus,
-    llama::{Link, OpenAi, Probe, Server, Timing, probe},
-    pause::pause,
+    Models, NoServer, Progress, Provider, ProviderError, ServerStatus, Wanted,
+    endpoint::Endpoint,
+    fleet::Fleet,
+    kv::KvFiles,
+    llama::{Link, OpenAi, Probe, Timing, probe},
     supervisor::{Settings, Supervisor},
 };
 use crate::{
-    config::{Config, ProviderKind},
+    config::{Config, Home, ProviderKind},
     core::Cancel,
 };
 
 /// How long `status` may wait: for two requests or for a connection that is not made.
 const STATUS: Duration = Duration::from_millis(1500);
 
-/// Models of one server that are remembered; one more and all are asked about again.
-const MODELS: usize = 64;
+/// Servers of agents that are remembered; one more and all are looked for again.
+const NAMED: usize = 64;
 
 /// What the router takes from the process it lives in.
 #[derive(Clone, Debug, Default)]
@@ -34,20 +36,26 @@ pub struct Surroundings {
     pub llama_server: Option<PathBuf>,
     /// The value of the variable that `api_key_env` names.
     pub api_key: Option<String>,
+    /// The values of the variables that `endpoints` names, by the variables' names.
+    pub api_keys: Vec<(String, String)>,
     /// An executable that takes the role [`super::supervisor::exec::ROLE`]: this one.
     pub launcher: Option<PathBuf>,
+    /// The data directory, whose daemon we are; absent keeps nothing on disk.
+    pub home: Option<Home>,
 }
 
 /// Finds or starts the backend of a model: what is healthy at `endpoint`, or else a llama-server of our own.
-/// A pin in the configuration allows only one of the two.
+/// A pin in the configuration allows only one of the two, and an agent may name a server of its own.
 pub struct Router {
     pin: Option<ProviderKind>,
     model_dir: PathBuf,
-    endpoint: Arc<Server>,
-    supervisor: Supervisor,
+    /// At least one, in the order in which they are tried.
+    endpoints: Arc<[Endpoint]>,
+    /// Those that agents name, by address. A key goes with an address that the configuration has.
+    named: Mutex<HashMap<String, Arc<[Endpoint]>>>,
+    keys: HashMap<String, String>,
+    supervisor: Arc<Supervisor>,
     timing: Timing,
-    /// The providers of `endpoint` by model, while it is known to be there.
-    known: Mutex<HashMap<String, Arc<OpenAi>>>,
 }
 
 impl Router {
@@ -57,7 +65,20 @@ impl Router {
 
     /// As [`Router::new`], with other limits than the usual ones.
     pub fn with_timing(config: &Config, around: Surroundings, timing: Timing) -> Self {
-        let link = Link::new(&config.endpoint, around.api_key, timing.connect);
+        let mut keys: HashMap<String, String> = HashMap::new();
+        keys.extend(around.api_key.map(|key| (base(&config.endpoint), key)));
+        for endpoint in &config.endpoints {
+            let key = endpoint.api_key_env.as_ref().and_then(|name| {
+                around.api_keys.iter().find_map(|(known, key)| (known == name).then(|| key.clone()))
+            });
+            keys.extend(key.map(|key| (base(&endpoint.url), key)));
+        }
+        let mut urls: Vec<&str> = config.endpoints.iter().map(|endpoint| endpoint.url.as_str()).collect();
+        if urls.is_empty() {
+            urls.push(&config.endpoint);
+        }
+        let endpoints =
+            urls.iter().map(|url| Endpoint::new(url, keys.get(&base(url)).cloned(), timing)).collect();
         let settings = Settings {
             configured: config.llama_server.clone(),
             from_environment: around.llama_server,
@@ -68,61 +89,52 @@ impl Router {
             extra: config.llama_args.clone(),
             endpoint: config.endpoint.clone(),
             launcher: around.launcher,
+            max_loaded: config.max_loaded_models,
+            keep_warm: (config.keep_warm_minutes > 0.0)
+                .then(|| Duration::from_secs_f64(config.keep_warm_minutes * 60.0)),
+            kv: around.home.as_ref().and_then(|home| KvFiles::new(home, config.kv_cache_mb << 20)),
+            run_dir: around.home.as_ref().map(Home::run),
         };
         Self {
             pin: config.provider,
             model_dir: config.model_dir.clone(),
-            endpoint: Arc::new(Server::new(link, 1, timing)),
+            endpoints,
+            named: Mutex::default(),
+            keys,
             supervisor: Supervisor::new(settings, timing),
             timing,
-            known: Mutex::default(),
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<OpenAi>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The provider at `endpoint`, if something there answers as a model server does.
-    fn at_endpoint(
-        &self,
+    /// The provider at one of `endpoints`, if something there answers as a model server does.
+    fn at(
+        endpoints: &Arc<[Endpoint]>,
         model: &str,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
-    ) -> Result<Arc<OpenAi>, ProviderError> {
-        if !self.endpoint.is_good() {
-            self.known().clear();
-        } else if let Some(provider) = self.known().get(model) {
-            // No probe: the request itself will show whether it is still there.
-            return Ok(Arc::clone(provider));
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        match &**endpoints {
+            [only] => Ok(only.open(model, cancel, sink)?),
+            _ => Ok(Arc::new(Fleet::open(endpoints, model, cancel, sink)?)),
         }
-        let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
-        loop {
-            match probe(self.endpoint.link(), super::llama::wire_model(model), cancel, self.timing.probe)? {
-                Probe::Ready(found) => {
-                    self.endpoint.slots().resize(found.slots);
-                    self.endpoint.set_good(true);
-                    let provider = Arc::new(OpenAi::new(Arc::clone(&self.endpoint), model, found));
-                    let mut known = self.known();
-                    if known.len() >= MODELS {
-                        known.clear();
-                    }
-                    known.insert(model.to_owned(), Arc::clone(&provider));
-                    return Ok(provider);
-                }
-                Probe::Loading if start.elapsed() < self.timing.load => {
-                    sink(Progress::Loading { model: model.to_owned(), fraction: None });
-                    if !pause(cancel, wait) {
-                        return Err(ProviderError::Cancelled);
-                    }
-                    wait = (wait * 2).min(Duration::from_secs(1));
-                }
-                Probe::Loading => {
-                    let message = "it has been loading its model for too long".to_owned();
-                    return Err(ProviderError::Status { status: 503, message });
-                }
-            }
+    }
+
+    /// The server that an agent names; `None` for the usual ones.
+    fn named(&self, url: &str) -> Option<Arc<[Endpoint]>> {
+        let url = base(url);
+        if let [only] = &*self.endpoints
+            && only.link().base() == url
+        {
+            return None;
         }
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        if named.len() >= NAMED && !named.contains_key(&url) {
+            named.clear();
+        }
+        let endpoint = named
+            .entry(url.clone())
+            .or_insert_with(|| Arc::new([Endpoint::new(&url, self.keys.get(&url).cloned(), self.timing)]));
+        Some(Arc::clone(endpoint))
     }
 
     fn of_our_own(
@@ -153,51 +165,72 @@ impl Router {
         self.supervisor.open(&binary, &file, cancel, sink)
     }
 
-    /// Why `endpoint` is of no use, as the first half of a sentence.
+    /// Why the usual endpoints are of no use, as the first half of a sentence.
     fn absence(&self, error: &ProviderError) -> String {
-        let base = self.endpoint.link().base();
-        match error {
-            ProviderError::Unreachable { source, .. } => format!("nothing answers at {base} ({source})"),
-            other => format!("{base} is of no use ({other})"),
-        }
+        absence(&self.endpoints, error)
     }
+}
+
+/// An address as servers are known by.
+fn base(url: &str) -> String {
+    Link::new(url, None, Duration::ZERO).base().to_owned()
+}
+
+fn absence(endpoints: &[Endpoint], error: &ProviderError) -> String {
+    let bases: Vec<&str> = endpoints.iter().map(|endpoint| endpoint.link().base()).collect();
+    let bases = bases.join(" or ");
+    match error {
+        ProviderError::Unreachable { source, .. } => format!("nothing answers at {bases} ({source})"),
+        other => format!("{bases} is of no use ({other})"),
+    }
+}
+
+fn no_server(endpoints: &[Endpoint], error: &ProviderError) -> ProviderError {
+    let hint = match error {
+        ProviderError::Status { status: 401 | 403, .. } => {
+            "set `api_key_env` in config.toml to the name of a variable that holds its key"
+        }
+        _ => "start that server, or change `endpoint` or `provider` in config.toml",
+    };
+    ProviderError::NoServer(NoServer { fact: absence(endpoints, error), hint: hint.to_owned() })
 }
 
 impl Models for Router {
     fn open(
         &self,
-        model: &str,
+        wanted: Wanted<'_>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
+        let Wanted { model, endpoint } = wanted;
+        if let Some(named) = endpoint.and_then(|url| self.named(url)) {
+            return Self::at(&named, model, cancel, sink).map_err(|error| match error {
+                ProviderError::Cancelled => error,
+                error => no_server(&named, &error),
+            });
+        }
         // Our own child may be what answers at `endpoint`: it is not asked while there is one.
         let ours = self.pin == Some(ProviderKind::LlamaServer) || self.supervisor.is_running();
         let absent = if ours {
             None
         } else {
-            match self.at_endpoint(model, cancel, sink) {
+            match Self::at(&self.endpoints, model, cancel, sink) {
                 Ok(provider) => return Ok(provider),
                 Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),
                 Err(error) => Some(error),
             }
         };
         if let (Some(ProviderKind::Endpoint), Some(error)) = (self.pin, &absent) {
-            let hint = match error {
-                ProviderError::Status { status: 401 | 403, .. } => {
-                    "set `api_key_env` in config.toml to the name of a variable that holds its key"
-                }
-                _ => "start that server, or change `endpoint` or `provider` in config.toml",
-            };
-            let no_server = NoServer { fact: self.absence(error), hint: hint.to_owned() };
-            return Err(ProviderError::NoServer(no_server));
+            return Err(no_server(&self.endpoints, error));
         }
         self.of_our_own(model, absent.as_ref(), cancel, sink).map(|provider| provider as Arc<dyn Provider>)
     }
 
     fn status(&self) -> ServerStatus {
         let (pid, link, model) = self.supervisor.running().unwrap_or_else(|| {
-            let model = self.known().keys().next().cloned().unwrap_or_default();
-            (0, self.endpoint.link().clone(), model)
+            let endpoints = &self.endpoints;
+            let endpoint = endpoints.iter().find(|endpoint| !endpoint.is_shunned()).unwrap_or(&endpoints[0]);
+            (0, endpoint.link().clone(), endpoint.model().unwrap_or_default())
         });
         // Not `/health`: it says nothing about whose server it is, or whether the key fits.
         let link = link.within(STATUS / 2);

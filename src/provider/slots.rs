@@ -1,14 +1,15 @@
-//! The queue in front of a server: so many requests at once, first come, first served.
+//! The queue in front of a server: so many requests at once, first come, first served, and in turns where
+//! one session asks for more than others.
 //!
 //! It is ours because a request that waits inside llama-server cannot be cancelled reliably.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use crate::core::Cancel;
+use crate::core::{Cancel, SessionId};
 
 /// The places at one server. Cheap to clone; all clones are one queue.
 #[derive(Clone)]
@@ -24,10 +25,24 @@ struct Shared {
 struct State {
     limit: usize,
     busy: usize,
-    /// Tickets of those who wait; the front is next.
-    queue: VecDeque<u64>,
-    next_ticket: u64,
+    /// Since when nobody is served.
+    idle_since: Instant,
+    /// Those who wait; the first is next.
+    queue: BTreeSet<Ticket>,
+    next_number: u64,
+    /// The round that is being served.
+    round: u64,
+    /// The last round of each session that is ahead of [`State::round`].
+    last: HashMap<Option<SessionId>, u64>,
     closed: bool,
+}
+
+/// A place in the queue. Each session has one request in a round, so that one with many requests waits
+/// for everybody else between any two of them; within a round, the first who came is first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Ticket {
+    round: u64,
+    number: u64,
 }
 
 /// One place, given back when it is dropped.
@@ -46,8 +61,16 @@ pub enum NoPlace {
 
 impl Slots {
     pub fn new(limit: usize) -> Self {
-        let state =
-            State { limit: limit.max(1), busy: 0, queue: VecDeque::new(), next_ticket: 0, closed: false };
+        let state = State {
+            limit: limit.max(1),
+            busy: 0,
+            idle_since: Instant::now(),
+            queue: BTreeSet::new(),
+            next_number: 0,
+            round: 0,
+            last: HashMap::new(),
+            closed: false,
+        };
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
@@ -61,21 +84,26 @@ impl Slots {
         self.shared.changed.notify_all();
     }
 
-    /// Waits for a place. `waiting` hears the place in the queue, 1 is next, each time it changes.
+    /// Waits for a place, in the queue as one of `session`. `waiting` hears the place in the queue, 1 is
+    /// next, each time it changes.
     ///
     /// # Errors
     ///
     /// [`NoPlace`], soon after `cancel` is given or [`Slots::close`] is called.
-    pub fn take(&self, cancel: &Cancel, waiting: &mut dyn FnMut(usize)) -> Result<Permit, NoPlace> {
+    pub fn take(
+        &self,
+        session: Option<&SessionId>,
+        cancel: &Cancel,
+        waiting: &mut dyn FnMut(usize),
+    ) -> Result<Permit, NoPlace> {
         let shared = &self.shared;
         let mut state = shared.lock();
+        let ticket = state.ticket(session);
         if state.queue.is_empty() && state.busy < state.limit && !state.closed && !cancel.is_cancelled() {
-            state.busy += 1;
+            state.serve(ticket);
             return Ok(Permit { shared: Arc::clone(shared) });
         }
-        let ticket = state.next_ticket;
-        state.next_ticket += 1;
-        state.queue.push_back(ticket);
+        state.queue.insert(ticket);
         drop(state);
 
         let woken = Arc::clone(shared);
@@ -86,7 +114,7 @@ impl Slots {
         let mut told = 0;
         let mut state = shared.lock();
         loop {
-            let place = state.queue.iter().position(|&other| other == ticket).map_or(1, |ahead| ahead + 1);
+            let place = state.queue.range(..ticket).count() + 1;
             let refused = if cancel.is_cancelled() {
                 Some(NoPlace::Cancelled)
             } else if state.closed {
@@ -96,8 +124,10 @@ impl Slots {
             };
             let ready = place == 1 && state.busy < state.limit;
             if refused.is_some() || ready {
-                state.queue.retain(|&other| other != ticket);
-                state.busy += usize::from(refused.is_none());
+                state.queue.remove(&ticket);
+                if ready && refused.is_none() {
+                    state.serve(ticket);
+                }
                 drop(state);
                 shared.changed.notify_all(); // everybody behind has moved up
                 return refused.map_or_else(|| Ok(Permit { shared: Arc::clone(shared) }), Err);
@@ -142,6 +172,30 @@ impl Slots {
         }
         state.busy == 0
     }
+
+    /// For how long nobody has been served or has waited.
+    pub fn idle_for(&self) -> Duration {
+        let state = self.shared.lock();
+        if state.busy == 0 && state.queue.is_empty() { state.idle_since.elapsed() } else { Duration::ZERO }
+    }
+}
+
+impl State {
+    fn ticket(&mut self, session: Option<&SessionId>) -> Ticket {
+        let session = session.cloned();
+        let round = self.last.get(&session).map_or(self.round, |last| (last + 1).max(self.round));
+        self.last.insert(session, round);
+        self.next_number += 1;
+        Ticket { round, number: self.next_number }
+    }
+
+    fn serve(&mut self, ticket: Ticket) {
+        self.busy += 1;
+        if ticket.round > self.round {
+            self.round = ticket.round;
+            self.last.retain(|_, last| *last >= ticket.round);
+        }
+    }
 }
 
 impl Shared {
@@ -152,7 +206,15 @@ impl Shared {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.shared.lock().busy -= 1;
+        let mut state = self.shared.lock();
+        state.busy -= 1;
+        if state.busy == 0 {
+            state.idle_since = Instant::now();
+            if state.queue.is_empty() {
+                state.last.clear(); // whoever comes next is the first
+            }
+        }
+        drop(state);
         self.shared.changed.notify_all();
     }
 }
@@ -170,13 +232,13 @@ mod tests {
     ) -> (mpsc::Receiver<usize>, thread::JoinHandle<Result<Permit, NoPlace>>) {
         let (tell, told) = mpsc::channel();
         let (slots, cancel) = (slots.clone(), cancel.clone());
-        (told, thread::spawn(move || slots.take(&cancel, &mut |place| tell.send(place).unwrap())))
+        (told, thread::spawn(move || slots.take(None, &cancel, &mut |place| tell.send(place).unwrap())))
     }
 
     #[test]
     fn the_queue_is_first_come_first_served_and_everybody_hears_their_place() {
         let (slots, cancel) = (Slots::new(1), Cancel::new());
-        let first = slots.take(&cancel, &mut |_| panic!("nobody is ahead")).unwrap();
+        let first = slots.take(None, &cancel, &mut |_| panic!("nobody is ahead")).unwrap();
         let (second_place, second) = wait(&slots, &cancel);
         assert_eq!(second_place.recv(), Ok(1));
         let (third_place, third) = wait(&slots, &cancel);
@@ -192,7 +254,7 @@ mod tests {
     #[test]
     fn waiting_ends_on_cancel_and_on_close() {
         let slots = Slots::new(1);
-        let _busy = slots.take(&Cancel::new(), &mut |_| {}).unwrap();
+        let _busy = slots.take(None, &Cancel::new(), &mut |_| {}).unwrap();
         let cancel = Cancel::new();
         let (place, cancelled) = wait(&slots, &cancel);
         place.recv().unwrap();
@@ -204,5 +266,33 @@ mod tests {
         slots.close();
         assert_eq!(closed.join().unwrap().err(), Some(NoPlace::Closed));
         assert!(!slots.idle(&Cancel::new(), Duration::ZERO));
+    }
+
+    #[test]
+    fn a_session_that_floods_lets_others_have_their_turn() {
+        let slots = Slots::new(1);
+        let session = |name: &str| name.parse::<SessionId>().unwrap();
+        let busy = slots.take(Some(&session("flood")), &Cancel::new(), &mut |_| {}).unwrap();
+        let (tell, served) = mpsc::channel();
+        let mut waiters = Vec::new();
+        let mut join = |name: &'static str| {
+            let (slots, tell, session) = (slots.clone(), tell.clone(), session(name));
+            let (queued, is_queued) = mpsc::channel();
+            waiters.push(thread::spawn(move || {
+                let permit = slots.take(Some(&session), &Cancel::new(), &mut |place| {
+                    queued.send(place).ok();
+                });
+                tell.send(name).unwrap();
+                drop(permit.unwrap());
+            }));
+            is_queued.recv().unwrap()
+        };
+        assert_eq!([join("flood"), join("flood"), join("flood")], [1, 2, 3]);
+        assert_eq!([join("a"), join("b"), join("a")], [1, 2, 4]);
+        drop(busy);
+        let order: Vec<_> = served.iter().take(6).collect();
+        assert_eq!(order, ["a", "b", "flood", "a", "flood", "flood"]);
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+        assert!(slots.shared.lock().last.is_empty());
     }
 }

@@ -29,15 +29,17 @@ pub struct SessionLog {
     file: File,
     /// A failed sync or rollback: the file may end in anything.
     sealed: bool,
+    /// The file is new and its directory does not know it for certain yet.
+    new: bool,
 }
 
 impl SessionLog {
     pub(super) fn open(path: PathBuf, id: SessionId) -> Result<Self, SessionError> {
-        let file = lock_or_create(&path, &id)?;
+        let (file, new) = lock_or_create(&path, &id)?;
         if file.metadata().context(&path)?.permissions().mode() & 0o077 != 0 {
             file.set_permissions(PermissionsExt::from_mode(0o600)).context(&path)?;
         }
-        let log = Self { id, path, file, sealed: false };
+        let log = Self { id, path, file, sealed: false, new };
         log.repair()?;
         Ok(log)
     }
@@ -56,6 +58,22 @@ impl SessionLog {
     /// After [`SessionError::Append`] (a full disk) and [`SessionError::TooLong`] the file is as before
     /// and the log can be used. [`SessionError::ReadOnly`] is final for this log.
     pub fn append(&mut self, records: &[Record<'_>]) -> Result<(), SessionError> {
+        self.append_unsynced(records)?;
+        self.file.sync_data().map_err(|source| self.seal(source))?;
+        if self.new {
+            sync_dir_of(&self.path)?;
+            self.new = false;
+        }
+        Ok(())
+    }
+
+    /// As [`SessionLog::append`], but on disk only with the next one. Outlives the process, not the
+    /// machine: for what nobody has been told is stored.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionLog::append`].
+    pub fn append_unsynced(&mut self, records: &[Record<'_>]) -> Result<(), SessionError> {
         if self.sealed {
             return Err(SessionError::ReadOnly { id: self.id.clone(), source: None });
         }
@@ -71,7 +89,7 @@ impl SessionLog {
                 Err(_) => self.seal(source),
             });
         }
-        self.file.sync_data().map_err(|source| self.seal(source))
+        Ok(())
     }
 
     /// Loads the newest messages that fit in `budget`, oldest first, fit to be sent to a model.
@@ -154,14 +172,16 @@ fn options() -> OpenOptions {
     options
 }
 
-fn lock_or_create(path: &Path, id: &SessionId) -> Result<File, SessionError> {
+/// The file, and whether it is new.
+fn lock_or_create(path: &Path, id: &SessionId) -> Result<(File, bool), SessionError> {
+    let mut new = false;
     loop {
         match lock_existing(path, id) {
             Err(SessionError::NotFound(_)) => {}
-            other => return other,
+            other => return other.map(|file| (file, new)),
         }
         match options().create_new(true).open(path) {
-            Ok(_) => sync_dir_of(path)?,
+            Ok(_) => new = true,
             // Somebody was faster; theirs is as good.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(PathError::new(path, error).into()),

@@ -35,6 +35,8 @@ use crate::{
 pub struct Sessions {
     dir: PathBuf,
     active: PathBuf,
+    /// What model servers have made of them.
+    kv: PathBuf,
 }
 
 /// What a listing shows of a session. Taken from the directory; no conversation is opened for it.
@@ -84,7 +86,7 @@ pub enum SessionError {
 
 impl Sessions {
     pub fn new(home: &Home) -> Self {
-        Self { dir: home.sessions(), active: home.active_session() }
+        Self { dir: home.sessions(), active: home.active_session(), kv: home.kv() }
     }
 
     pub fn exists(&self, id: &SessionId) -> bool {
@@ -214,6 +216,13 @@ impl Sessions {
             let stamp = name.to_str().and_then(|name| name.strip_prefix(&torn));
             // All digits: `x.torn-1.jsonl` is a session of its own.
             if stamp.is_some_and(|stamp| !stamp.is_empty() && stamp.bytes().all(|b| b.is_ascii_digit())) {
+                remove(&entry.path())?;
+            }
+        }
+        // An id has no `@`: this is about no other session.
+        let kept = format!("{id}@");
+        for entry in fs::read_dir(&self.kv).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(&kept)) {
                 remove(&entry.path())?;
             }
         }

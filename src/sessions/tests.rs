@@ -168,6 +168,19 @@ fn lines_that_others_wrote_are_understood() {
 }
 
 #[test]
+fn a_deleted_session_leaves_no_cache_of_it() {
+    let bench = Bench::new();
+    bench.write("{\"role\":\"user\",\"content\":\"a\"}\n");
+    let kv = bench.home.create_kv().unwrap();
+    for name in ["s@1-4096.kv", "s@2-4096.kv.part", "s.x@1-4096.kv"] {
+        fs::write(kv.join(name), "").unwrap();
+    }
+    bench.sessions.delete(&bench.id, true).unwrap();
+    let left: Vec<_> = fs::read_dir(kv).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["s.x@1-4096.kv"]);
+}
+
+#[test]
 fn one_log_at_a_time() {
     let bench = Bench::new();
     let log = bench.open();

@@ -82,7 +82,15 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
                 waiting_for: "session".to_owned(),
             })),
         }),
-        Event::Text(text) => Pb::Token(pb::TokenDeltaEvent { text }),
+        Event::Text(text) => {
+            if let Some(RunEvent { event: Some(Pb::Token(token)) }) = out.back_mut()
+                && token.text.len() < 64 * 1024
+            {
+                token.text.push_str(&text);
+                return;
+            }
+            Pb::Token(pb::TokenDeltaEvent { text })
+        }
         Event::Reasoning(text) => Pb::Reasoning(pb::ReasoningDeltaEvent { text }),
         Event::TurnCompleted { content, reasoning, context } => {
             let context = Some(snapshot(&context));

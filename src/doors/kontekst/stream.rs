@@ -17,6 +17,9 @@ use crate::{
 
 use super::convert;
 
+/// Messages that are made ready at once.
+const BATCH: usize = 32;
+
 /// The response stream. It reads the commands itself, so that a token passes through no task but the
 /// connection's own.
 pub struct RunStream {
@@ -113,14 +116,25 @@ impl Stream for RunStream {
                     Poll::Pending => {}
                 }
             }
-            match this.run.as_mut().map(|run| run.poll_event(cx)) {
-                Some(Poll::Ready(Some(event))) => {
-                    this.report(event);
-                    continue;
+            // All that is there is taken at once, so that pieces of text become one message.
+            let mut pending = false;
+            while this.ready.len() < BATCH
+                && let Some(run) = &mut this.run
+            {
+                match run.poll_event(cx) {
+                    Poll::Ready(Some(event)) => this.report(event),
+                    Poll::Ready(None) => this.run = None,
+                    Poll::Pending => {
+                        pending = true;
+                        break;
+                    }
                 }
-                Some(Poll::Ready(None)) => this.run = None,
-                Some(Poll::Pending) => return Poll::Pending,
-                None => {}
+            }
+            if !this.ready.is_empty() {
+                continue;
+            }
+            if pending {
+                return Poll::Pending;
             }
             // No run: the stream ends when the client has closed its side or the daemon stops.
             let over = this.commands.is_none() || this.stopped.as_mut().poll(cx).is_ready();

@@ -253,6 +253,7 @@ impl Answer {
             reasoning: self.reasoning.text,
             finish,
             usage: self.usage.or_else(|| self.timings.and_then(timed)),
+            unread: None,
         }
     }
 }

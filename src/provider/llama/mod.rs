@@ -1,6 +1,7 @@
 //! Any server that speaks OpenAI's chat completions: llama-server first, vLLM, Ollama and gateways too.
 
 mod answer;
+mod engine;
 mod http;
 mod messages;
 mod probe;
@@ -9,25 +10,28 @@ mod refusal;
 mod sse;
 mod stall;
 mod stream;
+mod template;
 mod tokens;
 mod wire;
 
 use std::{
     borrow::Cow,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering::SeqCst},
     },
     time::{Duration, Instant},
 };
 
+pub use engine::Engine;
 pub use http::Link;
 pub use probe::{Capabilities, Probe, probe};
 pub use refusal::shown;
 
-use self::{answer::Answer, messages::Dialect, prompted::Sieve, tokens::Counts};
+use self::{answer::Answer, messages::Dialect, prompted::Sieve, template::Overhead, tokens::Counts};
 use super::{
     ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn,
+    kv::Kept,
     pause::pause,
     slots::{NoPlace, Slots},
 };
@@ -48,7 +52,8 @@ pub struct Timing {
     pub last: Duration,
     /// For a model to be loaded.
     pub load: Duration,
-    /// Between a crash of our own server and its next start; doubles with each further crash.
+    /// Between a crash of our own server and its next start, where it doubles with each further crash; and
+    /// before a request that a gateway could not pass on is sent again.
     pub backoff: Duration,
 }
 
@@ -74,6 +79,8 @@ pub struct Server {
     /// The last exchange did not fail.
     good: AtomicBool,
     timing: Timing,
+    /// For a server of our own.
+    kept: Option<Kept>,
 }
 
 impl Server {
@@ -84,6 +91,21 @@ impl Server {
             counts: Counts::default(),
             good: AtomicBool::new(true),
             timing,
+            kept: None,
+        }
+    }
+
+    /// The same, with its cache kept on disk.
+    pub fn keeping(self, kept: Option<Kept>) -> Self {
+        Self { kept, ..self }
+    }
+
+    /// Writes its cache down, if it is doing nothing.
+    pub fn keep(&self, patience: Duration) {
+        if let Some(kept) = &self.kept
+            && self.slots.idle(&Cancel::new(), Duration::ZERO)
+        {
+            kept.keep(&self.link, patience);
         }
     }
 
@@ -111,7 +133,11 @@ pub struct OpenAi {
     /// As requests carry it.
     model: String,
     capabilities: Capabilities,
+    overhead: OnceLock<Option<Overhead>>,
 }
+
+/// Prompts below this are not looked at for truncation, in tokens: an estimate is too coarse for them.
+const TRUNCATABLE: u32 = 1024;
 
 /// The model name that requests carry: without `.gguf`, and `default` when there is none.
 /// Source: behaviour of the first kontekst.
@@ -126,6 +152,8 @@ pub fn wire_model(model: &str) -> &str {
 enum Failed {
     /// Try again in a while.
     Loading,
+    /// A gateway could not pass it on: try again once.
+    Gateway(ProviderError),
     Error(ProviderError),
 }
 
@@ -137,14 +165,36 @@ impl From<ProviderError> for Failed {
 
 impl OpenAi {
     pub fn new(server: Arc<Server>, model: &str, capabilities: Capabilities) -> Self {
-        Self { server, model: wire_model(model).to_owned(), capabilities }
+        Self { server, model: wire_model(model).to_owned(), capabilities, overhead: OnceLock::new() }
     }
 
     pub fn server(&self) -> &Arc<Server> {
         &self.server
     }
 
-    fn body(&self, request: &ChatRequest) -> Vec<u8> {
+    /// Tokens that the answer may take: what the prompt leaves of the window. Some servers refuse to
+    /// promise more.
+    fn max_tokens(&self, request: &ChatRequest) -> u32 {
+        let Capabilities { llama, window, .. } = self.capabilities;
+        let Some(window) = window.filter(|_| request.prompt_tokens > 0) else { return request.max_tokens };
+        // What is estimated may be more.
+        let margin = if llama { 0 } else { request.prompt_tokens / 8 };
+        let left = window.saturating_sub(request.prompt_tokens).saturating_sub(margin);
+        request.max_tokens.min(left).max(1)
+    }
+
+    /// A server that truncates tells by its count alone. llama.cpp refuses instead.
+    fn look_for_truncation(&self, request: &ChatRequest, turn: &mut Turn) {
+        let sent = request.prompt_tokens;
+        if let Some(usage) = turn.usage.filter(|usage| usage.prompt > 0 && !self.capabilities.llama)
+            && sent >= TRUNCATABLE
+            && usage.prompt < sent / 2
+        {
+            turn.unread = Some(sent - usage.prompt);
+        }
+    }
+
+    fn body(&self, request: &ChatRequest, max_tokens: u32) -> Vec<u8> {
         let Capabilities { llama, system_role, short_ids, .. } = self.capabilities;
         let prompted = self.prompted(request);
         let dialect = Dialect {
@@ -168,7 +218,7 @@ impl OpenAi {
             // `tool_choice: "required"` would let the model talk first, for ever if it likes.
             tool_choice: forced.filter(|_| !prompted).map(|_| "none"),
             response_format: forced.map(prompted::format),
-            max_tokens: request.max_tokens,
+            max_tokens,
             temperature: sampling.temperature,
             top_p: sampling.top_p,
             top_k: sampling.top_k,
@@ -206,10 +256,13 @@ impl OpenAi {
         if status != 200 {
             exchange.patience.shorten(self.server.timing.probe);
             let body = exchange.whole(response, 1024 * 1024)?;
-            return Err(if refusal::is_loading(status, &body) {
-                Failed::Loading
-            } else {
-                refusal::of_status(status, &body).into()
+            let refused = refusal::of_status(status, &body);
+            return Err(match status {
+                _ if refusal::is_loading(status, &body) => Failed::Loading,
+                // llama-server's own 500 is about the request, and comes again.
+                502..=504 => Failed::Gateway(refused),
+                500 if !self.capabilities.llama => Failed::Gateway(refused),
+                _ => refused.into(),
             });
         }
         let mut turn = stream::answer(&exchange, response, &self.server.timing, self.answer(request), sink)?;
@@ -228,19 +281,41 @@ impl Provider for OpenAi {
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
         let waiting = &mut |place| sink(Delta::Progress(Progress::Queued { place }));
-        let _permit = self.server.slots.take(cancel, waiting).map_err(|no_place| match no_place {
-            NoPlace::Cancelled => ProviderError::Cancelled,
-            NoPlace::Closed => ProviderError::Unreachable {
-                endpoint: self.server.link.base().to_owned(),
-                started: false,
-                source: std::io::Error::new(std::io::ErrorKind::NotConnected, "the server is being stopped"),
-            },
-        })?;
-        let body = self.body(request);
+        let session = request.session.as_ref();
+        let _permit =
+            self.server.slots.take(session, cancel, waiting).map_err(|no_place| match no_place {
+                NoPlace::Cancelled => ProviderError::Cancelled,
+                NoPlace::Closed => ProviderError::Unreachable {
+                    endpoint: self.server.link.base().to_owned(),
+                    started: false,
+                    source: std::io::Error::new(
+                        std::io::ErrorKind::NotConnected,
+                        "the server is being stopped",
+                    ),
+                },
+            })?;
+        if let Some(kept) = &self.server.kept {
+            kept.bring(&self.server.link, session, cancel);
+        }
+        let max_tokens = self.max_tokens(request);
+        let (mut body, mut lowered, mut again) = (self.body(request, max_tokens), false, false);
         let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
         loop {
             match self.attempt(request, &body, cancel, sink) {
-                Ok(turn) => return Ok(turn),
+                Ok(mut turn) => {
+                    self.look_for_truncation(request, &mut turn);
+                    return Ok(turn);
+                }
+                // vLLM counts what the answer may take: the prompt alone fits.
+                Err(Failed::Error(ProviderError::Overflow { prompt_tokens, window }))
+                    if !self.capabilities.llama
+                        && !lowered
+                        && prompt_tokens > window
+                        && prompt_tokens - window < max_tokens =>
+                {
+                    lowered = true;
+                    body = self.body(request, max_tokens - (prompt_tokens - window));
+                }
                 Err(Failed::Loading) if start.elapsed() < self.server.timing.load => {
                     sink(Delta::Progress(Progress::Loading { model: self.model.clone(), fraction: None }));
                     if !pause(cancel, wait) {
@@ -252,7 +327,13 @@ impl Provider for OpenAi {
                     let message = "it has been loading its model for too long".to_owned();
                     return Err(ProviderError::Status { status: 503, message });
                 }
-                Err(Failed::Error(error)) => {
+                Err(Failed::Gateway(_)) if !again => {
+                    again = true;
+                    if !pause(cancel, self.server.timing.backoff) {
+                        return Err(ProviderError::Cancelled);
+                    }
+                }
+                Err(Failed::Error(error) | Failed::Gateway(error)) => {
                     if matches!(error, ProviderError::Unreachable { .. }) {
                         self.server.set_good(false);
                     }
@@ -264,10 +345,23 @@ impl Provider for OpenAi {
 
     fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
         if self.capabilities.llama && !cancel.is_cancelled() {
-            self.server.counts.count(&self.server.link, &self.model, texts, cancel)
+            let path = match self.capabilities.engine {
+                Engine::LlamaSwap => engine::upstream(&self.model, "/tokenize"),
+                _ => "/tokenize".to_owned(),
+            };
+            self.server.counts.count(&self.server.link, &path, &self.model, texts, cancel)
         } else {
             texts.iter().map(|text| tokens::estimate(text)).collect()
         }
+    }
+
+    fn template_tokens(&self, messages: usize, cancel: &Cancel) -> u32 {
+        if self.capabilities.engine != Engine::LlamaCpp || cancel.is_cancelled() {
+            return 0;
+        }
+        let measured =
+            self.overhead.get_or_init(|| Overhead::measure(&self.server.link, &self.model, cancel));
+        measured.map_or(0, |overhead| overhead.of(messages))
     }
 
     fn window(&self) -> Option<u32> {

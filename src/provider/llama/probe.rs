@@ -5,7 +5,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{http::Link, refusal};
+use super::{
+    engine::{self, Engine},
+    http::Link,
+    refusal,
+};
 use crate::{core::Cancel, provider::ProviderError};
 
 /// Requests at once that a server is trusted with when it does not say how many it can take: such
@@ -20,6 +24,7 @@ const ROUTER_SLOTS: usize = 4;
 pub struct Capabilities {
     /// It is llama.cpp: takes its request fields, counts tokens, reports progress.
     pub llama: bool,
+    pub engine: Engine,
     /// Tokens that one request may have, where known.
     pub window: Option<u32>,
     /// Requests it runs at once.
@@ -85,7 +90,7 @@ pub fn probe(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> R
     }
     let models = serde_json::from_slice::<Value>(&body).unwrap_or_default();
     match models["data"].as_array() {
-        Some(list) if status == 200 => Ok(Probe::Ready(other(list, model))),
+        Some(list) if status == 200 => Ok(Probe::Ready(other(list, link, model, cancel, patience))),
         _ if status == 200 => Err(ProviderError::Protocol("it is no model server".to_owned())),
         _ => Err(refusal::of_status(status, &body)),
     }
@@ -100,6 +105,7 @@ fn llama(props: Props, link: &Link, model: &str, cancel: &Cancel, patience: Dura
     let template = props.chat_template.unwrap_or_default();
     Capabilities {
         llama: true,
+        engine: Engine::LlamaCpp,
         window: settings.n_ctx.filter(|&tokens| tokens > 0),
         slots: props.total_slots.unwrap_or(ROUTER_SLOTS).clamp(1, OPEN_SLOTS),
         model_path: props.model_path,
@@ -117,18 +123,31 @@ fn routed(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Opti
     (status == 200).then(|| serde_json::from_slice(&body).ok())?
 }
 
-fn other(list: &[Value], model: &str) -> Capabilities {
-    let entry =
-        list.iter().find(|entry| entry["id"] == model).or_else(|| list.first().filter(|_| list.len() == 1));
-    let length = |key: &str| entry?.get(key)?.as_u64().and_then(|tokens| u32::try_from(tokens).ok());
+fn other(list: &[Value], link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Capabilities {
+    let (engine, window) = engine::find(list, link, model, cancel, patience);
+    if engine == Engine::LlamaSwap
+        && let Some(props) = upstream(link, model, cancel, patience)
+    {
+        return Capabilities { engine, ..llama(props, link, model, cancel, patience) };
+    }
     Capabilities {
         llama: false,
-        // vLLM, then OpenRouter and other gateways.
-        window: length("max_model_len").or_else(|| length("context_length")).filter(|&tokens| tokens > 0),
+        engine,
+        window,
         slots: OPEN_SLOTS,
         model_path: None,
         tool_role: true,
         system_role: true,
         short_ids: false,
     }
+}
+
+/// What llama-swap's server for a model says, if it runs: asking would start it, and stop another.
+fn upstream(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Option<Props> {
+    let (_, running) = link.ask("/running", None, cancel, patience).ok()?;
+    let running = serde_json::from_slice::<Value>(&running).ok()?;
+    let ready = |entry: &Value| entry["model"] == model && entry["state"] == "ready";
+    running["running"].as_array()?.iter().find(|entry| ready(entry))?;
+    let (status, body) = link.ask(&engine::upstream(model, "/props"), None, cancel, patience).ok()?;
+    (status == 200).then(|| serde_json::from_slice(&body).ok())?
 }

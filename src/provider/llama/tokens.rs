@@ -61,8 +61,8 @@ pub fn estimate(text: &str) -> u32 {
 }
 
 impl Counts {
-    /// The count of each text, in order.
-    pub fn count(&self, link: &Link, model: &str, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
+    /// The count of each text, in order; `path` is the server's `/tokenize`.
+    pub fn count(&self, link: &Link, path: &str, model: &str, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
         let keys: Vec<u64> = texts.iter().map(|text| self.hash.hash_one(text)).collect();
         let mut counts: Vec<Option<u32>> = {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +75,7 @@ impl Counts {
         let new: Vec<usize> = (0..texts.len()).filter(|&at| counts[at].is_none()).collect();
         if !new.is_empty() {
             let asked: Vec<&str> = new.iter().map(|&at| texts[at]).collect();
-            if let Some(found) = ask(link, model, &asked, cancel) {
+            if let Some(found) = ask(link, path, model, &asked, cancel) {
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
                 for (&at, count) in new.iter().zip(found) {
                     counts[at] = Some(count);
@@ -87,11 +87,11 @@ impl Counts {
     }
 }
 
-fn ask(link: &Link, model: &str, texts: &[&str], cancel: &Cancel) -> Option<Vec<u32>> {
+fn ask(link: &Link, path: &str, model: &str, texts: &[&str], cancel: &Cancel) -> Option<Vec<u32>> {
     let content = texts.iter().flat_map(|&text| [Piece::Text(text), Piece::End(-1)]).collect();
     let request = Request { model, content, parse_special: false };
     let body = serde_json::to_vec(&request).expect("strings and numbers are JSON");
-    let (status, answer) = link.ask("/tokenize", Some(&body), cancel, PATIENCE).ok()?;
+    let (status, answer) = link.ask(path, Some(&body), cancel, PATIENCE).ok()?;
     let answer: Answer = serde_json::from_slice(&answer).ok().filter(|_| status == 200)?;
     let mut counts: Vec<u32> = answer
         .tokens

@@ -1,12 +1,14 @@
-//! Keeps one llama-server of our own alive: the right model, ready, restarted when it crashes, gone when
-//! we are.
+//! Keeps llama-servers of our own alive, one for each model in use: ready, restarted when one crashes,
+//! stopped when nobody needs it or its memory is needed, gone when we are.
 
 mod address;
 mod binary;
 mod child;
 mod crashes;
 pub mod exec;
+mod leftover;
 mod report;
+mod running;
 mod settings;
 mod tail;
 
@@ -15,17 +17,19 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    thread,
     time::{Duration, Instant, SystemTime},
 };
 
 use uuid::Uuid;
 
 pub use self::settings::Settings;
-use self::{binary::Options, child::Child, crashes::Crashes};
+use self::{binary::Options, child::Child, crashes::Crashes, running::Running};
 use super::{
     NoServer, Progress, ProviderError,
-    llama::{Capabilities, Link, OpenAi, Probe, Server, Timing, probe, wire_model},
+    kv::Kept,
+    llama::{Link, OpenAi, Probe, Server, Timing, probe, wire_model},
     pause::pause,
     slots::{NoPlace, Slots},
 };
@@ -34,38 +38,33 @@ use crate::core::Cancel;
 /// Another port is tried so often when one was taken between our look and llama-server's.
 const BIND_TRIES: usize = 3;
 
-/// The supervisor. At most one child runs at a time.
+/// The supervisor. At most [`Settings::max_loaded`] children run at a time.
 pub struct Supervisor {
     settings: Settings,
     timing: Timing,
-    /// Who starts, waits for or changes the child; a queue of one place because waiting in it can be cancelled.
+    /// Who starts, waits for or stops a child; a queue of one place because waiting in it can be cancelled.
     turn: Slots,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    current: Option<Arc<Running>>,
-    crashes: Crashes,
+    /// The one that was used last stands last. A crashed one stays until its model is asked for again.
+    loaded: Vec<Arc<Running>>,
+    /// By model.
+    crashes: HashMap<PathBuf, Crashes>,
     /// By file and time of change, so that an upgrade is seen.
     options: HashMap<(PathBuf, Option<SystemTime>), Options>,
     stopped: bool,
 }
 
-/// A child and how it is reached.
-struct Running {
-    child: Child,
-    model: PathBuf,
-    alias: String,
-    link: Link,
-    started: Instant,
-    /// Set when it is ready.
-    provider: OnceLock<Arc<OpenAi>>,
-}
-
 impl Supervisor {
-    pub fn new(settings: Settings, timing: Timing) -> Self {
-        Self { settings, timing, turn: Slots::new(1), state: Mutex::default() }
+    /// Ends what a killed daemon has left behind in `run_dir`, whose lock the caller must hold.
+    pub fn new(settings: Settings, timing: Timing) -> Arc<Self> {
+        if let Some(dir) = &settings.run_dir {
+            leftover::reap(dir);
+        }
+        Arc::new(Self { settings, timing, turn: Slots::new(1), state: Mutex::default() })
     }
 
     /// The binary that would be started.
@@ -79,17 +78,19 @@ impl Supervisor {
 
     /// A child of ours is alive.
     pub fn is_running(&self) -> bool {
-        self.alive().is_some()
+        self.lock().loaded.iter().any(|running| running.is_alive())
     }
 
-    /// The process id, address and model of the child that is alive.
+    /// The process id, address and model of the child that was used last.
     pub fn running(&self) -> Option<(u32, Link, String)> {
-        self.alive().map(|running| (running.child.pid(), running.link.clone(), running.alias.clone()))
+        let state = self.lock();
+        let running = state.loaded.iter().rfind(|running| running.is_alive())?;
+        Some((running.child.pid(), running.link.clone(), running.alias.clone()))
     }
 
     /// The provider for `model`, a file, if it is ready now. Costs microseconds.
     pub fn ready(&self, model: &Path) -> Option<Arc<OpenAi>> {
-        let running = self.alive().filter(|running| running.model == model)?;
+        let running = self.find(model).filter(|running| running.is_alive())?;
         running.provider.get().filter(|provider| provider.server().is_good()).cloned()
     }
 
@@ -100,7 +101,7 @@ impl Supervisor {
     /// [`ProviderError::NoServer`] with the server's last lines when it ends before it is ready, or
     /// crashes again and again.
     pub fn open(
-        &self,
+        self: &Arc<Self>,
         binary: &Path,
         model: &Path,
         cancel: &Cancel,
@@ -108,19 +109,20 @@ impl Supervisor {
     ) -> Result<Arc<OpenAi>, ProviderError> {
         let alias = alias(model);
         let waiting = &mut |_| sink(Progress::Loading { model: alias.clone(), fraction: None });
-        let _turn = self.turn.take(cancel, waiting).map_err(|no_place| match no_place {
+        let _turn = self.turn.take(None, cancel, waiting).map_err(|no_place| match no_place {
             NoPlace::Cancelled => ProviderError::Cancelled,
             NoPlace::Closed => stopping(),
         })?;
         let mut tries = 0;
         loop {
-            let running = match self.current() {
-                Some(running) if running.child.exited().is_none() && running.model == model => running,
-                before => {
-                    match before {
-                        Some(other) if other.child.exited().is_none() => self.leave(&other, cancel, sink)?,
-                        Some(crashed) => self.mourn(&crashed, cancel)?,
-                        None => {}
+            let running = match self.find(model) {
+                Some(running) if running.is_alive() => running,
+                crashed => {
+                    if let Some(crashed) = crashed {
+                        self.mourn(&crashed, cancel)?;
+                    }
+                    while let Some(other) = self.surplus() {
+                        self.leave(&other, cancel, sink)?;
                     }
                     tries += 1;
                     self.start(binary, model, &alias, tries)?
@@ -136,9 +138,9 @@ impl Supervisor {
             match self.become_ready(&running, cancel, sink) {
                 Ok(provider) => return Ok(provider),
                 Err(error) => {
-                    let ended = running.child.exited().is_some();
+                    let ended = !running.is_alive();
                     if ended {
-                        self.forget();
+                        self.forget(&running);
                     }
                     // Somebody was faster on that port.
                     if !ended || !running.child.said("couldn't bind") || tries >= BIND_TRIES {
@@ -149,39 +151,54 @@ impl Supervisor {
         }
     }
 
-    /// Stops the child and starts no other. Again is harmless.
+    /// Stops the children and starts no other. Again is harmless.
     pub fn stop(&self) {
-        let current = {
+        let loaded = {
             let mut state = self.lock();
             state.stopped = true;
-            state.current.take()
+            std::mem::take(&mut state.loaded)
         };
         self.turn.close();
-        if let Some(running) = current {
-            running.stop();
-        }
+        thread::scope(|scope| {
+            for running in &loaded {
+                scope.spawn(|| running.stop());
+            }
+        });
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn current(&self) -> Option<Arc<Running>> {
-        self.lock().current.clone()
+    /// The child for `model`, alive or crashed; it counts as used now.
+    fn find(&self, model: &Path) -> Option<Arc<Running>> {
+        let mut state = self.lock();
+        let at = state.loaded.iter().position(|running| running.model == model)?;
+        let running = state.loaded.remove(at);
+        running.touch();
+        state.loaded.push(Arc::clone(&running));
+        Some(running)
     }
 
-    fn alive(&self) -> Option<Arc<Running>> {
-        self.current().filter(|running| running.child.exited().is_none())
+    /// Which child must go before another one may be started: of those that nobody is using the one that
+    /// was used least recently, else that one of all.
+    fn surplus(&self) -> Option<Arc<Running>> {
+        let state = self.lock();
+        let alive = || state.loaded.iter().filter(|running| running.is_alive());
+        if alive().count() < self.settings.max_loaded.max(1) {
+            return None;
+        }
+        alive().find(|running| !running.idle_for().is_zero()).or_else(|| alive().next()).cloned()
     }
 
-    fn forget(&self) {
-        self.lock().current = None;
+    fn forget(&self, running: &Arc<Running>) {
+        self.lock().loaded.retain(|other| !Arc::ptr_eq(other, running));
     }
 
-    /// Lets the requests of the model before come to their end, and stops its server.
+    /// Lets the requests of another model come to their end, and stops its server.
     fn leave(
         &self,
-        running: &Running,
+        running: &Arc<Running>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<(), ProviderError> {
@@ -196,20 +213,59 @@ impl Supervisor {
                 }
             }
         }
-        running.child.stop();
-        self.forget();
+        running.stop();
+        self.forget(running);
         Ok(())
     }
 
+    /// Stops a child once nobody has used it for `limit`. It wakes up when that may be, and is gone with
+    /// the child: a daemon that has nothing loaded waits for nothing.
+    fn keep_warm(this: &Weak<Self>, running: &Arc<Running>, limit: Duration) {
+        let never = Cancel::new();
+        loop {
+            let left = limit.saturating_sub(running.idle_for());
+            if running.child.wait(&never, left) {
+                return;
+            }
+            if running.idle_for() >= limit && this.upgrade().is_none_or(|this| this.cool(running, limit)) {
+                return;
+            }
+        }
+    }
+
+    /// Stops a child unless somebody has come to use it. Says whether it did.
+    fn cool(&self, running: &Arc<Running>, limit: Duration) -> bool {
+        let Ok(_turn) = self.turn.take(None, &Cancel::new(), &mut |_| {}) else { return true };
+        if running.idle_for() < limit {
+            return false;
+        }
+        if let Some(provider) = running.provider.get() {
+            let slots = provider.server().slots();
+            slots.close(); // who comes now opens it again, and waits for our turn to end
+            if !slots.idle(&Cancel::new(), Duration::ZERO) {
+                slots.reopen();
+                return false;
+            }
+        }
+        tracing::info!(
+            pid = running.child.pid(),
+            "llama-server is stopped: nobody has used it for {limit:?}"
+        );
+        running.stop();
+        self.forget(running);
+        true
+    }
+
     /// Notes that a child which had been ready is gone, and waits for as long as its restart must wait.
-    fn mourn(&self, crashed: &Running, cancel: &Cancel) -> Result<(), ProviderError> {
+    fn mourn(&self, crashed: &Arc<Running>, cancel: &Cancel) -> Result<(), ProviderError> {
         let obituary = crashed.child.obituary();
         tracing::warn!(pid = crashed.child.pid(), "llama-server {obituary}");
         let ended = crashed.child.ended().unwrap_or_else(Instant::now);
+        self.forget(crashed);
         let wait = {
             let mut state = self.lock();
-            state.current = None;
-            state.crashes.note(ended, crashed.started, self.timing.backoff)
+            let crashes = state.crashes.entry(crashed.model.clone()).or_default();
+            crashes.note(ended, crashed.started, self.timing.backoff)
         };
         let Some(wait) = wait else {
             let fact = format!("llama-server crashes again and again; the last time it {obituary}");
@@ -224,7 +280,7 @@ impl Supervisor {
     }
 
     fn start(
-        &self,
+        self: &Arc<Self>,
         binary: &Path,
         model: &Path,
         alias: &str,
@@ -250,15 +306,17 @@ impl Supervisor {
         }
         let child = Child::start(command, &key).map_err(|error| cannot("start llama-server", error))?;
         tracing::info!(pid = child.pid(), %address, model = %model.display(), "llama-server started");
-        let running = Arc::new(Running {
-            child,
-            model: model.to_owned(),
-            alias: alias.to_owned(),
-            link,
-            started: Instant::now(),
-            provider: OnceLock::new(),
-        });
-        state.current = Some(Arc::clone(&running));
+        let run_dir = self.settings.run_dir.as_deref();
+        let running = Arc::new(Running::new(child, model, alias, link, run_dir));
+        state.loaded.push(Arc::clone(&running));
+        drop(state);
+        if let Some(limit) = self.settings.keep_warm {
+            let (this, running) = (Arc::downgrade(self), Arc::clone(&running));
+            let warm = thread::Builder::new().name("llama-idle".to_owned());
+            if let Err(error) = warm.spawn(move || Self::keep_warm(&this, &running, limit)) {
+                tracing::warn!(%error, "llama-server will not be stopped when it is idle");
+            }
+        }
         Ok(running)
     }
 
@@ -313,11 +371,16 @@ impl Supervisor {
             if let Ok(Probe::Ready(found)) = probe(&running.link, &running.alias, cancel, self.timing.probe)
                 && running.is_itself(&found)
             {
-                let server = Server::new(running.link.clone(), found.slots, self.timing);
+                // With several slots nobody could say whose prompt is in which.
+                let kept = self.settings.kv.clone().filter(|_| found.slots == 1).map(|files| {
+                    Kept::new(files, &running.model, found.window.unwrap_or(0), &self.settings.extra)
+                });
+                let server = Server::new(running.link.clone(), found.slots, self.timing).keeping(kept);
                 let provider = Arc::new(OpenAi::new(Arc::new(server), &running.alias, found));
                 tracing::info!(pid = running.child.pid(), after = ?running.started.elapsed(), "llama-server is ready");
-                return Ok(Arc::clone(running.provider.get_or_init(|| provider)));
+                return Ok(running.settle(provider));
             }
+            running.touch();
             if running.child.wait(cancel, wait) {
                 let fact = format!("llama-server did not start: it {}", running.child.obituary());
                 let hint = format!("try it by hand: llama-server -m {}", running.model.display());
@@ -364,21 +427,6 @@ impl Supervisor {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         self.stop();
-    }
-}
-
-impl Running {
-    /// What answers is our child and no one else who has its port: it took our key and has our file.
-    fn is_itself(&self, found: &Capabilities) -> bool {
-        let named = found.model_path.as_deref().map(Path::new).and_then(Path::file_name);
-        self.child.exited().is_none() && named == self.model.file_name()
-    }
-
-    fn stop(&self) {
-        if let Some(provider) = self.provider.get() {
-            provider.server().slots().close();
-        }
-        self.child.stop();
     }
 }
 

@@ -3,9 +3,11 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
 };
 
-use super::binary::Options;
+use super::{super::kv::KvFiles, binary::Options};
 
 /// What the configuration and the environment say about servers of our own.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,14 @@ pub struct Settings {
     /// The executable that takes the role [`super::exec::ROLE`]; without one, the child may outlive a
     /// killed daemon by the time it needs to see its stdin close.
     pub launcher: Option<PathBuf>,
+    /// Children at a time; 0 counts as 1.
+    pub max_loaded: usize,
+    /// How long a child stays that nobody uses; absent is for ever.
+    pub keep_warm: Option<Duration>,
+    /// Where the caches of conversations are kept.
+    pub kv: Option<Arc<KvFiles>>,
+    /// Where children are noted for a daemon that comes after one that was killed.
+    pub run_dir: Option<PathBuf>,
 }
 
 /// The command line of llama-server. Source of `--host` to `--reasoning-format`: the first kontekst.
@@ -55,7 +65,7 @@ pub fn arguments(
     line.option("-np", "1");
     // A cancel takes effect between two batches: on a CPU the default of 2048 tokens takes 15 seconds
     // or more. Reading speed is the same there from 64 on.
-    let batch = if settings.gpu_layers == Some(0) { "256" } else { "512" };
+    let batch = if settings.gpu_layers == Some(0) || !has_gpu() { "256" } else { "512" };
     line.option("-b", batch);
     line.option("-ub", batch);
     line.first_known(&["--no-ui", "--no-webui"]);
@@ -63,8 +73,17 @@ pub fn arguments(
         line.option("--cors-origins", "localhost"); // by default any web page may ask
     }
     line.first_known(&["--offline"]);
+    if let Some(kv) = &settings.kv {
+        line.path("--slot-save-path", kv.dir());
+    }
     line.arguments.extend(settings.extra.iter().map(OsString::from));
     line.arguments
+}
+
+/// The kernel knows a device that computes. A wrong guess costs a little speed, or a slower cancel.
+fn has_gpu() -> bool {
+    const DEVICES: [&str; 3] = ["/dev/nvidiactl", "/dev/kfd", "/dev/dri/renderD128"];
+    cfg!(target_os = "macos") || DEVICES.iter().any(|device| Path::new(device).exists())
 }
 
 struct Line<'a> {
@@ -74,6 +93,12 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn option(&mut self, name: &str, value: &str) {
+        if self.options.may_have(name) {
+            self.arguments.extend([name.into(), value.into()]);
+        }
+    }
+
+    fn path(&mut self, name: &str, value: &Path) {
         if self.options.may_have(name) {
             self.arguments.extend([name.into(), value.into()]);
         }

@@ -10,6 +10,7 @@ use kontekst::{
     core::{CallId, Cancel, ToolCall},
     provider::{
         ChatRequest, Delta, Finish, Models, Progress, Provider, ProviderError, ServerStatus, Turn, Usage,
+        Wanted,
     },
 };
 use serde_json::Value;
@@ -26,6 +27,8 @@ pub(super) enum Step {
     Hang(&'static str),
     /// The answer stops at `max_tokens`.
     Cut(&'static str),
+    /// As [`Step::Say`], by a server that has left out so many tokens of the prompt.
+    Unread(&'static str, u32),
     Fail(ProviderError),
     /// Says this much, then the server is gone.
     Break(&'static str),
@@ -63,7 +66,7 @@ impl Scripted {
 impl Models for Scripted {
     fn open(
         &self,
-        _: &str,
+        _: Wanted<'_>,
         _: &Cancel,
         _: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
@@ -123,6 +126,11 @@ impl Provider for Scripted {
                 say(text);
                 turn.content = text.to_owned();
                 turn.finish = Finish::Length;
+            }
+            Step::Unread(text, tokens) => {
+                say(text);
+                turn.content = text.to_owned();
+                turn.unread = Some(tokens);
             }
             Step::Fail(error) => return Err(error),
             Step::Break(text) => {

@@ -163,3 +163,23 @@ async fn an_output_larger_than_the_window_is_cut_and_the_run_goes_on() {
     let result = room.model.requests()[1].messages[2].clone();
     assert!(result.tokens < 2048 && result.tool_result.unwrap().output.contains("[cut to fit the window"));
 }
+
+#[tokio::test]
+async fn a_prompt_that_the_server_cut_is_told_once() {
+    let call = || Step::Call(vec![("read_file", json!({"path": "f"}))]);
+    let room = Room::new([call(), Step::Unread("a", 5000)]);
+    room.write("f", "text\n");
+    let events = room.run(room.in_session("s", "one")).await;
+    let told =
+        |event: &&Event| matches!(event, Event::Notice(text) if text.contains("left out about 5000 tokens"));
+    assert_eq!(events.iter().filter(told).count(), 1);
+}
+
+#[tokio::test]
+async fn a_request_says_whose_it_is_and_how_long() {
+    let room = Room::new([Step::Say("a"), Step::Say("b")]);
+    room.run(room.in_session("s", "one")).await;
+    let first = &room.model.requests()[0];
+    assert_eq!(first.session.as_ref().map(kontekst::core::SessionId::as_str), Some("s"));
+    assert!(first.prompt_tokens > 0);
+}

@@ -4,6 +4,7 @@
 mod byzantine;
 mod cancel;
 mod chat;
+mod fleet;
 mod prompted;
 mod real;
 mod supervise;
@@ -49,6 +50,8 @@ fn prompt(text: &str) -> ChatRequest {
         max_tokens: 64,
         tool_role: ToolRole::Auto,
         force: None,
+        session: None,
+        prompt_tokens: 0,
     }
 }
 

@@ -4,10 +4,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use kontekst::{
-    config::Config,
+    config::{Config, Home},
     core::{Cancel, Message, Role, ToolDef, ToolResult},
     provider::{
-        Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn,
+        Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn, Wanted,
         router::{Router, Surroundings},
     },
 };
@@ -22,22 +22,27 @@ struct Real {
 }
 
 fn real() -> Option<Real> {
+    real_with(Config::default(), None)
+}
+
+fn real_with(config: Config, home: Option<Home>) -> Option<Real> {
     let (binary, model) =
         (std::env::var_os("KONTEKST_LLAMA_SERVER")?, std::env::var_os("KONTEKST_TEST_MODEL")?);
     let (binary, model) = (PathBuf::from(binary), PathBuf::from(model));
     let config = Config {
         model_dir: model.parent().unwrap().to_owned(),
         endpoint: "http://127.0.0.1:0".to_owned(),
-        ..Config::default()
+        ..config
     };
-    let around = Surroundings { llama_server: Some(binary), ..Surroundings::default() };
+    let around = Surroundings { llama_server: Some(binary), home, ..Surroundings::default() };
     let router = Router::with_timing(&config, around, TIMING);
     Some(Real { router, model: model.file_name().unwrap().to_str().unwrap().to_owned() })
 }
 
 impl Real {
     fn open(&self) -> Arc<dyn Provider> {
-        self.router.open(&self.model, &Cancel::new(), &mut |_| {}).unwrap()
+        let wanted = Wanted { model: &self.model, endpoint: None };
+        self.router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap()
     }
 }
 
@@ -138,4 +143,43 @@ fn a_cancel_frees_the_slot() {
     ask(&*provider, &prompt("hi")).unwrap();
     real.router.stop();
     assert!(!real.router.status().running);
+}
+
+/// A conversation that has been read is not read again because its server was stopped meanwhile.
+#[test]
+fn a_conversation_survives_its_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::find(Some(dir.path().join("home"))).unwrap();
+    home.create().unwrap();
+    let config = Config { keep_warm_minutes: 0.005, ..Config::default() };
+    let Some(real) = real_with(config.clone(), Some(home.clone())) else { return };
+    let mut request = prompt(&"the quick brown fox jumps over the lazy dog ".repeat(60));
+    request.session = Some("a-session".parse().unwrap());
+    request.max_tokens = 4;
+    let first = ask(&*real.open(), &request).unwrap();
+    let read = first.usage.unwrap().prompt;
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while real.router.status().running {
+        assert!(std::time::Instant::now() < until, "it is not stopped");
+    }
+    let kept: Vec<_> = std::fs::read_dir(home.kv()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert!(kept[0].file_name().unwrap().to_str().unwrap().starts_with("a-session@"));
+
+    // Another conversation begins from nothing, and does not lose it.
+    let mut other = request.clone();
+    other.session = Some("another".parse().unwrap());
+    let usage = ask(&*real.open(), &other).unwrap().usage.unwrap();
+    assert_eq!(usage.cached, 0, "{usage:?}");
+    request
+        .messages
+        .extend([Message::text(Role::Assistant, &*first.content), Message::text(Role::User, "and?")]);
+    let usage = ask(&*real.open(), &request).unwrap().usage.unwrap();
+    assert!(usage.cached >= read && usage.prompt > read, "{usage:?} {read}");
+
+    // The end of the daemon keeps it too.
+    real.router.stop();
+    let Some(real) = real_with(config, Some(home)) else { return };
+    let usage = ask(&*real.open(), &request).unwrap().usage.unwrap();
+    assert!(usage.cached >= read, "{usage:?} {read}");
 }

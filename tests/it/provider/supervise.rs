@@ -11,10 +11,10 @@ use std::{
 };
 
 use kontekst::{
-    config::{Config, ProviderKind},
+    config::{Config, Home, ProviderKind},
     core::Cancel,
     provider::{
-        Models as _, Progress, Provider, ProviderError,
+        Models as _, Progress, Provider, ProviderError, Wanted,
         router::{Router, Surroundings},
         supervisor::exec,
     },
@@ -92,7 +92,11 @@ fn role() {
 }
 
 fn open(router: &Router, model: &str) -> Result<Arc<dyn Provider>, ProviderError> {
-    router.open(model, &Cancel::new(), &mut |_| {})
+    router.open(wanted(model), &Cancel::new(), &mut |_| {})
+}
+
+fn wanted(model: &str) -> Wanted<'_> {
+    Wanted { model, endpoint: None }
 }
 
 fn say_hello(provider: &dyn Provider) -> Result<String, ProviderError> {
@@ -252,7 +256,7 @@ fn loading_is_reported_and_shared_and_survives_a_cancel() {
     let router = place.router();
     let cancel = Cancel::new();
     let mut seen = Vec::new();
-    let result = router.open("one", &cancel, &mut |progress| {
+    let result = router.open(wanted("one"), &cancel, &mut |progress| {
         if progress == (Progress::Loading { model: "one".to_owned(), fraction: Some(0.5) }) {
             cancel.cancel();
         }
@@ -318,7 +322,7 @@ fn another_model_waits_for_the_answer_in_progress_and_takes_over() {
         told.recv().unwrap();
         call
     };
-    let second = router.open("two", &Cancel::new(), &mut |progress| {
+    let second = router.open(wanted("two"), &Cancel::new(), &mut |progress| {
         if let Progress::Queued { .. } = progress {
             cancel.cancel(); // only now: the switch is waiting for it
         }
@@ -333,6 +337,74 @@ fn another_model_waits_for_the_answer_in_progress_and_takes_over() {
     wait_until_gone(starts[0].pid);
     let late = say_hello(&*first).unwrap_err();
     assert!(matches!(late, ProviderError::Unreachable { started: false, .. }), "{late:?}");
+}
+
+#[test]
+fn as_many_models_stay_as_may_and_the_one_used_least_leaves() {
+    let mut place = Place::new();
+    place.config.max_loaded_models = 2;
+    fs::write(place.config.model_dir.join("three.gguf"), "").unwrap();
+    let router = place.router();
+    let alive = || {
+        let runs = |pid: u32| rustix::process::test_kill_process(Pid::from_raw(pid.cast_signed()).unwrap());
+        let starts = place.binary.starts();
+        let alive = starts.iter().filter(|start| runs(start.pid).is_ok());
+        alive.map(|start| start.option("--alias").unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for model in ["one", "two", "one"] {
+        assert_eq!(say_hello(&*open(&router, model).unwrap()).unwrap(), "hello");
+    }
+    assert_eq!(alive(), ["one", "two"]);
+    assert_eq!(router.status().model, "one");
+    let busy = open(&router, "one").unwrap();
+    open(&router, "three").unwrap();
+    assert_eq!(alive(), ["one", "three"]);
+    assert_eq!(say_hello(&*busy).unwrap(), "hello");
+    router.stop();
+    assert!(alive().is_empty());
+}
+
+#[test]
+fn a_child_that_nobody_uses_is_stopped_and_comes_back() {
+    let mut place = Place::new();
+    place.config.keep_warm_minutes = 0.002; // 120 ms
+    let router = place.router();
+    let provider = open(&router, "one").unwrap();
+    assert_eq!(say_hello(&*provider).unwrap(), "hello");
+    wait_until_gone(place.binary.starts()[0].pid);
+    let late = say_hello(&*provider).unwrap_err();
+    assert!(matches!(late, ProviderError::Unreachable { started: false, .. }), "{late:?}");
+    place.binary.answer(&json!([{"hang": true}]));
+    let provider = open(&router, "one").unwrap();
+    assert_eq!(place.binary.starts().len(), 2);
+    // In use, it stays for as long as that takes.
+    let cancel = Cancel::new();
+    let result = provider.generate(&prompt("hi"), &cancel, &mut |_| {
+        thread::sleep(Duration::from_millis(400));
+        cancel.cancel();
+    });
+    assert!(matches!(result, Err(ProviderError::Cancelled)), "{result:?}");
+    wait_until_gone(place.binary.starts()[1].pid);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_killed_daemon_left_is_ended_by_the_next_one() {
+    let place = Place::new();
+    let home = Home::find(Some(place.dir.path().join("home"))).unwrap();
+    home.create().unwrap();
+    let around = Surroundings { home: Some(home.clone()), ..Surroundings::default() };
+    let config = Config { llama_server: Some(place.binary.path()), ..place.config.clone() };
+    let router = Router::with_timing(&config, around.clone(), TIMING);
+    open(&router, "one").unwrap();
+    let pid = place.binary.starts()[0].pid;
+    let record = home.run().join(format!("model-server-{pid}.json"));
+    assert!(fs::read_to_string(&record).unwrap().contains("\"exe\":\"/"));
+    // Two daemons at once are what the lock forbids; here it is the only way not to be the child's parent.
+    let next = Router::with_timing(&config, around, TIMING);
+    wait_until_gone(pid);
+    assert!(!record.exists());
+    assert!(!router.status().running && !next.status().running);
 }
 
 #[test]

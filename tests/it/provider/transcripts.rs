@@ -236,6 +236,7 @@ fn what_servers_say_about_themselves() {
             Ready(
                 Capabilities {
                     llama: true,
+                    engine: LlamaCpp,
                     window: Some(
                         8192,
                     ),
@@ -251,6 +252,7 @@ fn what_servers_say_about_themselves() {
             Ready(
                 Capabilities {
                     llama: false,
+                    engine: Other,
                     window: None,
                     slots: 256,
                     model_path: None,
@@ -262,6 +264,7 @@ fn what_servers_say_about_themselves() {
             Ready(
                 Capabilities {
                     llama: true,
+                    engine: LlamaCpp,
                     window: Some(
                         8192,
                     ),
@@ -277,6 +280,7 @@ fn what_servers_say_about_themselves() {
             Ready(
                 Capabilities {
                     llama: true,
+                    engine: LlamaCpp,
                     window: None,
                     slots: 4,
                     model_path: None,

@@ -1,0 +1,70 @@
+//! `kontekst models`: what is on disk, more of it, and how good it is.
+
+mod check;
+mod choose;
+mod errors;
+mod list;
+mod measure;
+mod progress;
+mod pull;
+mod report;
+mod show;
+mod signals;
+mod surroundings;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::{error::CliError, on_stdout, printable::Page};
+use crate::config::{Config, Home, agents};
+use surroundings::Surroundings;
+
+/// List, fetch, choose and measure models
+///
+/// A model is a GGUF file in `model_dir`, ~/models unless config.toml says otherwise. What Hugging Face,
+/// Ollama, LM Studio and llama.cpp have fetched is found too, and `models use` links to it, so that nothing
+/// is fetched twice.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "Examples:
+  kontekst models
+  kontekst models pull Qwen/Qwen3-8B-GGUF
+  kontekst models show Qwen3-8B-Q4_K_M
+  kontekst models use Qwen3-8B-Q4_K_M
+  kontekst models check")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::Args),
+    Show(show::Args),
+    Pull(pull::Args),
+    Use(choose::Args),
+    Check(check::Args),
+}
+
+pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
+    home.create()?;
+    agents::create_default(home)?;
+    let config = Config::load(home)?;
+    let around = Surroundings::new(&config, &|name| std::env::var_os(name));
+    match args.command.unwrap_or(Command::List(list::Args { json: args.json })) {
+        Command::List(list) => {
+            on_stdout(|out, terminal| list::run(&list, home, &config, &around, &mut Page::new(out, terminal)))
+        }
+        Command::Show(show) => {
+            on_stdout(|out, terminal| show::run(&show, home, &config, &around, &mut Page::new(out, terminal)))
+        }
+        Command::Pull(pull) => pull::run(&pull, &config, &around),
+        Command::Use(choice) => choose::run(&choice, home, &config, &around),
+        Command::Check(check) => check::run(&check, home, &config, &around),
+    }
+}

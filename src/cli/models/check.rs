@@ -1,0 +1,171 @@
+//! `kontekst models check`.
+
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    measure::{Call, Measured, measure},
+    pull::say,
+    report::Report,
+    signals::Signals,
+    surroundings::Surroundings,
+};
+use crate::{
+    cli::{
+        error::{CliError, Kind},
+        on_stdout,
+    },
+    client::{self, ClientError},
+    config::{AgentConfig, Config, Home, agents},
+    core::{Cancel, Name},
+    models::shelf,
+    pb::GetStatusRequest,
+    provider::{Models as _, Progress, ProviderError, Wanted, router},
+};
+
+/// For all questions together, once the model is loaded.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Measure a model: reading, writing, cache, and whether it can call a tool
+///
+/// Takes a minute at most once the model is loaded. Asks what a run would ask: the server at `endpoint`
+/// if there is one, or a llama-server that is started for this and stopped again. No daemon is needed.
+///
+/// The exit status is 1 if the model could not call a tool, and 6 if there is no model server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  kontekst models check
+  kontekst models check Qwen3-8B-Q4_K_M
+  kontekst models check --json | jq .decode_tokens_per_second")]
+pub struct Args {
+    /// The model [default: the one of the agent `default`]
+    name: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> Result<ExitCode, CliError> {
+    let (model, config) = subject(args, home, config, around)?;
+    let signals = Signals::listen()?;
+    if daemon_has_a_model(home) {
+        say(
+            "note: the daemon has a model loaded too; `kontekst daemon stop --if-idle` makes the figures better",
+        );
+    }
+    let router = router::Router::new(&config, surroundings(&config));
+    let checked = check(&router, &model, &signals.cancel);
+    let endpoint = router.status().endpoint;
+    router.stop();
+    let (measured, window, took) = checked.map_err(|error| refused(error, &signals))?;
+    if let Some(kind) = signals.kind() {
+        return Err(CliError::new(kind, "the check was interrupted"));
+    }
+    let report = Report { model: &model, endpoint: &endpoint, window, took, measured: &measured };
+    on_stdout(|out, _| {
+        let page = if args.json { format!("{:#}\n", report.json()) } else { report.page() };
+        Ok(out.write_all(page.as_bytes())?)
+    })?;
+    match &measured.call {
+        Some(Call::Invalid(why)) => {
+            Err(CliError::failed("the model did not call the tool it was asked to call")
+                .cause(why)
+                .hint("it can answer questions; for work with files choose one that was trained on tools"))
+        }
+        Some(Call::Valid) => Ok(ExitCode::SUCCESS),
+        None => Err(CliError::failed("a minute was not enough for this model")
+            .hint("a smaller one, or one with fewer bits, is quicker")),
+    }
+}
+
+/// The model to measure, and the settings that it would run with.
+fn subject(
+    args: &Args,
+    home: &Home,
+    config: &Config,
+    around: &Surroundings,
+) -> Result<(String, Config), CliError> {
+    let mut config = config.clone();
+    let Some(name) = &args.name else {
+        let name: Name = agents::DEFAULT.parse().expect("a constant is a name");
+        let agent = AgentConfig::load(home, &name)?;
+        config.context_size = agent.context_size.unwrap_or(config.context_size);
+        config.endpoint = agent.endpoint.unwrap_or(config.endpoint);
+        return Ok((agent.model, config));
+    };
+    if let Some(model) = shelf::find(&around.places, name)
+        && model.place != crate::models::Place::ModelDir
+    {
+        return Err(CliError::usage(format!("{name} is in the cache of {}", model.place.as_str()))
+            .hint(format!("`kontekst models use {name}` links to it in model_dir")));
+    }
+    Ok((name.clone(), config))
+}
+
+fn surroundings(config: &Config) -> router::Surroundings {
+    let link = PathBuf::from("/proc/self/exe");
+    router::Surroundings {
+        search_path: std::env::var_os("PATH"),
+        llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
+        api_key: config.api_key_env.as_deref().and_then(|name| std::env::var(name).ok()),
+        launcher: if link.exists() { Some(link) } else { std::env::current_exe().ok() },
+        ..router::Surroundings::default()
+    }
+}
+
+/// Whether the daemon runs a model server of its own, which takes memory and cores from ours.
+fn daemon_has_a_model(home: &Home) -> bool {
+    let Ok(stream) = client::probe(home) else { return false };
+    let status = client::runtime().and_then(|runtime| {
+        runtime.block_on(async {
+            let mut daemon = client::daemon(client::channel(stream).await?);
+            Ok::<_, ClientError>(daemon.get_status(GetStatusRequest {}).await?.into_inner())
+        })
+    });
+    status.is_ok_and(|status| status.llama_server_running)
+}
+
+/// What was measured, the window, and how long it took.
+type Checked = (Measured, Option<u32>, Duration);
+
+fn check(router: &router::Router, model: &str, cancel: &Cancel) -> Result<Checked, ProviderError> {
+    let mut said = false;
+    let provider = router.open(Wanted { model, endpoint: None }, cancel, &mut |progress| {
+        if let Progress::Loading { .. } = progress
+            && !std::mem::replace(&mut said, true)
+        {
+            say("the model is being loaded");
+        }
+    })?;
+    let start = Instant::now();
+    let limited = cancel.child();
+    let (done, end) = mpsc::channel::<()>();
+    let late = limited.clone();
+    thread::spawn(move || {
+        if end.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
+            late.cancel();
+        }
+    });
+    let nonce = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let measured = measure(&*provider, nonce, &limited, &mut |step| say(&format!("measuring: {step}")))?;
+    drop(done);
+    Ok((measured, provider.window(), start.elapsed()))
+}
+
+fn refused(error: ProviderError, signals: &Signals) -> CliError {
+    match error {
+        ProviderError::NoServer(no_server) => CliError::unreachable(no_server.fact).hint(no_server.hint),
+        ProviderError::Cancelled => {
+            CliError::new(signals.kind().unwrap_or(Kind::Interrupted), "the check was interrupted")
+        }
+        ProviderError::Unreachable { .. } => CliError::of(Kind::Unreachable, &error),
+        ProviderError::Status { .. } | ProviderError::Overflow { .. } | ProviderError::Protocol(_) => {
+            CliError::of(Kind::Failed, &error)
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What went wrong with a model file, and what to do about it.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use super::units;
+use crate::{
+    cli::error::{CliError, Kind},
+    models::{choice::LinkError, pull::PullError},
+};
+
+impl From<LinkError> for CliError {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Exists(_) => {
+                Self::of(Kind::Usage, &error).hint("rename that file, or use it by its name")
+            }
+            LinkError::Path(error) => error.into(),
+        }
+    }
+}
+
+/// Files that a hint names.
+const NAMED: usize = 24;
+
+impl From<PullError> for CliError {
+    fn from(error: PullError) -> Self {
+        match error {
+            PullError::Source(_) => Self::of(Kind::Usage, &error)
+                .hint("ORG/NAME, ORG/NAME:Q4_K_M, ORG/NAME:FILE.gguf, or the address of a .gguf file"),
+            PullError::Choice { ref files, .. } => {
+                let shown = Self::of(Kind::Usage, &error);
+                if files.is_empty() {
+                    return shown.hint("repositories whose names end in -GGUF have models that run here");
+                }
+                let more = if files.len() > NAMED { ", …" } else { "" };
+                let names = files[..files.len().min(NAMED)].join(", ");
+                shown.hint(format!("put one of these, or its quantisation, behind a colon: {names}{more}"))
+            }
+            PullError::Cancelled { name, have, total } => {
+                let of = total.map(|total| format!(" of {}", units::bytes(total))).unwrap_or_default();
+                let shown = Self::new(
+                    Kind::Interrupted,
+                    format!("{name} is not complete: {}{of}", units::bytes(have)),
+                );
+                if have == 0 { shown } else { shown.hint(RESUME) }
+            }
+            PullError::Unreachable { have, .. } => {
+                let shown = Self::of(Kind::Unreachable, &error);
+                if have == 0 { shown.hint("is this machine online?") } else { shown.hint(RESUME) }
+            }
+            PullError::Refused { status, .. } => {
+                let shown = Self::of(Kind::Failed, &error);
+                match status {
+                    401 | 403 => shown
+                        .hint("there is no such repository, or it needs a login: put a token into HF_TOKEN, and accept its licence on its page"),
+                    404 => shown.hint("there is no such file; names are case-sensitive, and a repository alone lists its files"),
+                    _ => shown,
+                }
+            }
+            PullError::Answer { .. } => {
+                Self::of(Kind::Failed, &error).hint("is that the address of the file itself?")
+            }
+            PullError::Checksum { .. } => Self::of(Kind::Failed, &error)
+                .hint("nothing was kept; try again, or ask where the checksum is from"),
+            PullError::Exists(_) => {
+                Self::of(Kind::Usage, &error).hint("move it away, or give --into another directory")
+            }
+            PullError::Busy(_) => {
+                Self::of(Kind::Failed, &error).hint("wait for the other `kontekst models pull`")
+            }
+            PullError::Space { name, need, free, dir } => {
+                let (need, free) = (units::bytes(need), units::bytes(free));
+                Self::failed(format!("{name} needs {need} and `{}` has {free}", dir.display()))
+                    .hint("free some space, set `model_dir` in config.toml, or give --into another directory")
+            }
+            PullError::Path(error) => error.into(),
+        }
+    }
+}
+
+const RESUME: &str = "what is here is kept; the same command goes on from there";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_says_what_to_do() {
+        let name = || "m.gguf".to_owned();
+        let host = || "hub.example".to_owned();
+        let refused = |status| PullError::Refused { host: host(), path: "/m".to_owned(), status };
+        let names: Vec<String> = (0..30).map(|at| format!("{at}.gguf")).collect();
+        for (error, code, hint) in [
+            (PullError::Source("`x` is nothing".to_owned()), 2, "ORG/NAME"),
+            (PullError::Choice { fact: "several".to_owned(), files: names }, 2, "23.gguf, …"),
+            (PullError::Choice { fact: "none".to_owned(), files: Vec::new() }, 2, "-GGUF"),
+            (
+                PullError::Cancelled { name: name(), have: 5, total: Some(10) },
+                130,
+                "5 B of 10 B\n  hint: what is here",
+            ),
+            (
+                PullError::Unreachable {
+                    name: name(),
+                    host: host(),
+                    have: 0,
+                    source: std::io::ErrorKind::TimedOut.into(),
+                },
+                6,
+                "online?",
+            ),
+            (refused(401), 1, "HF_TOKEN"),
+            (refused(404), 1, "case-sensitive"),
+            (refused(418), 1, "answered 418"),
+            (
+                PullError::Checksum { name: name(), expected: "aa".to_owned(), found: "bb".to_owned() },
+                1,
+                "has the checksum bb, not aa",
+            ),
+            (PullError::Exists("/m".into()), 2, "--into"),
+            (PullError::Busy("/m".into()), 1, "wait for the other"),
+            (
+                PullError::Space { name: name(), need: 4_700_000_000, free: 1000, dir: "/m".into() },
+                1,
+                "m.gguf needs 4.7 GB and `/m` has 1.0 kB",
+            ),
+        ] {
+            let shown = CliError::from(error);
+            assert_eq!(shown.kind.code(), code, "{shown}");
+            assert!(shown.to_string().contains(hint), "{hint}: {shown}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `kontekst models list`.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::{surroundings::Surroundings, units};
+use crate::{
+    cli::{error::CliError, table::Table},
+    config::{AgentConfig, Config, Home, ProviderKind},
+    models::{Facts, Model, Place, gguf::GgufError, shelf},
+};
+
+/// List the models on this machine (what `models` alone does)
+///
+/// Those in model_dir come first: they can be used as they are. Of what other programs have fetched,
+/// `models use` makes a link in model_dir.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(
+    args: &Args,
+    home: &Home,
+    config: &Config,
+    around: &Surroundings,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
+    let models: Vec<(Model, Result<Facts, GgufError>)> = shelf::list(&around.places)
+        .into_iter()
+        .map(|model| (model.facts(), model))
+        .map(|(facts, model)| (model, facts))
+        .collect();
+    if args.json {
+        let models: Vec<Value> =
+            models.iter().map(|(model, facts)| described(model, facts, &agents)).collect();
+        return Ok(writeln!(out, "{:#}", Value::from(models))?);
+    }
+    if models.is_empty() {
+        writeln!(out, "There are no models in {} yet.", config.model_dir.display())?;
+        writeln!(out, "\n  kontekst models pull ORG/NAME    fetches one from Hugging Face")?;
+    } else {
+        table(&models, &agents).write(out)?;
+    }
+    let lacking: Vec<&AgentConfig> =
+        agents.iter().filter(|agent| lacks_its_model(agent, config, &models)).collect();
+    for (at, agent) in lacking.iter().enumerate() {
+        let blank = if at == 0 { "\n" } else { "" };
+        writeln!(out, "{blank}Agent {} asks for {}, which is not in model_dir.", agent.id, agent.model)?;
+    }
+    Ok(())
+}
+
+/// Whether an agent's model is a file that is not there. At an endpoint it is a name.
+fn lacks_its_model(
+    agent: &AgentConfig,
+    config: &Config,
+    models: &[(Model, Result<Facts, GgufError>)],
+) -> bool {
+    let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
+    !agent.model.is_empty() && !at_endpoint && !models.iter().any(|(model, _)| uses(agent, model))
+}
+
+fn uses(agent: &AgentConfig, model: &Model) -> bool {
+    model.place == Place::ModelDir
+        && (agent.model == model.name || model.name.strip_suffix(".gguf") == Some(agent.model.as_str()))
+}
+
+/// The agents that have this model.
+pub(super) fn users<'a>(model: &Model, agents: &'a [AgentConfig]) -> Vec<&'a str> {
+    agents.iter().filter(|agent| uses(agent, model)).map(|agent| agent.id.as_str()).collect()
+}
+
+fn table(models: &[(Model, Result<Facts, GgufError>)], agents: &[AgentConfig]) -> Table<8> {
+    let mut table = Table::new(["NAME", "SIZE", "QUANT", "ARCH", "PARAMS", "WINDOW", "WHERE", "AGENTS"]);
+    for (model, facts) in models {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let [quantisation, architecture, parameters, window] = match facts {
+            Ok(facts) => [
+                or_dash(facts.quantisation.clone()),
+                or_dash(facts.architecture.clone()),
+                or_dash((facts.parameters > 0).then(|| units::parameters(facts.parameters))),
+                or_dash(facts.window.map(|window| window.to_string())),
+            ],
+            Err(error) => [format!("({error})"), String::new(), String::new(), String::new()],
+        };
+        table.row([
+            model.name.clone(),
+            units::bytes(model.bytes),
+            quantisation,
+            architecture,
+            parameters,
+            window,
+            place(model),
+            users(model, agents).join(", "),
+        ]);
+    }
+    table
+}
+
+/// Where a model is, and what is wrong with that.
+pub(super) fn place(model: &Model) -> String {
+    let mut text = model.place.as_str().to_owned();
+    if let Some(repository) = &model.repository {
+        text = format!("{text}: {repository}");
+    }
+    match (model.files.len(), model.missing) {
+        (1, 0) => text,
+        (count, 0) => format!("{text}, {count} files"),
+        (count, missing) => format!("{text}, {missing} of {} files missing", count + missing as usize),
+    }
+}
+
+/// A model as JSON.
+pub(super) fn described(model: &Model, facts: &Result<Facts, GgufError>, agents: &[AgentConfig]) -> Value {
+    let mut described = json!({
+        "name": model.name,
+        "place": model.place.as_str(),
+        "repository": model.repository,
+        "files": model.files,
+        "missing_files": model.missing,
+        "bytes": model.bytes,
+        "agents": users(model, agents),
+    });
+    let facts = match facts {
+        Ok(facts) => json!({
+            "title": facts.title,
+            "architecture": facts.architecture,
+            "parameters": facts.parameters,
+            "quantisation": facts.quantisation,
+            "training_window": facts.window,
+            "layers": facts.layers,
+            "kv_bytes_per_token": facts.cache,
+            "tokenizer": facts.tokenizer,
+            "embeds": facts.embeds,
+            "chat_template": facts.template.map(|template| json!({
+                "tools": template.tools,
+                "tool_results": template.tool_results,
+                "reasoning": template.reasoning,
+                "system": template.system,
+            })),
+        }),
+        Err(error) => json!({"error": error.to_string()}),
+    };
+    if let (Value::Object(described), Value::Object(facts)) = (&mut described, facts) {
+        described.extend(facts);
+    }
+    described
+}

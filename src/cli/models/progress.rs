@@ -1,0 +1,214 @@
+//! How far a download is: a bar on a terminal, a line every tenth elsewhere.
+
+use std::{
+    fmt::Write as _,
+    io::{IsTerminal as _, Write as _},
+    time::{Duration, Instant},
+};
+
+use super::units;
+use crate::{cli::printable::printable, models::pull::Step};
+
+/// Between two drawings of the bar.
+const REDRAW: Duration = Duration::from_millis(100);
+/// A line each so many bytes, when nobody knows how many there are.
+const UNKNOWN: u64 = 1 << 30;
+
+/// Shows steps on stderr.
+pub struct Progress {
+    quiet: bool,
+    terminal: bool,
+    name: String,
+    total: Option<u64>,
+    rate: Rate,
+    drawn: Option<Instant>,
+    /// Tenths, or gigabytes, that were told.
+    told: u64,
+}
+
+impl Progress {
+    pub fn new(quiet: bool) -> Self {
+        Self {
+            quiet,
+            terminal: std::io::stderr().is_terminal(),
+            name: String::new(),
+            total: None,
+            rate: Rate::new(Instant::now(), 0),
+            drawn: None,
+            told: 0,
+        }
+    }
+
+    pub fn show(&mut self, step: &Step) {
+        if self.quiet {
+            return;
+        }
+        let now = Instant::now();
+        match step {
+            Step::Begun { name, have, total } => {
+                (self.name, self.total) = (printable(name), *total);
+                self.rate = Rate::new(now, *have);
+                self.told = self.mark(*have);
+                let size = total.map_or_else(|| "of unknown size".to_owned(), units::bytes);
+                match have {
+                    0 => self.line(&format!("{}: {size}", self.name)),
+                    have => self.line(&format!("{}: {size}, going on at {}", self.name, units::bytes(*have))),
+                }
+            }
+            Step::Moved { have } => {
+                self.rate.update(now, *have);
+                if self.terminal {
+                    if self.drawn.is_none_or(|drawn| now - drawn >= REDRAW) {
+                        self.drawn = Some(now);
+                        self.bar(*have);
+                    }
+                } else if self.mark(*have) > self.told {
+                    self.told = self.mark(*have);
+                    self.line(&plain(&self.name, *have, self.total, self.rate.per_second()));
+                }
+            }
+            Step::Again { why } => self.line(&format!("starting over: {why}")),
+            Step::Broken { why, wait } => {
+                self.line(&format!("it broke off ({why}); trying again in {} s", wait.as_secs_f32()));
+            }
+            Step::Saving => {
+                if let (true, Some(total)) = (self.terminal, self.total) {
+                    self.bar(total);
+                }
+                self.end();
+            }
+        }
+    }
+
+    fn mark(&self, have: u64) -> u64 {
+        match self.total {
+            Some(total) if total > 0 => (u128::from(have) * 10 / u128::from(total)) as u64,
+            _ => have / UNKNOWN,
+        }
+    }
+
+    /// Leaves the line of the bar.
+    pub fn end(&mut self) {
+        if self.drawn.take().is_some() {
+            writeln!(std::io::stderr()).ok();
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.end();
+        writeln!(std::io::stderr(), "{}", printable(text)).ok();
+    }
+
+    fn bar(&self, have: u64) {
+        let stderr = std::io::stderr();
+        let columns =
+            rustix::termios::tcgetwinsize(&stderr).map_or(80, |size| usize::from(size.ws_col)).max(20);
+        let bar = bar(have, self.total, self.rate.per_second(), columns - 1);
+        // One write, so that nothing gets between the parts.
+        write!(stderr.lock(), "\r{bar}\x1b[K").ok();
+    }
+}
+
+fn plain(name: &str, have: u64, total: Option<u64>, rate: Option<f64>) -> String {
+    let mut text = match total {
+        Some(total) => {
+            format!("{name}: {} % ({} of {})", percent(have, total), units::bytes(have), units::bytes(total))
+        }
+        None => format!("{name}: {}", units::bytes(have)),
+    };
+    if let Some(rate) = rate {
+        write!(text, ", {}/s", units::bytes(rate as u64)).expect("a String takes everything");
+    }
+    text
+}
+
+fn percent(have: u64, total: u64) -> u64 {
+    (u128::from(have.min(total)) * 100 / u128::from(total.max(1))) as u64
+}
+
+/// One line of at most `columns` characters: percentage, bar, bytes, rate, time left.
+fn bar(have: u64, total: Option<u64>, rate: Option<f64>, columns: usize) -> String {
+    let Some(total) = total else {
+        let rate = rate.map(|rate| format!("  {}/s", units::bytes(rate as u64))).unwrap_or_default();
+        return format!("{}{rate}", units::bytes(have)).chars().take(columns).collect();
+    };
+    let mut right = format!("{} of {}", units::bytes(have), units::bytes(total));
+    if let Some(rate) = rate.filter(|rate| *rate >= 1.0) {
+        let left = (total.saturating_sub(have) as f64 / rate).ceil();
+        write!(right, "  {}/s  {} left", units::bytes(rate as u64), units::seconds(left as u64))
+            .expect("a String takes everything");
+    }
+    let left = format!("{:>3} % ", percent(have, total));
+    // Two spaces at the right of the bar; without room for ten cells there is none.
+    let room = columns.saturating_sub(left.len() + right.len() + 2).min(40);
+    if room < 10 {
+        return format!("{left}{right}").chars().take(columns).collect();
+    }
+    let full = (u128::from(have.min(total)) * room as u128 / u128::from(total.max(1))) as usize;
+    format!("{left}{}{}  {right}", "█".repeat(full), "░".repeat(room - full))
+}
+
+/// Bytes in a second, over the last few of them.
+struct Rate {
+    at: Instant,
+    have: u64,
+    smooth: Option<f64>,
+}
+
+impl Rate {
+    fn new(at: Instant, have: u64) -> Self {
+        Self { at, have, smooth: None }
+    }
+
+    fn update(&mut self, now: Instant, have: u64) {
+        let passed = now.duration_since(self.at).as_secs_f64();
+        if passed < 0.5 {
+            return;
+        }
+        let rate = have.saturating_sub(self.have) as f64 / passed;
+        // What is older than five seconds hardly counts.
+        let weight = (-passed / 5.0).exp();
+        self.smooth = Some(self.smooth.map_or(rate, |smooth| smooth * weight + rate * (1.0 - weight)));
+        (self.at, self.have) = (now, have);
+    }
+
+    fn per_second(&self) -> Option<f64> {
+        self.smooth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_fits_its_line() {
+        let mega = 1_000_000;
+        assert_eq!(
+            bar(250 * mega, Some(1000 * mega), Some(50e6), 70),
+            " 25 % █████░░░░░░░░░░░░░░░░░░  250.0 MB of 1.0 GB  50.0 MB/s  15s left"
+        );
+        assert_eq!(bar(250 * mega, Some(1000 * mega), None, 30), " 25 % 250.0 MB of 1.0 GB");
+        assert_eq!(bar(5 * mega, None, Some(1e6), 70), "5.0 MB  1.0 MB/s");
+        for columns in 1..120 {
+            for have in [0, 1, 999 * mega, 1000 * mega, 2000 * mega] {
+                assert!(bar(have, Some(1000 * mega), Some(0.5), columns).chars().count() <= columns);
+            }
+        }
+        assert_eq!(plain("a.gguf", 5, Some(10), Some(3.0)), "a.gguf: 50 % (5 B of 10 B), 3 B/s");
+    }
+
+    #[test]
+    fn a_rate_follows_what_comes() {
+        let start = Instant::now();
+        let after = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut rate = Rate::new(start, 1000);
+        assert_eq!(rate.per_second(), None);
+        rate.update(after(1), 2000);
+        assert_eq!(rate.per_second(), Some(1000.0));
+        rate.update(after(60), 2000);
+        assert!(rate.per_second().unwrap() < 1.0, "nothing for a minute");
+        rate.update(after(120), 60_002_000);
+        assert!(rate.per_second().unwrap() > 990_000.0);
+    }
+}

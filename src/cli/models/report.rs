@@ -1,0 +1,164 @@
+//! What `kontekst models check` found, for people and for programs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::measure::{Cache, Call, Measured};
+use crate::cli::printable::printable;
+
+/// What was measured, and of what.
+pub struct Report<'a> {
+    pub model: &'a str,
+    pub endpoint: &'a str,
+    pub window: Option<u32>,
+    pub took: Duration,
+    pub measured: &'a Measured,
+}
+
+impl Report<'_> {
+    pub fn json(&self) -> Value {
+        let measured = self.measured;
+        let rounded = |value: Option<f64>| value.map(|value| (value * 10.0).round() / 10.0);
+        json!({
+            "model": self.model,
+            "endpoint": self.endpoint,
+            "window": self.window,
+            "prompt_tokens": measured.read,
+            "prefill_tokens_per_second": rounded(measured.prefill),
+            "decode_tokens_per_second": rounded(measured.decode),
+            "decode_is_lower_bound": measured.at_least,
+            "second_turn_first_word_ms": measured.first_word.map(|wait| wait.as_millis() as u64),
+            "cached_tokens": measured.cache.map(|cache| cache.cached),
+            "cache_reuse": measured.cache.map(|cache| (cache.share() * 1000.0).round() / 1000.0),
+            "tool_call_valid": measured.call.as_ref().map(|call| *call == Call::Valid),
+            "tool_call_problem": match &measured.call {
+                Some(Call::Invalid(why)) => Some(why),
+                _ => None,
+            },
+            "seconds": self.took.as_secs_f64(),
+            "verdict": verdict(measured),
+        })
+    }
+
+    pub fn page(&self) -> String {
+        let measured = self.measured;
+        let rate = |rate: Option<f64>| {
+            rate.map_or_else(|| "not measured".to_owned(), |rate| format!("{rate:.1} tokens a second"))
+        };
+        let model = if self.model.is_empty() { "(the server's own choice)" } else { self.model };
+        let cache = match measured.cache {
+            None => "not measured: the server counts no tokens".to_owned(),
+            Some(Cache { cached: 0, .. }) => "nothing: each turn is read from its start".to_owned(),
+            Some(cache) => format!(
+                "{} of the {} tokens before were not read again ({:.0} %)",
+                cache.cached.min(cache.possible),
+                cache.possible,
+                (cache.share() * 100.0).min(100.0)
+            ),
+        };
+        let call = match &measured.call {
+            None => "not measured".to_owned(),
+            Some(Call::Valid) => "valid".to_owned(),
+            Some(Call::Invalid(why)) => format!("invalid: {why}"),
+        };
+        let window = self
+            .window
+            .map_or_else(|| "the server does not say".to_owned(), |window| format!("{window} tokens"));
+        let reading = match measured.read {
+            0 => rate(measured.prefill),
+            read => format!("{} (of a prompt of {read})", rate(measured.prefill)),
+        };
+        let first = measured.first_word.map_or_else(
+            || "not measured".to_owned(),
+            |wait| format!("first word after {:.2} s", wait.as_secs_f64()),
+        );
+        let rows = [
+            ("Model", model.to_owned()),
+            ("Server", self.endpoint.to_owned()),
+            ("Window", window),
+            ("Reading", reading),
+            (
+                "Writing",
+                format!("{}{}", if measured.at_least { "at least " } else { "" }, rate(measured.decode)),
+            ),
+            ("Second turn", first),
+            ("Cache", cache),
+            ("Tool call", call),
+        ];
+        let mut page: String =
+            rows.iter().map(|(label, value)| format!("{label:<13} {}\n", printable(value))).collect();
+        page.push_str(&format!("\n{}\n", verdict(measured)));
+        page
+    }
+}
+
+/// A few sentences. People read some five to seven tokens a second.
+fn verdict(measured: &Measured) -> String {
+    let mut parts = Vec::new();
+    parts.push(match measured.decode {
+        None if measured.call.is_some() => "How fast it writes is not known: it said nothing.".to_owned(),
+        None => "It was too slow to be measured.".to_owned(),
+        Some(rate) if rate >= 30.0 => "It writes much faster than you read.".to_owned(),
+        Some(rate) if rate >= 7.0 => "It writes faster than you read.".to_owned(),
+        Some(rate) if rate >= 3.0 => "It writes about as slowly as you read aloud.".to_owned(),
+        Some(_) => "It writes too slowly to wait for: use it from cron, or take a smaller model.".to_owned(),
+    });
+    if let Some(rate) = measured.prefill {
+        let wait = 4000.0 / rate;
+        parts.push(match wait {
+            wait if wait < 2.0 => "A long file is read at once.".to_owned(),
+            wait if wait < 100.0 => format!("A file of 4000 tokens takes {wait:.0} s to read."),
+            wait => format!("A file of 4000 tokens takes {:.0} minutes to read.", wait / 60.0),
+        });
+    }
+    if let Some(cache) = measured.cache.filter(|cache| cache.share() < 0.5) {
+        let what = if cache.cached == 0 { "nothing" } else { "little" };
+        parts.push(format!("The server keeps {what} between turns, so long conversations become slow."));
+    }
+    parts.push(match measured.call {
+        Some(Call::Valid) => "It can use tools.".to_owned(),
+        Some(Call::Invalid(_)) => "It cannot use tools.".to_owned(),
+        None => "Whether it can use tools is not known.".to_owned(),
+    });
+    parts.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_a_sentence() {
+        let good = Measured {
+            read: 2000,
+            prefill: Some(650.0),
+            decode: Some(42.0),
+            at_least: false,
+            first_word: Some(Duration::from_millis(150)),
+            cache: Some(Cache { cached: 1990, possible: 2000 }),
+            call: Some(Call::Valid),
+        };
+        assert_eq!(
+            verdict(&good),
+            "It writes much faster than you read. A file of 4000 tokens takes 6 s to read. It can use tools."
+        );
+        let bad = Measured {
+            decode: Some(1.0),
+            prefill: Some(5.0),
+            cache: Some(Cache { cached: 0, possible: 2000 }),
+            call: Some(Call::Invalid("x".to_owned())),
+            ..good
+        };
+        assert_eq!(
+            verdict(&bad),
+            "It writes too slowly to wait for: use it from cron, or take a smaller model. A file of 4000 tokens takes \
+             13 minutes to read. The server keeps nothing between turns, so long conversations become slow. It cannot \
+             use tools."
+        );
+        assert_eq!(
+            verdict(&Measured::default()),
+            "It was too slow to be measured. Whether it can use tools is not known."
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! What the commands about models take from the environment.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use url::Url;
+
+use crate::{
+    cli::error::CliError,
+    config::Config,
+    models::{
+        Places,
+        pull::{Net, Timing},
+    },
+};
+
+/// The hub, unless `KONTEKST_HUB` or `HF_ENDPOINT` names another.
+const HUB: &str = "https://huggingface.co";
+
+/// Directories and the network, as the environment has them.
+#[derive(Debug)]
+pub struct Surroundings {
+    pub places: Places,
+    hub: Option<String>,
+    token: Option<String>,
+}
+
+impl Surroundings {
+    /// `variable` looks one up; an empty one counts as absent.
+    pub fn new(config: &Config, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let dir = |name: &str| variable(name).map(PathBuf::from);
+        let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
+        let home = dir("HOME");
+        let at_home = |path: &str| home.as_ref().map(|home| home.join(path));
+        let cache = dir("XDG_CACHE_HOME").or_else(|| at_home(".cache"));
+        let cached = |path: &str| cache.as_ref().map(|cache| cache.join(path));
+        let hub = dir("HF_HUB_CACHE")
+            .or_else(|| dir("HF_HOME").or_else(|| cached("huggingface")).map(|at| at.join("hub")));
+        let ollama = match dir("OLLAMA_MODELS") {
+            Some(dir) => vec![dir],
+            // For this user, and for the service that its installer sets up.
+            None => at_home(".ollama/models")
+                .into_iter()
+                .chain(["/usr/share/ollama/.ollama/models".into()])
+                .collect(),
+        };
+        Self {
+            places: Places {
+                model_dir: config.model_dir.clone(),
+                hubs: hub.into_iter().collect(),
+                ollama,
+                lm_studio: at_home(".lmstudio/models")
+                    .into_iter()
+                    .chain(at_home(".cache/lm-studio/models"))
+                    .collect(),
+                llama_cpp: dir("LLAMA_CACHE").or_else(|| cached("llama.cpp")).into_iter().collect(),
+            },
+            hub: text("KONTEKST_HUB").or_else(|| text("HF_ENDPOINT")),
+            token: text("HF_TOKEN").map(|token| token.trim().to_owned()),
+        }
+    }
+
+    /// How the network is reached.
+    ///
+    /// # Errors
+    ///
+    /// When the variable that names the hub holds no address.
+    pub fn net(&self) -> Result<Net, CliError> {
+        let hub = self.hub.as_deref().unwrap_or(HUB);
+        let url =
+            Url::parse(hub).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let Some(hub) = url else {
+            return Err(CliError::usage(format!("`{hub}` is not the address of a hub"))
+                .hint("KONTEKST_HUB (or HF_ENDPOINT) takes one such as https://huggingface.co"));
+        };
+        // A token with a line feed in it would be a header of its own.
+        if self.token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
+            return Err(CliError::usage("HF_TOKEN holds something that is not a token"));
+        }
+        let token = self.token.clone();
+        Ok(Net { hub, token, proxy: ureq::Proxy::try_from_env(), timing: Timing::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &[(&str, &str)]) -> Surroundings {
+        let variables: Vec<(String, OsString)> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect();
+        let find = move |name: &str| {
+            variables.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
+        };
+        Surroundings::new(&Config::default(), &find)
+    }
+
+    #[test]
+    fn variables_move_the_directories() {
+        let places = with(&[("HOME", "/h"), ("HF_HOME", "")]).places;
+        assert_eq!(places.hubs, [PathBuf::from("/h/.cache/huggingface/hub")]);
+        assert_eq!(places.ollama[0], PathBuf::from("/h/.ollama/models"));
+        assert_eq!(places.llama_cpp, [PathBuf::from("/h/.cache/llama.cpp")]);
+        let moved =
+            with(&[("HOME", "/h"), ("HF_HOME", "/x"), ("OLLAMA_MODELS", "/o"), ("XDG_CACHE_HOME", "/c")])
+                .places;
+        assert_eq!(moved.hubs, [PathBuf::from("/x/hub")]);
+        assert_eq!(moved.ollama, [PathBuf::from("/o")]);
+        assert_eq!(moved.llama_cpp, [PathBuf::from("/c/llama.cpp")]);
+        assert!(with(&[]).places.hubs.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_hub_and_no_token_is_refused() {
+        assert_eq!(with(&[]).net().unwrap().hub.as_str(), "https://huggingface.co/");
+        assert_eq!(
+            with(&[("HF_ENDPOINT", "http://mirror.example")]).net().unwrap().hub.as_str(),
+            "http://mirror.example/"
+        );
+        for bad in [("KONTEKST_HUB", "mirror"), ("KONTEKST_HUB", "file:///x"), ("HF_TOKEN", "a\nb")] {
+            assert!(with(&[bad]).net().is_err(), "{bad:?}");
+        }
+    }
+}

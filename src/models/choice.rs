@@ -1,0 +1,139 @@
+//! Making a model the one that an agent uses.
+
+use std::{
+    io,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+use super::{Model, Place};
+use crate::config::{PathContext as _, PathError};
+
+/// The text of an agent's `config.toml` with another `model`; comments, order and all else stay.
+///
+/// # Errors
+///
+/// When the text is not TOML.
+pub fn with_model(config: &str, model: &str) -> Result<String, toml_edit::TomlError> {
+    let mut document: toml_edit::DocumentMut = config.parse()?;
+    let mut value = toml_edit::Value::from(model);
+    if let Some(old) = document.get("model").and_then(toml_edit::Item::as_value) {
+        // What stands around the value is the user's: spaces, and the comment after it.
+        *value.decor_mut() = old.decor().clone();
+    }
+    match document.get_mut("model") {
+        Some(item) => *item = toml_edit::Item::Value(value),
+        None => {
+            document.insert("model", toml_edit::Item::Value(value));
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// Why a model of another program cannot be linked.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("`{}` is there already and is another model", .0.display())]
+    Exists(PathBuf),
+    #[error(transparent)]
+    Path(#[from] PathError),
+}
+
+/// Makes a model usable that another program fetched: links in `model_dir` that lead to its files. Gives the
+/// name to put into an agent's `config.toml`.
+///
+/// A model that is in `model_dir` already needs nothing. Links that are there already are left alone.
+///
+/// # Errors
+///
+/// [`LinkError`]; no link is made where a name of the model is taken.
+pub fn link(model: &Model, model_dir: &Path) -> Result<String, LinkError> {
+    let name = file_name(model);
+    if model.place == Place::ModelDir {
+        return Ok(name);
+    }
+    std::fs::create_dir_all(model_dir).context(model_dir)?;
+    let links: Vec<(PathBuf, &PathBuf)> = match model.files.as_slice() {
+        [only] => vec![(model_dir.join(&name), only)],
+        files => files.iter().filter_map(|file| Some((model_dir.join(file.file_name()?), file))).collect(),
+    };
+    for (link, file) in &links {
+        match std::fs::symlink_metadata(link) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(PathError::new(link, error).into()),
+            Ok(_) if same(link, file) => {}
+            Ok(_) => return Err(LinkError::Exists(link.clone())),
+        }
+    }
+    for (link, file) in links {
+        match symlink(file, &link) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            done => done.context(&link)?,
+        }
+    }
+    Ok(name)
+}
+
+fn same(link: &Path, file: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    match (std::fs::metadata(link), std::fs::metadata(file)) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => false,
+    }
+}
+
+/// The name that a model's (first) file has, or will have, in `model_dir`.
+fn file_name(model: &Model) -> String {
+    if model.place == Place::Ollama {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+        return format!("{}.gguf", model.name.chars().map(plain).collect::<String>());
+    }
+    model.name.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_model_changes() {
+        for (before, after) in [
+            ("", "model = \"b.gguf\"\n"),
+            (
+                "# mine\nname = 'x'\n[sampling]\ntop_k = 1 # k\n",
+                "# mine\nname = 'x'\nmodel = \"b.gguf\"\n[sampling]\ntop_k = 1 # k\n",
+            ),
+            (
+                "# first\nmodel   =  'a.gguf'   # a file\n\n# t\n[sampling]\n",
+                "# first\nmodel   =  \"b.gguf\"   # a file\n\n# t\n[sampling]\n",
+            ),
+        ] {
+            assert_eq!(with_model(before, "b.gguf").unwrap(), after);
+        }
+        assert!(with_model("model = ", "b").is_err());
+        assert_eq!(with_model("", "a\"b").unwrap(), "model = 'a\"b'\n");
+    }
+
+    #[test]
+    fn a_model_of_another_program_is_linked() {
+        let dir = tempfile::tempdir().unwrap();
+        let ours = dir.path().join("models");
+        let blob = dir.path().join("sha256-aa");
+        std::fs::write(&blob, "GGUF").unwrap();
+        let model = Model {
+            place: Place::Ollama,
+            name: "me/qwen:8b".to_owned(),
+            repository: None,
+            files: vec![blob],
+            missing: 0,
+            bytes: 4,
+        };
+        for _ in 0..2 {
+            assert_eq!(link(&model, &ours).unwrap(), "me-qwen-8b.gguf");
+        }
+        assert_eq!(std::fs::read(ours.join("me-qwen-8b.gguf")).unwrap(), b"GGUF");
+        std::fs::remove_file(ours.join("me-qwen-8b.gguf")).unwrap();
+        std::fs::write(ours.join("me-qwen-8b.gguf"), "other").unwrap();
+        assert!(matches!(link(&model, &ours), Err(LinkError::Exists(_))));
+    }
+}

@@ -1,0 +1,154 @@
+//! What a model file says, in the terms of somebody who wants to run it.
+
+use std::path::Path;
+
+use super::{
+    gguf::{GgufError, Header},
+    precision,
+    template::Template,
+};
+
+/// What a model says about itself. What its file leaves out is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    pub title: Option<String>,
+    pub architecture: Option<String>,
+    /// Numbers in all of its tensors.
+    pub parameters: u64,
+    pub quantisation: Option<String>,
+    /// Tokens of the longest text it was trained on.
+    pub window: Option<u64>,
+    pub layers: Option<u64>,
+    /// Bytes of the key-value cache for one token, at 16 bits each. An upper bound: layers that see only the
+    /// last part of the text keep less.
+    pub cache: Option<u64>,
+    pub tokenizer: Option<String>,
+    pub template: Option<Template>,
+    /// It turns texts into vectors and does not answer.
+    pub embeds: bool,
+}
+
+impl Facts {
+    /// Reads the headers of a model's files, of which the first has the facts.
+    ///
+    /// # Errors
+    ///
+    /// [`GgufError`] of the first that cannot be read.
+    pub fn read<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<Self, GgufError> {
+        let mut files = files.into_iter();
+        let first = files.next().ok_or(GgufError::NotGguf)?;
+        let mut facts = Self::of(&Header::open(first)?);
+        for file in files {
+            let more = Header::open(file)?;
+            facts.parameters = facts.parameters.saturating_add(sum(&more));
+        }
+        Ok(facts)
+    }
+
+    pub fn of(header: &Header) -> Self {
+        let text = |key: &str| header.text(key).map(str::to_owned);
+        let architecture = text("general.architecture");
+        let own = |key: &str| format!("{}.{key}", architecture.as_deref().unwrap_or_default());
+        let layers = header.whole(&own("block_count"));
+        let named = header.whole("general.file_type").and_then(precision::of_file);
+        Self {
+            title: text("general.name"),
+            parameters: sum(header),
+            quantisation: named.or_else(|| precision::of_weights(&header.weights)).map(str::to_owned),
+            window: header.whole(&own("context_length")),
+            layers,
+            cache: layers.and_then(|layers| cache(header, &own, layers)),
+            tokenizer: match (header.text("tokenizer.ggml.model"), header.text("tokenizer.ggml.pre")) {
+                (Some(model), Some(pre)) => Some(format!("{model} ({pre})")),
+                (Some(model), None) => Some(model.to_owned()),
+                (None, _) => None,
+            },
+            template: Template::in_header(header),
+            embeds: header.value(&own("pooling_type")).is_some()
+                && header.whole(&own("pooling_type")) != Some(0),
+            architecture,
+        }
+    }
+}
+
+fn sum(header: &Header) -> u64 {
+    header.weights.values().fold(0, |sum, &count| sum.saturating_add(count))
+}
+
+/// Two bytes for each number of a key and a value, for each head that has its own, in each layer.
+fn cache(header: &Header, own: &dyn Fn(&str) -> String, layers: u64) -> Option<u64> {
+    let heads = header.per_layer(&own("attention.head_count"), layers)?;
+    let of_their_own =
+        header.per_layer(&own("attention.head_count_kv"), layers).unwrap_or_else(|| heads.clone());
+    let most_heads = heads.iter().copied().max().filter(|&heads| heads > 0)?;
+    let width = header.whole(&own("embedding_length")).map(|length| length / most_heads);
+    let key = header.whole(&own("attention.key_length")).or(width)?;
+    let value = header.whole(&own("attention.value_length")).or(width)?;
+    let heads = of_their_own.iter().try_fold(0_u64, |sum, &heads| sum.checked_add(heads))?;
+    heads.checked_mul(key.checked_add(value)?)?.checked_mul(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::gguf::tests::Maker;
+
+    fn facts(maker: &Maker) -> Facts {
+        let bytes = maker.bytes();
+        Facts::of(&Header::read(bytes.as_slice(), bytes.len() as u64).unwrap())
+    }
+
+    /// Llama 3 8B as its files describe it.
+    fn llama() -> Maker {
+        Maker::default()
+            .text("general.architecture", "llama")
+            .text("general.name", "Llama 3 8B")
+            .u32("general.file_type", 15)
+            .u32("llama.context_length", 8192)
+            .u32("llama.embedding_length", 4096)
+            .u32("llama.block_count", 32)
+            .u32("llama.attention.head_count", 32)
+            .u32("llama.attention.head_count_kv", 8)
+            .text("tokenizer.ggml.model", "gpt2")
+            .text("tokenizer.ggml.pre", "llama-bpe")
+            .tensor(&[4096, 14_336], 12)
+    }
+
+    #[test]
+    fn a_model_as_its_file_describes_it() {
+        let facts = facts(&llama());
+        assert_eq!(facts.quantisation.as_deref(), Some("Q4_K_M"));
+        assert_eq!((facts.window, facts.layers), (Some(8192), Some(32)));
+        assert_eq!(facts.cache, Some(131_072), "128 KiB for each token is what llama.cpp reports for it");
+        assert_eq!(facts.tokenizer.as_deref(), Some("gpt2 (llama-bpe)"));
+        assert_eq!((facts.template, facts.parameters), (None, 58_720_256));
+    }
+
+    #[test]
+    fn heads_that_differ_by_layer_and_keys_that_differ_from_values() {
+        let heads = [4_u32, 0, 2].map(u32::to_le_bytes).concat();
+        let maker = Maker::default()
+            .text("general.architecture", "mix")
+            .u32("mix.block_count", 3)
+            .u32("mix.attention.head_count", 8)
+            .list("mix.attention.head_count_kv", 4, 3, &heads)
+            .u32("mix.attention.key_length", 192)
+            .u32("mix.attention.value_length", 128);
+        assert_eq!(facts(&maker).cache, Some(6 * (192 + 128) * 2));
+    }
+
+    #[test]
+    fn what_the_file_leaves_out_is_unknown_and_nothing_overflows() {
+        assert_eq!(facts(&Maker::default()), Facts::default());
+        let huge = |key: &str, maker: Maker| maker.raw(key, 10, &u64::MAX.to_le_bytes());
+        let maker = Maker::default().text("general.architecture", "x");
+        let keys =
+            ["x.block_count", "x.attention.head_count", "x.attention.key_length", "x.embedding_length"];
+        let maker = keys.into_iter().fold(maker, |maker, key| huge(key, maker));
+        assert_eq!(facts(&maker).cache, None);
+        assert_eq!(
+            facts(&Maker::default().tensor(&[2], 12).tensor(&[1], 0)).quantisation.as_deref(),
+            Some("Q4_K")
+        );
+    }
+}

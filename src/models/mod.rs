@@ -1,0 +1,22 @@
+//! Model files: what is on this machine, what their headers say, and how more of them get here.
+//!
+//! Nothing in here loads a model or talks to a model server. Headers come from strangers and are never
+//! trusted; directories and addresses come in as values, since nothing below the command line reads the
+//! environment.
+
+pub mod gguf;
+
+pub mod facts;
+mod precision;
+pub mod template;
+
+pub mod memory;
+
+pub mod shelf;
+pub mod split;
+
+pub mod choice;
+pub mod pull;
+
+pub use facts::Facts;
+pub use shelf::{Model, Place, Places};

@@ -1,0 +1,184 @@
+//! `NAME.part`: what is here of a file, held by one process, and what file it is a part of.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::PullError;
+use crate::{
+    config::{
+        PathContext as _, PathError,
+        file::{read_text, sync_dir_of},
+        write_atomic,
+    },
+    core::Cancel,
+};
+
+/// Which file the bytes are from, so that they are never continued with those of another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Stamp {
+    pub url: String,
+    pub sha256: Option<String>,
+    /// A strong validator, as the server wrote it.
+    pub etag: Option<String>,
+    pub total: Option<u64>,
+}
+
+/// An unfinished file that nobody else writes.
+pub(super) struct Part {
+    path: PathBuf,
+    file: File,
+    have: u64,
+    /// Of the first `hashed` bytes.
+    hash: Sha256,
+    hashed: u64,
+}
+
+impl Part {
+    /// Opens or makes the part of `target`.
+    pub fn open(target: &Path) -> Result<Self, PullError> {
+        let path = beside(target, ".part");
+        loop {
+            // No link: it would lead the bytes elsewhere.
+            let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false).mode(0o644).custom_flags(flags);
+            let file = options.open(&path).context(&path)?;
+            let meta = file.metadata().context(&path)?;
+            if !meta.is_file() {
+                let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+                return Err(PathError::new(path, error).into());
+            }
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(fs::TryLockError::WouldBlock) => return Err(PullError::Busy(path)),
+                Err(fs::TryLockError::Error(error)) => return Err(PathError::new(path, error).into()),
+            }
+            // Whoever had the lock may have finished the file and given it its name: then this is it.
+            match fs::symlink_metadata(&path) {
+                Ok(now) if (now.dev(), now.ino()) == (meta.dev(), meta.ino()) => {
+                    let have = file.metadata().context(&path)?.len();
+                    return Ok(Self { path, file, have, hash: Sha256::new(), hashed: 0 });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes that are here.
+    pub fn have(&self) -> u64 {
+        self.have
+    }
+
+    /// What they are a part of, if somebody wrote it down.
+    pub fn stamp(&self) -> Option<Stamp> {
+        serde_json::from_str(&read_text(&self.stamp_path(), 64 * 1024).ok()?).ok()
+    }
+
+    pub fn set_stamp(&self, stamp: &Stamp) -> Result<(), PullError> {
+        let text = serde_json::to_vec(stamp).expect("texts and numbers are JSON");
+        Ok(write_atomic(&self.stamp_path(), &text)?)
+    }
+
+    fn stamp_path(&self) -> PathBuf {
+        beside(&self.path, ".json")
+    }
+
+    /// Forgets all bytes.
+    pub fn clear(&mut self) -> Result<(), PullError> {
+        self.file.set_len(0).context(&self.path)?;
+        (self.have, self.hashed, self.hash) = (0, 0, Sha256::new());
+        Ok(())
+    }
+
+    /// Adds bytes at the end.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), PullError> {
+        if self.hashed == self.have {
+            self.hash.update(bytes);
+            self.hashed += bytes.len() as u64;
+        }
+        self.file.seek(SeekFrom::Start(self.have)).context(&self.path)?;
+        self.file.write_all(bytes).context(&self.path)?;
+        self.have += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// The checksum of what is here, in lower case; `None` when cancelled. Reads what an earlier process
+    /// wrote.
+    pub fn sha256(&mut self, cancel: &Cancel) -> Result<Option<String>, PullError> {
+        self.file.seek(SeekFrom::Start(self.hashed)).context(&self.path)?;
+        let mut buffer = vec![0; 1 << 20];
+        while self.hashed < self.have {
+            if cancel.is_cancelled() {
+                return Ok(None);
+            }
+            let count = self.file.read(&mut buffer).context(&self.path)?;
+            if count == 0 {
+                let error = io::Error::new(io::ErrorKind::UnexpectedEof, "it has become shorter");
+                return Err(PathError::new(&self.path, error).into());
+            }
+            self.hash.update(&buffer[..count]);
+            self.hashed += count as u64;
+        }
+        Ok(Some(hex(&self.hash.clone().finalize())))
+    }
+
+    /// Puts it on disk and gives it its name, unless something has that name.
+    pub fn finish(self, target: &Path) -> Result<(), PullError> {
+        self.file.sync_all().context(&self.path)?;
+        match renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::EXIST) => return Err(PullError::Exists(target.to_owned())),
+            // Not every file system can: a hard link does not replace anything either.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+                match fs::hard_link(&self.path, target) {
+                    Ok(()) => fs::remove_file(&self.path).context(&self.path)?,
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        return Err(PullError::Exists(target.to_owned()));
+                    }
+                    // And some cannot do that: FAT.
+                    Err(_) if fs::symlink_metadata(target).is_ok() => {
+                        return Err(PullError::Exists(target.to_owned()));
+                    }
+                    Err(_) => fs::rename(&self.path, target).context(target)?,
+                }
+            }
+            Err(error) => return Err(PathError::new(target, error).into()),
+        }
+        sync_dir_of(target)?;
+        fs::remove_file(self.stamp_path()).ok();
+        Ok(())
+    }
+
+    /// Removes it.
+    pub fn discard(self) {
+        fs::remove_file(&self.path).ok();
+        fs::remove_file(self.stamp_path()).ok();
+    }
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a String takes everything");
+        text
+    })
+}

@@ -1,0 +1,365 @@
+//! What is to be fetched: an address, or a file of a repository at the hub.
+
+use serde::Deserialize;
+use url::Url;
+
+use super::{Net, PullError, exchange};
+use crate::{
+    core::{Cancel, Name},
+    models::split::Part,
+};
+
+/// What a person asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    Url(Url),
+    /// `want` is a file's path, or a quantisation such as `Q4_K_M`.
+    Hub {
+        repository: String,
+        want: Option<String>,
+    },
+}
+
+/// One file to fetch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    pub url: Url,
+    /// A plain name that ends in `.gguf`.
+    pub name: String,
+    /// In lower case, where it is known before the file is asked for.
+    pub sha256: Option<String>,
+}
+
+/// The quantisation that is taken when nobody chooses: half a byte for each parameter, and hardly worse
+/// than the whole.
+const USUAL: &str = "Q4_K_M";
+
+/// Bytes of a repository's list of files.
+const LISTING: u64 = 16 << 20;
+
+impl Source {
+    /// Reads `https://…`, `hf:ORG/NAME[:FILE]` and `ORG/NAME[:FILE]`; an address of a page of the hub means
+    /// the file that it shows.
+    ///
+    /// # Errors
+    ///
+    /// [`PullError::Source`].
+    pub fn parse(text: &str, hub: &Url) -> Result<Self, PullError> {
+        let text = text.trim();
+        if text.starts_with("http://") || text.starts_with("https://") {
+            let url =
+                Url::parse(text).map_err(|error| bad(format!("`{text}` is not an address: {error}")))?;
+            if !url.username().is_empty() || url.password().is_some() {
+                return Err(bad("an address must not hold a user name or a password".to_owned()));
+            }
+            return Ok(of_page(&url, hub).unwrap_or(Self::Url(url)));
+        }
+        let plain = text.strip_prefix("hf:").unwrap_or(text);
+        let (repository, want) = match plain.split_once(':') {
+            Some((repository, want)) => (repository, Some(want)),
+            None => (plain, None),
+        };
+        let named = repository
+            .split_once('/')
+            .is_some_and(|(owner, name)| owner.parse::<Name>().is_ok() && name.parse::<Name>().is_ok());
+        if !named || want == Some("") {
+            return Err(bad(format!("`{text}` is neither an address nor a repository of the hub")));
+        }
+        Ok(Self::Hub { repository: repository.to_owned(), want: want.map(str::to_owned) })
+    }
+}
+
+fn bad(fact: String) -> PullError {
+    PullError::Source(fact)
+}
+
+/// `HUB/ORG/NAME`, `HUB/ORG/NAME/blob/main/FILE` and the like.
+fn of_page(url: &Url, hub: &Url) -> Option<Source> {
+    if url.origin() != hub.origin() {
+        return None;
+    }
+    let words: Vec<String> = url.path_segments()?.map(decoded).collect();
+    let want = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [_, _] => None,
+        [_, _, "blob" | "resolve", "main", file @ ..] if !file.is_empty() => Some(file.join("/")),
+        _ => return None,
+    };
+    let repository = format!("{}/{}", words[0], words[1]);
+    Source::parse(&format!("hf:{repository}{}", want.map(|want| format!(":{want}")).unwrap_or_default()), hub)
+        .ok()
+}
+
+/// A segment of a path, with `%41` for `A` undone.
+fn decoded(segment: &str) -> String {
+    // The form decoder also takes `+` for a space, which a path does not.
+    let pair = format!("x={}", segment.replace('+', "%2B"));
+    url::form_urlencoded::parse(pair.as_bytes())
+        .next()
+        .map(|(_, value)| value.into_owned())
+        .unwrap_or_default()
+}
+
+/// The files of a source; several for a model that is split.
+///
+/// # Errors
+///
+/// [`PullError::Choice`] where it is not clear which, and what [`super::fetch`] gives for the network.
+pub fn files(source: &Source, net: &Net, cancel: &Cancel) -> Result<Vec<File>, PullError> {
+    match source {
+        Source::Url(url) => {
+            let last =
+                url.path_segments().and_then(|mut words| words.next_back()).map(decoded).unwrap_or_default();
+            let names = all_parts(&last);
+            names
+                .into_iter()
+                .map(|name| {
+                    let mut url = url.clone();
+                    if name != last
+                        && let Ok(mut words) = url.path_segments_mut()
+                    {
+                        words.pop().push(&name);
+                    }
+                    file(url, name, None)
+                })
+                .collect()
+        }
+        Source::Hub { repository, want: Some(path) } if path.ends_with(".gguf") => {
+            let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let paths = all_parts(name)
+                .into_iter()
+                .map(|name| if dir.is_empty() { name } else { format!("{dir}/{name}") });
+            paths.map(|path| at_hub(net, repository, &path, None)).collect()
+        }
+        Source::Hub { repository, want } => {
+            let listed = listing(net, repository, cancel)?;
+            let chosen = choose(repository, &listed, want.as_deref())?;
+            chosen.into_iter().map(|entry| at_hub(net, repository, &entry.path, entry.sha256())).collect()
+        }
+    }
+}
+
+fn all_parts(name: &str) -> Vec<String> {
+    Part::of(name).map_or_else(|| vec![name.to_owned()], |part| part.names())
+}
+
+fn at_hub(net: &Net, repository: &str, path: &str, sha256: Option<String>) -> Result<File, PullError> {
+    let words: Vec<&str> = path.split('/').collect();
+    if words.iter().any(|word| word.is_empty() || matches!(*word, "." | "..")) {
+        return Err(bad(format!("`{path}` is not the path of a file")));
+    }
+    let mut url = net.hub.clone();
+    url.path_segments_mut()
+        .map_err(|()| bad(format!("{} is not the address of a hub", net.hub)))?
+        .pop_if_empty()
+        .extend(repository.split('/'))
+        .extend(["resolve", "main"])
+        .extend(&words);
+    file(url, words[words.len() - 1].to_owned(), sha256)
+}
+
+/// Its name becomes that of a file in `model_dir`, so it is held to the rules of names.
+fn file(url: Url, name: String, sha256: Option<String>) -> Result<File, PullError> {
+    if name.strip_suffix(".gguf").is_none_or(str::is_empty) {
+        return Err(bad(format!("`{name}` is not the name of a GGUF file")));
+    }
+    name.parse::<Name>().map_err(|error| bad(error.to_string()))?;
+    Ok(File { url, name, sha256 })
+}
+
+/// One file of a repository, as the hub lists it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Entry {
+    path: String,
+    lfs: Option<Lfs>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Lfs {
+    oid: String,
+}
+
+impl Entry {
+    fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    fn sha256(&self) -> Option<String> {
+        exchange::sha256(&self.lfs.as_ref()?.oid)
+    }
+}
+
+fn listing(net: &Net, repository: &str, cancel: &Cancel) -> Result<Vec<Entry>, PullError> {
+    let mut url = net.hub.clone();
+    url.path_segments_mut()
+        .map_err(|()| bad(format!("{} is not the address of a hub", net.hub)))?
+        .pop_if_empty()
+        .extend(["api", "models"])
+        .extend(repository.split('/'))
+        .extend(["tree", "main"]);
+    url.set_query(Some("recursive=true"));
+    let body = exchange::small(net, &url, LISTING, cancel)?;
+    let host = url.host_str().unwrap_or_default().to_owned();
+    serde_json::from_slice(&body)
+        .map_err(|error| PullError::Answer { host, fact: format!("its list of files is not one: {error}") })
+}
+
+/// The files of one model: the only one there is, the one that is wanted, or the usual quantisation.
+fn choose<'a>(
+    repository: &str,
+    listed: &'a [Entry],
+    want: Option<&str>,
+) -> Result<Vec<&'a Entry>, PullError> {
+    let is_model = |entry: &&Entry| entry.path.ends_with(".gguf") && !entry.name().starts_with("mmproj");
+    let all: Vec<&Entry> = listed.iter().filter(is_model).collect();
+    // Of a model in several files, the first stands for it.
+    let firsts: Vec<&Entry> = all
+        .iter()
+        .copied()
+        .filter(|entry| Part::of(entry.name()).is_none_or(|part| part.number == 1))
+        .collect();
+    let has = |entry: &Entry, word: &str| {
+        let (name, word) = (entry.path.to_ascii_lowercase(), word.to_ascii_lowercase());
+        // A whole word: `Q4_K` is not `Q4_K_M`.
+        name.match_indices(&word).any(|(at, _)| {
+            let edge =
+                |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+            edge(name.as_bytes()[..at].last()) && edge(name.as_bytes().get(at + word.len()))
+        })
+    };
+    let fits: Vec<&Entry> = match (want, firsts.as_slice()) {
+        (Some(want), _) => firsts.iter().copied().filter(|entry| has(entry, want)).collect(),
+        (None, [_]) => firsts.clone(),
+        (None, _) => firsts.iter().copied().filter(|entry| has(entry, USUAL)).collect(),
+    };
+    let [first] = fits.as_slice() else {
+        let fact = match (firsts.len(), want, fits.len()) {
+            (0, _, _) => format!("{repository} has no GGUF files"),
+            (_, Some(want), 0) => format!("{repository} has no GGUF file for `{want}`"),
+            _ => format!("{repository} has several models"),
+        };
+        let files = if fits.is_empty() { &firsts } else { &fits };
+        return Err(PullError::Choice {
+            fact,
+            files: files.iter().map(|entry| entry.path.clone()).collect(),
+        });
+    };
+    let Some(part) = Part::of(first.name()) else { return Ok(vec![first]) };
+    let dir = first.path.strip_suffix(first.name()).unwrap_or_default();
+    let find = |name: String| {
+        let path = format!("{dir}{name}");
+        all.iter().copied().find(|entry| entry.path == path).ok_or_else(|| PullError::Choice {
+            fact: format!("{repository} lacks {path}, a part of a model"),
+            files: Vec::new(),
+        })
+    };
+    part.names().into_iter().map(find).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hub() -> Url {
+        Url::parse("https://hub.example").unwrap()
+    }
+
+    #[test]
+    fn what_a_person_may_ask_for() {
+        let repository = |want: Option<&str>| {
+            Some(Source::Hub { repository: "org/a-GGUF".to_owned(), want: want.map(str::to_owned) })
+        };
+        for (text, expect) in [
+            ("org/a-GGUF", repository(None)),
+            ("hf:org/a-GGUF", repository(None)),
+            ("hf:org/a-GGUF:a.gguf", repository(Some("a.gguf"))),
+            ("org/a-GGUF:Q8_0", repository(Some("Q8_0"))),
+            ("https://hub.example/org/a-GGUF", repository(None)),
+            ("https://hub.example/org/a-GGUF/blob/main/d%20e/a.gguf", repository(Some("d e/a.gguf"))),
+            (
+                "https://hub.example/org/a-GGUF/resolve/main/a+b.gguf?download=true",
+                repository(Some("a+b.gguf")),
+            ),
+            (
+                "https://else.example/x.gguf",
+                Some(Source::Url("https://else.example/x.gguf".parse().unwrap())),
+            ),
+            ("https://u:p@else.example/x.gguf", None),
+            ("a.gguf", None),
+            ("../a", None),
+            ("org/..", None),
+            ("org/a/b", None),
+            ("org/a:", None),
+            ("ftp://x/y.gguf", None),
+            ("", None),
+        ] {
+            assert_eq!(Source::parse(text, &hub()).ok(), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_name_leaves_the_directory() {
+        let net = Net { hub: hub(), token: None, proxy: None, timing: super::super::Timing::default() };
+        for text in [
+            "https://x.example/..%2f..%2fa.gguf",
+            "https://x.example/a%00.gguf",
+            "https://x.example/.hidden.gguf",
+            "https://x.example/.gguf",
+            "https://x.example/a.bin",
+            "https://x.example/",
+            "org/a:../../x.gguf",
+            "org/a:/etc/x.gguf",
+            "org/a:x//y.gguf",
+            "org/a:x\\y.gguf",
+        ] {
+            let source = Source::parse(text, &hub()).unwrap();
+            assert!(files(&source, &net, &Cancel::new()).is_err(), "{text}");
+        }
+        let source = Source::parse("org/a:sub dir/b-00002-of-00002.gguf", &hub()).unwrap();
+        let files = files(&source, &net, &Cancel::new()).unwrap();
+        assert_eq!(
+            files[0].url.as_str(),
+            "https://hub.example/org/a/resolve/main/sub%20dir/b-00001-of-00002.gguf"
+        );
+        assert_eq!((files.len(), files[1].name.as_str()), (2, "b-00002-of-00002.gguf"));
+    }
+
+    #[test]
+    fn the_file_that_is_meant() {
+        let listed = |paths: &[&str]| -> Vec<Entry> {
+            paths.iter().map(|path| Entry { path: (*path).to_owned(), lfs: None }).collect()
+        };
+        let many = [
+            "README.md",
+            "m-Q4_K_M.gguf",
+            "m-Q4_K_S.gguf",
+            "m-q8_0.gguf",
+            "mmproj-m.gguf",
+            "BF16/m-BF16-00001-of-00002.gguf",
+            "BF16/m-BF16-00002-of-00002.gguf",
+        ];
+        for (paths, want, expect) in [
+            (&["m.gguf", "mmproj-m.gguf"][..], None, "m.gguf"),
+            (&many, None, "m-Q4_K_M.gguf"),
+            (&many, Some("q8_0"), "m-q8_0.gguf"),
+            (&many, Some("bf16"), "BF16/m-BF16-00001-of-00002.gguf BF16/m-BF16-00002-of-00002.gguf"),
+            (
+                &many,
+                Some("Q4_K"),
+                "org/m has no GGUF file for `Q4_K`: m-Q4_K_M.gguf m-Q4_K_S.gguf m-q8_0.gguf BF16/m-BF16-00001-of-00002.gguf",
+            ),
+            (&["a.gguf", "b.gguf"], None, "org/m has several models: a.gguf b.gguf"),
+            (&["x.safetensors"], None, "org/m has no GGUF files: "),
+            (&["x-00001-of-00002.gguf"], None, "org/m lacks x-00002-of-00002.gguf, a part of a model: "),
+        ] {
+            let listed = listed(paths);
+            let chosen = match choose("org/m", &listed, want) {
+                Ok(entries) => entries.iter().map(|entry| entry.path.as_str()).collect::<Vec<_>>().join(" "),
+                Err(PullError::Choice { fact, files }) => format!("{fact}: {}", files.join(" ")),
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(chosen, expect);
+        }
+    }
+}

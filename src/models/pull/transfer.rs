@@ -1,0 +1,340 @@
+//! One file: as many tries as it takes, each going on where the last one stopped.
+
+use std::{fs, io, path::Path, sync::mpsc, time::Duration};
+
+use super::{
+    File, Net, PullError, Step,
+    exchange::{self, Answer, Failed, From},
+    part::{Part, Stamp},
+};
+use crate::{config::PathContext as _, core::Cancel};
+
+/// Bytes that are left free on the disk.
+const RESERVE: u64 = 64 << 20;
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fetched {
+    /// `verified` says that somebody told the checksum before, and this is it.
+    New { bytes: u64, sha256: String, verified: bool },
+    /// The same file was there; nothing was fetched.
+    Already,
+}
+
+/// How one try ended.
+enum Try {
+    Whole,
+    /// Try again, from the start or from where it broke.
+    Again(String, io::Error),
+}
+
+/// Fetches a file into `dir`, which is made if it is not there.
+///
+/// Nothing is ever replaced: a file of that name is either the same one (by its checksum) or an error.
+///
+/// # Errors
+///
+/// [`PullError`]. After [`PullError::Cancelled`] and [`PullError::Unreachable`] what is here stays, and
+/// calling this again goes on from there.
+pub fn fetch(
+    file: &File,
+    dir: &Path,
+    net: &Net,
+    cancel: &Cancel,
+    sink: &mut dyn FnMut(Step),
+) -> Result<Fetched, PullError> {
+    fs::create_dir_all(dir).context(dir)?;
+    let target = dir.join(&file.name);
+    if fs::symlink_metadata(&target).is_ok() {
+        return already(file, &target, net, cancel);
+    }
+    let part = Part::open(&target)?;
+    let mut transfer = Transfer { part, file, dir, net, cancel, expected: file.sha256.clone(), total: None };
+    match transfer.receive_all(sink) {
+        Ok(()) => {}
+        Err(error) => {
+            // What never came leaves no trace.
+            if transfer.part.have() == 0 {
+                transfer.part.discard();
+            }
+            return Err(error);
+        }
+    }
+    sink(Step::Saving);
+    transfer.finish(&target)
+}
+
+/// There is a file of that name: whether it is the same one.
+fn already(file: &File, target: &Path, net: &Net, cancel: &Cancel) -> Result<Fetched, PullError> {
+    let expected = match &file.sha256 {
+        Some(sha256) => Some(sha256.clone()),
+        // The hub tells without sending it.
+        None => exchange::get(net, &file.url, None, cancel).ok().and_then(|answer| answer.sha256),
+    };
+    let exists = || PullError::Exists(target.to_owned());
+    let expected = expected.filter(|_| target.is_file()).ok_or_else(exists)?;
+    let mut reader = fs::File::open(target).context(target)?;
+    let mut hash = <sha2::Sha256 as sha2::Digest>::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        if cancel.is_cancelled() {
+            return Err(PullError::Cancelled { name: file.name.clone(), have: 0, total: None });
+        }
+        match io::Read::read(&mut reader, &mut buffer).context(target)? {
+            0 => break,
+            count => sha2::Digest::update(&mut hash, &buffer[..count]),
+        }
+    }
+    if super::part::hex(&sha2::Digest::finalize(hash)) == expected {
+        Ok(Fetched::Already)
+    } else {
+        Err(exists())
+    }
+}
+
+struct Transfer<'a> {
+    part: Part,
+    file: &'a File,
+    dir: &'a Path,
+    net: &'a Net,
+    cancel: &'a Cancel,
+    expected: Option<String>,
+    total: Option<u64>,
+}
+
+impl Transfer<'_> {
+    /// As many tries as it takes.
+    fn receive_all(&mut self, sink: &mut dyn FnMut(Step)) -> Result<(), PullError> {
+        let (mut left, mut best, mut wait) = (self.net.timing.tries, 0, self.net.timing.pause);
+        loop {
+            let (host, error) = match self.attempt(sink)? {
+                Try::Whole => return Ok(()),
+                Try::Again(host, error) => (host, error),
+            };
+            if self.cancel.is_cancelled() {
+                return Err(self.cancelled());
+            }
+            // A server that always starts over must not keep us for ever: only what is new counts.
+            if self.part.have() > best {
+                (best, left, wait) = (self.part.have(), self.net.timing.tries, self.net.timing.pause);
+            }
+            left = left.saturating_sub(1);
+            if left == 0 {
+                let (name, have) = (self.file.name.clone(), self.part.have());
+                return Err(PullError::Unreachable { name, host, have, source: error });
+            }
+            sink(Step::Broken { why: error.to_string(), wait });
+            pause(self.cancel, wait);
+            wait = wait.saturating_mul(2).min(self.net.timing.pause.saturating_mul(16));
+        }
+    }
+
+    fn attempt(&mut self, sink: &mut dyn FnMut(Step)) -> Result<Try, PullError> {
+        if self.cancel.is_cancelled() {
+            return Err(self.cancelled());
+        }
+        let stamp = self.stamp()?;
+        let from = (self.part.have() > 0).then(|| From {
+            have: self.part.have(),
+            // Where the checksum says which file it is, a mirror's own validator does not matter.
+            etag: stamp.as_ref().filter(|stamp| stamp.sha256.is_none()).and_then(|stamp| stamp.etag.clone()),
+        });
+        let mut answer = match exchange::get(self.net, &self.file.url, from.as_ref(), self.cancel) {
+            Ok(answer) => answer,
+            Err(Failed::Final(error)) => return Err(error),
+            Err(Failed::Broken(host, error)) => return Ok(Try::Again(host, error)),
+        };
+        self.learn(&answer)?;
+        let changed = stamp.as_ref().is_some_and(|stamp| !is_of(&answer, stamp));
+        match answer.status {
+            // The server has no ranges, or the file is another one now.
+            200 if from.is_some() => {
+                self.part.clear()?;
+                sink(Step::Again { why: "the server sends it from the start" });
+            }
+            200 => {}
+            206 if from.is_some() && answer.start == Some(self.part.have()) && !changed => {}
+            206 if from.is_some() => {
+                self.part.clear()?;
+                let why = if changed { "the file has changed" } else { "the server sent another part of it" };
+                sink(Step::Again { why });
+                return Ok(Try::Again(answer.host, io::Error::other(why)));
+            }
+            416 if from.is_some() => {
+                if answer.total == Some(self.part.have()) && !changed {
+                    self.total = answer.total;
+                    return Ok(Try::Whole);
+                }
+                self.part.clear()?;
+                let why = "the server has no such part of it";
+                sink(Step::Again { why });
+                return Ok(Try::Again(answer.host, io::Error::other(why)));
+            }
+            408 | 425 | 429 | 500..=599 => {
+                let error = io::Error::other(format!("it answered {}", answer.status));
+                return Ok(Try::Again(answer.host, error));
+            }
+            status => {
+                let path = self.file.url.path().to_owned();
+                return Err(PullError::Refused { host: answer.host, path, status });
+            }
+        }
+        self.receive(&mut answer, sink)
+    }
+
+    /// What the part is of. One that nobody can tell anything about is emptied.
+    fn stamp(&mut self) -> Result<Option<Stamp>, PullError> {
+        let stamp = self.part.stamp().filter(|stamp| match (&stamp.sha256, &self.expected) {
+            (Some(one), Some(other)) => one == other,
+            // A validator means something to its own server only.
+            _ => stamp.url == self.file.url.as_str() && (stamp.sha256.is_some() || stamp.etag.is_some()),
+        });
+        // Bytes without a stamp are as good, if in the end a checksum tells.
+        let foreign = stamp.is_none() && (self.expected.is_none() || self.part.stamp().is_some());
+        if foreign && self.part.have() > 0 {
+            self.part.clear()?;
+        }
+        Ok(stamp)
+    }
+
+    /// Takes from an answer what it says about the file.
+    fn learn(&mut self, answer: &Answer) -> Result<(), PullError> {
+        if let (Some(told), Some(expected)) = (&answer.sha256, &self.expected)
+            && told != expected
+        {
+            // Before a byte of it is fetched.
+            let (name, expected, found) = (self.file.name.clone(), expected.clone(), told.clone());
+            return Err(PullError::Checksum { name, expected, found });
+        }
+        if self.expected.is_none() {
+            self.expected.clone_from(&answer.sha256);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, answer: &mut Answer, sink: &mut dyn FnMut(Step)) -> Result<Try, PullError> {
+        let broken = |fact: &str| PullError::Answer { host: answer.host.clone(), fact: fact.to_owned() };
+        if answer.is_encoded() {
+            return Err(broken("it is compressed on the way, which was not asked for"));
+        }
+        self.total = answer.total.or(self.total.filter(|_| answer.status == 206));
+        if self.total == Some(0) {
+            return Err(broken("the file is empty"));
+        }
+        self.room(self.total)?;
+        self.part.set_stamp(&Stamp {
+            url: self.file.url.as_str().to_owned(),
+            sha256: self.expected.clone(),
+            etag: answer.etag.clone(),
+            total: self.total,
+        })?;
+        sink(Step::Begun { name: self.file.name.clone(), have: self.part.have(), total: self.total });
+        let mut magic = Vec::new();
+        let mut buffer = vec![0; 256 * 1024];
+        loop {
+            let count = match answer.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) => return Ok(Try::Again(answer.host.clone(), error)),
+            };
+            let bytes = &buffer[..count];
+            if self.part.have() < 4 {
+                // A page that asks for a login is as good a 200 as any.
+                magic.extend_from_slice(&bytes[..count.min(4)]);
+                if self.part.have() as usize + magic.len() >= 4 && self.is_other(&magic) {
+                    self.part.clear()?;
+                    let fact = "what it sends is not a GGUF file".to_owned();
+                    return Err(PullError::Answer { host: answer.host.clone(), fact });
+                }
+            }
+            if self.total.is_some_and(|total| self.part.have() + count as u64 > total) {
+                self.part.clear()?;
+                let fact = "it sent more than it had promised".to_owned();
+                return Err(PullError::Answer { host: answer.host.clone(), fact });
+            }
+            self.part.write(bytes).map_err(|error| self.full(error))?;
+            sink(Step::Moved { have: self.part.have() });
+        }
+        match self.total {
+            Some(total) if self.part.have() < total => {
+                let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the connection broke");
+                Ok(Try::Again(answer.host.clone(), error))
+            }
+            _ => Ok(Try::Whole),
+        }
+    }
+
+    /// Whether a file does not begin as GGUF does. A part that had fewer than four bytes is let pass: its
+    /// header is read in the end.
+    fn is_other(&self, magic: &[u8]) -> bool {
+        self.part.have() == 0 && !magic.starts_with(b"GGUF")
+    }
+
+    /// Looks whether the rest has room on the disk.
+    fn room(&self, total: Option<u64>) -> Result<(), PullError> {
+        let stat = rustix::fs::statvfs(self.dir).context(self.dir)?;
+        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        let need = total.unwrap_or(0).saturating_sub(self.part.have());
+        // Some file systems of the network do not say.
+        if stat.f_blocks > 0 && need.saturating_add(RESERVE) > free {
+            let (name, dir) = (self.file.name.clone(), self.dir.to_owned());
+            return Err(PullError::Space { name, need, free, dir });
+        }
+        Ok(())
+    }
+
+    /// A disk that became full on the way.
+    fn full(&self, error: PullError) -> PullError {
+        match error {
+            PullError::Path(error) if error.source.kind() == io::ErrorKind::StorageFull => PullError::Space {
+                name: self.file.name.clone(),
+                need: self.total.unwrap_or(0).saturating_sub(self.part.have()),
+                free: 0,
+                dir: self.dir.to_owned(),
+            },
+            other => other,
+        }
+    }
+
+    fn cancelled(&self) -> PullError {
+        PullError::Cancelled { name: self.file.name.clone(), have: self.part.have(), total: self.total }
+    }
+
+    fn finish(mut self, target: &Path) -> Result<Fetched, PullError> {
+        let Some(sha256) = self.part.sha256(self.cancel)? else { return Err(self.cancelled()) };
+        if let Some(expected) = self.expected.clone().filter(|expected| *expected != sha256) {
+            let name = self.file.name.clone();
+            self.part.discard();
+            return Err(PullError::Checksum { name, expected, found: sha256 });
+        }
+        let (bytes, verified) = (self.part.have(), self.expected.is_some());
+        if let Err(error) = crate::models::gguf::Header::open(self.part.path())
+            && !verified
+        {
+            self.part.discard();
+            let host = self.file.url.host_str().unwrap_or_default().to_owned();
+            return Err(PullError::Answer { host, fact: format!("a file that cannot be used: {error}") });
+        }
+        self.part.finish(target)?;
+        Ok(Fetched::New { bytes, sha256, verified })
+    }
+}
+
+/// Whether an answer is about the file that a stamp is of.
+fn is_of(answer: &Answer, stamp: &Stamp) -> bool {
+    let differ = |one: &Option<String>, other: &Option<String>| matches!((one, other), (Some(one), Some(other)) if one != other);
+    if stamp.sha256.is_some() && answer.sha256.is_some() {
+        return stamp.sha256 == answer.sha256;
+    }
+    let other_length = matches!((answer.total, stamp.total), (Some(one), Some(other)) if one != other);
+    !other_length && (stamp.sha256.is_some() || !differ(&answer.etag, &stamp.etag))
+}
+
+/// Waits, unless cancelled.
+fn pause(cancel: &Cancel, wait: Duration) {
+    let (stop, stopped) = mpsc::channel();
+    let _hook = cancel.on_cancel(move || {
+        stop.send(()).ok();
+    });
+    stopped.recv_timeout(wait).ok();
+}

@@ -1,0 +1,81 @@
+//! Directories of GGUF files.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{Model, Place};
+use crate::models::split::Part;
+
+/// Entries of all directories beneath one root that are looked at.
+const ENTRIES: usize = 50_000;
+
+/// The models in `root` and in directories beneath it, `depth` deep. `repository` names the directory a file
+/// is in.
+pub(super) fn models(
+    root: &Path,
+    depth: u32,
+    place: Place,
+    repository: &dyn Fn(&Path) -> Option<String>,
+) -> Vec<Model> {
+    let mut files = Vec::new();
+    walk(root, depth, &mut ENTRIES.clone(), &mut files);
+    files.sort();
+    let mut models: BTreeMap<PathBuf, Model> = BTreeMap::new();
+    for (dir, name, bytes) in files {
+        let part = Part::of(&name);
+        let first = part.as_ref().map_or_else(|| name.clone(), |part| part.names().swap_remove(0));
+        let of = part.map_or(1, |part| part.of);
+        let model = models.entry(dir.join(&first)).or_insert_with(|| Model {
+            place,
+            name: first,
+            repository: repository(&dir),
+            files: Vec::new(),
+            missing: of,
+            bytes: 0,
+        });
+        model.files.push(dir.join(&name));
+        model.missing = model.missing.saturating_sub(1);
+        model.bytes = model.bytes.saturating_add(bytes);
+    }
+    models.into_values().collect()
+}
+
+fn walk(dir: &Path, depth: u32, left: &mut usize, files: &mut Vec<(PathBuf, String, u64)>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        if *left == 0 {
+            return;
+        }
+        *left -= 1;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        // Through links: the caches are made of them.
+        let Ok(meta) = fs::metadata(entry.path()) else { continue };
+        if meta.is_dir() && depth > 0 && !name.starts_with('.') {
+            walk(&entry.path(), depth - 1, left, files);
+        } else if meta.is_file() && is_model(&name) {
+            files.push((dir.to_owned(), name, meta.len()));
+        }
+    }
+}
+
+/// Not a projector of a vision model, which is a model's companion.
+fn is_model(name: &str) -> bool {
+    name.ends_with(".gguf") && !name.starts_with("mmproj") && !name.starts_with('.')
+}
+
+/// The repositories of a Hugging Face cache: name, and where their snapshots are.
+pub(super) fn repositories(hub: &Path) -> Vec<(String, PathBuf)> {
+    let entries = fs::read_dir(hub).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let repository = name.strip_prefix("models--")?.replacen("--", "/", 1);
+            Some((repository, entry.path().join("snapshots")))
+        })
+        .collect();
+    found.sort();
+    found
+}

@@ -1,0 +1,57 @@
+//! Models in several files: `NAME-00001-of-00003.gguf`, as `llama-gguf-split` names them.
+
+/// One file of several.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Part {
+    /// What comes before the numbers.
+    pub stem: String,
+    /// From 1.
+    pub number: u32,
+    pub of: u32,
+}
+
+/// Files that one model may have.
+const PARTS: u32 = 1000;
+
+impl Part {
+    /// Reads a file's name; `None` for a model that is one file.
+    pub fn of(name: &str) -> Option<Self> {
+        let rest = name.strip_suffix(".gguf")?;
+        let (rest, of) = rest.rsplit_once("-of-")?;
+        let (stem, number) = rest.rsplit_once('-')?;
+        let digits = |text: &str| -> Option<u32> {
+            (text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+        };
+        let part = Self { stem: stem.to_owned(), number: digits(number)?, of: digits(of)? };
+        ((1..=part.of).contains(&part.number) && part.of <= PARTS && !part.stem.is_empty()).then_some(part)
+    }
+
+    /// The names of all files of the model, in order.
+    pub fn names(&self) -> Vec<String> {
+        (1..=self.of).map(|number| format!("{}-{number:05}-of-{:05}.gguf", self.stem, self.of)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_parts() {
+        let part = Part::of("big-Q4_K_M-00002-of-00003.gguf").unwrap();
+        assert_eq!((part.stem.as_str(), part.number, part.of), ("big-Q4_K_M", 2, 3));
+        assert_eq!(part.names()[2], "big-Q4_K_M-00003-of-00003.gguf");
+        for name in [
+            "a.gguf",
+            "a-00004-of-00003.gguf",
+            "a-00000-of-00003.gguf",
+            "a-1-of-3.gguf",
+            "-00001-of-00002.gguf",
+            "a-00001-of-99999.gguf",
+            "a-00001-of-00002.bin",
+            "best-of-breed.gguf",
+        ] {
+            assert_eq!(Part::of(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What llama-server has made of a conversation's prompt, kept on disk while no server runs: reading it
+//! back takes milliseconds where reading the prompt again takes minutes.
+
+use std::{
+    collections::HashSet,
+    fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::json;
+
+use super::llama::Link;
+use crate::{
+    config::Home,
+    core::{Cancel, SessionId},
+};
+
+/// How long reading one back may take; a few gigabytes from a slow disk.
+const READ: Duration = Duration::from_secs(30);
+
+/// The files of all sessions and models.
+#[derive(Debug)]
+pub struct KvFiles {
+    dir: PathBuf,
+    /// Bytes they may take together; those that were used least recently leave first.
+    quota: u64,
+}
+
+/// The cache of one server with one slot.
+pub struct Kept {
+    files: Arc<KvFiles>,
+    /// Of the model, its window and whatever else makes files of another server useless here.
+    identity: String,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Whose prompt is in the slot.
+    current: Option<SessionId>,
+    /// Those that this server has read: it keeps them in its memory itself.
+    known: HashSet<SessionId>,
+}
+
+impl KvFiles {
+    /// `None` for a quota of 0, or a directory that cannot be made.
+    pub fn new(home: &Home, quota: u64) -> Option<Arc<Self>> {
+        if quota == 0 {
+            return None;
+        }
+        match home.create_kv() {
+            Ok(dir) => Some(Arc::new(Self { dir, quota })),
+            Err(error) => {
+                tracing::warn!(%error, "caches of the model server are not kept");
+                None
+            }
+        }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Deletes files until the others fit the quota, the one that was used longest ago first.
+    fn prune(&self) {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
+            .filter_map(|entry| {
+                let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+                Some((meta.modified().ok()?, meta.len(), entry.path()))
+            })
+            .collect();
+        files.sort();
+        let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        for (_, bytes, path) in files {
+            if total <= self.quota {
+                return;
+            }
+            if fs::remove_file(&path).is_ok() {
+                total -= bytes;
+            }
+        }
+    }
+}
+
+impl Kept {
+    /// For a server of `model`, a file, that was started with `arguments` and whose requests have
+    /// `window` tokens.
+    pub fn new(files: Arc<KvFiles>, model: &Path, window: u32, arguments: &[String]) -> Self {
+        let mut hash = DefaultHasher::new();
+        model.hash(&mut hash);
+        if let Ok(meta) = model.metadata() {
+            (meta.len(), meta.modified().ok()).hash(&mut hash);
+        }
+        arguments.hash(&mut hash);
+        Self { files, identity: format!("{:016x}-{window}", hash.finish()), state: Mutex::default() }
+    }
+
+    /// Gets the server ready for a prompt of `session`: one that it has not seen is read back, if there is
+    /// a file. Costs nothing when it has.
+    pub fn bring(&self, link: &Link, session: Option<&SessionId>, cancel: &Cancel) {
+        let mut state = self.lock();
+        let Some(session) = session else {
+            state.current = None; // whatever is in the slot afterwards is nobody's
+            return;
+        };
+        if state.known.insert(session.clone()) && self.path(session).is_file() {
+            if let Some(other) = state.current.take() {
+                self.save(link, &other, READ); // reading back overwrites it
+            }
+            self.restore(link, session, cancel);
+        }
+        state.current = Some(session.clone());
+    }
+
+    /// Writes down what is in the slot. Only for a server that is doing nothing.
+    pub fn keep(&self, link: &Link, patience: Duration) {
+        let mut state = self.lock();
+        if let Some(session) = state.current.take() {
+            state.known.remove(&session);
+            self.save(link, &session, patience);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An id has no `@` in it.
+    fn name(&self, session: &SessionId) -> String {
+        format!("{session}@{}.kv", self.identity)
+    }
+
+    fn path(&self, session: &SessionId) -> PathBuf {
+        self.files.dir.join(self.name(session))
+    }
+
+    fn save(&self, link: &Link, session: &SessionId, patience: Duration) {
+        let part = format!("{}.part", self.name(session));
+        let path = self.files.dir.join(&part);
+        match slot(link, "save", &part, &Cancel::new(), patience) {
+            // Under its name only when it is whole: a server may be killed while it writes.
+            Some(200) if fs::rename(&path, self.path(session)).is_ok() => self.files.prune(),
+            status => {
+                tracing::debug!(?status, "the model server's cache was not kept");
+                fs::remove_file(&path).ok();
+            }
+        }
+    }
+
+    fn restore(&self, link: &Link, session: &SessionId, cancel: &Cancel) {
+        let path = self.path(session);
+        match slot(link, "restore", &self.name(session), cancel, READ) {
+            // Used now: it leaves after the others.
+            Some(200) => drop(fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()))),
+            Some(status) => {
+                tracing::debug!(status, "the model server did not take its cache back");
+                fs::remove_file(&path).ok();
+            }
+            None => {}
+        }
+    }
+}
+
+/// The status of the answer.
+fn slot(link: &Link, action: &str, filename: &str, cancel: &Cancel, patience: Duration) -> Option<u16> {
+    let body = json!({ "filename": filename }).to_string();
+    let answer = link.ask(&format!("/slots/0?action={action}"), Some(body.as_bytes()), cancel, patience);
+    answer.ok().map(|(status, _)| status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_longest_ago_leaves_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = KvFiles { dir: dir.path().to_owned(), quota: 25 };
+        for (age, name) in ["c", "a", "b"].iter().enumerate() {
+            let path = dir.path().join(name);
+            fs::write(&path, [0; 10]).unwrap();
+            let time = SystemTime::now() - Duration::from_secs(100 - age as u64);
+            fs::File::open(&path).unwrap().set_modified(time).unwrap();
+        }
+        files.prune();
+        let mut left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["a", "b"]);
+        fs::write(dir.path().join("d"), [0; 100]).unwrap();
+        files.prune();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn another_model_window_or_argument_is_another_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let model = dir.path().join("a.gguf");
+        fs::write(&model, "1").unwrap();
+        let files = Arc::new(KvFiles { dir: dir.path().to_owned(), quota: 1 });
+        let session: SessionId = "s.1".parse().unwrap();
+        let name = |window, arguments: &[String]| {
+            Kept::new(Arc::clone(&files), &model, window, arguments).name(&session)
+        };
+        let first = name(4096, &[]);
+        assert!(first.starts_with("s.1@") && first.ends_with("-4096.kv"), "{first}");
+        assert_eq!(name(4096, &[]), first);
+        assert_ne!(name(8192, &[]), first);
+        assert_ne!(name(4096, &["--lora".to_owned()]), first);
+        fs::write(&model, "22").unwrap();
+        assert_ne!(name(4096, &[]), first);
+    }
+}

@@ -1,0 +1,87 @@
+//! Which of the other servers it is, and how many tokens its model can see.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::http::Link;
+use crate::core::Cancel;
+
+/// What answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// llama-server, or its router.
+    LlamaCpp,
+    /// Truncates a prompt that is too long without a word.
+    Ollama,
+    LmStudio,
+    Vllm,
+    /// Starts a server for each model, and passes on what is asked of it beneath `/upstream/<model>`.
+    LlamaSwap,
+    /// Some gateway.
+    #[default]
+    Other,
+}
+
+/// Asks what is not llama.cpp. `list` is its `/v1/models`, `model` the name that requests will carry.
+pub fn find(
+    list: &[Value],
+    link: &Link,
+    model: &str,
+    cancel: &Cancel,
+    patience: Duration,
+) -> (Engine, Option<u32>) {
+    let entry =
+        list.iter().find(|entry| entry["id"] == model).or_else(|| list.first().filter(|_| list.len() == 1));
+    let told = |key: &str| tokens(&entry?[key]);
+    if let Some(window) = told("max_model_len") {
+        return (Engine::Vllm, Some(window));
+    }
+    // OpenRouter and other gateways.
+    if let Some(window) = told("context_length") {
+        return (Engine::Other, Some(window));
+    }
+    let ask = |path: &str, body: Option<&Value>| -> Option<Value> {
+        let body = body.map(Value::to_string);
+        let (status, answer) = link.ask(path, body.as_ref().map(String::as_bytes), cancel, patience).ok()?;
+        (status == 200).then(|| serde_json::from_slice(&answer).ok())?
+    };
+    if ask("/api/version", None).is_some_and(|answer| answer["version"].is_string()) {
+        let loaded = || {
+            let running = ask("/api/ps", None)?;
+            let of_model = |entry: &&Value| entry["model"] == model || entry["name"] == model;
+            tokens(&running["models"].as_array()?.iter().find(of_model)?["context_length"])
+        };
+        let configured =
+            || num_ctx(ask("/api/show", Some(&json!({"model": model})))?["parameters"].as_str()?);
+        return (Engine::Ollama, loaded().or_else(configured));
+    }
+    if let Some(Value::Array(list)) = ask("/api/v0/models", None).map(|mut answer| answer["data"].take()) {
+        let entry = list.iter().find(|entry| entry["id"] == model);
+        let window = entry.and_then(|entry| {
+            tokens(&entry["loaded_context_length"]).or_else(|| tokens(&entry["max_context_length"]))
+        });
+        return (Engine::LmStudio, window);
+    }
+    if ask("/running", None).is_some_and(|answer| answer["running"].is_array()) {
+        return (Engine::LlamaSwap, None);
+    }
+    (Engine::Other, None)
+}
+
+/// Where llama-swap passes on what is asked of a model's own server.
+pub fn upstream(model: &str, path: &str) -> String {
+    let model: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
+    format!("/upstream/{}{path}", model.replace('+', "%20"))
+}
+
+fn tokens(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|tokens| u32::try_from(tokens).ok()).filter(|&tokens| tokens > 0)
+}
+
+/// Ollama's parameters are lines of a name and a value.
+fn num_ctx(parameters: &str) -> Option<u32> {
+    let mut lines = parameters.lines().filter_map(|line| line.trim().split_once(char::is_whitespace));
+    let (_, value) = lines.find(|(name, _)| *name == "num_ctx")?;
+    value.trim().parse().ok().filter(|&tokens| tokens > 0)
+}

@@ -1,0 +1,61 @@
+//! What a model's chat template adds to the texts it is given, in tokens.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::http::Link;
+use crate::core::Cancel;
+
+/// How long one question may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Tokens that stand around the texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overhead {
+    /// Once in a prompt.
+    fixed: u32,
+    /// For each message.
+    message: u32,
+}
+
+impl Overhead {
+    /// Measures it: a prompt of one message and one of three, each message a text of one token. `None`
+    /// from a server that cannot count whole prompts.
+    pub fn measure(link: &Link, model: &str, cancel: &Cancel) -> Option<Self> {
+        let count = |messages: Value| prompt(link, model, &messages, cancel);
+        let (user, assistant) =
+            (json!({"role": "user", "content": "a"}), json!({"role": "assistant", "content": "a"}));
+        let one = count(json!([user]))?;
+        let three = count(json!([user, assistant, user]))?;
+        let message = (three.checked_sub(one)? / 2).checked_sub(1)?;
+        Some(Self { fixed: one.checked_sub(1 + message)?, message })
+    }
+
+    /// Of a prompt of so many messages.
+    pub fn of(self, messages: usize) -> u32 {
+        let messages = u32::try_from(messages).unwrap_or(u32::MAX);
+        self.message.saturating_mul(messages).saturating_add(self.fixed)
+    }
+}
+
+/// Tokens of a whole prompt: counted by the server, or rendered by it and then counted.
+fn prompt(link: &Link, model: &str, messages: &Value, cancel: &Cancel) -> Option<u32> {
+    let ask = |path: &str, body: &Value| -> Option<Value> {
+        let (status, body) = link.ask(path, Some(body.to_string().as_bytes()), cancel, PATIENCE).ok()?;
+        (status == 200).then(|| serde_json::from_slice(&body).ok())?
+    };
+    let request = json!({"model": model, "messages": messages});
+    let counted = match ask("/v1/chat/completions/input_tokens", &request) {
+        Some(counted) => counted["input_tokens"].as_u64()?,
+        None => {
+            let rendered = ask("/apply-template", &request)?;
+            let text = json!({
+                "model": model, "content": rendered["prompt"].as_str()?,
+                "add_special": true, "parse_special": true,
+            });
+            ask("/tokenize", &text)?["tokens"].as_array()?.len() as u64
+        }
+    };
+    u32::try_from(counted).ok()
+}

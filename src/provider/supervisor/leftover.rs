@@ -1,0 +1,231 @@
+//! Servers that outlived a killed daemon: known by a record written when they were started, and ended by
+//! the next daemon.
+//!
+//! A process id alone says nothing, since it may be somebody else's by now, and a name even less. A record
+//! has the id, the moment the process was started and the boot it was started in: no other process can
+//! have all three.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::file::read_text;
+
+/// What the records are called, with the process id between the two.
+const NAME: (&str, &str) = ("model-server-", ".json");
+
+/// Bytes of a record; it has about 200.
+const LIMIT: u64 = 16 * 1024;
+
+/// The record of one child, removed when it is dropped: the child has been waited for then.
+pub struct Record {
+    path: PathBuf,
+    identity: Identity,
+}
+
+/// What tells a process from all others that ever had its id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Identity {
+    pid: i32,
+    /// Clock ticks between the boot and the start of the process.
+    started: u64,
+    /// Differs after each boot.
+    boot: String,
+    /// What it runs, once it is ready; until then it is on its way from this program to llama-server.
+    exe: Option<PathBuf>,
+}
+
+impl Record {
+    /// Notes the child `pid` in `dir`. `None` where the system cannot tell when a process was started: it
+    /// has to do without.
+    pub fn write(dir: &Path, pid: u32) -> Option<Self> {
+        let pid = i32::try_from(pid).ok()?;
+        let identity = Identity { pid, started: started(pid)?, boot: boot()?, exe: None };
+        let record = Self { path: dir.join(format!("{}{pid}{}", NAME.0, NAME.1)), identity };
+        record.save();
+        Some(record)
+    }
+
+    /// The child has become what it is going to be.
+    pub fn settled(&mut self) {
+        self.identity.exe = exe(self.identity.pid);
+        self.save();
+    }
+
+    fn save(&self) {
+        let json = serde_json::to_vec(&self.identity).expect("strings and numbers");
+        // Not synced: after a power failure there is no process that it could be about.
+        if let Err(error) = fs::write(&self.path, &json) {
+            tracing::warn!(%error, "a killed daemon would leave its model server behind");
+        }
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Ends what the records in `dir` name and removes them. Only for the daemon, which has the lock: the
+/// servers of one that lives are in use.
+pub fn reap(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let record = name.to_str().and_then(|name| name.strip_prefix(NAME.0)?.strip_suffix(NAME.1));
+        if record.is_none() {
+            continue;
+        }
+        let identity = read_text(&entry.path(), LIMIT).ok().and_then(|text| serde_json::from_str(&text).ok());
+        match identity.map(|identity: Identity| (identity.pid, end(&identity))) {
+            Some((pid, Ok(true))) => {
+                tracing::warn!(pid, "ended a model server that a killed daemon had left");
+            }
+            Some((_, Ok(false))) | None => {}
+            Some((pid, Err(error))) => tracing::warn!(pid, %error, "cannot end a model server that was left"),
+        }
+        fs::remove_file(entry.path()).ok();
+    }
+}
+
+/// Kills that very process and waits until it is gone. `false` says that it was gone already.
+#[cfg(target_os = "linux")]
+fn end(identity: &Identity) -> io::Result<bool> {
+    use rustix::{
+        event::{PollFd, PollFlags, Timespec, poll},
+        process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+    };
+    if identity.pid <= 1 {
+        return Ok(false);
+    }
+    let pid = Pid::from_raw(identity.pid).expect("a positive number");
+    // First the handle, then the look: what the look finds is what the handle holds.
+    let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(handle) => handle,
+        Err(rustix::io::Errno::SRCH) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    if !identity.is_still_there() {
+        return Ok(false);
+    }
+    // KILL: nobody waits for its answers, and it has nothing to put in order.
+    match pidfd_send_signal(&handle, Signal::KILL) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::SRCH) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    // The kernel has to take back its memory, which may be most of what there is.
+    let patience = Timespec { tv_sec: 5, tv_nsec: 0 };
+    let mut gone = [PollFd::new(&handle, PollFlags::IN)];
+    while matches!(poll(&mut gone, Some(&patience)), Err(rustix::io::Errno::INTR)) {}
+    Ok(true)
+}
+
+/// No record is written here: see [`Record::write`].
+#[cfg(not(target_os = "linux"))]
+fn end(_: &Identity) -> io::Result<bool> {
+    Ok(false)
+}
+
+impl Identity {
+    fn is_still_there(&self) -> bool {
+        boot().as_ref() == Some(&self.boot)
+            && started(self.pid) == Some(self.started)
+            && self.exe.as_ref().is_none_or(|known| exe(self.pid).is_none_or(|now| now == *known))
+    }
+}
+
+fn boot() -> Option<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned())
+}
+
+/// When a process was started, in clock ticks after the boot. `exec` does not change it.
+fn started(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is a name in parentheses, which may have spaces and parentheses of its own.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(19)?.parse().ok()
+}
+
+fn exe(pid: i32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    fn sleeper() -> (Child, u32) {
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = child.id();
+        (child, pid)
+    }
+
+    fn records(dir: &Path) -> usize {
+        fs::read_dir(dir).unwrap().count()
+    }
+
+    #[test]
+    fn a_leftover_is_ended_by_its_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut child, pid) = sleeper();
+        let mut record = Record::write(dir.path(), pid).unwrap();
+        record.settled();
+        std::mem::forget(record); // as a kill does
+        fs::write(dir.path().join("daemon.json"), "{}").unwrap();
+        reap(dir.path());
+        assert_eq!(rustix::process::Signal::KILL.as_raw(), signal(&mut child));
+        assert_eq!(records(dir.path()), 1);
+    }
+
+    fn signal(child: &mut Child) -> i32 {
+        use std::os::unix::process::ExitStatusExt as _;
+        child.wait().unwrap().signal().unwrap()
+    }
+
+    #[test]
+    fn whoever_else_has_that_id_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut child, pid) = sleeper();
+        let path = dir.path().join(format!("model-server-{pid}.json"));
+        let real = Identity {
+            pid: pid.cast_signed(),
+            started: started(pid.cast_signed()).unwrap(),
+            boot: boot().unwrap(),
+            exe: exe(pid.cast_signed()),
+        };
+        let others = [
+            serde_json::to_string(&Identity { started: real.started - 1, ..real.clone() }).unwrap(),
+            serde_json::to_string(&Identity { boot: "another".to_owned(), ..real.clone() }).unwrap(),
+            serde_json::to_string(&Identity { exe: Some("/bin/other".into()), ..real.clone() }).unwrap(),
+            serde_json::to_string(&Identity { pid: 1, ..real.clone() }).unwrap(),
+            serde_json::to_string(&Identity { pid: -pid.cast_signed(), ..real }).unwrap(),
+            format!("{{\"pid\":{pid}}}"),
+            String::new(),
+        ];
+        for other in others {
+            fs::write(&path, &other).unwrap();
+            reap(dir.path());
+            assert!(child.try_wait().unwrap().is_none(), "{other}");
+            assert_eq!(records(dir.path()), 0);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_child_that_was_waited_for_leaves_no_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let record = Record::write(dir.path(), std::process::id()).unwrap();
+        assert_eq!(records(dir.path()), 1);
+        drop(record);
+        assert_eq!(records(dir.path()), 0);
+    }
+}

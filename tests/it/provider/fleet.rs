@@ -1,0 +1,295 @@
+//! Several servers, servers that agents name, and servers that are not llama.cpp.
+
+use std::sync::Arc;
+
+use kontekst::{
+    config::{Config, EndpointConfig, ProviderKind},
+    core::Cancel,
+    provider::{
+        Models as _, Provider, ProviderError, Turn, Usage, Wanted,
+        llama::{Engine, Link, Probe, probe},
+        router::{Router, Surroundings},
+    },
+};
+use serde_json::{Value, json};
+
+use super::{TIMING, ask, connect, prompt};
+use crate::fake_llama::{FakeLlama, Reply, Setup};
+
+fn says(text: &'static str) -> FakeLlama {
+    FakeLlama::start([]).always(move |_| Reply::text(text))
+}
+
+fn fleet(servers: &[&FakeLlama]) -> Router {
+    let endpoint = |fake: &&FakeLlama| EndpointConfig { url: fake.url(), api_key_env: None };
+    let config = Config {
+        provider: Some(ProviderKind::Endpoint),
+        endpoints: servers.iter().map(endpoint).collect(),
+        ..Config::default()
+    };
+    Router::with_timing(&config, Surroundings::default(), TIMING)
+}
+
+fn open(router: &Router) -> Result<Arc<dyn Provider>, ProviderError> {
+    router.open(Wanted { model: "m", endpoint: None }, &Cancel::new(), &mut |_| {})
+}
+
+fn say_hello(provider: &dyn Provider) -> Result<Turn, ProviderError> {
+    provider.generate(&prompt("hi"), &Cancel::new(), &mut |_| {})
+}
+
+#[test]
+fn the_first_that_can_answers_and_one_that_failed_comes_last() {
+    let (first, second) = (says("first"), says("second"));
+    let router = fleet(&[&first, &second]);
+    let provider = open(&router).unwrap();
+    assert_eq!(say_hello(&*provider).unwrap().content, "first");
+    assert_eq!(second.requests().len(), 0);
+    drop(first);
+    assert_eq!(say_hello(&*provider).unwrap().content, "second");
+    assert_eq!(say_hello(&*open(&router).unwrap()).unwrap().content, "second");
+    drop(second);
+    let error = say_hello(&*provider).unwrap_err();
+    assert!(matches!(error, ProviderError::Unreachable { started: false, .. }), "{error:?}");
+    let Err(ProviderError::NoServer(missing)) = open(&router) else { panic!() };
+    assert!(missing.fact.contains(" or http://127.0.0.1:"), "{missing}");
+}
+
+#[test]
+fn an_error_before_the_answer_goes_to_the_next_and_one_within_it_does_not() {
+    for reply in [|| Reply::error(500, "broken"), || Reply::error(503, "busy"), || Reply::raw([])] {
+        let first = FakeLlama::start([]).always(move |_| reply());
+        let second = says("second");
+        assert_eq!(say_hello(&*open(&fleet(&[&first, &second])).unwrap()).unwrap().content, "second");
+    }
+    let broken = |reply: fn() -> Reply| {
+        let (first, second) = (FakeLlama::start([reply()]), says("second"));
+        let error = say_hello(&*open(&fleet(&[&first, &second])).unwrap()).unwrap_err();
+        assert_eq!(second.chats().len(), 0);
+        error
+    };
+    let error =
+        broken(|| Reply::deltas([]).then_text("so far").then_bytes("data: {\"error\":{\"code\":500}}\n\n"));
+    assert!(matches!(error, ProviderError::Status { status: 500, .. }), "{error:?}");
+    let error = broken(|| Reply::error(400, "what is that?"));
+    assert!(matches!(error, ProviderError::Status { status: 400, .. }), "{error:?}");
+}
+
+#[test]
+fn a_key_goes_to_its_own_host_only() {
+    let with_key = |key: &str| {
+        let setup = Setup { key: Some(key.to_owned()), ..Setup::default() };
+        FakeLlama::with(setup, []).always(|_| Reply::text("ok"))
+    };
+    let (first, second, stranger) = (with_key("one"), with_key("two"), says("strange"));
+    let endpoint = |fake: &FakeLlama, name: &str| EndpointConfig {
+        url: format!("{}/v1", fake.url()),
+        api_key_env: Some(name.to_owned()),
+    };
+    let config = Config {
+        endpoints: vec![endpoint(&first, "A"), endpoint(&second, "B")],
+        endpoint: "http://127.0.0.1:9".to_owned(),
+        ..Config::default()
+    };
+    let around = Surroundings {
+        api_key: Some("zero".to_owned()),
+        api_keys: vec![("A".to_owned(), "one".to_owned()), ("B".to_owned(), "two".to_owned())],
+        ..Surroundings::default()
+    };
+    let router = Router::with_timing(&config, around, TIMING);
+    assert_eq!(say_hello(&*open(&router).unwrap()).unwrap().content, "ok");
+    drop(first);
+    assert_eq!(say_hello(&*open(&router).unwrap()).unwrap().content, "ok");
+    for (fake, content) in [(&stranger, "strange"), (&second, "ok")] {
+        let wanted = Wanted { model: "m", endpoint: Some(&fake.url()) };
+        let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
+        assert_eq!(say_hello(&*provider).unwrap().content, content);
+    }
+    assert!(stranger.requests().iter().all(|request| request.header("authorization").is_none()));
+}
+
+#[test]
+fn an_agents_server_is_the_only_one_asked() {
+    let (usual, own) = (says("usual"), says("own"));
+    let router = fleet(&[&usual]);
+    let url = own.url();
+    let wanted = Wanted { model: "m", endpoint: Some(&url) };
+    let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
+    assert_eq!(say_hello(&*provider).unwrap().content, "own");
+    drop(own);
+    say_hello(&*provider).unwrap_err();
+    let Err(ProviderError::NoServer(missing)) = router.open(wanted, &Cancel::new(), &mut |_| {}) else {
+        panic!()
+    };
+    assert!(missing.fact.starts_with(&format!("nothing answers at {url}")), "{missing}");
+    assert_eq!(usual.requests().len(), 0);
+    // The usual one under another spelling is the usual one.
+    let usual_url = format!("{}/v1/", usual.url());
+    let wanted = Wanted { model: "m", endpoint: Some(&usual_url) };
+    router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
+    open(&router).unwrap();
+    assert_eq!(usual.requests().len(), 1);
+}
+
+/// Paths, and what is answered to each.
+type Answers = &'static [(&'static str, &'static str)];
+
+/// A server that answers these paths and has one model, `m`.
+fn other(answers: Answers) -> FakeLlama {
+    let setup = Setup { llama: false, ..Setup::default() };
+    FakeLlama::with(setup, []).always(|_| Reply::text("ok")).replay(move |request| {
+        if request.is_chat() {
+            return None;
+        }
+        let answer = answers.iter().find(|(path, _)| *path == request.path);
+        let models = (request.path == "/v1/models").then(|| json!({"data": [{"id": "m"}]}));
+        let found = answer.map(|(_, body)| serde_json::from_str::<Value>(body).unwrap()).or(models);
+        Some(found.map_or_else(|| Reply::error(404, "not here"), |body| Reply::json(200, &body)))
+    })
+}
+
+#[test]
+fn other_engines_are_known_by_what_they_answer() {
+    let cases: [(Answers, Engine, Option<u32>); 7] = [
+        (&[("/v1/models", r#"{"data":[{"id":"m","max_model_len":8192}]}"#)], Engine::Vllm, Some(8192)),
+        (
+            &[
+                ("/api/version", r#"{"version":"0.9"}"#),
+                ("/api/ps", r#"{"models":[{"name":"m","context_length":4096}]}"#),
+            ],
+            Engine::Ollama,
+            Some(4096),
+        ),
+        (
+            &[
+                ("/api/version", r#"{"version":"0.9"}"#),
+                ("/api/show", r#"{"parameters":"stop \"x\"\nnum_ctx   2048"}"#),
+            ],
+            Engine::Ollama,
+            Some(2048),
+        ),
+        (&[("/api/version", r#"{"version":"0.9"}"#)], Engine::Ollama, None),
+        (
+            &[(
+                "/api/v0/models",
+                r#"{"data":[{"id":"m","max_context_length":32768,"loaded_context_length":4096}]}"#,
+            )],
+            Engine::LmStudio,
+            Some(4096),
+        ),
+        (
+            &[
+                ("/running", r#"{"running":[{"model":"m","state":"ready"}]}"#),
+                ("/upstream/m/props", r#"{"default_generation_settings":{"n_ctx":1024},"total_slots":2}"#),
+            ],
+            Engine::LlamaSwap,
+            Some(1024),
+        ),
+        (&[], Engine::Other, None),
+    ];
+    for (answers, engine, window) in cases {
+        let fake = other(answers);
+        let link = Link::new(&fake.url(), None, TIMING.connect);
+        let Probe::Ready(found) = probe(&link, "m", &Cancel::new(), TIMING.probe).unwrap() else { panic!() };
+        assert_eq!((found.engine, found.window), (engine, window), "{answers:?}");
+        assert_eq!(found.llama, engine == Engine::LlamaSwap);
+    }
+}
+
+#[test]
+fn an_answer_takes_no_more_than_the_prompt_leaves() {
+    let fake = FakeLlama::with(Setup { window: 1000, ..Setup::default() }, []).always(|_| Reply::text("ok"));
+    let provider = connect(&fake.url(), TIMING);
+    for (prompt_tokens, max_tokens) in [(0, 64), (900, 64), (950, 50), (1000, 1), (5000, 1)] {
+        let request = kontekst::provider::ChatRequest { prompt_tokens, ..prompt("hi") };
+        ask(&provider, &request).0.unwrap();
+        assert_eq!(fake.chats().last().unwrap()["max_tokens"], max_tokens, "{prompt_tokens}");
+    }
+    fake.assert_clean();
+}
+
+#[test]
+fn a_server_that_counts_the_answer_too_is_asked_for_less() {
+    let refusal = "This model's maximum context length is 1000 tokens. However, you requested 1014 tokens \
+                   (950 in the messages, 64 in the completion).";
+    let setup = || Setup { llama: false, window: 1000, ..Setup::default() };
+    let fake = FakeLlama::with(setup(), [Reply::error(400, refusal), Reply::text("ok")]);
+    assert_eq!(ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap().content, "ok");
+    assert_eq!(fake.chats()[1]["max_tokens"], 50);
+    let fake = FakeLlama::with(setup(), []).always(move |_| Reply::error(400, refusal));
+    let error = ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap_err();
+    assert!(matches!(error, ProviderError::Overflow { window: 1000, .. }), "{error:?}");
+    assert_eq!(fake.chats().len(), 2);
+}
+
+#[test]
+fn what_a_gateway_could_not_pass_on_is_sent_once_more() {
+    let gateway = |script: Vec<Reply>| FakeLlama::with(Setup { llama: false, ..Setup::default() }, script);
+    let fake = gateway(vec![Reply::error(500, "no connection"), Reply::text("ok")]);
+    assert_eq!(ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap().content, "ok");
+    let fake = gateway(vec![Reply::error(502, "bad"), Reply::error(503, "worse"), Reply::text("ok")]);
+    let error = ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap_err();
+    assert!(matches!(error, ProviderError::Status { status: 503, .. }), "{error:?}");
+    // llama-server's is about the request.
+    let fake = FakeLlama::start([Reply::error(500, "bad history"), Reply::text("ok")]);
+    ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap_err();
+    assert_eq!(fake.chats().len(), 1);
+}
+
+#[test]
+fn a_prompt_that_was_cut_is_noticed() {
+    let unread = |sent: u32, read: u32| {
+        let setup = Setup { llama: false, ..Setup::default() };
+        let fake = FakeLlama::with(setup, [Reply::text("ok").usage(read, 1, 0)]);
+        let request = kontekst::provider::ChatRequest { prompt_tokens: sent, ..prompt("hi") };
+        let turn = ask(&connect(&fake.url(), TIMING), &request).0.unwrap();
+        assert_eq!(turn.usage, Some(Usage { prompt: read, completion: 1, cached: 0 }));
+        turn.unread
+    };
+    assert_eq!(unread(9000, 2048), Some(6952));
+    assert_eq!(unread(9000, 7000), None);
+    assert_eq!(unread(900, 100), None); // too little to tell
+    assert_eq!(unread(9000, 0), None); // it does not count
+}
+
+#[test]
+fn a_session_of_a_hundred_messages_is_counted_in_one_request() {
+    let fake = FakeLlama::start([]);
+    let provider = connect(&fake.url(), TIMING);
+    let texts: Vec<String> = (0..100).map(|number| format!("message number {number}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let before = fake.requests().len();
+    let counts = provider.count_tokens(&texts, &Cancel::new());
+    assert!(counts.iter().all(|count| (4..=5).contains(count)), "{counts:?}");
+    assert_eq!(fake.requests().len() - before, 1);
+    provider.count_tokens(&texts, &Cancel::new());
+    assert_eq!(fake.requests().len() - before, 1);
+}
+
+#[test]
+fn what_the_template_adds_is_measured_once() {
+    // 3 tokens around each message and 5 around them all.
+    let count = |body: &Value| 5 + 4 * body["messages"].as_array().unwrap().len();
+    let fake = FakeLlama::start([]).replay(move |request| match &*request.path {
+        "/v1/chat/completions/input_tokens" => {
+            Some(Reply::json(200, &json!({"input_tokens": count(&request.body)})))
+        }
+        _ => None,
+    });
+    let provider = connect(&fake.url(), TIMING);
+    let before = fake.requests().len();
+    for messages in [1, 10] {
+        assert_eq!(provider.template_tokens(messages, &Cancel::new()) as usize, 5 + 3 * messages);
+    }
+    assert_eq!(fake.requests().len() - before, 2);
+    // One that cannot: rendered and counted, or not at all.
+    let fake = FakeLlama::start([]).replay(|request| match &*request.path {
+        "/apply-template" => {
+            let messages = request.body["messages"].as_array().unwrap().len();
+            Some(Reply::json(200, &json!({"prompt": "1234".repeat(2 + 2 * messages)})))
+        }
+        _ => None,
+    });
+    assert_eq!(connect(&fake.url(), TIMING).template_tokens(3, &Cancel::new()), 2 + 3);
+    assert_eq!(connect(&FakeLlama::start([]).url(), TIMING).template_tokens(3, &Cancel::new()), 0);
+}
