@@ -30,7 +30,8 @@ impl RunLoop<'_> {
             .await?;
         let mut messages = self.window.messages();
         messages.push(Message::text(Role::User, INSTRUCTION));
-        let turn = match self.ask(messages, self.window.summary_limit(), Deltas::Hidden).await? {
+        let request = self.request(messages, self.window.summary_limit());
+        let turn = match self.ask(request, Deltas::Hidden).await? {
             Ok(turn) => turn,
             Err(ProviderError::Cancelled) => return Err(Stop::Cancelled),
             // The run's own request will meet the same trouble, and knows what to do about it.

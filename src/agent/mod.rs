@@ -2,6 +2,7 @@
 
 mod anchors;
 mod bridge;
+mod broken;
 mod compact;
 mod emitter;
 mod prepare;

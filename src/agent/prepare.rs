@@ -3,7 +3,7 @@
 use std::{io::Read as _, sync::Arc};
 
 use crate::{
-    config::{AgentConfig, AgentError, ToolRole},
+    config::{AgentConfig, AgentError},
     context::{Budget, Window},
     core::{Cancel, Message, Name, Role, RunId, SessionId, ToolDef},
     provider::{Models, Progress, Provider, ProviderError, Wanted},
@@ -266,12 +266,4 @@ fn definitions(defs: &[ToolDef]) -> String {
         })
         .collect();
     serde_json::Value::Array(functions).to_string()
-}
-
-/// Whether results go as role `tool`.
-pub(super) fn native_tools(agent: &AgentConfig) -> bool {
-    match agent.tool_role {
-        ToolRole::Text => false,
-        ToolRole::Native | ToolRole::Auto => true,
-    }
 }

@@ -10,7 +10,7 @@ use tokio::{runtime::Handle, sync::mpsc};
 use crate::{
     config::Compaction,
     context::{Window, estimate},
-    core::{Cancel, Message, Role, RunId, SessionId, ToolDef},
+    core::{CallId, Cancel, Message, Role, RunId, SessionId, ToolDef},
     provider::{ChatRequest, Delta, Finish, Provider, ProviderError, Turn},
     tools::{Place, ToolBox},
 };
@@ -18,8 +18,9 @@ use crate::{
 use super::{
     Active, History, Shared, StartRun,
     bridge::{Blocking, blocking},
+    broken::{BROKEN_TURNS, hopeless},
     emitter::{Emitter, Gone, LastWord},
-    prepare::{Prepared, Seat, native_tools, open_model, prepare, provider_error},
+    prepare::{Prepared, Seat, open_model, prepare, provider_error},
     protocol::{Command, Event, Failure, Outcome, RunError},
     record::Recorder,
     session_turns::SessionTurn,
@@ -148,12 +149,14 @@ pub(super) struct RunLoop<'a> {
     pub(super) place: Arc<Place>,
     pub(super) window: Window,
     system: Arc<str>,
-    agent: crate::config::AgentConfig,
+    pub(super) agent: crate::config::AgentConfig,
     prompt: Option<Message>,
     /// The prompt that has not been counted and written yet.
     unrecorded: Option<Message>,
     /// Counting the prompt and writing it down, which goes on beside the first model call.
     recording: Option<Blocking<Result<u32, RunError>>>,
+    /// The answer was cut behind this call.
+    pub(super) cut_after: Option<CallId>,
     /// What has come of the answer that is being generated.
     partial: Arc<Mutex<String>>,
     /// Said once that the server does not read whole prompts.
@@ -171,7 +174,8 @@ impl<'a> RunLoop<'a> {
         let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session } =
             prepared;
         let inbox = Some(inbox);
-        let (prompt, unrecorded, recording, partial) = (Some(prompt), None, None, Arc::default());
+        let (prompt, unrecorded, recording, cut_after, partial) =
+            (Some(prompt), None, None, None, Arc::default());
         Self {
             shared,
             emitter,
@@ -189,6 +193,7 @@ impl<'a> RunLoop<'a> {
             prompt,
             unrecorded,
             recording,
+            cut_after,
             partial,
             told_unread: false,
         }
@@ -196,8 +201,10 @@ impl<'a> RunLoop<'a> {
 
     async fn turns(&mut self) -> Result<Outcome, Stop> {
         self.take_prompt().await?;
+        let mut broken = 0;
         for _ in 0..self.shared.config.max_turns {
-            let turn = self.generate().await?;
+            let mut turn = self.generate().await?;
+            broken = if self.mend(&mut turn).await? { 0 } else { broken + 1 };
             let Turn { content, reasoning, calls, finish, usage, unread } = turn;
             self.settle_prompt().await?;
             let mut answer = Message::text(Role::Assistant, content.clone());
@@ -230,8 +237,12 @@ impl<'a> RunLoop<'a> {
             if calls.is_empty() {
                 return Ok(Outcome::Completed { content, reasoning, truncated: finish == Finish::Length });
             }
+            self.cut_after = calls.last().filter(|_| finish == Finish::Length).map(|call| call.id.clone());
             if let Some(outcome) = self.use_tools(calls).await? {
                 return Ok(outcome);
+            }
+            if broken == BROKEN_TURNS {
+                return Err(hopeless().into());
             }
         }
         let turns = self.shared.config.max_turns;
@@ -290,7 +301,7 @@ impl<'a> RunLoop<'a> {
         let mut reopened = false;
         loop {
             let reply = self.agent.sampling.reply_limit();
-            match self.ask(self.window.messages(), reply, Deltas::Shown).await? {
+            match self.ask(self.request(self.window.messages(), reply), Deltas::Shown).await? {
                 Ok(turn) => return Ok(turn),
                 Err(ProviderError::Cancelled) => return Err(Stop::Cancelled),
                 Err(ProviderError::Overflow { prompt_tokens, window }) => {
@@ -333,23 +344,26 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// One request. Deltas go straight from the provider's thread to the door.
-    pub(super) async fn ask(
-        &mut self,
-        messages: Vec<Message>,
-        max_tokens: u32,
-        deltas: Deltas,
-    ) -> Result<Result<Turn, ProviderError>, Stop> {
-        let request = ChatRequest {
+    pub(super) fn request(&self, messages: Vec<Message>, max_tokens: u32) -> ChatRequest {
+        ChatRequest {
             system: Arc::clone(&self.system),
             messages,
             tools: self.tools.defs(),
             sampling: self.agent.sampling.clone(),
             max_tokens,
-            tool_role: native_tools(&self.agent),
+            tool_role: self.agent.tool_role,
+            force: None,
             session: self.session.clone(),
             prompt_tokens: self.window.prompt_tokens(),
-        };
+        }
+    }
+
+    /// One request. Deltas go straight from the provider's thread to the door.
+    pub(super) async fn ask(
+        &mut self,
+        request: ChatRequest,
+        deltas: Deltas,
+    ) -> Result<Result<Turn, ProviderError>, Stop> {
         let provider = Arc::clone(&self.provider);
         let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());
         let partial = Arc::clone(&self.partial);

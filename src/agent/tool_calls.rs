@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use crate::{
     core::{CallId, Message, ToolCall, ToolOutcome, ToolResult},
-    tools::{Proposal, Site, Tool},
+    tools::{
+        Proposal, Site, Tool,
+        schema::{Sound, check},
+    },
 };
 
 use super::{
@@ -45,11 +48,6 @@ enum Ruling {
     },
 }
 
-/// What a model reads when its call was not run because of this error of its own.
-fn refusal(call: &ToolCall, names: &str) -> String {
-    format!("there is no tool `{}`; the tools are: {names}", call.name)
-}
-
 impl RunLoop<'_> {
     /// Proposes, decides and runs the calls of a turn. `Some` ends the run.
     pub(super) async fn use_tools(&mut self, calls: Vec<ToolCall>) -> Result<Option<Outcome>, Stop> {
@@ -81,16 +79,16 @@ impl RunLoop<'_> {
     async fn rule(&self, calls: Vec<ToolCall>) -> Result<Vec<Pending>, Stop> {
         let (tools, place) = (self.tools.clone(), Arc::clone(&self.place));
         let mut ruling = blocking(move || {
-            let rule = |call: &ToolCall| {
-                let Some(site) = tools.find(&call.name) else {
-                    let names: Vec<String> = tools.defs().iter().map(|def| def.name.clone()).collect();
-                    return Ruling::Refused(refusal(call, &names.join(", ")));
+            let defs = tools.defs();
+            let rule = |call: ToolCall| {
+                // What is shown and run is the call as it was understood; what the model reads again is
+                // the call as it was written.
+                let Sound { name, args, arguments } = match check(&call, &defs) {
+                    Ok(sound) => sound,
+                    Err(fault) => return Pending { call, ruling: Ruling::Refused(fault.reason) },
                 };
-                let args = match call.parsed() {
-                    Ok(args) => args,
-                    Err(reason) => return Ruling::Refused(reason),
-                };
-                match site {
+                let call = ToolCall { id: call.id, name, arguments };
+                let ruling = match tools.find(&call.name).expect("`check` found it") {
                     Site::Client { timeout } => Ruling::Client { timeout: *timeout },
                     Site::Here(tool) => {
                         let (tool, proposal) = (Arc::clone(tool), tool.propose(&args, &place));
@@ -100,9 +98,9 @@ impl RunLoop<'_> {
                             Ruling::Free { tool, args, proposal }
                         }
                     }
-                }
+                };
+                Pending { call, ruling }
             };
-            let rule = |call| Pending { ruling: rule(&call), call };
             calls.into_iter().map(rule).collect()
         });
         tokio::select! {
@@ -247,7 +245,7 @@ impl RunLoop<'_> {
         let mut result = ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
-            output: outcome.text().to_owned(),
+            output: self.noted(call, outcome.text()),
             is_error: outcome.is_error(),
         };
         let (provider, recorder, cancel) =

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod id;
+mod lenient;
 mod message;
 mod sampling;
 mod snapshot;
@@ -9,6 +10,7 @@ mod tool;
 
 pub use cancel::{Cancel, OnCancel};
 pub use id::{BadName, CallId, Name, RunId, SessionId};
+pub use lenient::lenient;
 pub use message::{Message, Role, ToolResult};
 pub use sampling::Sampling;
 pub use snapshot::{ContextSnapshot, MessageStats, Source};

@@ -97,6 +97,10 @@ impl Provider for Fleet {
         self.first.window()
     }
 
+    fn can_force(&self) -> bool {
+        self.first.can_force()
+    }
+
     fn slots(&self) -> usize {
         self.first.slots()
     }

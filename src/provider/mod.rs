@@ -11,6 +11,7 @@ pub mod supervisor;
 
 use std::{fmt, io, sync::Arc};
 
+pub use crate::config::ToolRole;
 use crate::core::{Cancel, Message, Sampling, SessionId, ToolCall, ToolDef};
 
 /// One model backend, ready to answer. Blocking by design: `agent::bridge` gives each call a thread.
@@ -41,6 +42,11 @@ pub trait Provider: Send + Sync {
 
     /// Tokens the model can see, where the server says so.
     fn window(&self) -> Option<u32>;
+
+    /// Whether [`ChatRequest::force`] is understood.
+    fn can_force(&self) -> bool {
+        false
+    }
 
     /// How many requests may run at once.
     fn slots(&self) -> usize;
@@ -92,12 +98,23 @@ pub struct ChatRequest {
     pub sampling: Sampling,
     /// Tokens the answer may take.
     pub max_tokens: u32,
-    /// Send results as role `tool`; otherwise as text in a `user` message.
-    pub tool_role: bool,
+    /// How tools are offered and results sent.
+    pub tool_role: ToolRole,
+    /// Have this tool called and nothing said, with arguments that fit its schema: the same prompt, and a
+    /// grammar. What the model writes then arrives as text, too. Only where
+    /// [`Provider::can_force`].
+    pub force: Option<String>,
     /// The conversation it belongs to: sessions take turns, and the server's cache is kept for each.
     pub session: Option<SessionId>,
     /// Tokens of the prompt as far as known; 0 is unknown.
     pub prompt_tokens: u32,
+}
+
+impl ChatRequest {
+    /// The tool that has to be called, if there is one.
+    pub(crate) fn forced(&self) -> Option<&ToolDef> {
+        self.tools.iter().find(|tool| Some(&tool.name) == self.force.as_ref())
+    }
 }
 
 /// A piece of an answer.

@@ -5,6 +5,7 @@ pub mod builtin;
 mod confine;
 mod place;
 mod protected;
+pub mod schema;
 mod toolbox;
 mod workspace;
 

@@ -15,3 +15,4 @@ mod provider;
 mod real;
 mod run;
 mod tidy;
+mod weak;

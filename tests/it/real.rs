@@ -127,3 +127,32 @@ fn a_client_in_python_drives_all_of_it() {
         ["status", "run", "approve", "deny", "cancel", "shutdown"]
     );
 }
+
+/// What the model's own template says, but for tools: it knows none.
+const PLAIN: &str = "\
+{%- for message in messages -%}
+{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' -}}
+{%- if loop.last and add_generation_prompt -%}
+{{- '<|im_start|>assistant\\n' -}}
+{%- if '!tool' in message.content and '<tools>' in messages[0].content -%}{{- '<|tool|>' -}}
+{%- else -%}{{- '<|text|>' -}}{%- endif -%}
+{%- endif -%}
+{%- endfor -%}
+";
+
+#[test]
+fn a_real_model_whose_template_knows_no_tools_calls_one_in_text() {
+    let Some(real) = Real::new() else { return };
+    let config = fs::read_to_string(real.home.root().join("config.toml")).unwrap();
+    let template = serde_json::to_string(PLAIN).unwrap();
+    real.home.write("config.toml", &format!("{config}llama_args = [\"--chat-template\", {template}]\n"));
+    let events = real.success(&["run", "--json", "--auto-approve", "!tool"]);
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!((of("tools_proposed"), of("tool_completed"), of("completed")), (1, 1, 1), "{events:#?}");
+    let shown: Vec<_> = events.iter().filter(|event| event["type"] == "token").collect();
+    assert!(!shown.iter().any(|event| event.to_string().contains('<')), "{shown:?}");
+    let turns: Vec<_> = events.iter().filter(|event| event["type"] == "turn_completed").collect();
+    let (prompt, cached) = (&turns[1]["context"]["prompt_tokens"], &turns[1]["context"]["cached_tokens"]);
+    assert!(cached.as_i64().unwrap() * 10 > prompt.as_i64().unwrap() * 8, "{prompt} {cached}");
+}

@@ -62,7 +62,7 @@ PIECES += [*CALLS, THOUGHT, "Once upon a time", " and then", " it went on"]
 CHAIN = [
     ("<|tool|>", "<tool_call>"),
     ("<tool_call>", "\n"),
-    *[(call, "\n") for call in CALLS],
+    *[(call, "</tool_call>") for call in CALLS],
     ("</tool_call>", "<|im_end|>"),
     ("<|think|>", "<think>"),
     ("<think>", THOUGHT),
@@ -220,8 +220,11 @@ def logits(vocabulary):
         row = vocabulary[token]
         table[row] = numpy.minimum(table[row], -18)
         table[row, vocabulary[follower]] = 0
-    # After the opening line of a call comes the call, and after the call its end.
+    # After the opening line of a call comes the call, and after the call its end; a grammar may want a line
+    # between them.
     line = vocabulary["\n"]
+    for call in CALLS:
+        table[vocabulary[call], line] = -1
     table[line] = numpy.minimum(table[line], -100)
     for place, call in enumerate(CALLS):
         table[line, vocabulary[call]] = -20.0 * place

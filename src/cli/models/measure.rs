@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     core::{Cancel, Message, Role, Sampling, ToolDef},
-    provider::{ChatRequest, Delta, Finish, Progress, Provider, ProviderError, Turn},
+    provider::{ChatRequest, Delta, Finish, Progress, Provider, ProviderError, ToolRole, Turn},
 };
 
 /// Seconds that reading and writing may take each; what is asked for is chosen by the first, small request.
@@ -137,7 +137,8 @@ fn request(text: &str, max_tokens: u32) -> ChatRequest {
         tools: [].into(),
         sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
         max_tokens,
-        tool_role: true,
+        tool_role: ToolRole::Auto,
+        force: None,
         session: None,
         prompt_tokens: 0,
     }

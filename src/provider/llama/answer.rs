@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
-use super::{refusal, wire};
+use super::{
+    prompted::{Found, Sieve},
+    refusal, wire,
+};
 use crate::{
     core::{CallId, ToolCall},
     provider::{Delta, Finish, Progress, ProviderError, Turn, Usage},
@@ -18,9 +21,12 @@ pub const ARGUMENTS_LIMIT: usize = 1024 * 1024;
 const ID_LIMIT: usize = 256;
 
 /// An answer that is still growing.
-#[derive(Default)]
 pub struct Answer {
     content: Piece,
+    /// Takes calls out of the content.
+    sieve: Sieve,
+    /// Bytes of content that have come, calls included.
+    received: usize,
     reasoning: Piece,
     calls: Vec<PartialCall>,
     finish: Option<Finish>,
@@ -58,6 +64,22 @@ struct PartialCall {
 }
 
 impl Answer {
+    /// `sieve` knows the tools that may be called in the text.
+    pub fn new(sieve: Sieve) -> Self {
+        Self {
+            content: Piece::default(),
+            sieve,
+            received: 0,
+            reasoning: Piece::default(),
+            calls: Vec::new(),
+            finish: None,
+            usage: None,
+            timings: None,
+            processed: 0,
+            started: false,
+        }
+    }
+
     /// Takes one event. Text is kept back until [`Answer::flush`], so that everything which arrived in
     /// one read leaves as one delta.
     ///
@@ -104,7 +126,11 @@ impl Answer {
                 && !text.is_empty()
             {
                 self.reasoning.flush(Delta::Reasoning, sink);
-                self.content.text.push_str(&text);
+                self.received += text.len();
+                self.sieve.push(&text, &mut self.content.text);
+                if self.sieve.found() > CALL_LIMIT {
+                    return Err(too_many());
+                }
                 self.started = true;
             }
             for call in delta.tool_calls.unwrap_or_default() {
@@ -138,9 +164,7 @@ impl Answer {
         let at = match self.place(delta.index.0, &id, &name) {
             Some(at) => at,
             None if self.calls.len() == CALL_LIMIT => {
-                return Err(ProviderError::Protocol(format!(
-                    "more than {CALL_LIMIT} tool calls in one answer"
-                )));
+                return Err(too_many());
             }
             None => {
                 self.calls.push(PartialCall { index: delta.index.0, ..PartialCall::default() });
@@ -188,7 +212,7 @@ impl Answer {
         State {
             started: self.started,
             finished: self.finish.is_some(),
-            bytes: self.content.text.len() + self.reasoning.text.len() + arguments + self.calls.len(),
+            bytes: self.received + self.reasoning.text.len() + arguments + self.calls.len(),
             processed: self.processed,
         }
     }
@@ -201,13 +225,20 @@ impl Answer {
         self.finish.is_some()
     }
 
-    /// The whole answer, as far as it came.
-    pub fn into_turn(self) -> Turn {
+    /// The whole answer, as far as it came. Hands on what was held back and turned out to be text.
+    pub fn into_turn(mut self, sink: &mut dyn FnMut(Delta)) -> Turn {
         let finish = self.finish.unwrap_or_default();
+        let found = self.sieve.finish(finish, &mut self.content.text);
+        self.reasoning.flush(Delta::Reasoning, sink);
+        self.content.flush(Delta::Text, sink);
         let mut ids = HashSet::new();
+        // A server that understands calls may leave them in the text as well: they count once.
+        let found = if self.calls.is_empty() { found } else { Vec::new() };
+        let found = found.into_iter().map(PartialCall::from);
         let calls = self
             .calls
             .into_iter()
+            .chain(found)
             .filter(|call| !call.name.is_empty())
             .map(|call| {
                 let id = Some(call.id).filter(|id| !id.is_empty() && ids.insert(id.clone()));
@@ -227,6 +258,12 @@ impl Answer {
     }
 }
 
+impl From<Found> for PartialCall {
+    fn from(Found { name, arguments }: Found) -> Self {
+        Self { name, arguments, ..Self::default() }
+    }
+}
+
 impl Piece {
     fn flush(&mut self, delta: fn(String) -> Delta, sink: &mut dyn FnMut(Delta)) {
         if self.sent < self.text.len() {
@@ -234,6 +271,10 @@ impl Piece {
             self.sent = self.text.len();
         }
     }
+}
+
+fn too_many() -> ProviderError {
+    ProviderError::Protocol(format!("more than {CALL_LIMIT} tool calls in one answer"))
 }
 
 fn text(text: Option<wire::Text<'_>>) -> Cow<'_, str> {
@@ -264,11 +305,11 @@ mod tests {
     use super::*;
 
     fn turn(events: &[&str]) -> Result<Turn, ProviderError> {
-        let mut answer = Answer::default();
+        let mut answer = Answer::new(Sieve::new(&[], false));
         for event in events {
             answer.take(event.as_bytes(), &mut |_| {})?;
         }
-        Ok(answer.into_turn())
+        Ok(answer.into_turn(&mut |_| {}))
     }
 
     /// `name(arguments)` of each call.
@@ -344,7 +385,7 @@ mod tests {
 
     #[test]
     fn what_came_together_leaves_together_and_in_order() {
-        let mut answer = Answer::default();
+        let mut answer = Answer::new(Sieve::new(&[], false));
         let mut seen = Vec::new();
         for delta in
             [r#""reasoning":"r""#, r#""reasoning_content":"s""#, r#""content":"a""#, r#""content":"b""#]

@@ -5,8 +5,11 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::wire::{Call, CallFunction, Message as Wire, Tool, ToolFunction};
-use crate::core::{CallId, Message, Role, ToolCall, ToolDef};
+use super::{
+    prompted,
+    wire::{Call, CallFunction, Message as Wire, Tool, ToolFunction},
+};
+use crate::core::{CallId, Message, Role, ToolCall, ToolDef, lenient};
 
 /// Between two texts of the same speaker. Source: upstream's message normalisation.
 const SEPARATOR: &str = "\n\n---\n\n";
@@ -16,6 +19,10 @@ const SEPARATOR: &str = "\n\n---\n\n";
 pub struct Dialect {
     /// Results as role `tool`; otherwise as text in a `user` message.
     pub tool_role: bool,
+    /// Calls as text, for templates that know none.
+    pub written_calls: bool,
+    /// The template knows role `system`; otherwise its text opens the first `user` message.
+    pub system_role: bool,
     /// Send back what the model thought: llama.cpp's templates use it, strict servers refuse the field.
     pub reasoning: bool,
     /// Mistral's templates refuse call ids that are not nine letters and digits.
@@ -28,7 +35,7 @@ pub struct Dialect {
 pub fn wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
     let mut list = List { wire: Vec::with_capacity(messages.len() + 1), dialect };
     if !system.is_empty() {
-        list.text("system", Cow::Borrowed(system));
+        list.system(system);
     }
     let mut rest = messages;
     while let Some((message, after)) = rest.split_first() {
@@ -57,9 +64,13 @@ impl<'a> List<'a> {
     fn single(&mut self, message: &'a Message) {
         match &message.tool_result {
             Some(_) => self.text("user", Cow::Owned(rendered(message))),
-            None if message.role == Role::System => self.text("system", Cow::Borrowed(&message.content)),
+            None if message.role == Role::System => self.system(&message.content),
             None => self.text("user", Cow::Borrowed(&message.content)),
         }
+    }
+
+    fn system(&mut self, text: &'a str) {
+        self.text(if self.dialect.system_role { "system" } else { "user" }, Cow::Borrowed(text));
     }
 
     fn text(&mut self, role: &'static str, content: Cow<'a, str>) {
@@ -88,9 +99,20 @@ impl<'a> List<'a> {
         if message.content.is_empty() && calls.is_empty() {
             return; // says nothing; several servers refuse such a message
         }
-        self.text("assistant", Cow::Borrowed(&message.content));
+        if self.dialect.written_calls && !calls.is_empty() {
+            let mut text = message.content.trim_end().to_owned();
+            for call in &calls {
+                text.push_str(if text.is_empty() { "" } else { "\n" });
+                text.push_str(&prompted::written(&call.function));
+            }
+            self.text("assistant", Cow::Owned(text));
+        } else {
+            self.text("assistant", Cow::Borrowed(&message.content));
+        }
         let last = self.wire.last_mut().expect("`text` made sure of a message");
-        last.tool_calls.extend(calls);
+        if !self.dialect.written_calls {
+            last.tool_calls.extend(calls);
+        }
         if self.dialect.reasoning && !message.reasoning.is_empty() {
             last.reasoning_content = Some(&message.reasoning);
         }
@@ -100,7 +122,8 @@ impl<'a> List<'a> {
         // Broken arguments make llama-server refuse every later request of the conversation.
         let valid = call.arguments.trim_ascii_start().starts_with('{')
             && serde_json::from_str::<&RawValue>(&call.arguments).is_ok();
-        let arguments = if valid { &call.arguments } else { "{}" };
+        let arguments =
+            if valid { Cow::Borrowed(call.arguments.as_str()) } else { repaired(&call.arguments) };
         let function = CallFunction { name: &call.name, arguments };
         Call { id: self.id(&call.id), r#type: "function", function }
     }
@@ -129,6 +152,14 @@ impl<'a> List<'a> {
         let id = id.as_str();
         let fits = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if !self.dialect.short_ids || fits { Cow::Borrowed(id) } else { Cow::Owned(short(id)) }
+    }
+}
+
+/// What broken arguments were understood as.
+fn repaired(arguments: &str) -> Cow<'static, str> {
+    match lenient(arguments) {
+        Some(value @ serde_json::Value::Object(_)) => Cow::Owned(value.to_string()),
+        _ => Cow::Borrowed("{}"),
     }
 }
 
@@ -176,8 +207,15 @@ mod tests {
     use super::*;
     use crate::core::ToolResult;
 
-    const TOOL: Dialect = Dialect { tool_role: true, reasoning: true, short_ids: false };
+    const TOOL: Dialect = Dialect {
+        tool_role: true,
+        written_calls: false,
+        system_role: true,
+        reasoning: true,
+        short_ids: false,
+    };
     const TEXT: Dialect = Dialect { tool_role: false, ..TOOL };
+    const WRITTEN: Dialect = Dialect { written_calls: true, system_role: false, ..TEXT };
 
     fn user(text: &str) -> Message {
         Message::text(Role::User, text)
@@ -298,7 +336,7 @@ mod tests {
             user("two"),
             assistant("sure", &[]),
         ];
-        for dialect in [TOOL, TEXT] {
+        for dialect in [TOOL, TEXT, WRITTEN] {
             let mut before = String::from("[");
             for sent in [1, 4, 6, 8] {
                 let now = serde_json::to_string(&wire("system", &conversation[..sent], dialect)).unwrap();

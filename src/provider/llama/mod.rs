@@ -5,6 +5,7 @@ mod engine;
 mod http;
 mod messages;
 mod probe;
+mod prompted;
 mod refusal;
 mod sse;
 mod stall;
@@ -14,6 +15,7 @@ mod tokens;
 mod wire;
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering::SeqCst},
@@ -26,9 +28,9 @@ pub use http::Link;
 pub use probe::{Capabilities, Probe, probe};
 pub use refusal::shown;
 
-use self::{messages::Dialect, template::Overhead, tokens::Counts};
+use self::{answer::Answer, messages::Dialect, prompted::Sieve, template::Overhead, tokens::Counts};
 use super::{
-    ChatRequest, Delta, Progress, Provider, ProviderError, Turn,
+    ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn,
     kv::Kept,
     pause::pause,
     slots::{NoPlace, Slots},
@@ -193,13 +195,29 @@ impl OpenAi {
     }
 
     fn body(&self, request: &ChatRequest, max_tokens: u32) -> Vec<u8> {
-        let Capabilities { llama, tool_role, short_ids, .. } = self.capabilities;
-        let dialect = Dialect { tool_role: request.tool_role && tool_role, reasoning: llama, short_ids };
+        let Capabilities { llama, system_role, short_ids, .. } = self.capabilities;
+        let prompted = self.prompted(request);
+        let dialect = Dialect {
+            tool_role: request.tool_role != ToolRole::Text && !prompted,
+            written_calls: prompted,
+            system_role,
+            reasoning: llama,
+            short_ids,
+        };
+        let system = match prompted && !request.tools.is_empty() {
+            true => Cow::Owned(prompted::system(&request.system, &request.tools)),
+            false => Cow::Borrowed(&*request.system),
+        };
+        let forced = request.forced();
         let sampling = &request.sampling;
         let request = wire::Request {
             model: &self.model,
-            messages: &messages::wire(&request.system, &request.messages, dialect),
-            tools: &messages::tools(&request.tools),
+            messages: &messages::wire(&system, &request.messages, dialect),
+            tools: &messages::tools(if prompted { &[] } else { &request.tools }),
+            // A forced answer is bound by a grammar and the prompt stays as it was, so that the cache holds.
+            // `tool_choice: "required"` would let the model talk first, for ever if it likes.
+            tool_choice: forced.filter(|_| !prompted).map(|_| "none"),
+            response_format: forced.map(prompted::format),
             max_tokens,
             temperature: sampling.temperature,
             top_p: sampling.top_p,
@@ -213,7 +231,25 @@ impl OpenAi {
         serde_json::to_vec(&request).expect("strings, numbers and JSON values are JSON")
     }
 
-    fn attempt(&self, body: &[u8], cancel: &Cancel, sink: &mut dyn FnMut(Delta)) -> Result<Turn, Failed> {
+    /// Whether tools are told and called in plain text, because the template knows none.
+    fn prompted(&self, request: &ChatRequest) -> bool {
+        request.tool_role != ToolRole::Native && !self.capabilities.tool_role
+    }
+
+    /// What reads the answer to a request.
+    fn answer(&self, request: &ChatRequest) -> Answer {
+        // A forced answer is arguments and nothing else.
+        let tools = if request.force.is_some() { &[] } else { &*request.tools };
+        Answer::new(Sieve::new(tools, self.prompted(request)))
+    }
+
+    fn attempt(
+        &self,
+        request: &ChatRequest,
+        body: &[u8],
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<Turn, Failed> {
         let exchange = self.server.link.exchange(cancel, self.server.timing.first);
         let response = exchange.post("/v1/chat/completions", body)?;
         let status = response.status().as_u16();
@@ -229,7 +265,11 @@ impl OpenAi {
                 _ => refused.into(),
             });
         }
-        Ok(stream::answer(&exchange, response, &self.server.timing, sink)?)
+        let mut turn = stream::answer(&exchange, response, &self.server.timing, self.answer(request), sink)?;
+        if let Some(tool) = request.forced() {
+            turn = prompted::forced(&tool.name, turn);
+        }
+        Ok(turn)
     }
 }
 
@@ -261,7 +301,7 @@ impl Provider for OpenAi {
         let (mut body, mut lowered, mut again) = (self.body(request, max_tokens), false, false);
         let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
         loop {
-            match self.attempt(&body, cancel, sink) {
+            match self.attempt(request, &body, cancel, sink) {
                 Ok(mut turn) => {
                     self.look_for_truncation(request, &mut turn);
                     return Ok(turn);
@@ -326,6 +366,10 @@ impl Provider for OpenAi {
 
     fn window(&self) -> Option<u32> {
         self.capabilities.window
+    }
+
+    fn can_force(&self) -> bool {
+        self.capabilities.llama
     }
 
     fn slots(&self) -> usize {

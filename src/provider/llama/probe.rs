@@ -31,8 +31,10 @@ pub struct Capabilities {
     pub slots: usize,
     /// The file it was started with, where known.
     pub model_path: Option<String>,
-    /// Role `tool` reaches the model. Templates without tools drop such messages silently.
+    /// The template knows tools. Others drop definitions, calls and results silently.
     pub tool_role: bool,
+    /// The template knows role `system`. Others refuse it.
+    pub system_role: bool,
     /// The template refuses call ids that are not nine letters and digits.
     pub short_ids: bool,
 }
@@ -99,6 +101,7 @@ fn llama(props: Props, link: &Link, model: &str, cancel: &Cancel, patience: Dura
     let props = if router { routed(link, model, cancel, patience).unwrap_or_default() } else { props };
     let settings = props.default_generation_settings.unwrap_or_default();
     let caps = props.chat_template_caps.unwrap_or_default();
+    let can = |key: &str| caps[key].as_bool().unwrap_or(true);
     let template = props.chat_template.unwrap_or_default();
     Capabilities {
         llama: true,
@@ -106,7 +109,8 @@ fn llama(props: Props, link: &Link, model: &str, cancel: &Cancel, patience: Dura
         window: settings.n_ctx.filter(|&tokens| tokens > 0),
         slots: props.total_slots.unwrap_or(ROUTER_SLOTS).clamp(1, OPEN_SLOTS),
         model_path: props.model_path,
-        tool_role: caps["supports_tool_calls"].as_bool().unwrap_or(true),
+        tool_role: can("supports_tools") && can("supports_tool_calls"),
+        system_role: can("supports_system_role"),
         short_ids: template.contains("length 9") || template.contains("length != 9"),
     }
 }
@@ -133,6 +137,7 @@ fn other(list: &[Value], link: &Link, model: &str, cancel: &Cancel, patience: Du
         slots: OPEN_SLOTS,
         model_path: None,
         tool_role: true,
+        system_role: true,
         short_ids: false,
     }
 }

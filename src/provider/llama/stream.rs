@@ -23,15 +23,14 @@ pub fn answer(
     exchange: &Exchange<'_>,
     response: Response<Body>,
     timing: &Timing,
+    mut answer: Answer,
     sink: &mut dyn FnMut(Delta),
 ) -> Result<Turn, ProviderError> {
     match content(&response)? {
-        Content::Stream => stream(exchange, response, timing, sink),
+        Content::Stream => stream(exchange, response, timing, answer, sink),
         Content::Whole => {
-            let mut answer = Answer::default();
             answer.take(&exchange.whole(response, RESPONSE_LIMIT)?, sink)?;
-            answer.flush(sink);
-            finished(answer)
+            finished(answer, sink)
         }
     }
 }
@@ -40,14 +39,15 @@ fn stream(
     exchange: &Exchange<'_>,
     mut response: Response<Body>,
     timing: &Timing,
+    mut answer: Answer,
     sink: &mut dyn FnMut(Delta),
 ) -> Result<Turn, ProviderError> {
     let mut reader = response.body_mut().as_reader();
-    let (mut lines, mut answer, mut total) = (Lines::default(), Answer::default(), 0);
+    let (mut lines, mut total) = (Lines::default(), 0);
     loop {
         let count = match lines.fill(&mut reader) {
             Ok(count) => count,
-            Err(_) if answer.finished() && !exchange.is_cancelled() => return Ok(answer.into_turn()),
+            Err(_) if answer.finished() && !exchange.is_cancelled() => return Ok(answer.into_turn(sink)),
             Err(error) => return Err(exchange.broken(error.into(), answer.started())),
         };
         total += count as u64;
@@ -62,11 +62,11 @@ fn stream(
             return Err(ProviderError::Cancelled);
         }
         if done || count == 0 && answer.finished() {
-            return Ok(answer.into_turn());
+            return Ok(answer.into_turn(sink));
         }
         if count == 0 {
             exchange.still_there(answer.started())?;
-            return finished(answer);
+            return finished(answer, sink);
         }
         match answer.state() {
             now if now == before => {} // comments and empty events keep nobody waiting for ever
@@ -107,9 +107,9 @@ fn read(
     }
 }
 
-fn finished(answer: Answer) -> Result<Turn, ProviderError> {
+fn finished(answer: Answer, sink: &mut dyn FnMut(Delta)) -> Result<Turn, ProviderError> {
     if answer.finished() {
-        Ok(answer.into_turn())
+        Ok(answer.into_turn(sink))
     } else {
         Err(ProviderError::Protocol("it ended before it was finished".to_owned()))
     }

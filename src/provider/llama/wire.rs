@@ -15,6 +15,10 @@ pub struct Request<'a> {
     pub messages: &'a [Message<'a>],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub tools: &'a [Tool<'a>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_format: Option<Value>,
     pub max_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -61,7 +65,7 @@ pub struct Call<'a> {
 #[derive(Debug, Serialize, PartialEq)]
 pub struct CallFunction<'a> {
     pub name: &'a str,
-    pub arguments: &'a str,
+    pub arguments: Cow<'a, str>,
 }
 
 #[derive(Serialize)]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kontekst::{
     core::{CallId, Cancel, Message, Role, Sampling, ToolResult},
-    provider::{Delta, Finish, Progress, Provider as _, ProviderError, Usage},
+    provider::{Delta, Finish, Progress, Provider as _, ProviderError, ToolRole, Usage},
 };
 use serde_json::json;
 
@@ -96,7 +96,7 @@ fn another_server_gets_no_field_of_llama_cpps() {
 #[test]
 fn calls_and_their_results_go_round() {
     let calls = [("read_file", json!({"path": "a"})), ("read_file", json!({"path": "b"}))];
-    for tool_role in [true, false] {
+    for tool_role in [ToolRole::Native, ToolRole::Text, ToolRole::Auto] {
         let fake = FakeLlama::start([Reply::calls(calls.clone()), Reply::text("done")]);
         let provider = connect(&fake.url(), TIMING);
         let mut request = prompt("read");

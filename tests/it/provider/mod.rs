@@ -5,6 +5,7 @@ mod byzantine;
 mod cancel;
 mod chat;
 mod fleet;
+mod prompted;
 mod real;
 mod supervise;
 mod transcripts;
@@ -14,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 use kontekst::{
     core::{Cancel, Message, Role, Sampling, ToolDef},
     provider::{
-        ChatRequest, Delta, Provider as _, ProviderError, Turn,
+        ChatRequest, Delta, Provider as _, ProviderError, ToolRole, Turn,
         llama::{Link, OpenAi, Probe, Server, Timing, probe},
     },
 };
@@ -47,7 +48,8 @@ fn prompt(text: &str) -> ChatRequest {
         tools: Arc::new([]),
         sampling: Sampling::default(),
         max_tokens: 64,
-        tool_role: true,
+        tool_role: ToolRole::Auto,
+        force: None,
         session: None,
         prompt_tokens: 0,
     }

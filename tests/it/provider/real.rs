@@ -5,12 +5,14 @@ use std::{path::PathBuf, sync::Arc};
 
 use kontekst::{
     config::{Config, Home},
-    core::{Cancel, Message, Role, ToolResult},
+    core::{Cancel, Message, Role, ToolDef, ToolResult},
     provider::{
-        Delta, Finish, Models as _, Provider, ProviderError, Turn, Wanted,
+        Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn, Wanted,
         router::{Router, Surroundings},
     },
 };
+
+use serde_json::{Value, json};
 
 use super::{TIMING, prompt, read_file};
 
@@ -60,7 +62,7 @@ fn a_whole_agent_loop() {
     let Some(real) = real() else { return };
     let provider = real.open();
     assert_eq!(provider.window(), Some(4096));
-    for tool_role in [true, false] {
+    for tool_role in [ToolRole::Native, ToolRole::Text, ToolRole::Auto] {
         let mut request = prompt("please !tool now");
         request.tool_role = tool_role;
         request.tools = [read_file()].into();
@@ -80,6 +82,28 @@ fn a_whole_agent_loop() {
         assert!(after.prompt > before.prompt);
         // The prompt only grew: what was read once is not read again.
         assert!(after.cached + 8 >= before.prompt, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn a_forced_call_is_made_whatever_the_prompt_says_and_the_cache_holds() {
+    let Some(real) = real() else { return };
+    let provider = real.open();
+    assert!(provider.can_force());
+    let mut bound = read_file();
+    bound.parameters = json!({"type": "object", "required": ["path"],
+        "properties": {"path": {"type": "string", "enum": ["README.md"]}}});
+    let other = ToolDef { name: "other".to_owned(), ..read_file() };
+    for role in [ToolRole::Auto, ToolRole::Text] {
+        let mut request = prompt("hello there");
+        (request.tools, request.tool_role) = ([other.clone(), bound.clone()].into(), role);
+        ask(&*provider, &request).unwrap();
+        request.force = Some("read_file".to_owned());
+        let turn = provider.generate(&request, &Cancel::new(), &mut |_| {}).unwrap();
+        let arguments: Value = serde_json::from_str(&turn.calls[0].arguments).unwrap();
+        assert_eq!((turn.calls[0].name.as_str(), arguments), ("read_file", json!({"path": "README.md"})));
+        let usage = turn.usage.unwrap();
+        assert!(usage.cached + 8 >= usage.prompt, "{usage:?}");
     }
 }
 

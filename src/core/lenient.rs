@@ -1,0 +1,224 @@
+//! JSON as weak models write it.
+
+use serde_json::{Map, Number, Value};
+
+/// How deep values may be nested.
+const DEPTH: usize = 64;
+
+/// Reads one JSON value that is wrong in a common and harmless way: single quotes, names without quotes,
+/// a comma too many, `True` and `None`, line ends inside a text, closing brackets missing or too many.
+///
+/// `None` for anything else, above all for a text that has no end: what was to follow is not known.
+/// Takes time in proportion to the text.
+pub fn lenient(text: &str) -> Option<Value> {
+    let mut reader = Reader { text, at: 0 };
+    let value = reader.value(0)?;
+    text[reader.at..]
+        .bytes()
+        .all(|byte| byte.is_ascii_whitespace() || matches!(byte, b'}' | b']'))
+        .then_some(value)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// The next byte that is no white space, not taken.
+    fn peek(&mut self) -> Option<u8> {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Value> {
+        if depth > DEPTH {
+            return None;
+        }
+        match self.peek()? {
+            b'{' => self.object(depth),
+            b'[' => self.array(depth),
+            b'"' | b'\'' => self.string().map(Value::String),
+            _ => self.word(),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Option<Value> {
+        self.at += 1;
+        let mut map = Map::new();
+        loop {
+            match self.peek() {
+                None => break,
+                Some(b'}') => {
+                    self.at += 1;
+                    break;
+                }
+                // The bracket of what is around: this one's own is missing.
+                Some(b']') if depth > 0 => break,
+                Some(_) => {}
+            }
+            let name = self.name()?;
+            if self.peek()? != b':' {
+                return None;
+            }
+            self.at += 1;
+            let value = self.value(depth + 1)?;
+            map.insert(name, value);
+            self.comma()?;
+        }
+        Some(Value::Object(map))
+    }
+
+    fn array(&mut self, depth: usize) -> Option<Value> {
+        self.at += 1;
+        let mut list = Vec::new();
+        loop {
+            match self.peek() {
+                None => break,
+                Some(b']') => {
+                    self.at += 1;
+                    break;
+                }
+                Some(b'}') if depth > 0 => break,
+                Some(_) => {}
+            }
+            list.push(self.value(depth + 1)?);
+            self.comma()?;
+        }
+        Some(Value::Array(list))
+    }
+
+    /// A comma, or else something that ends the list.
+    fn comma(&mut self) -> Option<()> {
+        match self.peek() {
+            Some(b',') => self.at += 1,
+            None | Some(b'}' | b']') => {}
+            Some(_) => return None,
+        }
+        Some(())
+    }
+
+    fn name(&mut self) -> Option<String> {
+        if matches!(self.peek()?, b'"' | b'\'') {
+            return self.string();
+        }
+        let rest = &self.text[self.at..];
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')))?;
+        self.at += end;
+        (end > 0).then(|| rest[..end].to_owned())
+    }
+
+    fn word(&mut self) -> Option<Value> {
+        let rest = &self.text[self.at..];
+        let end = rest
+            .find(|c: char| c.is_whitespace() || matches!(c, ',' | '}' | ']' | ':'))
+            .unwrap_or(rest.len());
+        self.at += end;
+        match &rest[..end] {
+            "true" | "True" => Some(Value::Bool(true)),
+            "false" | "False" => Some(Value::Bool(false)),
+            "null" | "None" => Some(Value::Null),
+            number => serde_json::from_str::<Number>(number).ok().map(Value::Number),
+        }
+    }
+
+    fn string(&mut self) -> Option<String> {
+        let mut chars = self.text[self.at..].char_indices();
+        let (_, quote) = chars.next()?;
+        let mut out = String::new();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                c if c == quote => {
+                    self.at += at + 1;
+                    return Some(out);
+                }
+                '\\' => match chars.next()?.1 {
+                    'n' => out.push('\n'),
+                    't' => out.push('\t'),
+                    'r' => out.push('\r'),
+                    'b' => out.push('\u{8}'),
+                    'f' => out.push('\u{c}'),
+                    c @ ('"' | '\'' | '\\' | '/') => out.push(c),
+                    'u' => out.push(unicode(&mut chars)?),
+                    other => out.extend(['\\', other]), // `\d`, in a pattern that was not escaped twice
+                },
+                c => out.push(c),
+            }
+        }
+        None
+    }
+}
+
+/// What four digits, or two times four, stand for.
+fn unicode(chars: &mut std::str::CharIndices<'_>) -> Option<char> {
+    let mut unit = || (0..4).try_fold(0, |sum, _| Some(sum * 16 + chars.next()?.1.to_digit(16)?));
+    let first: u32 = unit()?;
+    if !(0xd800..0xdc00).contains(&first) {
+        return char::from_u32(first);
+    }
+    let mut mark = || chars.next().map(|(_, c)| c);
+    if (mark(), mark()) != (Some('\\'), Some('u')) {
+        return None;
+    }
+    let mut unit = || (0..4).try_fold(0, |sum, _| Some(sum * 16 + chars.next()?.1.to_digit(16)?));
+    let second: u32 = unit()?;
+    let low = second.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
+    char::from_u32(0x10000 + (first - 0xd800) * 0x400 + low)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn common_slips_are_understood() {
+        for (text, value) in [
+            (r#"{"a": 1,}"#, json!({"a": 1})),
+            (r#"{'a': 'it is "so"'}"#, json!({"a": "it is \"so\""})),
+            (r#"{a: "x", b-c: [1, 2,],}"#, json!({"a": "x", "b-c": [1, 2]})),
+            (r#"{"a": {"b": "c"}"#, json!({"a": {"b": "c"}})),
+            (r#"{"a": [1, 2}"#, json!({"a": [1, 2]})),
+            (r#"{"a": "b"}}"#, json!({"a": "b"})),
+            ("{\"a\": \"one\ntwo\"}", json!({"a": "one\ntwo"})),
+            (r#"{"a": True, "b": None, "c": false}"#, json!({"a": true, "b": null, "c": false})),
+            (r#"{"a": "\u00e9 \ud83d\ude00 \d+ \\ \' \n"}"#, json!({"a": "é 😀 \\d+ \\ ' \n"})),
+            (r#"{"a": -1.5e3}"#, json!({"a": -1500.0})),
+            (r#" [{'a': 1}, {}] "#, json!([{"a": 1}, {}])),
+        ] {
+            assert_eq!(lenient(text), Some(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed() {
+        for text in [
+            "",
+            "no",
+            r#"{"a": "cut"#,
+            r#"{"a": "#,
+            r#"{"a""#,
+            r#"{"a" 1}"#,
+            r#"{"a": 1 "b": 2}"#,
+            r#"{"a": "x"} and more"#,
+            r#"{"a": "say "hi" now"}"#,
+            r#"{"a": 'it's'}"#,
+            r#"{"a": "\ud83d"}"#,
+            r#"{"a": 1.2.3}"#,
+            &"[".repeat(100),
+        ] {
+            assert_eq!(lenient(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_cut_of_a_text_panics() {
+        let text = r#"{'a': ["é\ud83d\ude00", {b: True, "c": -1e5}], "d": None,}"#;
+        for end in (0..=text.len()).filter(|&end| text.is_char_boundary(end)) {
+            lenient(&text[..end]);
+            lenient(&text[end..]);
+        }
+    }
+}

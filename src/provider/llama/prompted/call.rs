@@ -1,0 +1,168 @@
+//! What stands between the tags: one call or several, in any of the forms that models use.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Map, Value, value::RawValue};
+
+use crate::core::lenient;
+
+/// A call in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub name: String,
+    /// As the model wrote them; may still be broken.
+    pub arguments: String,
+}
+
+#[derive(Deserialize)]
+struct Written<'a> {
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow, default, alias = "parameters")]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    function: Option<&'a RawValue>,
+    /// A definition of a tool has one, a call of it has none.
+    #[serde(default)]
+    description: Option<IgnoredAny>,
+}
+
+/// The calls that JSON stands for: an object, a list of them, or some behind each other. `None` when
+/// anything in it is no call.
+pub fn in_json(text: &str) -> Option<Vec<Found>> {
+    strict(text).or_else(|| match lenient(text)? {
+        Value::Array(list) => list.iter().map(of_value).collect(),
+        value => of_value(&value).map(|found| vec![found]),
+    })
+}
+
+fn strict(text: &str) -> Option<Vec<Found>> {
+    let mut calls = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        let value = value.ok()?.get();
+        if value.starts_with('[') {
+            for value in serde_json::from_str::<Vec<&RawValue>>(value).ok()? {
+                calls.push(of_raw(value.get(), true)?);
+            }
+        } else {
+            calls.push(of_raw(value, true)?);
+        }
+    }
+    (!calls.is_empty()).then_some(calls)
+}
+
+/// `outer` says that the object may hold the call as its `function`.
+fn of_raw(text: &str, outer: bool) -> Option<Found> {
+    let written: Written<'_> = serde_json::from_str(text).ok()?;
+    if written.description.is_some() {
+        return None;
+    }
+    match (written.name, written.function) {
+        (Some(name), None) => {
+            let arguments = written.arguments.map(RawValue::get);
+            Some(Found { name: name.into_owned(), arguments: arguments_text(arguments)? })
+        }
+        (None, Some(function)) if outer => of_raw(function.get(), false),
+        _ => None,
+    }
+}
+
+/// An object's own text, or the text in a string: some models encode twice.
+fn arguments_text(arguments: Option<&str>) -> Option<String> {
+    match arguments {
+        None | Some("null") => Some("{}".to_owned()),
+        Some(text) if text.starts_with('"') => serde_json::from_str(text).ok(),
+        Some(text) if text.starts_with('{') => Some(text.to_owned()),
+        Some(_) => None,
+    }
+}
+
+fn of_value(value: &Value) -> Option<Found> {
+    let object = match value.get("function") {
+        Some(Value::Object(function)) => function,
+        _ => value.as_object()?,
+    };
+    if object.contains_key("description") {
+        return None;
+    }
+    let name = object.get("name")?.as_str()?.to_owned();
+    let arguments = match object.get("arguments").or_else(|| object.get("parameters")) {
+        None | Some(Value::Null) => "{}".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(arguments @ Value::Object(_)) => arguments.to_string(),
+        Some(_) => return None,
+    };
+    Some(Found { name, arguments })
+}
+
+/// The call `<function=NAME>…</function>`, from its name and what is in it: JSON, or
+/// `<parameter=KEY>VALUE</parameter>` as Qwen's coders write it.
+pub fn in_function(name: &str, body: &str) -> Option<Found> {
+    let (name, body) = (name.trim().trim_matches('"'), body.trim());
+    let arguments = match body.as_bytes().first() {
+        None => "{}".to_owned(),
+        Some(b'{') => body.to_owned(),
+        Some(_) => Value::Object(parameters(body)?).to_string(),
+    };
+    (!name.is_empty()).then(|| Found { name: name.to_owned(), arguments })
+}
+
+fn parameters(mut body: &str) -> Option<Map<String, Value>> {
+    let mut map = Map::new();
+    while !body.is_empty() {
+        let (key, rest) = body.strip_prefix("<parameter=")?.split_once('>')?;
+        let (value, rest) = rest.split_once("</parameter>")?;
+        // A line of its own for the value: the line ends around it are not part of it.
+        let value = value.strip_prefix('\n').unwrap_or(value);
+        let value = value.strip_suffix('\n').unwrap_or(value);
+        map.insert(key.trim().to_owned(), Value::String(value.to_owned()));
+        body = rest.trim_start();
+    }
+    Some(map)
+}
+
+/// What `<tool_call>` holds.
+pub fn in_tag(body: &str) -> Option<Vec<Found>> {
+    let body = body.trim();
+    if let Some(function) = body.strip_prefix("<function=") {
+        let (name, rest) = function.split_once('>')?;
+        let inner = rest.trim_end();
+        return in_function(name, inner.strip_suffix("</function>").unwrap_or(inner))
+            .map(|found| vec![found]);
+    }
+    in_json(fenced(body)).or_else(|| broken(body).map(|found| vec![found]))
+}
+
+/// What is in a code fence, if there is one around all of it.
+fn fenced(body: &str) -> &str {
+    let inner = body.strip_prefix("```").and_then(|body| body.strip_suffix("```"));
+    inner.map_or(body, |inner| inner.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim())
+}
+
+/// A call whose arguments cannot be read, so that the model can be told so.
+fn broken(body: &str) -> Option<Found> {
+    let after = |text: &'_ str, key: &str| {
+        let rest = &text[text.find(key)? + key.len()..];
+        Some(rest.trim_start().strip_prefix(':')?.trim_start().to_owned())
+    };
+    let name = after(body, "\"name\"")?;
+    let name = name.strip_prefix('"')?.split_once('"')?.0.to_owned();
+    let arguments = after(body, "\"arguments\"").or_else(|| after(body, "\"parameters\""))?;
+    // The object around the arguments ends behind them.
+    let arguments = arguments.trim_end();
+    let arguments = arguments.strip_suffix('}').unwrap_or(arguments).to_owned();
+    Some(Found { name, arguments })
+}
+
+/// What follows `[TOOL_CALLS]`: a list of calls, or a name and an object as newer Mistrals write it.
+pub fn in_mistral(body: &str) -> Option<Vec<Found>> {
+    let body = body.trim();
+    if body.starts_with(['[', '{']) {
+        return in_json(body);
+    }
+    let at = body.find('{')?;
+    let name = body[..at].trim();
+    let name = name.strip_suffix("[ARGS]").unwrap_or(name);
+    Some(vec![Found { name: name.to_owned(), arguments: body[at..].to_owned() }])
+}

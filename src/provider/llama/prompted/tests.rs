@@ -1,0 +1,320 @@
+//! The sieve against what models write, cut at every byte.
+
+use serde_json::json;
+
+use super::{Sieve, system};
+use crate::{core::ToolDef, provider::Finish};
+
+fn tools() -> Vec<ToolDef> {
+    ["read_file", "write_file"]
+        .map(|name| ToolDef {
+            name: name.to_owned(),
+            description: "d".to_owned(),
+            parameters: json!({"type": "object"}),
+        })
+        .to_vec()
+}
+
+/// The text that is shown, and `name(arguments)` of each call.
+fn sieved(pieces: &[&str], finish: Finish, told: bool) -> (String, Vec<String>) {
+    let (mut sieve, mut out) = (Sieve::new(&tools(), told), String::new());
+    for piece in pieces {
+        sieve.push(piece, &mut out);
+    }
+    let found = sieve.finish(finish, &mut out);
+    (out, found.into_iter().map(|call| format!("{}({})", call.name, call.arguments)).collect())
+}
+
+/// The same, after making sure that it makes no difference how the text is cut.
+#[track_caller]
+fn whole(text: &str, finish: Finish, told: bool) -> (String, Vec<String>) {
+    let whole = sieved(&[text], finish, told);
+    let ends: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
+    for &at in &ends {
+        assert_eq!(sieved(&[&text[..at], &text[at..]], finish, told), whole, "cut at {at} of {text}");
+    }
+    let single: Vec<&str> = ends.windows(2).map(|ends| &text[ends[0]..ends[1]]).collect();
+    assert_eq!(sieved(&single, finish, told), whole, "{text}");
+    whole
+}
+
+#[test]
+fn calls_are_taken_out() {
+    const A: &str = r#"read_file({"path": "a"})"#;
+    const CALL: &str = r#"<tool_call>{"name": "read_file", "arguments": {"path": "a"}}</tool_call>"#;
+    let in_text = format!("I look.\n\n{CALL}\n");
+    let two = format!("{CALL}\n\n{CALL}");
+    let between = format!("{CALL}\nand then\n{CALL}\ndone ");
+    let after_code = format!("Code:\n```\nlet x = `1`;\n```\n{CALL}");
+    let after_thought = format!("<think>\nI could {CALL}, yes.\n</think>\n\n{CALL}");
+    for (text, shown, calls) in [
+        (CALL, "", &[A][..]),
+        (&*in_text, "I look.\n\n", &[A]),
+        (&*two, "", &[A, A]),
+        (&*between, "\nand then\n\ndone ", &[A, A]),
+        (&*after_code, "Code:\n```\nlet x = `1`;\n```\n", &[A]),
+        (
+            &*after_thought,
+            "<think>\nI could <tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}</tool_call>, yes.\n</think>",
+            &[A],
+        ),
+        (
+            "\n\n<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>",
+            "",
+            &[A],
+        ),
+        // The closing tag is missing, or a bracket.
+        ("<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n", "", &[A]),
+        (
+            "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\":\"a\"}</tool_call>",
+            "",
+            &[r#"read_file({"path":"a"})"#],
+        ),
+        // More than one in a tag, or a list.
+        (
+            "<tool_call>[{\"name\": \"read_file\", \"arguments\": {}}, {\"name\": \"write_file\", \"arguments\": {}}]</tool_call>",
+            "",
+            &["read_file({})", "write_file({})"],
+        ),
+        (
+            "<tool_call>{\"name\": \"read_file\", \"arguments\": {}}\n{\"name\": \"write_file\", \"arguments\": {}}</tool_call>",
+            "",
+            &["read_file({})", "write_file({})"],
+        ),
+        // Other names for the parts.
+        ("<tool_call>{\"name\": \"read_file\", \"parameters\": {\"path\": \"a\"}}</tool_call>", "", &[A]),
+        (
+            "<tool_call>{\"type\": \"function\", \"function\": {\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}}</tool_call>",
+            "",
+            &[A],
+        ),
+        ("<tool_call>{\"arguments\": {\"path\": \"a\"}, \"name\": \"read_file\"}</tool_call>", "", &[A]),
+        (
+            "<tool_call>{\"name\": \"read_file\", \"arguments\": \"{\\\"path\\\": \\\"a\\\"}\"}</tool_call>",
+            "",
+            &[A],
+        ),
+        ("<tool_call>{\"name\": \"read_file\"}</tool_call>", "", &["read_file({})"]),
+        ("<tool_call>{\"name\": \"ReadFile\", \"arguments\": {}}</tool_call>", "", &["ReadFile({})"]),
+        (
+            "<tool_call>{'name': 'read_file', 'arguments': {'path': 'a',}}</tool_call>",
+            "",
+            &[r#"read_file({"path":"a"})"#],
+        ),
+        (
+            "<tool_call>```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n```</tool_call>",
+            "",
+            &[A],
+        ),
+        // A tag in an argument is text.
+        (
+            "<tool_call>{\"name\": \"write_file\", \"arguments\": {\"content\": \"</tool_call> \\\" <tool_call>\"}}</tool_call>",
+            "",
+            &[r#"write_file({"content": "</tool_call> \" <tool_call>"})"#],
+        ),
+        // Llama, Qwen's coders, Mistral.
+        ("<function=read_file>{\"path\": \"a\"}</function>", "", &[A]),
+        ("I do. <function=read_file></function>", "I do. ", &["read_file({})"]),
+        (
+            "<function=write_file>{\"content\": \"</function>\"}</function>",
+            "",
+            &[r#"write_file({"content": "</function>"})"#],
+        ),
+        (
+            "<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content>\nsay \"hi\"\n\n</parameter>\n</function>\n</tool_call>",
+            "",
+            &[r#"write_file({"content":"say \"hi\"\n","path":"a"})"#],
+        ),
+        ("<function=read_file><parameter=path>a</parameter></function>", "", &[r#"read_file({"path":"a"})"#]),
+        ("[TOOL_CALLS][{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}]", "", &[A]),
+        (
+            "[TOOL_CALLS] [{\"name\": \"read_file\", \"arguments\": {\"path\": \"]\"}}]\n",
+            "",
+            &[r#"read_file({"path": "]"})"#],
+        ),
+        ("[TOOL_CALLS]read_file{\"path\": \"a\"}", "", &[A]),
+        ("[TOOL_CALLS]read_file[ARGS]{\"path\": \"a\"}[TOOL_CALLS]read_file{\"path\": \"a\"}", "", &[A, A]),
+        // Nothing around it, but nothing else either.
+        ("{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}", "", &[A]),
+        ("\n {\"name\": \"read_file\", \"parameters\": {\"path\": \"a\"}}\n", "", &[A]),
+        ("[{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}]", "", &[A]),
+        ("{'name': 'read_file', 'arguments': {'path': 'a'}}", "", &[r#"read_file({"path":"a"})"#]),
+        ("{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}", "", &[r#"read_file({"path":"a"})"#]),
+        ("```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n```", "", &[A]),
+        (
+            "```\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n```\n\n```tool_call\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n```\n",
+            "",
+            &[A, A],
+        ),
+        (
+            "é <tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"é\"}}</tool_call> é",
+            "é  é",
+            &[r#"read_file({"path": "é"})"#],
+        ),
+    ] {
+        for told in [true, false] {
+            let (out, found) = whole(text, Finish::Stop, told);
+            assert_eq!(
+                (out.as_str(), found.iter().map(String::as_str).collect::<Vec<_>>().as_slice()),
+                (shown, calls),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn talk_about_calls_stays_talk() {
+    for text in [
+        "",
+        " \n",
+        "plain",
+        "a < b, a <tool, <tool_calls>, <tool_call",
+        "Use <tool_call> and </tool_call> for that.",
+        "Write `<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>` to call.",
+        "Write ``<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>`` to call.",
+        "For example:\n```\n<tool_call>\n{\"name\": \"read_file\", \"arguments\": {}}\n</tool_call>\n```\n",
+        "For example:\n```json\n{\"name\": \"read_file\", \"arguments\": {}}\n```\nThat would read it.",
+        "For example:\n```json\n{\"name\": \"read_file\", \"arguments\": {}}\n```",
+        "```json\n{\"name\": \"read_file\", \"arguments\": {}}\n```\nThat would read it.",
+        "```xml\n<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>\n```\n",
+        "{\"name\": \"read_file\", \"arguments\": {}} is what you send.",
+        "You send {\"name\": \"read_file\", \"arguments\": {}}",
+        "{\"name\": \"Ada\", \"arguments\": {}}",
+        "{\"name\": \"read_file\"}",
+        "{\"name\": \"read_file\", \"description\": \"Reads.\", \"parameters\": {\"type\": \"object\"}}",
+        "{\"type\": \"function\", \"function\": {\"name\": \"read_file\", \"description\": \"Reads.\", \"parameters\": {}}}",
+        "{\"answer\": 42}",
+        "[1, 2, 3]",
+        "[TOOL_CALLS] are written so.",
+        "[T] and [TOOL_CALL]",
+        "<function=read_file> is how Llama calls.",
+        "<function=fly>{}</function>",
+        "<tool_call>nothing</tool_call>",
+        "<tool_call></tool_call>",
+        "<think>maybe <tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>",
+        "```rust\nfn main() {}\n```",
+        "`x` and ```` four ```` and ``` three",
+    ] {
+        for told in [true, false] {
+            assert_eq!(whole(text, Finish::Stop, told), (text.to_owned(), vec![]), "{text}");
+        }
+    }
+    // What the model was told to do is a mistake it has to hear of; otherwise it is text.
+    let unknown = "<tool_call>{\"name\": \"fly\", \"arguments\": {}}</tool_call>";
+    assert_eq!(whole(unknown, Finish::Stop, false), (unknown.to_owned(), vec![]));
+    assert_eq!(whole(unknown, Finish::Stop, true), (String::new(), vec!["fly({})".to_owned()]));
+    let broken =
+        "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"say \"hi\"\"}}</tool_call>";
+    assert_eq!(
+        whole(broken, Finish::Stop, true),
+        (String::new(), vec!["read_file({\"path\": \"say \"hi\"\"})".to_owned()])
+    );
+}
+
+#[test]
+fn a_call_that_was_cut_is_neither_made_nor_shown() {
+    let call = r#"<tool_call>{"name": "write_file", "arguments": {"content": "a"}}</tool_call>"#;
+    let text = format!("So:\n{call}");
+    for end in text.len() - call.len() + 4..text.len() {
+        assert_eq!(whole(&text[..end], Finish::Length, true), ("So:\n".to_owned(), vec![]), "{end}");
+    }
+    assert_eq!(whole(&text, Finish::Length, true).1.len(), 1);
+    // Data that was cut is still an answer.
+    let data = r#"{"name": "read_file", "arguments": {"#;
+    assert_eq!(whole(data, Finish::Length, true), (data.to_owned(), vec![]));
+}
+
+#[test]
+fn what_can_be_no_call_is_not_held_back() {
+    let shown = |text: &str| {
+        let (mut sieve, mut out) = (Sieve::new(&tools(), true), String::new());
+        sieve.push(text, &mut out);
+        out
+    };
+    for text in [
+        "plain",
+        "a < b",
+        "<tools",
+        "{\"answer\": ",
+        "{\"name\": \"Ada",
+        "{\"type\": \"obj",
+        "[1",
+        "```rust\n",
+        "`x",
+        "```json\n{\"b",
+        "```json\n{\"name\": \"read_file\", \"arguments\": {}}\n```\nThat",
+    ] {
+        assert_eq!(shown(text), text);
+    }
+    assert_eq!(shown("look <tool_ca"), "look ");
+    assert_eq!(shown("look <tool_cat"), "look <tool_cat");
+    assert_eq!(shown("{\"na"), "");
+    assert_eq!(shown("<think>a</thin"), "<think>a");
+}
+
+/// Every text of a few pieces gives the same however it arrives, and nothing of it is lost or doubled.
+#[test]
+fn pieces_in_any_order_read_the_same_however_they_arrive() {
+    const PIECES: [&str; 14] = [
+        "<tool_call>",
+        "</tool_call>",
+        "{\"name\": \"read_file\", \"arguments\": {}}",
+        "\n",
+        "```",
+        "`",
+        "json",
+        "<function=read_file>",
+        "</function>",
+        "[TOOL_CALLS]",
+        "<think>",
+        "</think>",
+        "é",
+        "{",
+    ];
+    let mut seed = 7_u64;
+    let mut next = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        usize::try_from(seed % 1_000_003).unwrap()
+    };
+    for _ in 0..400 {
+        let pieces: Vec<&str> = (0..1 + next() % 8).map(|_| PIECES[next() % PIECES.len()]).collect();
+        let text = pieces.concat();
+        for (finish, told) in [(Finish::Stop, true), (Finish::Stop, false), (Finish::Length, true)] {
+            let (shown, calls) = whole(&text, finish, told);
+            if calls.is_empty() && finish == Finish::Stop {
+                assert_eq!(shown, text);
+            }
+        }
+    }
+}
+
+#[test]
+fn floods_take_time_in_proportion() {
+    for piece in [
+        "<tool_call>",
+        "<tool_call></tool_call>",
+        "[TOOL_CALLS]",
+        "{\"name\":",
+        "<",
+        "`",
+        "<function=a>\"",
+        "{",
+    ] {
+        let flood = piece.repeat(5 * 1024 * 256 / piece.len());
+        let (out, calls) = sieved(&[&flood[..1000], &flood[1000..]], Finish::Stop, true);
+        assert!(out == flood && calls.is_empty(), "{piece}");
+    }
+}
+
+#[test]
+fn the_system_text_tells_the_tools_and_stays_the_same() {
+    let text = system("Be brief.", &tools());
+    assert!(text.starts_with("Be brief.\n\n# Tools\n"), "{text}");
+    let line = r#"{"type":"function","function":{"name":"read_file","description":"d","parameters":{"type":"object"}}}"#;
+    assert!(text.contains(&format!("<tools>\n{line}\n")), "{text}");
+    assert_eq!(text, system("Be brief.", &tools()));
+    assert!(system("", &tools()).starts_with("# Tools\n"));
+}

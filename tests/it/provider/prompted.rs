@@ -1,0 +1,134 @@
+//! What a request looks like and how an answer is read where calls are plain text.
+
+use kontekst::{
+    core::{Message, Role, ToolResult},
+    provider::{Provider as _, ToolRole},
+};
+use serde_json::{Value, json};
+
+use super::{TIMING, ask, connect, prompt, read_file, text};
+use crate::fake_llama::{FakeLlama, Reply, Setup};
+
+const CALL: &str = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>";
+
+fn with_tool() -> kontekst::provider::ChatRequest {
+    let mut request = prompt("read it");
+    request.tools = [read_file()].into();
+    request
+}
+
+/// A server whose template can do what `caps` says.
+fn template(caps: Value, script: impl IntoIterator<Item = Reply>) -> FakeLlama {
+    FakeLlama::start(script).replay(move |request| {
+        let props = json!({
+            "default_generation_settings": {"n_ctx": 4096}, "total_slots": 1, "chat_template_caps": caps,
+        });
+        (request.path == "/props").then(|| Reply::json(200, &props))
+    })
+}
+
+#[test]
+fn the_tool_role_decides_and_auto_asks_the_template() {
+    for (tools, role, native) in [
+        (true, ToolRole::Auto, true),
+        (true, ToolRole::Text, true),
+        (true, ToolRole::Native, true),
+        (false, ToolRole::Auto, false),
+        (false, ToolRole::Text, false),
+        (false, ToolRole::Native, true),
+    ] {
+        let fake = FakeLlama::with(Setup { tools, ..Setup::default() }, [Reply::text("ok")]);
+        let mut request = with_tool();
+        request.tool_role = role;
+        ask(&connect(&fake.url(), TIMING), &request).0.unwrap();
+        let chat = &fake.chats()[0];
+        assert_eq!(chat.get("tools").is_some(), native, "{tools} {role:?}");
+        assert_eq!(chat["messages"][0]["content"].as_str().unwrap().contains("<tools>"), !native);
+        fake.assert_clean();
+    }
+}
+
+#[test]
+fn a_template_that_takes_half_of_it_is_told_in_text() {
+    for caps in
+        [json!({"supports_tools": true, "supports_tool_calls": false}), json!({"supports_tools": false})]
+    {
+        let fake = template(caps, [Reply::text(CALL)]);
+        let (turn, deltas) = ask(&connect(&fake.url(), TIMING), &with_tool());
+        let turn = turn.unwrap();
+        assert_eq!(
+            (turn.calls[0].name.as_str(), turn.calls[0].arguments.as_str()),
+            ("read_file", "{\"path\": \"a\"}")
+        );
+        assert_eq!((turn.content.as_str(), text(&deltas).as_str()), ("", ""));
+        assert!(fake.chats()[0].get("tools").is_none());
+    }
+}
+
+#[test]
+fn a_template_without_system_role_gets_all_of_it_in_the_first_message() {
+    let caps = json!({"supports_tools": false, "supports_tool_calls": false, "supports_system_role": false});
+    let fake = template(caps, [Reply::text(CALL), Reply::text("done")]);
+    let provider = connect(&fake.url(), TIMING);
+    let mut request = with_tool();
+    request.messages.push(Message::text(Role::System, "be kind"));
+    let turn = ask(&provider, &request).0.unwrap();
+    let mut assistant = Message::text(Role::Assistant, "");
+    assistant.tool_calls.clone_from(&turn.calls);
+    request.messages.push(assistant);
+    request.messages.push(Message::result(ToolResult {
+        call_id: turn.calls[0].id.clone(),
+        name: "read_file".to_owned(),
+        output: "A".to_owned(),
+        is_error: false,
+    }));
+    request.messages.push(Message::text(Role::User, "and?"));
+    ask(&provider, &request).0.unwrap();
+    let chats = fake.chats();
+    let first = chats[0]["messages"].as_array().unwrap();
+    assert_eq!((first.len(), &first[0]["role"]), (1, &json!("user")));
+    let content = first[0]["content"].as_str().unwrap();
+    assert!(content.starts_with("Be brief.\n\n# Tools\n"), "{content}");
+    assert!(content.ends_with("\n\n---\n\nread it\n\n---\n\nbe kind"), "{content}");
+    assert_eq!(
+        chats[1]["messages"].as_array().unwrap()[..],
+        [
+            first[0].clone(),
+            json!({"role": "assistant", "content": CALL}),
+            json!({"role": "user", "content": "Tool: read_file\n\nResult:\nA\n\n---\n\nand?"}),
+        ]
+    );
+    fake.assert_clean();
+}
+
+#[test]
+fn a_call_that_comes_both_ways_counts_once() {
+    let both = Reply::text(CALL).then_calls([("read_file", json!({"path": "a"}))]);
+    let fake = FakeLlama::start([both]);
+    let (turn, deltas) = ask(&connect(&fake.url(), TIMING), &with_tool());
+    let turn = turn.unwrap();
+    assert_eq!((turn.calls.len(), turn.calls[0].id.as_str(), text(&deltas).as_str()), (1, "call_0", ""));
+}
+
+#[test]
+fn without_tools_a_tag_is_text() {
+    let fake = FakeLlama::start([Reply::text(CALL)]);
+    let (turn, deltas) = ask(&connect(&fake.url(), TIMING), &prompt("show me"));
+    let turn = turn.unwrap();
+    assert_eq!((turn.content.as_str(), turn.calls.len(), text(&deltas).as_str()), (CALL, 0, CALL));
+}
+
+#[test]
+fn a_flood_of_calls_is_refused() {
+    let fake = FakeLlama::start([Reply::text(&CALL.repeat(100))]);
+    let error = ask(&connect(&fake.url(), TIMING), &with_tool()).0.unwrap_err();
+    assert!(error.to_string().contains("more than 64 tool calls"), "{error}");
+}
+
+#[test]
+fn only_llama_cpp_can_be_forced() {
+    for llama in [true, false] {
+        let fake = FakeLlama::with(Setup { llama, ..Setup::default() }, []);
+        assert_eq!(connect(&fake.url(), TIMING).can_force(), llama);
+    }
+}
