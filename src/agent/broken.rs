@@ -8,8 +8,9 @@ use crate::{
 
 use super::{
     bridge::blocking,
+    model_call::Deltas,
     protocol::{Failure, RunError},
-    run_loop::{Deltas, RunLoop, Stop},
+    run_loop::{RunLoop, Stop},
 };
 
 /// Turns in a row with nothing but broken calls that end a run.

@@ -9,8 +9,9 @@ use crate::{
 };
 
 use super::{
+    model_call::Deltas,
     protocol::Event,
-    run_loop::{Deltas, RunLoop, Stop},
+    run_loop::{RunLoop, Stop},
 };
 
 const INSTRUCTION: &str = "Summarise our conversation so far, so that it can go on without the original: what \

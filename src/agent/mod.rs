@@ -5,6 +5,7 @@ mod bridge;
 mod broken;
 mod compact;
 mod emitter;
+mod model_call;
 mod prepare;
 pub mod protocol;
 mod record;

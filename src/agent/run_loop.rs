@@ -11,7 +11,7 @@ use crate::{
     config::Compaction,
     context::{Window, estimate},
     core::{CallId, Cancel, Message, Role, RunId, SessionId, ToolDef},
-    provider::{ChatRequest, Delta, Finish, Provider, ProviderError, Turn},
+    provider::{Finish, Provider, Turn},
     tools::{Place, ToolBox},
 };
 
@@ -20,7 +20,7 @@ use super::{
     bridge::{Blocking, blocking},
     broken::{BROKEN_TURNS, hopeless},
     emitter::{Emitter, Gone, LastWord},
-    prepare::{Prepared, Seat, open_model, prepare, provider_error},
+    prepare::{Prepared, Seat, prepare},
     protocol::{Command, Event, Failure, Outcome, RunError},
     record::Recorder,
     session_turns::SessionTurn,
@@ -42,13 +42,6 @@ impl From<Gone> for Stop {
     fn from(_: Gone) -> Self {
         Self::Cancelled
     }
-}
-
-/// Whether the user sees what the model says.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deltas {
-    Shown,
-    Hidden,
 }
 
 /// Takes one run from its request to its ending.
@@ -135,20 +128,20 @@ async fn take_seat(
 
 /// The state of a run that is going. One task owns it.
 pub(super) struct RunLoop<'a> {
-    shared: &'a Arc<Shared>,
+    pub(super) shared: &'a Arc<Shared>,
     pub(super) emitter: &'a Emitter,
     pub(super) cancel: &'a Cancel,
     /// `None` once no more commands can come.
     inbox: Option<mpsc::Receiver<Command>>,
     pub(super) recorder: Recorder,
-    session: Option<SessionId>,
+    pub(super) session: Option<SessionId>,
     pub(super) provider: Arc<dyn Provider>,
     /// The tools that run here; a client may change its own beside them.
     own_tools: ToolBox,
     pub(super) tools: ToolBox,
     pub(super) place: Arc<Place>,
     pub(super) window: Window,
-    system: Arc<str>,
+    pub(super) system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
     prompt: Option<Message>,
     /// The prompt that has not been counted and written yet.
@@ -158,7 +151,7 @@ pub(super) struct RunLoop<'a> {
     /// The answer was cut behind this call.
     pub(super) cut_after: Option<CallId>,
     /// What has come of the answer that is being generated.
-    partial: Arc<Mutex<String>>,
+    pub(super) partial: Arc<Mutex<String>>,
     /// Said once that the server does not read whole prompts.
     told_unread: bool,
 }
@@ -272,7 +265,7 @@ impl<'a> RunLoop<'a> {
     }
 
     /// Starts to count the prompt and to write it down, if that has not been done.
-    fn record_prompt(&mut self) {
+    pub(super) fn record_prompt(&mut self) {
         let Some(mut prompt) = self.unrecorded.take() else { return };
         let (provider, recorder, cancel) =
             (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
@@ -290,110 +283,6 @@ impl<'a> RunLoop<'a> {
             self.window.set_prompt_tokens(tokens);
         }
         Ok(())
-    }
-
-    /// One answer of the model, trimming or reconnecting where that helps.
-    async fn generate(&mut self) -> Result<Turn, Stop> {
-        let dropped = self.window.fit();
-        if dropped.history + dropped.outputs > 0 {
-            self.trimmed(dropped.history, dropped.outputs).await?;
-        }
-        let mut reopened = false;
-        loop {
-            let reply = self.agent.sampling.reply_limit();
-            match self.ask(self.request(self.window.messages(), reply), Deltas::Shown).await? {
-                Ok(turn) => return Ok(turn),
-                Err(ProviderError::Cancelled) => return Err(Stop::Cancelled),
-                Err(ProviderError::Overflow { prompt_tokens, window }) => {
-                    let Some(dropped) = self.window.overflowed(prompt_tokens, window) else {
-                        return Err(provider_error(&ProviderError::Overflow { prompt_tokens, window }).into());
-                    };
-                    self.trimmed(dropped.history, dropped.outputs).await?;
-                }
-                Err(ProviderError::Unreachable { started: false, .. }) if !reopened => {
-                    reopened = true;
-                    self.reopen().await?;
-                }
-                Err(error) => return Err(provider_error(&error).into()),
-            }
-        }
-    }
-
-    async fn trimmed(&self, history: usize, outputs: usize) -> Result<(), Stop> {
-        let text = format!(
-            "the window is full: left out {history} earlier message(s) and {outputs} tool output(s); \
-             the session file keeps them"
-        );
-        self.emit(Event::Notice(text)).await
-    }
-
-    /// What answered is gone: finds or starts a server again.
-    async fn reopen(&mut self) -> Result<(), Stop> {
-        let (models, agent) = (Arc::clone(&self.shared.models), self.agent.clone());
-        let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());
-        let runtime = Handle::current();
-        let mut opening = blocking(move || {
-            let emit = |event| emitter.emit_blocking(event, &cancel, &runtime);
-            open_model(&*models, &agent, &cancel, &emit)
-        });
-        self.provider = tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => return Err(Stop::Cancelled),
-            provider = opening.join() => provider??,
-        };
-        Ok(())
-    }
-
-    pub(super) fn request(&self, messages: Vec<Message>, max_tokens: u32) -> ChatRequest {
-        ChatRequest {
-            system: Arc::clone(&self.system),
-            messages,
-            tools: self.tools.defs(),
-            sampling: self.agent.sampling.clone(),
-            max_tokens,
-            tool_role: self.agent.tool_role,
-            force: None,
-            session: self.session.clone(),
-            prompt_tokens: self.window.prompt_tokens(),
-        }
-    }
-
-    /// One request. Deltas go straight from the provider's thread to the door.
-    pub(super) async fn ask(
-        &mut self,
-        request: ChatRequest,
-        deltas: Deltas,
-    ) -> Result<Result<Turn, ProviderError>, Stop> {
-        let provider = Arc::clone(&self.provider);
-        let (emitter, cancel) = (self.emitter.clone(), self.cancel.clone());
-        let partial = Arc::clone(&self.partial);
-        let runtime = Handle::current();
-        let mut call = blocking(move || {
-            let mut sink = |delta| {
-                let event = match delta {
-                    Delta::Text(_) | Delta::Reasoning(_) if deltas == Deltas::Hidden => return,
-                    Delta::Text(text) => {
-                        partial.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
-                        Event::Text(text)
-                    }
-                    Delta::Reasoning(text) => Event::Reasoning(text),
-                    Delta::Progress(progress) => Event::Progress(progress),
-                };
-                emitter.emit_blocking(event, &cancel, &runtime);
-            };
-            provider.generate(&request, &cancel, &mut sink)
-        });
-        // After the request, which must not wait for it.
-        self.record_prompt();
-        loop {
-            tokio::select! {
-                biased;
-                () = self.cancel.cancelled() => return Err(Stop::Cancelled),
-                () = self.emitter.closed() => return Err(Stop::Cancelled),
-                command = next(&mut self.inbox) => self.hear(command)?,
-                turn = call.join() => return Ok(turn?),
-            }
-        }
     }
 
     /// Takes a command that comes while nothing is asked of the client.

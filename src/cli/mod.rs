@@ -10,6 +10,7 @@ pub mod error;
 mod events;
 mod models;
 mod no_daemon;
+mod policy;
 pub mod printable;
 mod prompt;
 mod render;

@@ -1,6 +1,6 @@
 //! `kontekst run`: one prompt to one ending.
 
-use std::{collections::HashSet, io, path::PathBuf, process::ExitCode};
+use std::{io, path::PathBuf, process::ExitCode};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -13,15 +13,15 @@ use crate::{
     config::Home,
     core::SessionId,
     pb::{
-        self, ApproveToolCommand, CancelRunCommand, DenyToolCommand, FailureKind, ProposedToolCall,
-        RunCommand, StartRunCommand, run_command::Command, run_event::Event,
+        self, CancelRunCommand, FailureKind, RunCommand, StartRunCommand, run_command::Command,
+        run_event::Event,
     },
     sessions::Sessions,
 };
 
 use super::{
-    ask::{Answer, Terminal},
     error::CliError,
+    policy::{Decided, OnDeny, Policy, answer},
     prompt::{Stdin, question},
     render::{Format, Screen, Talk},
 };
@@ -110,12 +110,6 @@ pub(super) struct Args {
     verbose: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum OnDeny {
-    End,
-    Continue,
-}
-
 pub(super) fn run(mut args: Args, home: &Home) -> Result<ExitCode, CliError> {
     let format = if args.json { Format::Json } else { Format::Text };
     let talk = match (args.quiet, args.verbose) {
@@ -126,13 +120,12 @@ pub(super) fn run(mut args: Args, home: &Home) -> Result<ExitCode, CliError> {
     let mut screen = Screen::new(format, talk);
     let start = start(&mut args, home, &mut screen)?;
     let mut conversation = Conversation {
-        policy: Policy::new(&args),
+        policy: Policy::new(args.auto_approve, &args.allow, args.on_deny),
         keep_active: args.session.is_none(),
         home,
         screen,
         started: None,
         signal: None,
-        refused_without_terminal: false,
     };
     let runtime = client::runtime()?;
     // A daemon that was just leaving may have taken the connection; one more try finds its successor.
@@ -199,35 +192,6 @@ fn working_dir(chosen: Option<PathBuf>) -> Result<String, CliError> {
     })
 }
 
-/// Which calls need no asking.
-struct Policy {
-    auto: bool,
-    allowed: HashSet<String>,
-    on_deny: OnDeny,
-}
-
-impl Policy {
-    fn new(args: &Args) -> Self {
-        Self {
-            auto: args.auto_approve,
-            allowed: args.allow.iter().map(|name| name.trim().to_owned()).collect(),
-            on_deny: args.on_deny,
-        }
-    }
-
-    fn covers(&self, call: &ProposedToolCall) -> bool {
-        call.caution.is_empty() && (self.auto || self.allowed.contains(&call.name))
-    }
-}
-
-/// What was said to the calls of a turn.
-#[derive(Default)]
-struct Decided {
-    commands: Vec<Command>,
-    /// Tools that need no asking for the rest of the run.
-    always: Vec<String>,
-}
-
 /// Why a conversation ended without an ending.
 enum Broken {
     Transport(CliError),
@@ -264,7 +228,6 @@ struct Conversation<'a> {
     started: Option<pb::RunStartedEvent>,
     /// The signal that asked us to stop.
     signal: Option<u8>,
-    refused_without_terminal: bool,
 }
 
 impl Conversation<'_> {
@@ -288,7 +251,7 @@ impl Conversation<'_> {
                 _ = interrupt.recv() => 2,
                 _ = terminate.recv() => 15,
                 decided = answer(&mut answers) => {
-                    self.policy.allowed.extend(decided.always);
+                    self.policy.allow(decided.always);
                     for command in decided.commands {
                         commands.send(say(command)).await.ok();
                     }
@@ -301,7 +264,7 @@ impl Conversation<'_> {
                     self.screen.show(&event).map_err(Broken::Stdout)?;
                     match event {
                         Event::Started(started) => self.begun(started),
-                        Event::ToolsProposed(proposed) => answers = Some(self.decide(proposed.calls)),
+                        Event::ToolsProposed(proposed) => answers = Some(self.policy.decide(proposed.calls, self.screen.palette())),
                         Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => return Ok(event),
                         _ => {}
                     }
@@ -330,48 +293,6 @@ impl Conversation<'_> {
         self.started = Some(started);
     }
 
-    /// Decides on the calls of a turn, asking on the terminal where the policy does not. The asking has
-    /// a thread of its own, so that Ctrl-C is heard meanwhile.
-    fn decide(&mut self, calls: Vec<ProposedToolCall>) -> oneshot::Receiver<Decided> {
-        let (sender, receiver) = oneshot::channel();
-        let all_covered = calls.iter().all(|call| self.policy.covers(call));
-        let terminal = if all_covered { None } else { Terminal::open() };
-        if all_covered || terminal.is_none() {
-            let decided = calls.iter().map(|call| {
-                if self.policy.covers(call) {
-                    return approve(call);
-                }
-                self.refused_without_terminal |= self.policy.on_deny == OnDeny::End;
-                deny(call, "there is no terminal to ask on", self.policy.on_deny)
-            });
-            sender.send(Decided { commands: decided.collect(), always: Vec::new() }).ok();
-            return receiver;
-        }
-        let (auto, on_deny, palette) = (self.policy.auto, self.policy.on_deny, self.screen.palette());
-        let allowed = self.policy.allowed.clone();
-        let terminal = terminal.expect("looked at above");
-        std::thread::spawn(move || {
-            let (mut commands, mut always) = (Vec::new(), Vec::new());
-            for call in &calls {
-                let named = allowed.contains(&call.name) || always.contains(&call.name);
-                let covered = call.caution.is_empty() && (auto || named);
-                let answer =
-                    if covered { Answer::Yes } else { terminal.ask(call, palette).unwrap_or(Answer::No) };
-                commands.push(match answer {
-                    Answer::Yes => approve(call),
-                    Answer::Always => {
-                        always.push(call.name.clone());
-                        approve(call)
-                    }
-                    Answer::No => deny(call, "the user said no", on_deny),
-                    Answer::Because(reason) => deny(call, &reason, OnDeny::Continue),
-                });
-            }
-            sender.send(Decided { commands, always }).ok();
-        });
-        receiver
-    }
-
     fn conclude(&self, ending: &Event) -> Result<ExitCode, CliError> {
         if let Some(number) = self.signal {
             return Ok(ExitCode::from(128 + number));
@@ -382,7 +303,7 @@ impl Conversation<'_> {
                     .hint("raise `max_tokens` of the agent or `context_size`, or ask it to continue"))
             }
             Event::Completed(_) => Ok(ExitCode::SUCCESS),
-            Event::Cancelled(cancelled) if cancelled.denied && self.refused_without_terminal => {
+            Event::Cancelled(cancelled) if cancelled.denied && self.policy.had_no_terminal => {
                 Err(CliError::waiting("a tool needs approval and there is no terminal to ask on").hint(
                     "--allow TOOL approves one tool, --auto-approve all; --on-deny continue goes on without",
                 ))
@@ -404,29 +325,5 @@ impl Conversation<'_> {
             }
             _ => Err(CliError::failed("the daemon ended the run without an ending")),
         }
-    }
-}
-
-fn approve(call: &ProposedToolCall) -> Command {
-    Command::ApproveTool(ApproveToolCommand { call_id: call.call_id.clone() })
-}
-
-fn deny(call: &ProposedToolCall, reason: &str, then: OnDeny) -> Command {
-    Command::DenyTool(DenyToolCommand {
-        call_id: call.call_id.clone(),
-        reason: reason.to_owned(),
-        continue_run: then == OnDeny::Continue,
-    })
-}
-
-/// The decisions, once they are made; pending for ever while none are asked for.
-async fn answer(answers: &mut Option<oneshot::Receiver<Decided>>) -> Decided {
-    match answers {
-        Some(receiver) => {
-            let decided = receiver.await.unwrap_or_default();
-            *answers = None;
-            decided
-        }
-        None => std::future::pending().await,
     }
 }

@@ -84,6 +84,17 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), PathError> {
     sync_dir_of(path)
 }
 
+/// As [`write_atomic`], but not on disk when this returns: for hints that a power loss may take.
+///
+/// # Errors
+///
+/// [`PathError`]; the old file is then still there.
+pub fn write_hint(path: &Path, bytes: &[u8]) -> Result<(), PathError> {
+    let temp = temp(path, bytes)?;
+    temp.persist(path).map_err(|error| error.error).context(path)?;
+    Ok(())
+}
+
 /// As [`write_atomic`], but leaves a file alone that exists. Returns whether it was written.
 ///
 /// # Errors
@@ -108,11 +119,16 @@ pub fn sync_dir_of(path: &Path) -> Result<(), PathError> {
 }
 
 fn synced_temp(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, PathError> {
+    let temp = temp(path, bytes)?;
+    temp.as_file().sync_all().context(temp.path())?;
+    Ok(temp)
+}
+
+fn temp(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, PathError> {
     let dir = parent(path);
     // Hidden and without an ending, so that no listing takes it for a session, a skill or an agent.
     let mut temp = tempfile::Builder::new().prefix(".new-").tempfile_in(dir).context(dir)?;
     temp.write_all(bytes).context(temp.path())?;
-    temp.as_file().sync_all().context(temp.path())?;
     Ok(temp)
 }
 

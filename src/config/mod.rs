@@ -11,7 +11,7 @@ pub(crate) mod toml_file;
 
 pub use agents::{AgentConfig, AgentError, ToolRole};
 pub use bind::{BadBind, Bind};
-pub use file::{PathContext, PathError, write_atomic};
+pub use file::{PathContext, PathError, write_atomic, write_hint};
 pub use handshake::{DaemonInfo, Readiness};
 pub use home::{Home, HomeError, NoHome};
 pub use lock::{Lock, LockError};

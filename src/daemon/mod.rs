@@ -20,7 +20,7 @@ use crate::{
     agent::AgentCore,
     config::{
         Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
-        write_atomic,
+        write_hint,
     },
     core::Cancel,
     doors::kontekst::{AgentDoor, DaemonDoor, Vitals},
@@ -195,7 +195,7 @@ async fn run(
         started_at: prost_types::Timestamp::from(started_at).to_string(),
     };
     let json = serde_json::to_vec_pretty(&info).expect("strings and numbers");
-    write_atomic(&home.daemon_info(), &json)?;
+    write_hint(&home.daemon_info(), &json)?;
     let vitals = Vitals {
         bind: if bind.is_empty() { Bind::Off.to_string() } else { bind.clone() },
         socket: info.socket.clone(),

@@ -25,7 +25,7 @@ use crate::{
     config::{
         Home, PathContext, PathError,
         file::{read_text, sync_dir_of},
-        write_atomic,
+        write_hint,
     },
     core::{Name, SessionId},
 };
@@ -242,7 +242,7 @@ impl Sessions {
     ///
     /// When the file cannot be written.
     pub fn set_active(&self, id: &SessionId) -> Result<(), SessionError> {
-        Ok(write_atomic(&self.active, id.as_str().as_bytes())?)
+        Ok(write_hint(&self.active, id.as_str().as_bytes())?)
     }
 
     fn path(&self, id: &SessionId) -> PathBuf {
