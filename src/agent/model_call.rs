@@ -115,8 +115,6 @@ impl RunLoop<'_> {
             };
             provider.generate(&request, &cancel, &mut sink)
         });
-        // After the request, which must not wait for it.
-        self.record_prompt();
         loop {
             tokio::select! {
                 biased;

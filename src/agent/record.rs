@@ -39,13 +39,6 @@ impl Recorder {
         message.at = u64::try_from(now.as_millis()).ok();
     }
 
-    /// Writes a prompt, on this thread. It is on disk with the answer: until then nobody is told that it is.
-    pub(super) fn prompt_blocking(&self, prompt: &Message) -> Result<(), RunError> {
-        let Some(log) = &self.log else { return Ok(()) };
-        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.append_unsynced(&[Record::Message(prompt)]).map_err(|error| storage(&error))
-    }
-
     /// Appends on this thread; for callers that are on a blocking one.
     pub(super) fn append_blocking(&self, messages: &[Message]) -> Result<(), RunError> {
         let Some(log) = &self.log else { return Ok(()) };

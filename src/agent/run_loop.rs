@@ -17,7 +17,7 @@ use crate::{
 
 use super::{
     Active, History, Shared, StartRun,
-    bridge::{Blocking, blocking},
+    bridge::blocking,
     broken::{BROKEN_TURNS, hopeless},
     emitter::{Emitter, Gone, LastWord},
     prepare::{Prepared, Seat, prepare},
@@ -144,10 +144,10 @@ pub(super) struct RunLoop<'a> {
     pub(super) system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
     prompt: Option<Message>,
-    /// The prompt that has not been counted and written yet.
+    /// The prompt, until it is written: with the answer, or when the run ends without one.
     unrecorded: Option<Message>,
-    /// Counting the prompt and writing it down, which goes on beside the first model call.
-    recording: Option<Blocking<Result<u32, RunError>>>,
+    /// Its tokens are no guess any more.
+    counted: bool,
     /// The answer was cut behind this call.
     pub(super) cut_after: Option<CallId>,
     /// What has come of the answer that is being generated.
@@ -167,8 +167,7 @@ impl<'a> RunLoop<'a> {
         let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session } =
             prepared;
         let inbox = Some(inbox);
-        let (prompt, unrecorded, recording, cut_after, partial) =
-            (Some(prompt), None, None, None, Arc::default());
+        let (prompt, unrecorded, cut_after, partial) = (Some(prompt), None, None, Arc::default());
         Self {
             shared,
             emitter,
@@ -185,7 +184,7 @@ impl<'a> RunLoop<'a> {
             agent,
             prompt,
             unrecorded,
-            recording,
+            counted: false,
             cut_after,
             partial,
             told_unread: false,
@@ -199,7 +198,10 @@ impl<'a> RunLoop<'a> {
             let mut turn = self.generate().await?;
             broken = if self.mend(&mut turn).await? { 0 } else { broken + 1 };
             let Turn { content, reasoning, calls, finish, usage, unread } = turn;
-            self.settle_prompt().await?;
+            if let Some(usage) = usage {
+                self.learn_prompt(usage.prompt);
+            }
+            let mut records: Vec<Message> = self.take_unrecorded().await?.into_iter().collect();
             let mut answer = Message::text(Role::Assistant, content.clone());
             answer.tool_calls.clone_from(&calls);
             answer.reasoning.clone_from(&reasoning);
@@ -210,7 +212,8 @@ impl<'a> RunLoop<'a> {
             }
             self.window.push(answer.clone());
             self.forget_partial();
-            self.recorder.append(vec![answer]).await?;
+            records.push(answer);
+            self.recorder.append(records).await?;
 
             if let Some(unread) = unread.filter(|_| !self.told_unread) {
                 self.told_unread = true;
@@ -259,30 +262,49 @@ impl<'a> RunLoop<'a> {
                 (Arc::clone(&self.provider), self.cancel.clone(), snapshot.messages.len());
             let overhead = blocking(move || provider.template_tokens(messages, &cancel)).join().await?;
             self.window.expect_overhead(overhead);
-            self.settle_prompt().await?;
+            self.count_prompt().await?;
         }
         Ok(())
     }
 
-    /// Starts to count the prompt and to write it down, if that has not been done.
-    pub(super) fn record_prompt(&mut self) {
-        let Some(mut prompt) = self.unrecorded.take() else { return };
-        let (provider, recorder, cancel) =
-            (Arc::clone(&self.provider), self.recorder.clone(), self.cancel.clone());
-        self.recording = Some(blocking(move || {
-            prompt.tokens = provider.count_tokens(&[&prompt.content], &cancel)[0];
-            recorder.prompt_blocking(&prompt)?;
-            Ok(prompt.tokens)
-        }));
+    /// Takes the prompt's tokens from the server's count of the whole, which costs nothing. What cannot be
+    /// true, because the server left part of it out or counts otherwise, is left to be counted.
+    fn learn_prompt(&mut self, whole: u32) {
+        let Some(prompt) = self.unrecorded.as_mut().filter(|_| !self.counted) else { return };
+        let others = self.window.snapshot().total_tokens().saturating_sub(prompt.tokens);
+        let rest = whole.saturating_sub(others);
+        let guess = estimate(prompt);
+        if rest > guess / 4 && rest < guess.saturating_mul(4).saturating_add(64) {
+            prompt.tokens = rest;
+            self.window.set_prompt_tokens(rest);
+            self.counted = true;
+        }
     }
 
-    async fn settle_prompt(&mut self) -> Result<(), Stop> {
-        self.record_prompt();
-        if let Some(mut recording) = self.recording.take() {
-            let tokens = recording.join().await??;
-            self.window.set_prompt_tokens(tokens);
-        }
+    /// Has the prompt counted.
+    async fn count_prompt(&mut self) -> Result<(), Stop> {
+        let Some(prompt) = &mut self.unrecorded else { return Ok(()) };
+        let (provider, cancel, text) =
+            (Arc::clone(&self.provider), self.cancel.clone(), std::mem::take(&mut prompt.content));
+        let (text, tokens) = blocking(move || {
+            let tokens = provider.count_tokens(&[&text], &cancel)[0];
+            (text, tokens)
+        })
+        .join()
+        .await?;
+        prompt.content = text;
+        prompt.tokens = tokens;
+        self.window.set_prompt_tokens(tokens);
+        self.counted = true;
         Ok(())
+    }
+
+    /// The prompt, counted, if it has not been written yet.
+    async fn take_unrecorded(&mut self) -> Result<Option<Message>, Stop> {
+        if !self.counted {
+            self.count_prompt().await?;
+        }
+        Ok(self.unrecorded.take())
     }
 
     /// Takes a command that comes while nothing is asked of the client.
@@ -334,19 +356,19 @@ impl<'a> RunLoop<'a> {
     /// Leaves the session in order after a cancel or a failure: the prompt and what came of the answer
     /// are on disk, so that the next run sees what the person saw.
     async fn leave(&mut self) {
-        if let Err(Stop::Failed(error)) = self.settle_prompt().await {
-            tracing::warn!(%error, "the prompt could not be stored");
-            return;
-        }
+        let mut records: Vec<Message> = match self.take_unrecorded().await {
+            Ok(prompt) => prompt.into_iter().collect(),
+            Err(_) => Vec::new(),
+        };
         let text = std::mem::take(&mut *self.partial.lock().unwrap_or_else(PoisonError::into_inner));
-        if text.is_empty() {
-            return;
+        if !text.is_empty() {
+            let mut answer = Message::text(Role::Assistant, text);
+            answer.tokens = estimate(&answer);
+            self.recorder.sign(&mut answer);
+            records.push(answer);
         }
-        let mut answer = Message::text(Role::Assistant, text);
-        answer.tokens = estimate(&answer);
-        self.recorder.sign(&mut answer);
-        if let Err(error) = self.recorder.append(vec![answer]).await {
-            tracing::warn!(%error, "the partial answer could not be stored");
+        if let Err(error) = self.recorder.append(records).await {
+            tracing::warn!(%error, "the prompt or the partial answer could not be stored");
         }
     }
 }
