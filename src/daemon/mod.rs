@@ -219,6 +219,8 @@ async fn run(
         .initial_stream_window_size(4 * 1024 * 1024)
         .initial_connection_window_size(8 * 1024 * 1024)
         .max_concurrent_streams(1024)
+        // A prompt of a megabyte in one frame instead of 64.
+        .max_frame_size(1024 * 1024)
         .layer(tonic::service::InterceptorLayer::new(auth))
         .add_routes(routes(core, vitals).await)
         .serve_with_incoming_shutdown(listeners.accept(&stop), stop.cancelled());

@@ -4,23 +4,18 @@ use std::{
     collections::VecDeque,
     pin::Pin,
     task::{Context, Poll},
-    time::{Duration, Instant},
 };
 
-use tokio::time::Sleep;
 use tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
 use crate::{
     agent::{AgentCore, Run, protocol::Event},
     core::RunId,
-    pb::{RunCommand, RunEvent, run_command, run_event},
+    pb::{RunCommand, RunEvent, run_command},
 };
 
 use super::convert;
-
-/// Text that comes more often than this is a stream no eye can follow; it leaves in larger pieces.
-const PACE: Duration = Duration::from_millis(1);
 
 /// Messages that are made ready at once.
 const BATCH: usize = 32;
@@ -37,9 +32,6 @@ pub struct RunStream {
     /// Events that wait for their turn.
     ready: VecDeque<RunEvent>,
     stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// When text last left, and what holds the next back while it comes too fast.
-    text_left: Option<Instant>,
-    pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl RunStream {
@@ -48,16 +40,7 @@ impl RunStream {
             let core = core.clone();
             Box::pin(async move { core.stopped().await })
         };
-        Self {
-            core,
-            commands: Some(commands),
-            run: None,
-            begun: None,
-            ready: VecDeque::new(),
-            stopped,
-            text_left: None,
-            pause: None,
-        }
+        Self { core, commands: Some(commands), run: None, begun: None, ready: VecDeque::new(), stopped }
     }
 
     fn hear(&mut self, command: RunCommand) {
@@ -89,18 +72,6 @@ impl RunStream {
                     run.send(command);
                 }
             }
-        }
-    }
-
-    /// Leaves a fast model a moment before the next look, so that its tokens share a message. A token that
-    /// comes alone is never held back.
-    fn pace(&mut self) {
-        if !matches!(self.ready.back(), Some(RunEvent { event: Some(run_event::Event::Token(_)) })) {
-            return;
-        }
-        let now = Instant::now();
-        if self.text_left.replace(now).is_some_and(|last| now.duration_since(last) < PACE) {
-            self.pause = Some(Box::pin(tokio::time::sleep(PACE)));
         }
     }
 
@@ -145,12 +116,6 @@ impl Stream for RunStream {
                     Poll::Pending => {}
                 }
             }
-            if let Some(pause) = &mut this.pause {
-                if pause.as_mut().poll(cx).is_pending() {
-                    return Poll::Pending;
-                }
-                this.pause = None;
-            }
             // All that is there is taken at once, so that pieces of text become one message.
             let mut pending = false;
             while this.ready.len() < BATCH
@@ -166,7 +131,6 @@ impl Stream for RunStream {
                 }
             }
             if !this.ready.is_empty() {
-                this.pace();
                 continue;
             }
             if pending {

@@ -51,7 +51,7 @@ pub fn format(tool: &ToolDef) -> Value {
     json!({"type": "json_schema", "json_schema": {"name": tool.name, "schema": tool.parameters}})
 }
 
-/// The answer to a request with [`format`], as the call it stands for.
+/// The answer to a request with [`format()`], as the call it stands for.
 pub fn forced(name: &str, turn: Turn) -> Turn {
     let whole = turn.finish != Finish::Length;
     let call = ToolCall { id: CallId::local(), name: name.to_owned(), arguments: turn.content };

@@ -1,5 +1,7 @@
 //! Reads one answer from a response: a stream of events, or a whole document where a server cannot stream.
 
+use std::time::{Duration, Instant};
+
 use ureq::{Body, http::Response};
 
 use super::{
@@ -43,7 +45,7 @@ fn stream(
     sink: &mut dyn FnMut(Delta),
 ) -> Result<Turn, ProviderError> {
     let mut reader = response.body_mut().as_reader();
-    let (mut lines, mut total) = (Lines::default(), 0);
+    let (mut lines, mut total, mut pace) = (Lines::default(), 0, Pace::default());
     loop {
         let count = match lines.fill(&mut reader) {
             Ok(count) => count,
@@ -56,7 +58,12 @@ fn stream(
         }
         let before = answer.state();
         let done = read(&mut lines, &mut answer, count == 0, sink);
-        answer.flush(sink); // what came before an error, too
+        let mut spoke = false;
+        // What came before an error, too.
+        answer.flush(&mut |delta| {
+            spoke |= matches!(delta, Delta::Text(_) | Delta::Reasoning(_));
+            sink(delta);
+        });
         let done = done?;
         if exchange.is_cancelled() {
             return Err(ProviderError::Cancelled);
@@ -75,8 +82,29 @@ fn stream(
             _ if before.started => exchange.patience.renew(timing.between),
             _ => exchange.patience.shorten(timing.between),
         }
-        // Where a fast server waits for this core, it gets further now, and more tokens share a message.
-        std::thread::yield_now();
+        if spoke {
+            pace.wait();
+        }
+    }
+}
+
+/// Text that comes more often than this is a stream no eye can follow; it is read in larger pieces.
+const PACE: Duration = Duration::from_millis(1);
+
+/// Leaves a fast model a moment before the next read, so that its tokens share a message: what a token costs
+/// on its way is mostly the waking of threads. One that comes alone is never held back.
+#[derive(Default)]
+struct Pace {
+    spoke: Option<Instant>,
+}
+
+impl Pace {
+    fn wait(&mut self) {
+        let now = Instant::now();
+        if self.spoke.replace(now).is_some_and(|last| now.duration_since(last) < PACE) {
+            std::thread::sleep(PACE);
+            self.spoke = Some(Instant::now());
+        }
     }
 }
 
