@@ -7,14 +7,21 @@ use kontekst::{
     config::{Config, Home},
     core::{Cancel, Message, Role, ToolDef, ToolResult},
     provider::{
-        Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn, Wanted,
+        ChatRequest, Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn, Wanted,
         router::{Router, Surroundings},
     },
 };
 
 use serde_json::{Value, json};
 
-use super::{TIMING, prompt, read_file};
+use super::{TIMING, read_file};
+
+/// The model's likeliest words: what it says must not depend on luck.
+fn prompt(text: &str) -> ChatRequest {
+    let mut request = super::prompt(text);
+    request.sampling.temperature = Some(0.0);
+    request
+}
 
 struct Real {
     router: Router,
