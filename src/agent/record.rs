@@ -41,43 +41,43 @@ impl Recorder {
 
     /// Appends on this thread; for callers that are on a blocking one.
     pub(super) fn append_blocking(&self, messages: &[Message]) -> Result<(), RunError> {
-        let Some(log) = &self.log else { return Ok(()) };
-        let records: Vec<Record<'_>> = messages.iter().map(Record::Message).collect();
-        log.lock().unwrap_or_else(PoisonError::into_inner).append(&records).map_err(|error| storage(&error))
+        self.write(&messages.iter().map(Record::Message).collect::<Vec<_>>())
     }
 
     pub(super) async fn append(&self, messages: Vec<Message>) -> Result<(), RunError> {
-        if self.log.is_none() || messages.is_empty() {
+        if messages.is_empty() {
             return Ok(());
         }
-        let this = self.clone();
-        blocking(move || this.append_blocking(&messages)).join().await?
+        self.on_a_thread(move |this| this.append_blocking(&messages)).await
     }
 
     /// Notes that everything so far is also said by `summary`.
     pub(super) async fn compacted(&self, summary: String, tokens: u32) -> Result<(), RunError> {
-        let Some(log) = self.log.clone() else { return Ok(()) };
-        let run = self.run.clone();
-        blocking(move || {
-            let record = Record::Compacted { summary: &summary, tokens, run: &run };
-            log.lock().unwrap_or_else(PoisonError::into_inner).append(&[record])
-        })
-        .join()
-        .await?
-        .map_err(|error| storage(&error))
+        let note =
+            move |this: &Self| this.write(&[Record::Compacted { summary: &summary, tokens, run: &this.run }]);
+        self.on_a_thread(note).await
     }
 
     /// Notes that a tool is about to act, before it does.
     pub(super) async fn intend(&self, call: CallId) -> Result<(), RunError> {
-        let Some(log) = self.log.clone() else { return Ok(()) };
-        let run = self.run.clone();
-        blocking(move || {
-            let record = Record::ToolStarted { call: &call, run: &run };
-            log.lock().unwrap_or_else(PoisonError::into_inner).append(&[record])
-        })
-        .join()
-        .await?
-        .map_err(|error| storage(&error))
+        self.on_a_thread(move |this| this.write(&[Record::ToolStarted { call: &call, run: &this.run }])).await
+    }
+
+    fn write(&self, records: &[Record<'_>]) -> Result<(), RunError> {
+        let Some(log) = &self.log else { return Ok(()) };
+        log.lock().unwrap_or_else(PoisonError::into_inner).append(records).map_err(|error| storage(&error))
+    }
+
+    /// Gives a write its thread, if there is anything to write to.
+    async fn on_a_thread(
+        &self,
+        write: impl FnOnce(&Self) -> Result<(), RunError> + Send + 'static,
+    ) -> Result<(), RunError> {
+        if self.log.is_none() {
+            return Ok(());
+        }
+        let this = self.clone();
+        blocking(move || write(&this)).join().await?
     }
 }
 

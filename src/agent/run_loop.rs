@@ -143,7 +143,6 @@ pub(super) struct RunLoop<'a> {
     pub(super) window: Window,
     pub(super) system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
-    prompt: Option<Message>,
     /// The prompt, until it is written: with the answer, or when the run ends without one.
     unrecorded: Option<Message>,
     /// Its tokens are no guess any more.
@@ -167,7 +166,7 @@ impl<'a> RunLoop<'a> {
         let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session } =
             prepared;
         let inbox = Some(inbox);
-        let (prompt, unrecorded, cut_after, partial) = (Some(prompt), None, None, Arc::default());
+        let (unrecorded, cut_after, partial) = (Some(prompt), None, Arc::default());
         Self {
             shared,
             emitter,
@@ -182,7 +181,6 @@ impl<'a> RunLoop<'a> {
             window,
             system,
             agent,
-            prompt,
             unrecorded,
             counted: false,
             cut_after,
@@ -249,7 +247,7 @@ impl<'a> RunLoop<'a> {
 
     /// Puts the prompt into the window.
     async fn take_prompt(&mut self) -> Result<(), Stop> {
-        let mut prompt = self.prompt.take().expect("taken once");
+        let mut prompt = self.unrecorded.take().expect("a run starts with its prompt");
         prompt.tokens = estimate(&prompt);
         self.make_room(prompt.tokens).await?;
         self.recorder.sign(&mut prompt);

@@ -67,13 +67,7 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     match &args.command {
         None => {
             let mode = if args.spawned { Mode::Spawned } else { Mode::Foreground };
-            let around = Surroundings {
-                search_path: std::env::var_os("PATH"),
-                llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
-                launcher: launcher(),
-                ..Surroundings::default()
-            };
-            daemon::serve(home, mode, around, &|name| std::env::var(name).ok())?;
+            daemon::serve(home, mode, surroundings(), &|name| std::env::var(name).ok())?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Stop { if_idle }) => {
@@ -93,10 +87,16 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     }
 }
 
-/// This program. The kernel's own link survives an upgrade that replaces the file.
-fn launcher() -> Option<PathBuf> {
+/// What this process was given that a model server may need.
+pub(in crate::cli) fn surroundings() -> Surroundings {
+    // The kernel's own link to this program survives an upgrade that replaces the file.
     let link = PathBuf::from("/proc/self/exe");
-    if link.exists() { Some(link) } else { std::env::current_exe().ok() }
+    Surroundings {
+        search_path: std::env::var_os("PATH"),
+        llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
+        launcher: if link.exists() { Some(link) } else { std::env::current_exe().ok() },
+        ..Surroundings::default()
+    }
 }
 
 fn say(text: &str) {

@@ -58,7 +58,7 @@ impl SessionLog {
     /// After [`SessionError::Append`] (a full disk) and [`SessionError::TooLong`] the file is as before
     /// and the log can be used. [`SessionError::ReadOnly`] is final for this log.
     pub fn append(&mut self, records: &[Record<'_>]) -> Result<(), SessionError> {
-        self.append_unsynced(records)?;
+        self.write(records)?;
         self.file.sync_data().map_err(|source| self.seal(source))?;
         if self.new {
             sync_dir_of(&self.path)?;
@@ -67,13 +67,7 @@ impl SessionLog {
         Ok(())
     }
 
-    /// As [`SessionLog::append`], but on disk only with the next one. Outlives the process, not the
-    /// machine: for what nobody has been told is stored.
-    ///
-    /// # Errors
-    ///
-    /// As [`SessionLog::append`].
-    pub fn append_unsynced(&mut self, records: &[Record<'_>]) -> Result<(), SessionError> {
+    fn write(&mut self, records: &[Record<'_>]) -> Result<(), SessionError> {
         if self.sealed {
             return Err(SessionError::ReadOnly { id: self.id.clone(), source: None });
         }

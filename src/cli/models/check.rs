@@ -1,7 +1,6 @@
 //! `kontekst models check`.
 
 use std::{
-    path::PathBuf,
     process::ExitCode,
     sync::mpsc,
     thread,
@@ -108,14 +107,8 @@ fn subject(
 }
 
 fn surroundings(config: &Config) -> router::Surroundings {
-    let link = PathBuf::from("/proc/self/exe");
-    router::Surroundings {
-        search_path: std::env::var_os("PATH"),
-        llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
-        api_key: config.api_key_env.as_deref().and_then(|name| std::env::var(name).ok()),
-        launcher: if link.exists() { Some(link) } else { std::env::current_exe().ok() },
-        ..router::Surroundings::default()
-    }
+    let api_key = config.api_key_env.as_deref().and_then(|name| std::env::var(name).ok());
+    router::Surroundings { api_key, ..crate::cli::daemon::surroundings() }
 }
 
 /// Whether the daemon runs a model server of its own, which takes memory and cores from ours.
