@@ -1,0 +1,55 @@
+//! What happens to calls that want approval, when the client of this door cannot be asked.
+
+use crate::{
+    agent::protocol::{AfterDenial, Command, ProposedCall},
+    config::HttpApproval,
+};
+
+/// Tools that change nothing and tell nobody.
+const READING: [&str; 2] = ["list_files", "read_file"];
+
+/// The decision on one call: an approval, a denial that the model reads, or none yet.
+///
+/// Automatic approval is good for one run and its working directory. It never covers what a tool itself warns
+/// of, such as a file that runs code.
+pub(super) fn decision(policy: HttpApproval, call: &ProposedCall) -> Option<Command> {
+    let no = |reason: String| {
+        Some(Command::Deny { call: call.call.id.clone(), reason, then: AfterDenial::Continue })
+    };
+    match (policy, &call.caution) {
+        (HttpApproval::Ask, _) => None,
+        (_, Some(caution)) => no(format!("automatic approval does not cover this: {caution}")),
+        (HttpApproval::ReadOnly, None) if !READING.contains(&call.call.name.as_str()) => {
+            no("only reading is allowed over HTTP; `approval` in [http] of config.toml decides".to_owned())
+        }
+        (HttpApproval::Auto | HttpApproval::ReadOnly, None) => Some(Command::Approve(call.call.id.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::{CallId, ToolCall};
+
+    fn call(name: &str, caution: Option<&str>) -> ProposedCall {
+        let call = ToolCall { id: CallId::new("c"), name: name.to_owned(), arguments: "{}".to_owned() };
+        ProposedCall { call, preview: String::new(), caution: caution.map(str::to_owned) }
+    }
+
+    #[test]
+    fn each_policy_covers_what_it_says() {
+        let runs = |policy, name, caution| {
+            decision(policy, &call(name, caution)).map(|command| matches!(command, Command::Approve(_)))
+        };
+        for (policy, read, write) in
+            [(HttpApproval::Auto, Some(true), Some(true)), (HttpApproval::ReadOnly, Some(true), Some(false))]
+        {
+            assert_eq!(runs(policy, "read_file", None), read);
+            assert_eq!(runs(policy, "write_file", None), write);
+            assert_eq!(runs(policy, "web_fetch", None), write);
+            assert_eq!(runs(policy, "write_file", Some("runs code")), Some(false));
+            assert_eq!(runs(policy, "read_file", Some("odd")), Some(false));
+        }
+        assert_eq!(runs(HttpApproval::Ask, "read_file", None), None);
+    }
+}

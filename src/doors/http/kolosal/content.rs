@@ -1,0 +1,319 @@
+//! Google GenAI `Content[]`, the form in which clients keep a conversation. Pure.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json, value::RawValue};
+
+use crate::core::{CallId, Message, Role, ToolCall, ToolResult};
+
+/// One entry of a history as a client sends it. Members that are not named here are left alone: a history goes
+/// back to its client byte for byte.
+#[derive(Debug, Deserialize)]
+struct Content {
+    #[serde(default)]
+    role: Option<String>,
+    #[serde(default)]
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part {
+    text: Option<String>,
+    #[serde(default)]
+    thought: bool,
+    function_call: Option<FunctionCall>,
+    function_response: Option<FunctionResponse>,
+    inline_data: Option<Media>,
+    file_data: Option<Media>,
+}
+
+#[derive(Debug, Deserialize)]
+struct FunctionCall {
+    id: Option<String>,
+    name: String,
+    args: Option<serde_json::Map<String, Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct FunctionResponse {
+    id: Option<String>,
+    name: String,
+    response: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Media {
+    mime_type: Option<String>,
+}
+
+/// What a client keeps, as messages for the model: each call has its answer and each answer its call, which
+/// models insist on, whatever the client left out.
+///
+/// # Errors
+///
+/// One sentence that names the entry that is not a `Content`.
+pub(super) fn messages(history: &[Box<RawValue>]) -> Result<Vec<Message>, String> {
+    let mut reading = Reading::default();
+    for (at, entry) in history.iter().enumerate() {
+        let content: Content = serde_json::from_str(entry.get())
+            .map_err(|error| format!("Invalid field: history[{at}]: {error}"))?;
+        match content.role.as_deref() {
+            Some("model") => reading.model(content.parts),
+            // Results once had a role of their own.
+            None | Some("user" | "function") => reading.user(content.parts),
+            Some(other) => {
+                let role: String = other.chars().take(32).collect();
+                return Err(format!("Invalid field: history[{at}].role must be \"user\" or \"model\", not {role:?}"));
+            }
+        }
+    }
+    reading.close();
+    Ok(reading.messages)
+}
+
+#[derive(Default)]
+struct Reading {
+    messages: Vec<Message>,
+    /// Calls that have no answer yet.
+    open: Vec<(CallId, String)>,
+    made: usize,
+}
+
+impl Reading {
+    fn model(&mut self, parts: Vec<Part>) {
+        self.close();
+        let mut message = Message::text(Role::Assistant, said(&parts));
+        for call in parts.into_iter().filter_map(|part| part.function_call) {
+            let id = self.id(call.id);
+            self.open.push((id.clone(), call.name.clone()));
+            let arguments = Value::Object(call.args.unwrap_or_default()).to_string();
+            message.tool_calls.push(ToolCall { id, name: call.name, arguments });
+        }
+        self.push(message);
+    }
+
+    fn user(&mut self, parts: Vec<Part>) {
+        let text = said(&parts);
+        for response in parts.into_iter().filter_map(|part| part.function_response) {
+            self.result(response);
+        }
+        if !text.is_empty() {
+            self.close();
+            self.push(Message::text(Role::User, text));
+        }
+    }
+
+    fn result(&mut self, FunctionResponse { id, name, response }: FunctionResponse) {
+        let at = match &id {
+            Some(id) => self.open.iter().position(|(open, _)| open.to_string() == *id),
+            None => self.open.iter().position(|(_, open)| *open == name),
+        };
+        let (call_id, name) = match at {
+            Some(at) => self.open.remove(at),
+            None => {
+                // An answer to a call that is not in the history: the call is put back.
+                self.close();
+                let call = ToolCall { id: self.id(None), name: name.clone(), arguments: "{}".to_owned() };
+                let call_id = call.id.clone();
+                let mut message = Message::text(Role::Assistant, "");
+                message.tool_calls.push(call);
+                self.messages.push(message);
+                (call_id, name)
+            }
+        };
+        let (output, is_error) = outcome(response);
+        self.messages.push(Message::result(ToolResult { call_id, name, output, is_error }));
+    }
+
+    /// Answers what was left open.
+    fn close(&mut self) {
+        for (call_id, name) in std::mem::take(&mut self.open) {
+            let output = "no result was given".to_owned();
+            self.messages.push(Message::result(ToolResult { call_id, name, output, is_error: true }));
+        }
+    }
+
+    /// Neighbours of one role become one message, because templates want them to alternate.
+    fn push(&mut self, message: Message) {
+        if message.content.is_empty() && message.tool_calls.is_empty() {
+            return;
+        }
+        match self.messages.last_mut() {
+            Some(last) if last.role == message.role && last.tool_calls.is_empty() => {
+                if !last.content.is_empty() && !message.content.is_empty() {
+                    last.content.push_str("\n\n");
+                }
+                last.content.push_str(&message.content);
+                last.tool_calls = message.tool_calls;
+            }
+            _ => self.messages.push(message),
+        }
+    }
+
+    /// The client's id, if no other call has it.
+    fn id(&mut self, given: Option<String>) -> CallId {
+        self.made += 1;
+        let taken = |id: &str| {
+            self.messages.iter().flat_map(|message| &message.tool_calls).any(|call| call.id.to_string() == id)
+                || self.open.iter().any(|(open, _)| open.to_string() == id)
+        };
+        match given.filter(|id| !id.is_empty() && !taken(id)) {
+            Some(id) => CallId::new(id),
+            None => CallId::new(format!("history-{}", self.made)),
+        }
+    }
+}
+
+/// The words of the parts. Thoughts are not sent back; files are never fetched.
+fn said(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts.iter().filter(|part| !part.thought) {
+        text.push_str(part.text.as_deref().unwrap_or_default());
+        if let Some(media) = part.inline_data.as_ref().or(part.file_data.as_ref()) {
+            let kind: String = media.mime_type.as_deref().unwrap_or("file").chars().take(64).collect();
+            text.push_str(&format!("[{kind}, not shown to the model]"));
+        }
+    }
+    text
+}
+
+/// `output` is a result and `error` a failure; anything else is a result as a whole.
+fn outcome(response: Option<Value>) -> (String, bool) {
+    let plain = |value: Value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    match response {
+        Some(Value::Object(mut map)) => match (map.remove("output"), map.remove("error")) {
+            (Some(output), _) => (plain(output), false),
+            (None, Some(error)) => (plain(error), true),
+            (None, None) => (Value::Object(map).to_string(), false),
+        },
+        Some(other) => (plain(other), false),
+        None => (String::new(), false),
+    }
+}
+
+/// A new entry, in the order in which Google's own documents show the members.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Entry {
+    role: &'static str,
+    parts: Vec<Value>,
+}
+
+impl Entry {
+    pub(super) fn user(text: &str) -> Self {
+        Self { role: "user", parts: vec![json!({"text": text})] }
+    }
+
+    /// What the model said and asked for in one turn; `None` when that is nothing.
+    pub(super) fn model(text: &str, calls: &[ToolCall]) -> Option<Self> {
+        let text = (!text.is_empty()).then(|| json!({"text": text}));
+        let calls = calls.iter().map(|call| {
+            json!({"functionCall": {"id": call.id.to_string(), "name": call.name, "args": arguments(call)}})
+        });
+        let parts: Vec<Value> = text.into_iter().chain(calls).collect();
+        (!parts.is_empty()).then_some(Self { role: "model", parts })
+    }
+
+    /// The results of one turn, which go under the user's role.
+    pub(super) fn results() -> Self {
+        Self { role: "user", parts: Vec::new() }
+    }
+
+    pub(super) fn add_result(&mut self, call: &ToolCall, text: &str, ok: bool) {
+        let response = if ok { json!({"output": text}) } else { json!({"error": text}) };
+        let id = call.id.to_string();
+        self.parts.push(json!({"functionResponse": {"id": id, "name": call.name, "response": response}}));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+}
+
+/// A call's arguments as a value: what is not an object is shown as text.
+pub(super) fn arguments(call: &ToolCall) -> Value {
+    match serde_json::from_str(&call.arguments) {
+        Ok(Value::Object(map)) => Value::Object(map),
+        _ if call.arguments.trim().is_empty() => json!({}),
+        _ => json!({"arguments": call.arguments}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(history: &str) -> Result<Vec<String>, String> {
+        let history: Vec<Box<RawValue>> = serde_json::from_str(history).unwrap();
+        let shown = |message: Message| {
+            let calls: Vec<String> =
+                message.tool_calls.iter().map(|c| format!("{}({})#{}", c.name, c.arguments, c.id)).collect();
+            let result = message.tool_result.map(|r| {
+                format!("{}={}{}#{}", r.name, r.output, if r.is_error { "!" } else { "" }, r.call_id)
+            });
+            [vec![message.role.as_str().to_owned(), message.content], calls, result.into_iter().collect()]
+                .concat()
+                .join("|")
+        };
+        Ok(messages(&history)?.into_iter().map(shown).collect())
+    }
+
+    #[test]
+    fn a_conversation_with_tools_keeps_its_pairs() {
+        let got = read(
+            r#"[{"role":"user","parts":[{"text":"look"}]},
+                {"role":"model","parts":[{"text":"hm","thought":true},{"text":"let me"},
+                  {"functionCall":{"id":"a","name":"read_file","args":{"path":"x"}}},{"functionCall":{"name":"boom"}}]},
+                {"role":"user","parts":[{"functionResponse":{"name":"boom","response":{"error":"no"}}},
+                  {"functionResponse":{"id":"a","name":"read_file","response":{"output":"text"}}}]},
+                {"role":"model","parts":[{"text":"done"}]}]"#,
+        );
+        let want = [
+            "user|look",
+            "assistant|let me|read_file({\"path\":\"x\"})#a|boom({})#history-2",
+            "tool||boom=no!#history-2",
+            "tool||read_file=text#a",
+            "assistant|done",
+        ];
+        assert_eq!(got.unwrap(), want);
+    }
+
+    #[test]
+    fn what_a_client_left_out_is_put_back() {
+        let orphan = read(
+            r#"[{"parts":[{"text":"a"}]},{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"x":1}}}]},
+                {"role":"model","parts":[{"functionCall":{"id":"q","name":"g"}}]},{"role":"user","parts":[{"text":"b"},
+                 {"inlineData":{"mimeType":"image/png","data":"AA=="}}]}]"#,
+        );
+        let want = [
+            "user|a",
+            "assistant||f({})#history-1",
+            "tool||f={\"x\":1}#history-1",
+            "assistant||g({})#q",
+            "tool||g=no result was given!#q",
+            "user|b[image/png, not shown to the model]",
+        ];
+        assert_eq!(orphan.unwrap(), want);
+    }
+
+    #[test]
+    fn neighbours_become_one_and_empty_entries_none() {
+        let got = read(r#"[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[]},{"role":"user"},
+            {"role":"user","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"c"}]},{"role":"model","parts":[{"text":"d"}]}]"#);
+        assert_eq!(got.unwrap(), ["user|a\n\nb", "assistant|c\n\nd"]);
+        assert!(read("[]").unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_entry_that_is_none_is_named() {
+        for bad in [r#"[5]"#, r#"[{"role":"system"}]"#, r#"[{"parts":"x"}]"#, r#"[{"parts":[5]}]"#, r#"[{},{"parts":[{"text":1}]}]"#] {
+            let error = read(bad).unwrap_err();
+            assert!(error.starts_with("Invalid field: history["), "{error}");
+        }
+        let deep = format!(r#"[{{"parts":[{{"functionCall":{{"name":"f","args":{{"a":{}{}}}}}}}]}}]"#, "[".repeat(500), "]".repeat(500));
+        assert!(read(&deep).is_err());
+    }
+}

@@ -1,0 +1,148 @@
+//! `POST /v1/generate`: what is asked, and how it is answered.
+
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::agent::{History, Prompt, StartRun};
+
+use super::{
+    super::{
+        HttpDoor,
+        answer::{self, Answer, Fault, Pieces},
+        events,
+    },
+    content,
+    transcript::{Item, Part, Transcript},
+};
+
+/// The longest `prompt_id`, in characters.
+const ID_LIMIT: usize = 256;
+
+/// A request, checked. Source: Kolosal seed, "POST /v1/generate". Members that are not named are ignored; above all
+/// no base URL, key, model or directory is taken from a client.
+#[derive(Debug)]
+struct Request {
+    input: String,
+    stream: bool,
+    prompt_id: String,
+    history: Vec<Box<RawValue>>,
+}
+
+/// The answer that is not streamed.
+#[derive(Serialize)]
+struct Whole<'a> {
+    output: &'a str,
+    prompt_id: &'a str,
+    messages: &'a [Item],
+    history: Vec<Part<'a>>,
+}
+
+/// Answers one request.
+pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<Answer, Fault> {
+    let request = parse(body)?;
+    let room = door.room()?;
+    let messages = content::messages(&request.history).map_err(Fault::bad)?;
+    let mut transcript = Transcript::new(door.approval(), &request.input, request.history);
+    let run = door.core.start(StartRun {
+        prompt: Prompt::Text(request.input),
+        history: History::Given(messages),
+        ..StartRun::default()
+    });
+    let mut answer = if request.stream {
+        answer::stream(Pieces(events::of_run(run, transcript, room)))
+    } else {
+        events::whole(run, &mut transcript).await;
+        if let Some(Err(message)) = &transcript.ending {
+            return Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, message));
+        }
+        answer::ok(&Whole {
+            output: &transcript.output,
+            prompt_id: &request.prompt_id,
+            messages: &transcript.items,
+            history: transcript.history(),
+        })
+    };
+    if let Ok(id) = HeaderValue::from_str(&request.prompt_id) {
+        answer.headers_mut().insert("x-prompt-id", id);
+    }
+    Ok(answer)
+}
+
+fn parse(body: &[u8]) -> Result<Request, Fault> {
+    let missing = || Fault::bad("Missing required field: input");
+    let invalid = |error: &dyn std::fmt::Display| Fault::bad(format!("Invalid JSON body: {error}"));
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Err(missing());
+    }
+    let text = std::str::from_utf8(body).map_err(|error| invalid(&error))?;
+    let whole: &RawValue = serde_json::from_str(text).map_err(|error| invalid(&error))?;
+    if !whole.get().starts_with('{') {
+        return Err(missing());
+    }
+    let members: std::collections::HashMap<String, &RawValue> =
+        serde_json::from_str(whole.get()).map_err(|error| invalid(&error))?;
+    let member = |name: &str| members.get(name).copied().map(RawValue::get).filter(|text| *text != "null");
+    let wrong = |name: &str, kind: &str| Fault::bad(format!("Invalid field: {name} must be {kind}"));
+
+    let input: String = match member("input") {
+        None => return Err(missing()),
+        Some(text) => serde_json::from_str(text).map_err(|_| wrong("input", "a string"))?,
+    };
+    if input.is_empty() {
+        return Err(missing());
+    }
+    let stream = match member("stream") {
+        None => false,
+        Some(text) => serde_json::from_str(text).map_err(|_| wrong("stream", "true or false"))?,
+    };
+    let prompt_id: String = match member("prompt_id") {
+        None => String::new(),
+        Some(text) => serde_json::from_str(text).map_err(|_| wrong("prompt_id", "a string"))?,
+    };
+    if prompt_id.chars().count() > ID_LIMIT || prompt_id.chars().any(char::is_control) {
+        return Err(wrong("prompt_id", "at most 256 characters, none of them a control character"));
+    }
+    let prompt_id = if prompt_id.is_empty() { uuid::Uuid::new_v4().to_string() } else { prompt_id };
+    let history = match member("history") {
+        None => Vec::new(),
+        Some(text) => serde_json::from_str(text).map_err(|_| wrong("history", "an array of Content"))?,
+    };
+    Ok(Request { input, stream, prompt_id, history })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_requests_are_told_what_is_wrong() {
+        let missing = "Missing required field: input";
+        for body in ["", " \n", "{}", "null", "[]", "\"x\"", "5", r#"{"input":""}"#, r#"{"input":null,"stream":true}"#] {
+            assert_eq!(parse(body.as_bytes()).unwrap_err(), Fault::bad(missing), "{body}");
+        }
+        for body in [&b"{bad"[..], b"{\"input\":\"\xff\"}", b"\xef\xbb\xbf{\"input\":\"x\"}", b"{\"input\":\"x\"} x"] {
+            assert!(parse(body).unwrap_err().message.starts_with("Invalid JSON body: "));
+        }
+        for (member, value) in [
+            ("input", "5"), ("input", "[]"), ("input", "{}"), ("input", "true"), ("stream", "\"yes\""), ("stream", "1"),
+            ("prompt_id", "{}"), ("prompt_id", "5"), ("prompt_id", "\"a\\r\\nb\""), ("history", "{}"), ("history", "\"x\""),
+        ] {
+            let body = format!(r#"{{"input":"x","{member}":{value}}}"#);
+            let fault = parse(body.as_bytes()).unwrap_err();
+            assert_eq!(fault.status, StatusCode::BAD_REQUEST);
+            assert!(fault.message.starts_with(&format!("Invalid field: {member}")), "{body}: {fault:?}");
+        }
+        let nested = format!(r#"{{"input":"x","deep":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(parse(nested.as_bytes()).unwrap().input, "x");
+    }
+
+    #[test]
+    fn what_is_not_known_is_ignored_and_the_last_of_two_counts() {
+        let body = br#"{"input":"a","input":"b","model":"m","api_key":"k","base_url":"u","working_directory":"/x","stream":null}"#;
+        let request = parse(body).unwrap();
+        assert_eq!((request.input.as_str(), request.stream), ("b", false));
+        assert!(!request.prompt_id.is_empty());
+        assert_eq!(parse(br#"{"input":" ","prompt_id":"p1"}"#).unwrap().prompt_id, "p1");
+    }
+}

@@ -1,0 +1,26 @@
+//! The Kolosal API: health, status, and one prompt with the tools it takes.
+
+mod content;
+mod generate;
+mod transcript;
+
+use serde_json::{Value, json};
+
+pub(super) use generate::generate;
+
+/// Source: Kolosal seed, "GET /healthz".
+pub(super) fn health() -> Value {
+    json!({"status": "ok", "timestamp": super::clock::now(), "mode": "server"})
+}
+
+/// Source: Kolosal seed, "GET /status".
+pub(super) fn status() -> Value {
+    json!({
+        "status": "ready",
+        "timestamp": super::clock::now(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "mode": "server-only",
+        "endpoints": {"generate": "/v1/generate", "health": "/healthz", "status": "/status"},
+        "features": {"streaming": true, "conversationHistory": true, "toolExecution": true},
+    })
+}

@@ -1,0 +1,219 @@
+//! A run as this API tells it: items in the order of events, and the history that grows with them.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    agent::{
+        Run,
+        protocol::{Command, Event, Outcome},
+    },
+    config::HttpApproval,
+    core::{CallId, ToolCall, ToolOutcome},
+};
+
+use super::{
+    super::{
+        approval,
+        events::{self, Script},
+    },
+    content::{Entry, arguments},
+};
+
+/// One item. Source: Kolosal seed, "Non-streaming response"; clients pair calls and results by their order.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Item {
+    Assistant {
+        content: String,
+    },
+    ToolCall {
+        name: String,
+        arguments: Value,
+    },
+    #[serde(rename_all = "camelCase")]
+    ToolResult {
+        name: String,
+        ok: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        response_text: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+}
+
+impl Item {
+    /// The SSE event that carries it.
+    fn event(&self) -> &'static str {
+        match self {
+            Self::Assistant { .. } => "assistant",
+            Self::ToolCall { .. } => "tool_call",
+            Self::ToolResult { .. } => "tool_result",
+        }
+    }
+}
+
+/// A call of the turn and why it will not run, if it will not.
+struct Asked {
+    call: ToolCall,
+    denied: Option<String>,
+    /// Its item has been told.
+    told: bool,
+}
+
+/// Hears a run. The same for both kinds of answer, so that they cannot differ.
+pub(super) struct Transcript {
+    policy: HttpApproval,
+    pub(super) items: Vec<Item>,
+    /// What was added to the client's history.
+    pub(super) added: Vec<Entry>,
+    /// All text of all turns.
+    pub(super) output: String,
+    calls: VecDeque<Asked>,
+    results: Entry,
+    /// How the run ended.
+    pub(super) ending: Option<Result<(), String>>,
+    /// The client's history, as it came; written out in front of what was added.
+    pub(super) prior: Vec<Box<serde_json::value::RawValue>>,
+}
+
+impl Transcript {
+    pub(super) fn new(policy: HttpApproval, input: &str, prior: Vec<Box<serde_json::value::RawValue>>) -> Self {
+        Self {
+            policy,
+            items: Vec::new(),
+            added: vec![Entry::user(input)],
+            output: String::new(),
+            calls: VecDeque::new(),
+            results: Entry::results(),
+            ending: None,
+            prior,
+        }
+    }
+
+    /// The client's history with what was added to it.
+    pub(super) fn history(&self) -> Vec<Part<'_>> {
+        let prior = self.prior.iter().map(|entry| Part::Prior(entry));
+        prior.chain(self.added.iter().map(Part::Added)).collect()
+    }
+
+    fn turn(&mut self, content: String, calls: Vec<ToolCall>, out: &mut Vec<u8>) {
+        self.added.extend(Entry::model(&content, &calls));
+        self.calls = calls.into_iter().map(|call| Asked { call, denied: None, told: false }).collect();
+        if !content.is_empty() {
+            self.output.push_str(&content);
+            self.item(Item::Assistant { content }, out);
+        }
+    }
+
+    fn item(&mut self, item: Item, out: &mut Vec<u8>) {
+        events::json(out, item.event(), &item);
+        self.items.push(item);
+    }
+
+    /// Tells of a call before it runs, and of those before it that were denied and will not.
+    fn begins(&mut self, id: &CallId, out: &mut Vec<u8>) {
+        self.denied_before(Some(id), out);
+        if let Some(asked) = self.calls.front_mut().filter(|asked| asked.call.id == *id && !asked.told) {
+            asked.told = true;
+            let item = Item::ToolCall { name: asked.call.name.clone(), arguments: arguments(&asked.call) };
+            self.item(item, out);
+        }
+    }
+
+    fn ends(&mut self, id: &CallId, outcome: &ToolOutcome, out: &mut Vec<u8>) {
+        self.begins(id, out);
+        if self.calls.front().is_some_and(|asked| asked.call.id == *id) {
+            let asked = self.calls.pop_front().expect("looked at above");
+            self.result(&asked.call, outcome.text(), !outcome.is_error(), out);
+        }
+    }
+
+    /// A denied call reports nothing by itself; it is told in its place.
+    fn denied_before(&mut self, id: Option<&CallId>, out: &mut Vec<u8>) {
+        while let Some(asked) = self.calls.pop_front_if(|asked| id != Some(&asked.call.id) && asked.denied.is_some()) {
+            let reason = format!("denied: {}", asked.denied.as_deref().unwrap_or_default());
+            let item = Item::ToolCall { name: asked.call.name.clone(), arguments: arguments(&asked.call) };
+            self.item(item, out);
+            self.result(&asked.call, &reason, false, out);
+        }
+    }
+
+    fn result(&mut self, call: &ToolCall, text: &str, ok: bool, out: &mut Vec<u8>) {
+        self.results.add_result(call, text, ok);
+        let (name, text) = (call.name.clone(), text.to_owned());
+        let item = if ok {
+            Item::ToolResult { name, ok, response_text: Some(text), error: None }
+        } else {
+            Item::ToolResult { name, ok, response_text: None, error: Some(text) }
+        };
+        self.item(item, out);
+    }
+
+    fn all_done(&mut self, out: &mut Vec<u8>) {
+        self.denied_before(None, out);
+        let results = std::mem::replace(&mut self.results, Entry::results());
+        if !results.is_empty() {
+            self.added.push(results);
+        }
+    }
+
+    fn ended(&mut self, outcome: Outcome, out: &mut Vec<u8>) {
+        let ending = match outcome {
+            Outcome::Completed { .. } => Ok(()),
+            Outcome::Denied => Err("a tool call was denied".to_owned()),
+            Outcome::Cancelled => Err("the run was cancelled".to_owned()),
+            Outcome::Failed(error) => Err(match error.hint {
+                Some(hint) => format!("{} ({hint})", error.message),
+                None => error.message,
+            }),
+        };
+        match &ending {
+            Ok(()) => {
+                events::json(out, "history", &self.history());
+                events::text(out, "done", "true");
+            }
+            Err(message) => events::json(out, "error", &serde_json::json!({"message": message})),
+        }
+        self.ending = Some(ending);
+    }
+}
+
+/// An entry of a history: the client's own, or a new one.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Part<'a> {
+    Prior(&'a serde_json::value::RawValue),
+    Added(&'a Entry),
+}
+
+impl Script for Transcript {
+    fn hear(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool {
+        match event {
+            Event::Text(piece) if !piece.is_empty() => events::text(out, "content", &piece),
+            Event::TurnCompleted { content, calls, .. } => self.turn(content, calls, out),
+            Event::ToolsProposed(proposed) => {
+                for call in proposed {
+                    let Some(command) = approval::decision(self.policy, &call) else { continue };
+                    if let Command::Deny { call: id, reason, .. } = &command
+                        && let Some(asked) = self.calls.iter_mut().find(|asked| asked.call.id == *id)
+                    {
+                        asked.denied = Some(reason.clone());
+                    }
+                    run.send(command);
+                }
+            }
+            Event::ToolStarted { call, .. } => self.begins(&call, out),
+            Event::ToolFinished { call, outcome } => self.ends(&call, &outcome, out),
+            Event::ToolsCompleted => self.all_done(out),
+            Event::Ended(outcome) => {
+                self.ended(outcome, out);
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+}

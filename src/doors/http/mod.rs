@@ -1,0 +1,139 @@
+//! The HTTP door: the Kolosal API with its events, OpenAI-compatible endpoints, and a page for people.
+//!
+//! One listener for all three. [`gate`] decides on the head of each request, before its body is read.
+
+mod answer;
+mod approval;
+mod clock;
+mod events;
+mod gate;
+mod intake;
+mod kolosal;
+mod openai;
+mod web;
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use http::{HeaderValue, Method, Request, StatusCode, header, request::Parts};
+use hyper::{
+    body::Incoming,
+    rt::{Read, Write},
+    service::service_fn,
+};
+use hyper_util::rt::TokioTimer;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::{agent::AgentCore, config::HttpApproval};
+
+use answer::{Answer, Fault};
+pub use gate::{Caller, Gate};
+use gate::{Pass, Refusal};
+
+/// Runs of this door that may go on at once; more are told to come back.
+const RUNS: usize = 256;
+
+/// Time for the head of a request, also the longest rest of a connection between two.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+
+/// The largest head of a request, in bytes; a longer one is answered with 431.
+const HEAD_LIMIT: usize = 16 * 1024;
+
+/// Serves HTTP/1.1 on connections that the listener has accepted and checked.
+pub struct HttpDoor {
+    core: AgentCore,
+    gate: Gate,
+    runs: Arc<Semaphore>,
+}
+
+impl HttpDoor {
+    pub fn new(core: AgentCore, gate: Gate) -> Arc<Self> {
+        Arc::new(Self { core, gate, runs: Arc::new(Semaphore::new(RUNS)) })
+    }
+
+    /// Serves one connection until its client or this process ends it.
+    pub async fn serve(self: Arc<Self>, io: impl Read + Write + Unpin, caller: Caller) {
+        let service = service_fn(|request: Request<Incoming>| {
+            let door = Arc::clone(&self);
+            async move { Ok::<_, Infallible>(door.answer(caller, request).await) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIME)
+            .max_buf_size(HEAD_LIMIT)
+            .serve_connection(io, service);
+        if let Err(error) = connection.await {
+            tracing::debug!("http connection ended: {error}");
+        }
+    }
+
+    async fn answer(&self, caller: Caller, request: Request<Incoming>) -> Answer {
+        let (head, body) = request.into_parts();
+        let pass = match self.gate.admit(caller, &head.method, &head.uri, &head.headers) {
+            Ok(pass) => pass,
+            Err(refusal) => return refused(refusal),
+        };
+        let mut answer = match self.route(&head, &pass, body).await {
+            Ok(answer) => answer,
+            Err(fault) if openai::serves(head.uri.path()) => openai::fault(&fault),
+            Err(fault) => fault.answer(),
+        };
+        answer::share(&mut answer, &self.gate, &pass);
+        answer
+    }
+
+    /// Exact paths and methods; everything else is not found, as in the original.
+    async fn route(&self, head: &Parts, pass: &Pass, body: Incoming) -> Result<Answer, Fault> {
+        if head.method == Method::OPTIONS {
+            return Ok(answer::empty(StatusCode::NO_CONTENT));
+        }
+        let method = if head.method == Method::HEAD { &Method::GET } else { &head.method };
+        let path = head.uri.path();
+        match (method.as_str(), path) {
+            ("GET", "/healthz") => Ok(answer::ok(&kolosal::health())),
+            ("GET", "/status") => Ok(answer::ok(&kolosal::status())),
+            ("POST", "/v1/generate") => kolosal::generate(self, &intake::read(&head.headers, body).await?).await,
+            ("GET", "/v1/models") => Ok(answer::ok(&openai::models(self.core.home())?)),
+            ("POST", "/v1/chat/completions") => {
+                openai::chat(self, &intake::read(&head.headers, body).await?).await
+            }
+            ("POST", "/v1/responses") => {
+                openai::responses(self, &intake::read(&head.headers, body).await?).await
+            }
+            ("GET", _) if path.strip_prefix("/v1/models/").is_some() => {
+                Ok(answer::ok(&openai::model(self.core.home(), &path["/v1/models/".len()..])?))
+            }
+            (method, _) if path.starts_with("/api/") => {
+                if !pass.token {
+                    return Err(Fault::new(StatusCode::UNAUTHORIZED, "Unauthorized"));
+                }
+                web::api(self, method, path, &head.headers, body).await
+            }
+            ("GET", _) => web::file(path).ok_or_else(Fault::not_found),
+            _ => Err(Fault::not_found()),
+        }
+    }
+
+    fn approval(&self) -> HttpApproval {
+        self.core.config().http.approval
+    }
+
+    /// The right to start one more run.
+    fn room(&self) -> Result<OwnedSemaphorePermit, Fault> {
+        Arc::clone(&self.runs)
+            .try_acquire_owned()
+            .map_err(|_| Fault::new(StatusCode::SERVICE_UNAVAILABLE, "Server busy"))
+    }
+}
+
+/// No CORS headers: a page that was refused may not even read that.
+fn refused(refusal: Refusal) -> Answer {
+    let status = match refusal {
+        Refusal::NoHost => StatusCode::BAD_REQUEST,
+        Refusal::Host | Refusal::Origin => StatusCode::FORBIDDEN,
+        Refusal::Token => StatusCode::UNAUTHORIZED,
+    };
+    let mut answer = Fault::new(status, refusal.to_string()).answer();
+    // The body was not read, so what follows on this connection could be anything.
+    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
+}

@@ -1,0 +1,161 @@
+//! Runs that the page starts, and the decisions it takes.
+
+use std::path::PathBuf;
+
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::{
+    HttpDoor,
+    answer::{self, Answer, Fault, Pieces},
+    events::{self, Script},
+};
+use crate::{
+    agent::{
+        AgentCore, History, Prompt, Run, StartRun,
+        protocol::{AfterDenial, Command, Event, Outcome},
+    },
+    core::{CallId, RunId},
+    provider::Progress,
+};
+
+#[derive(Deserialize)]
+struct Request {
+    prompt: String,
+    session: Option<String>,
+    agent: Option<String>,
+    working_dir: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Decision {
+    call: String,
+    approve: bool,
+    #[serde(default)]
+    reason: String,
+    #[serde(default, rename = "continue")]
+    go_on: bool,
+}
+
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
+    serde_json::from_slice(body).map_err(|error| Fault::bad(format!("Invalid JSON body: {error}")))
+}
+
+/// Starts a run of a stored session; its events are the answer.
+pub(super) fn start(door: &HttpDoor, body: &[u8]) -> Result<Answer, Fault> {
+    let request: Request = parse(body)?;
+    let history = match request.session {
+        None => History::New,
+        Some(id) => History::Session(id.parse().map_err(|error| Fault::bad(format!("session: {error}")))?),
+    };
+    if request.working_dir.as_ref().is_some_and(|dir| !dir.is_absolute()) {
+        return Err(Fault::bad("working_dir must be an absolute path"));
+    }
+    let room = door.room()?;
+    let run = door.core.start(StartRun {
+        prompt: Prompt::Text(request.prompt),
+        history,
+        agent: request.agent.unwrap_or_default(),
+        working_dir: request.working_dir,
+        ..StartRun::default()
+    });
+    Ok(answer::stream(Pieces(events::of_run(run, Page, room))))
+}
+
+/// Takes a decision on a call that waits.
+pub(super) fn decide(core: &AgentCore, run: &str, body: &[u8]) -> Result<Answer, Fault> {
+    let decision: Decision = parse(body)?;
+    let call = CallId::new(decision.call);
+    let command = if decision.approve {
+        Command::Approve(call.clone())
+    } else {
+        let reason = if decision.reason.is_empty() { "user denied".to_owned() } else { decision.reason };
+        let then = if decision.go_on { AfterDenial::Continue } else { AfterDenial::End };
+        Command::Deny { call: call.clone(), reason, then }
+    };
+    match id(run).is_some_and(|run| core.decide(&run, &call, command)) {
+        true => Ok(answer::empty(StatusCode::NO_CONTENT)),
+        false => Err(Fault::new(StatusCode::NOT_FOUND, "no such call waits for a decision")),
+    }
+}
+
+pub(super) fn cancel(core: &AgentCore, run: &str) -> Result<Answer, Fault> {
+    match id(run).is_some_and(|run| core.cancel(&run)) {
+        true => Ok(answer::empty(StatusCode::NO_CONTENT)),
+        false => Err(Fault::new(StatusCode::NOT_FOUND, "no such run is going")),
+    }
+}
+
+fn id(text: &str) -> Option<RunId> {
+    text.parse().ok()
+}
+
+/// Events as the page reads them.
+struct Page;
+
+impl Script for Page {
+    fn hear(&mut self, event: Event, _: &Run, out: &mut Vec<u8>) -> bool {
+        let Some((name, data)) = named(event) else { return false };
+        events::json(out, name, &data);
+        matches!(name, "completed" | "denied" | "cancelled" | "failed")
+    }
+}
+
+fn named(event: Event) -> Option<(&'static str, Value)> {
+    Some(match event {
+        Event::Started { run, session, agent } => {
+            ("started", json!({"run": run.to_string(), "session": session.to_string(), "agent": agent}))
+        }
+        Event::Notice(text) => ("notice", json!({"text": text})),
+        Event::Progress(progress) => ("progress", waiting(progress)),
+        Event::WaitingForSession => ("progress", json!({"kind": "session"})),
+        Event::Compacted { before, after, .. } => ("compacted", json!({"before": before, "after": after})),
+        Event::Text(text) => ("text", json!({"text": text})),
+        Event::Reasoning(text) => ("reasoning", json!({"text": text})),
+        Event::TurnCompleted { content, context, .. } => {
+            let context = json!({
+                "context_size": context.context_size, "system_tokens": context.system_tokens,
+                "tool_tokens": context.tool_tokens, "history_tokens": context.history_tokens,
+                "memory_tokens": context.memory_tokens, "prompt_tokens": context.prompt_tokens,
+                "cached_tokens": context.cached_tokens,
+            });
+            ("turn", json!({"content": content, "context": context}))
+        }
+        Event::ToolsProposed(calls) => {
+            let calls: Vec<Value> = calls
+                .into_iter()
+                .map(|proposed| {
+                    json!({
+                        "id": proposed.call.id.to_string(), "name": proposed.call.name,
+                        "arguments": proposed.call.arguments, "preview": proposed.preview,
+                        "caution": proposed.caution,
+                    })
+                })
+                .collect();
+            ("proposed", json!({"calls": calls}))
+        }
+        Event::ToolStarted { call, name } => ("tool_started", json!({"call": call.to_string(), "name": name})),
+        Event::ToolFinished { call, outcome } => {
+            let (call, ok) = (call.to_string(), !outcome.is_error());
+            ("tool_finished", json!({"call": call, "ok": ok, "text": outcome.text()}))
+        }
+        Event::ToolRequested { .. } | Event::ToolsCompleted => return None,
+        Event::Ended(outcome) => match outcome {
+            Outcome::Completed { truncated, .. } => ("completed", json!({"truncated": truncated})),
+            Outcome::Denied => ("denied", json!({})),
+            Outcome::Cancelled => ("cancelled", json!({})),
+            Outcome::Failed(error) => ("failed", json!({"message": error.message, "hint": error.hint})),
+        },
+    })
+}
+
+fn waiting(progress: Progress) -> Value {
+    match progress {
+        Progress::Queued { place } => json!({"kind": "queued", "place": place}),
+        Progress::Loading { model, fraction } => json!({"kind": "loading", "model": model, "fraction": fraction}),
+        Progress::Prefill { processed, total, cached } => {
+            json!({"kind": "prefill", "processed": processed, "total": total, "cached": cached})
+        }
+    }
+}
