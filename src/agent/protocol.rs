@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::{
-    core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolDef, ToolOutcome},
+    core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome},
     provider::Progress,
+    tools::ClientTool,
 };
 
 /// What a client may say while a run is going.
@@ -23,7 +24,7 @@ pub enum Command {
         outcome: ToolOutcome,
     },
     /// Replaces the client's tools from the next model call on.
-    SetClientTools(Vec<(ToolDef, Duration)>),
+    SetClientTools(Vec<ClientTool>),
 }
 
 /// What a denial means for the run once the approved calls of the turn have run.
@@ -47,10 +48,12 @@ pub enum Event {
     /// Something a person should know that changes nothing in the run.
     Notice(String),
     Progress(Progress),
-    /// The history was replaced by a summary of it. All in tokens.
+    /// The history was replaced by a summary of it. In tokens, and in messages.
     Compacted {
         before: u32,
         after: u32,
+        messages_before: usize,
+        messages_after: usize,
     },
     /// The session is busy with another run; this one waits.
     WaitingForSession,
@@ -68,7 +71,7 @@ pub enum Event {
         call: CallId,
         name: String,
     },
-    /// The client runs this one and replies with [`Command::ToolResult`].
+    /// The client runs this one and replies with [`Command::ToolResult`]. Several may be out at a time.
     ToolRequested {
         call: ToolCall,
         timeout: Duration,

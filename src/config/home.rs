@@ -101,6 +101,11 @@ impl Home {
         self.root.join("sessions")
     }
 
+    /// What people think of answers.
+    pub fn feedback(&self) -> PathBuf {
+        self.root.join("feedback.jsonl")
+    }
+
     /// Sockets, locks, the token and `daemon.json`; nothing in it outlives a reboot in meaning.
     pub fn run(&self) -> PathBuf {
         self.root.join("run")

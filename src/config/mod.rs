@@ -74,6 +74,7 @@ pub struct Config {
     #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
     pub max_turns: u32,
     pub tools: ToolsConfig,
+    pub roz: RozConfig,
     /// Keys in the file that mean nothing here, dotted; worth a warning. Never written.
     #[serde(skip)]
     pub unknown: Vec<String>,
@@ -167,6 +168,37 @@ pub struct WebToolsConfig {
     pub allow_private: Vec<String>,
 }
 
+/// `[roz]`: the door for clients that run the tools themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RozConfig {
+    /// Tools of the daemon that join those of the client; one that the client has, too, is the client's.
+    pub daemon_tools: Vec<String>,
+    /// The forms in which events are sent.
+    pub events: RozEvents,
+    pub models: RozModels,
+}
+
+/// The forms in which a Roz session's events are sent: there are two generations of clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RozEvents {
+    /// Every client finds its own.
+    #[default]
+    Both,
+    First,
+    Second,
+}
+
+/// `[roz.models]`: what the usual short names stand for; empty is the default agent's model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RozModels {
+    pub fast: String,
+    pub standard: String,
+    pub max: String,
+}
+
 /// 1 GiB: both limits bound memory, since tools work on whole files and bodies.
 const MAX_BYTES: u64 = 1 << 30;
 
@@ -190,6 +222,7 @@ impl Default for Config {
             compaction: Compaction::default(),
             max_turns: 50,
             tools: ToolsConfig::default(),
+            roz: RozConfig::default(),
             unknown: Vec::new(),
         }
     }

@@ -31,6 +31,15 @@ max_size_bytes = 10485760            # largest file that is read or written
 timeout_seconds = 30                 # for one fetch
 max_response_bytes = 5242880         # a longer body is cut, and the cut is marked
 # allow_private = []                 # hosts that may be fetched although their address is private
+
+[roz]                                # clients of roz.v1.AgentService, which run the tools themselves
+daemon_tools = []                    # tools of the daemon that join theirs; needs [tools] working_dir
+events = "both"                      # "first" or "second" sends one generation's form only
+
+[roz.models]                         # what the short names stand for; empty is the default agent's model
+fast = ""
+standard = ""
+max = ""
 "##;
 
 /// Dotted paths of every key; a test holds that these are the fields of [`super::Config`].
@@ -57,4 +66,9 @@ pub(super) const KEYS: &[&str] = &[
     "tools.web.timeout_seconds",
     "tools.web.max_response_bytes",
     "tools.web.allow_private",
+    "roz.daemon_tools",
+    "roz.events",
+    "roz.models.fast",
+    "roz.models.standard",
+    "roz.models.max",
 ];
