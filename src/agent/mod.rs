@@ -6,6 +6,7 @@ mod broken;
 mod compact;
 mod conversation;
 mod emitter;
+mod live;
 mod model_call;
 mod offer;
 mod prepare;
@@ -27,7 +28,7 @@ use tracing::Instrument as _;
 
 use crate::{
     config::{Config, Home},
-    core::{Cancel, Message, RunId, SessionId},
+    core::{CallId, Cancel, Message, RunId, Sampling, SessionId},
     provider::{Models, ServerStatus},
     sessions::Sessions,
     tools::ClientTool,
@@ -37,6 +38,7 @@ use protocol::{Command, Event};
 use session_turns::SessionTurns;
 
 pub use conversation::Conversation;
+pub use live::Waiting;
 pub use offer::{ChosenModel, OwnTool};
 
 /// The agent. Cheap to clone; every door holds one.
@@ -52,6 +54,7 @@ struct Shared {
     sessions: Sessions,
     turns: SessionTurns,
     anchors: Anchors,
+    live: live::Live,
     /// Stops every run.
     stop: Cancel,
     active: AtomicUsize,
@@ -78,6 +81,10 @@ pub struct StartRun {
     pub model: Option<String>,
     /// Stands in for the configured window, in tokens; the model's own is the limit.
     pub context_size: Option<u32>,
+    /// What is set here stands in for the agent's.
+    pub sampling: Sampling,
+    /// What the model and the client's tools have made of the prompt so far; the run goes on behind it.
+    pub answered: Vec<Message>,
 }
 
 /// Which of the daemon's tools take part.
@@ -131,6 +138,7 @@ impl AgentCore {
             sessions,
             turns: SessionTurns::default(),
             anchors: Anchors::default(),
+            live: live::Live::default(),
             stop: Cancel::new(),
             active: AtomicUsize::new(0),
         };
@@ -144,10 +152,11 @@ impl AgentCore {
         let cancel = self.shared.stop.child();
         let id = RunId::new();
         let span = tracing::info_span!("run", id = %id);
-        let active = Active::count(&self.shared);
+        let active = Active::count(&self.shared, id.clone());
+        self.shared.live.begin(id.clone(), &commands, cancel.clone());
         let run = run_loop::drive(active, id.clone(), request, inbox, emitter, cancel.clone());
         tokio::spawn(run.instrument(span));
-        Run { commands: Some(commands), events, cancel, ended: false }
+        Run { id, commands: Some(commands), events, cancel, ended: false }
     }
 
     /// Runs that are going.
@@ -163,6 +172,30 @@ impl AgentCore {
     /// Resolves when [`AgentCore::stop`] is called.
     pub async fn stopped(&self) {
         self.shared.stop.cancelled().await;
+    }
+
+    /// Calls of all runs that wait for a decision, oldest first.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        self.shared.live.waiting()
+    }
+
+    /// Takes a decision on a call that waits, whoever started its run. `false` if it does not wait.
+    pub fn decide(&self, run: &RunId, call: &CallId, command: Command) -> bool {
+        self.shared.live.decide(run, call, command)
+    }
+
+    /// Cancels a run. `false` if it is not going.
+    pub fn cancel(&self, run: &RunId) -> bool {
+        self.shared.live.cancel(run)
+    }
+
+    /// Reads or changes what is on disk, on a thread that may block. `None` if `work` panicked.
+    pub async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Home, &Sessions) -> T + Send + 'static,
+    ) -> Option<T> {
+        let shared = Arc::clone(&self.shared);
+        bridge::blocking(move || work(&shared.home, &shared.sessions)).join().await.ok()
     }
 
     /// The model server's state.
@@ -181,23 +214,25 @@ impl AgentCore {
 }
 
 /// Counts a run for as long as it lives.
-struct Active(Arc<Shared>);
+struct Active(Arc<Shared>, RunId);
 
 impl Active {
-    fn count(shared: &Arc<Shared>) -> Self {
+    fn count(shared: &Arc<Shared>, run: RunId) -> Self {
         shared.active.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(shared))
+        Self(Arc::clone(shared), run)
     }
 }
 
 impl Drop for Active {
     fn drop(&mut self) {
         self.0.active.fetch_sub(1, Ordering::Relaxed);
+        self.0.live.end(&self.1);
     }
 }
 
 /// A run that is going. Dropping it cancels it.
 pub struct Run {
+    id: RunId,
     commands: Option<mpsc::Sender<Command>>,
     events: emitter::Events,
     cancel: Cancel,
@@ -205,6 +240,10 @@ pub struct Run {
 }
 
 impl Run {
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
     /// The next event; `None` after [`Event::Ended`].
     pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         if self.ended {

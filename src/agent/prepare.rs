@@ -43,6 +43,10 @@ pub(super) struct Prepared {
     pub(super) recorder: Recorder,
     /// `None` for a conversation that only the client keeps.
     pub(super) session: Option<SessionId>,
+    /// The session's id, or the one that stands for it where nothing is stored.
+    pub(super) seat: SessionId,
+    /// What was already made of the prompt.
+    pub(super) answered: Vec<Message>,
 }
 
 /// The session a run belongs to, and the right to use it.
@@ -65,6 +69,7 @@ pub(super) fn prepare(
     if let Some(model) = request.model.take() {
         agent.model = model;
     }
+    agent.sampling.overlay(&request.sampling);
     let skills = Skills::load(&shared.home);
     let place = Arc::new(open_place(shared, &request)?);
     let mut prompt = prompt_message(&request.prompt, &skills)?;
@@ -131,10 +136,25 @@ pub(super) fn prepare(
     let window = Window::new(budget, history_budget, history);
     let session = match request.history {
         History::Given(_) => None,
-        History::New | History::Session(_) | History::Kept(_) => Some(seat.id),
+        History::New | History::Session(_) | History::Kept(_) => Some(seat.id.clone()),
     };
+    let answered = request.answered;
     let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
-    Ok(Prepared { agent, system, prompt, bare, own_tools, tools, place, provider, window, recorder, session })
+    Ok(Prepared {
+        agent,
+        system,
+        prompt,
+        bare,
+        own_tools,
+        tools,
+        place,
+        provider,
+        window,
+        recorder,
+        session,
+        seat: seat.id,
+        answered,
+    })
 }
 
 /// Finds or starts the model's server.

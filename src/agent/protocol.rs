@@ -63,6 +63,8 @@ pub enum Event {
     TurnCompleted {
         content: String,
         reasoning: String,
+        /// What the model asked for, in its order and as it wrote it.
+        calls: Vec<ToolCall>,
         context: Box<ContextSnapshot>,
     },
     /// In model order. The run waits until each has a decision.

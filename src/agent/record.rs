@@ -31,6 +31,10 @@ impl Recorder {
         Self { run, agent, log: log.map(|log| Arc::new(Mutex::new(log))), _turn: turn.map(Arc::new) }
     }
 
+    pub(super) fn run(&self) -> &RunId {
+        &self.run
+    }
+
     /// Fills in who made the message and when.
     pub(super) fn sign(&self, message: &mut Message) {
         message.run = Some(self.run.clone());

@@ -179,6 +179,8 @@ pub(super) struct RunLoop<'a> {
     inbox: Option<mpsc::Receiver<Command>>,
     pub(super) recorder: Recorder,
     pub(super) session: Option<SessionId>,
+    /// The session's id, or the one that stands for it where nothing is stored.
+    pub(super) seat: SessionId,
     pub(super) provider: Arc<dyn Provider>,
     /// The tools that run here; a client may change its own beside them.
     own_tools: ToolBox,
@@ -191,6 +193,8 @@ pub(super) struct RunLoop<'a> {
     unrecorded: Option<Message>,
     /// The prompt without the context of this run, where it has one: what later runs see.
     pub(super) bare: Option<String>,
+    /// What was already made of the prompt, until it is in the window.
+    answered: Vec<Message>,
     /// Its tokens are no guess any more.
     counted: bool,
     /// The answer was cut behind this call.
@@ -221,6 +225,8 @@ impl<'a> RunLoop<'a> {
             window,
             recorder,
             session,
+            seat,
+            answered,
         } = prepared;
         let inbox = Some(inbox);
         let (unrecorded, cut_after, partial) = (Some(prompt), None, Arc::default());
@@ -231,6 +237,8 @@ impl<'a> RunLoop<'a> {
             inbox,
             recorder,
             session,
+            seat,
+            answered,
             provider,
             own_tools,
             tools,
@@ -284,8 +292,12 @@ impl<'a> RunLoop<'a> {
             context.cached_tokens = usage.map(|usage| usage.cached);
             context.answer_tokens = usage.map(|usage| usage.completion);
             let context = Box::new(context);
-            let completed =
-                Event::TurnCompleted { content: content.clone(), reasoning: reasoning.clone(), context };
+            let completed = Event::TurnCompleted {
+                content: content.clone(),
+                reasoning: reasoning.clone(),
+                calls: calls.clone(),
+                context,
+            };
             self.emit(completed).await?;
             if calls.is_empty() {
                 return Ok(Outcome::Completed { content, reasoning, truncated: finish == Finish::Length });
@@ -308,7 +320,8 @@ impl<'a> RunLoop<'a> {
     async fn take_prompt(&mut self) -> Result<(), Stop> {
         let mut prompt = self.unrecorded.take().expect("a run starts with its prompt");
         prompt.tokens = estimate(&prompt);
-        self.make_room(prompt.tokens).await?;
+        let answered: u32 = self.answered.iter().map(estimate).fold(0, u32::saturating_add);
+        self.make_room(prompt.tokens.saturating_add(answered)).await?;
         self.recorder.sign(&mut prompt);
         self.window.push(prompt.clone());
         self.unrecorded = Some(prompt);
@@ -320,6 +333,12 @@ impl<'a> RunLoop<'a> {
             let overhead = blocking(move || provider.template_tokens(messages, &cancel)).join().await?;
             self.window.expect_overhead(overhead);
             self.count_prompt().await?;
+        }
+        for mut message in std::mem::take(&mut self.answered) {
+            message.tokens = estimate(&message);
+            self.window.push(message);
+            // The server's count is then of more than the prompt.
+            self.counted = true;
         }
         Ok(())
     }

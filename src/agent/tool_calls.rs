@@ -1,6 +1,9 @@
 //! The calls of one turn: proposed together, decided one by one, run in order.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use tokio::time::Instant;
 
@@ -16,6 +19,7 @@ use crate::{
 
 use super::{
     bridge::blocking,
+    live::Waiting,
     protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError},
     run_loop::{RunLoop, Stop},
 };
@@ -72,8 +76,17 @@ impl RunLoop<'_> {
         let proposed: Vec<ProposedCall> = pending.iter().filter_map(proposed).collect();
         let mut ending = AfterDenial::Continue;
         if !proposed.is_empty() {
+            self.shared.live.wait(Waiting {
+                run: self.recorder.run().clone(),
+                session: self.seat.clone(),
+                agent: self.agent.id.to_string(),
+                calls: proposed.clone(),
+                since: SystemTime::now(),
+            });
             self.emit(Event::ToolsProposed(proposed)).await?;
-            ending = match self.decide(&mut pending).await {
+            let decided = self.decide(&mut pending).await;
+            self.shared.live.settled(self.recorder.run());
+            ending = match decided {
                 Ok(ending) => ending,
                 Err(stop) => {
                     self.answer_rest(&mut pending.into_iter()).await;
@@ -113,9 +126,7 @@ impl RunLoop<'_> {
                 };
                 let call = ToolCall { id: call.id, name, arguments };
                 let ruling = match tools.find(&call.name).expect("`check` found it") {
-                    Site::Client { timeout, order } => {
-                        Ruling::Client { timeout: *timeout, order: *order }
-                    }
+                    Site::Client { timeout, order } => Ruling::Client { timeout: *timeout, order: *order },
                     Site::Here(tool) => {
                         let (tool, proposal) = (Arc::clone(tool), tool.propose(&args, &place));
                         if tool.needs_approval() {
@@ -166,11 +177,13 @@ impl RunLoop<'_> {
                 }
                 Some(Command::Approve(id)) => {
                     if let Some(at) = find(&id) {
+                        self.shared.live.decided(self.recorder.run(), &id);
                         decided[at] = true;
                     }
                 }
                 Some(Command::Deny { call, reason, then }) => {
                     if let Some(at) = find(&call) {
+                        self.shared.live.decided(self.recorder.run(), &call);
                         decided[at] = true;
                         pending[at].ruling = Ruling::Denied { reason };
                         if then == AfterDenial::End {
@@ -193,7 +206,9 @@ impl RunLoop<'_> {
                 return self.answer(&call, &outcome).await;
             }
             Ruling::Refused(reason) => ToolOutcome::Failed(reason),
-            ruling @ Ruling::Client { .. } => return self.run_at_client(vec![Pending { call, ruling }]).await,
+            ruling @ Ruling::Client { .. } => {
+                return self.run_at_client(vec![Pending { call, ruling }]).await;
+            }
             Ruling::Free { tool, args, proposal } | Ruling::Asked { tool, args, proposal } => {
                 self.run_here(&call, tool, args, proposal).await?
             }

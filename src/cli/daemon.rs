@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     client::{self, ClientError},
-    config::{Home, Lock},
+    config::{Bind, Home, Lock},
     daemon::{self, Mode, Surroundings},
     pb::ShutdownRequest,
 };
@@ -36,6 +36,10 @@ and then `systemctl --user enable --now kontekst`."
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
+
+    /// Serve HTTP and the web page there too, for example 127.0.0.1:8787
+    #[arg(long, value_name = "ADDR")]
+    http: Option<Bind>,
 
     /// How a client starts it.
     #[arg(long, hide = true)]
@@ -67,7 +71,7 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     match &args.command {
         None => {
             let mode = if args.spawned { Mode::Spawned } else { Mode::Foreground };
-            daemon::serve(home, mode, surroundings(), &|name| std::env::var(name).ok())?;
+            daemon::serve(home, mode, surroundings(), &|name| std::env::var(name).ok(), args.http)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Stop { if_idle }) => {

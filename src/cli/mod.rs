@@ -4,6 +4,7 @@
 //! [`CliError`] with a hint and an exit code.
 
 pub mod agents;
+mod approvals;
 mod ask;
 mod daemon;
 pub mod error;
@@ -19,6 +20,7 @@ pub mod sessions;
 pub mod skills;
 mod status;
 pub mod table;
+mod web;
 
 use std::{
     ffi::OsString,
@@ -86,6 +88,8 @@ enum Command {
     Models(models::Args),
     Skills(skills::Args),
     Sessions(sessions::Args),
+    Approvals(approvals::Args),
+    Web(web::Args),
     Daemon(daemon::Args),
     /// Becomes a model server that dies with the daemon.
     #[command(hide = true)]
@@ -130,6 +134,8 @@ fn dispatch(command: Command) -> Result<ExitCode, CliError> {
     match command {
         Command::Run(args) => run::run(args, &home),
         Command::Status(args) => status::run(&args, &home),
+        Command::Approvals(args) => approvals::run(args, &home),
+        Command::Web(args) => web::run(&args, &home),
         Command::Daemon(args) => daemon::run(&args, &home),
         Command::Models(args) => models::run(args, &home),
         Command::Agents(args) => on_stdout(|out, terminal| agents::run(args, &home, out, terminal)),

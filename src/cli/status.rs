@@ -10,7 +10,7 @@ use crate::{
     pb::{GetStatusRequest, GetStatusResponse},
 };
 
-use super::{error::CliError, on_stdout, printable::printable};
+use super::{error::CliError, on_stdout, printable::printable, web};
 
 /// Shows the daemon and the model server.
 ///
@@ -20,9 +20,17 @@ pub(super) struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Print the token of the HTTP door, and nothing else
+    #[arg(long, conflicts_with = "json")]
+    token: bool,
 }
 
 pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
+    if args.token {
+        let token = web::token(home)?;
+        return on_stdout(|out, _| Ok(writeln!(out, "{token}")?));
+    }
     let stream = client::probe(home).map_err(|error| match error {
         ClientError::NotRunning => CliError::unreachable("the daemon is not running")
             .hint("`kontekst run` starts it when it is needed, `kontekst daemon` runs it in this terminal"),
@@ -44,7 +52,7 @@ fn as_json(status: &GetStatusResponse) -> serde_json::Value {
         "version": status.version, "pid": status.pid, "uptime_seconds": status.uptime_seconds,
         "started_at": status.started_at_rfc3339, "active_runs": status.active_runs,
         "socket": status.socket, "bind": status.bind, "data_dir": status.data_dir,
-        "warnings": status.warnings,
+        "http": status.http, "warnings": status.warnings,
         "model_server": {
             "endpoint": status.endpoint, "model": status.model, "model_dir": status.model_dir,
             "healthy": status.llama_server_healthy, "running": status.llama_server_running,
@@ -69,6 +77,7 @@ fn page(status: &GetStatusResponse) -> String {
         ("runs", status.active_runs.to_string()),
         ("socket", status.socket.clone()),
         ("bind", status.bind.clone()),
+        ("http", if status.http.is_empty() { "off".to_owned() } else { format!("http://{}", status.http) }),
         ("data", status.data_dir.clone()),
         ("model server", format!("{}: {server}", status.endpoint)),
         ("model", model.to_owned()),

@@ -13,7 +13,10 @@ use tower::service_fn;
 
 use crate::{
     doors::kontekst::MESSAGE_LIMIT,
-    pb::{agent_service_client::AgentServiceClient, daemon_service_client::DaemonServiceClient},
+    pb::{
+        agent_service_client::AgentServiceClient, approval_service_client::ApprovalServiceClient,
+        daemon_service_client::DaemonServiceClient,
+    },
 };
 
 /// Why there is no daemon to talk to.
@@ -89,6 +92,10 @@ pub fn agent(channel: Channel) -> AgentServiceClient<Channel> {
     AgentServiceClient::new(channel)
         .max_decoding_message_size(MESSAGE_LIMIT)
         .max_encoding_message_size(MESSAGE_LIMIT)
+}
+
+pub fn approvals(channel: Channel) -> ApprovalServiceClient<Channel> {
+    ApprovalServiceClient::new(channel).max_decoding_message_size(MESSAGE_LIMIT)
 }
 
 pub fn daemon(channel: Channel) -> DaemonServiceClient<Channel> {

@@ -5,6 +5,7 @@ mod bind;
 pub mod file;
 mod handshake;
 mod home;
+mod http;
 pub mod lock;
 mod template;
 pub(crate) mod toml_file;
@@ -14,6 +15,7 @@ pub use bind::{BadBind, Bind};
 pub use file::{PathContext, PathError, write_atomic, write_hint};
 pub use handshake::{DaemonInfo, Readiness};
 pub use home::{Home, HomeError, NoHome};
+pub use http::{HttpApproval, HttpConfig};
 pub use lock::{Lock, LockError};
 pub use toml_file::TomlError;
 
@@ -74,6 +76,8 @@ pub struct Config {
     #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
     pub max_turns: u32,
     pub tools: ToolsConfig,
+    /// HTTP and server-sent events.
+    pub http: HttpConfig,
     pub roz: RozConfig,
     /// Keys in the file that mean nothing here, dotted; worth a warning. Never written.
     #[serde(skip)]
@@ -222,6 +226,7 @@ impl Default for Config {
             compaction: Compaction::default(),
             max_turns: 50,
             tools: ToolsConfig::default(),
+            http: HttpConfig::default(),
             roz: RozConfig::default(),
             unknown: Vec::new(),
         }

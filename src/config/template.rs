@@ -32,6 +32,13 @@ timeout_seconds = 30                 # for one fetch
 max_response_bytes = 5242880         # a longer body is cut, and the cut is marked
 # allow_private = []                 # hosts that may be fetched although their address is private
 
+[http]
+listen = "off"                       # HTTP, SSE and the web page, for example "127.0.0.1:8787"
+approval = "auto"                    # tool calls over HTTP: "auto", "read-only", or "ask" (kontekst approvals)
+cors = true                          # send CORS headers
+# origins = []                       # pages that may use it without the token, as "http://localhost:3000"
+# hosts = []                         # further names of this machine that a Host header may have
+
 [roz]                                # clients of roz.v1.AgentService, which run the tools themselves
 daemon_tools = []                    # tools of the daemon that join theirs; needs [tools] working_dir
 events = "both"                      # "first" or "second" sends one generation's form only
@@ -66,6 +73,11 @@ pub(super) const KEYS: &[&str] = &[
     "tools.web.timeout_seconds",
     "tools.web.max_response_bytes",
     "tools.web.allow_private",
+    "http.listen",
+    "http.approval",
+    "http.cors",
+    "http.origins",
+    "http.hosts",
     "roz.daemon_tools",
     "roz.events",
     "roz.models.fast",

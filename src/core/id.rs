@@ -109,6 +109,15 @@ impl RunId {
     }
 }
 
+impl FromStr for RunId {
+    type Err = uuid::Error;
+
+    /// Takes what [`RunId::new`] makes, and no other text.
+    fn from_str(text: &str) -> Result<Self, uuid::Error> {
+        Uuid::try_parse(text).map(|id| Self(id.to_string()))
+    }
+}
+
 impl Default for RunId {
     fn default() -> Self {
         Self::new()

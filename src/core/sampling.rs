@@ -21,6 +21,15 @@ pub struct Sampling {
 }
 
 impl Sampling {
+    /// Takes what `other` sets.
+    pub fn overlay(&mut self, other: &Self) {
+        self.temperature = other.temperature.or(self.temperature);
+        self.top_p = other.top_p.or(self.top_p);
+        self.top_k = other.top_k.or(self.top_k);
+        self.repeat_penalty = other.repeat_penalty.or(self.repeat_penalty);
+        self.max_tokens = other.max_tokens.or(self.max_tokens);
+    }
+
     /// Tokens that one answer may take: 4096 unless the agent says otherwise.
     pub fn reply_limit(&self) -> u32 {
         self.max_tokens.unwrap_or(4096)

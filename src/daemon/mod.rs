@@ -1,5 +1,6 @@
 //! The process that owns the model, the sessions and the tools.
 
+mod http;
 mod listen;
 mod log;
 mod peer;
@@ -23,10 +24,11 @@ use crate::{
         write_hint,
     },
     core::Cancel,
-    doors::kontekst::{AgentDoor, DaemonDoor, Vitals},
+    doors::kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, Vitals},
     pb,
     provider::{Models, router::Router},
 };
+use http::Http;
 use listen::Listeners;
 
 /// Time that runs get to end once the daemon was told to stop; the promise to the outside is ten seconds.
@@ -68,7 +70,8 @@ pub enum DaemonError {
 /// Runs the daemon until it is told to stop.
 ///
 /// In [`Mode::Spawned`], one line on stdout tells the client that it is ready or why not. `around` is what
-/// the process was given; `variable` looks up the environment variable that holds the API key.
+/// the process was given; `variable` looks up the environment variable that holds the API key; `listen` stands in
+/// for where the configuration has HTTP served.
 ///
 /// # Errors
 ///
@@ -78,8 +81,9 @@ pub fn serve(
     mode: Mode,
     around: Surroundings,
     variable: &dyn Fn(&str) -> Option<String>,
+    listen: Option<Bind>,
 ) -> Result<(), DaemonError> {
-    let result = start(home, mode, around, variable);
+    let result = start(home, mode, around, variable, listen);
     if let (Err(error), Mode::Spawned) = (&result, mode) {
         ready::failed(error);
     }
@@ -91,10 +95,12 @@ fn start(
     mode: Mode,
     around: Surroundings,
     variable: &dyn Fn(&str) -> Option<String>,
+    listen: Option<Bind>,
 ) -> Result<(), DaemonError> {
     detach(mode);
     home.create()?;
-    let config = Config::load(home)?;
+    let mut config = Config::load(home)?;
+    config.http.listen = listen.unwrap_or(config.http.listen);
     let lock = lock(home)?;
     let mut warnings = log::start(home, mode);
     agents::create_default(home)?;
@@ -187,6 +193,11 @@ async fn run(
             String::new()
         }
     };
+    let http = Http::bind(core, core.config().http.listen).unwrap_or_else(|warning| {
+        tracing::warn!("{warning}");
+        warnings.push(warning);
+        None
+    });
     let started_at = SystemTime::now();
     let info = DaemonInfo {
         pid: std::process::id(),
@@ -198,13 +209,14 @@ async fn run(
     write_hint(&home.daemon_info(), &json)?;
     let vitals = Vitals {
         bind: if bind.is_empty() { Bind::Off.to_string() } else { bind.clone() },
+        http: http.as_ref().map(|http| http.address.to_string()).unwrap_or_default(),
         socket: info.socket.clone(),
         started: Instant::now(),
         started_at,
         warnings,
         stop: stop.clone(),
     };
-    tracing::info!(pid = info.pid, socket = info.socket, bind, "listening");
+    tracing::info!(pid = info.pid, socket = info.socket, bind, http = vitals.http, "listening");
     ready::ready(mode, &info);
 
     let watchdog = {
@@ -214,6 +226,7 @@ async fn run(
             core.stop();
         })
     };
+    let http = http.map(|http| tokio::spawn(http.serve(core.clone())));
     let auth = listeners.auth();
     let server = Server::builder()
         .initial_stream_window_size(4 * 1024 * 1024)
@@ -234,6 +247,10 @@ async fn run(
     };
     watchdog.abort();
     core.stop();
+    if let Some(http) = http {
+        // What it streams has heard that it is over.
+        tokio::time::timeout(Duration::from_secs(1), http).await.ok();
+    }
     result
 }
 
@@ -255,6 +272,7 @@ async fn routes(core: &AgentCore, vitals: Vitals) -> tonic::service::Routes {
     let mut routes = RoutesBuilder::default();
     routes
         .add_service(AgentDoor::service(core.clone()))
+        .add_service(ApprovalDoor::service(core.clone()))
         .add_service(DaemonDoor::service(core.clone(), Arc::new(vitals)))
         .add_service(health_service)
         .add_service(reflection().build_v1().expect("the descriptors are ours"))

@@ -41,19 +41,34 @@ pub(super) fn tcp(stream: &TcpStream) -> io::Result<Peer> {
     if !theirs.ip().to_canonical().is_loopback() {
         return Ok(Peer::Stranger);
     }
-    match owner(theirs, ours)? {
+    match entry(theirs, ours)?.map(|entry| entry.uid) {
         Some(uid) if uid == our_uid() => Ok(Peer::ThisUser),
         Some(uid) => Err(foreign(uid)),
         None => Err(io::Error::other("the peer's owner cannot be told")),
     }
 }
 
+/// Whether the process at the other end has closed its socket, and not only its sending side. Asked once the end
+/// of what it sends was seen. Of a peer on another machine nobody can tell, so its end is the end.
+pub(super) fn gone(stream: &TcpStream) -> bool {
+    let (Ok(theirs), Ok(ours)) = (stream.peer_addr(), stream.local_addr()) else { return true };
+    // A socket without a process has the inode 0.
+    !matches!(entry(theirs, ours), Ok(Some(Entry { inode: 1.., .. })))
+}
+
 fn foreign(uid: u32) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("the peer is user {uid}"))
 }
 
-/// The user who owns the socket `local` → `remote`, from the kernel's table.
-fn owner(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u32>> {
+/// What the kernel's table says of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    uid: u32,
+    inode: u64,
+}
+
+/// The socket `local` → `remote`, from the kernel's table.
+fn entry(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Entry>> {
     // A v4 peer of a v6 socket stands in tcp6; a v6 listener may also see it in tcp.
     for (table, want) in [("/proc/net/tcp", false), ("/proc/net/tcp6", true)] {
         let (Some(local), Some(remote)) = (table_form(local, want), table_form(remote, want)) else {
@@ -65,21 +80,21 @@ fn owner(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u32>> {
             Err(error) => return Err(error),
         };
         for line in BufReader::new(file).lines() {
-            if let Some(uid) = uid_of(&line?, &local, &remote) {
-                return Ok(Some(uid));
+            if let Some(entry) = entry_of(&line?, &local, &remote) {
+                return Ok(Some(entry));
             }
         }
     }
     Ok(None)
 }
 
-/// Columns: `sl local_address rem_address st tx:rx tr:when retrnsmt uid …`.
-fn uid_of(line: &str, local: &str, remote: &str) -> Option<u32> {
+/// Columns: `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode …`.
+fn entry_of(line: &str, local: &str, remote: &str) -> Option<Entry> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     if fields.next()? != local || fields.next()? != remote {
         return None;
     }
-    fields.nth(4)?.parse().ok()
+    Some(Entry { uid: fields.nth(4)?.parse().ok()?, inode: fields.nth(1)?.parse().ok()? })
 }
 
 /// An address as the table prints it: 32-bit words in host order, in hex.
@@ -112,9 +127,9 @@ mod tests {
             "   3: 0100007F:A1B2 0100007F:C383 01 00000000:00000000 00:00000000 00000000  1000        0 41 1";
         let local = table_form("127.0.0.1:41394".parse().unwrap(), false).unwrap();
         let remote = table_form("127.0.0.1:50051".parse().unwrap(), false).unwrap();
-        assert_eq!(uid_of(line, &local, &remote), Some(1000));
-        assert_eq!(uid_of(line, &remote, &local), None);
-        assert_eq!(uid_of("garbage", &local, &remote), None);
+        assert_eq!(entry_of(line, &local, &remote), Some(Entry { uid: 1000, inode: 41 }));
+        assert_eq!(entry_of(line, &remote, &local), None);
+        assert_eq!(entry_of("garbage", &local, &remote), None);
     }
 
     #[tokio::test]

@@ -40,6 +40,11 @@ impl Fault {
         Self::new(StatusCode::NOT_FOUND, "Not Found")
     }
 
+    /// Work that broke off; the log has it.
+    pub(super) fn internal() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
+    }
+
     /// `{"error": MESSAGE}`.
     pub(super) fn answer(&self) -> Answer {
         self.with(&json!({"error": self.message}))
@@ -129,7 +134,10 @@ where
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         (self.get_mut().0)(cx).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
     }
 }

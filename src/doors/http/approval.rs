@@ -1,21 +1,68 @@
 //! What happens to calls that want approval, when the client of this door cannot be asked.
 
+use std::time::Duration;
+
 use crate::{
-    agent::protocol::{AfterDenial, Command, ProposedCall},
+    agent::{
+        AgentCore, Run,
+        protocol::{AfterDenial, Command, ProposedCall},
+    },
     config::HttpApproval,
+    core::CallId,
 };
+
+/// How long a person has to decide.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Tools that change nothing and tell nobody.
 const READING: [&str; 2] = ["list_files", "read_file"];
+
+/// Decides on the calls of one run.
+pub(super) struct Approver {
+    core: AgentCore,
+    policy: HttpApproval,
+}
+
+impl Approver {
+    pub(super) fn new(core: &AgentCore) -> Self {
+        Self { core: core.clone(), policy: core.config().http.approval }
+    }
+
+    /// Sends the decisions that need no person, and sees to it that the others come in time. Gives the denied
+    /// calls and why.
+    pub(super) fn decide(&self, calls: &[ProposedCall], run: &Run) -> Vec<(CallId, String)> {
+        let mut denied = Vec::new();
+        for proposed in calls {
+            match decision(self.policy, proposed) {
+                Some(command) => {
+                    if let Command::Deny { call, reason, .. } = &command {
+                        denied.push((call.clone(), reason.clone()));
+                    }
+                    run.send(command);
+                }
+                None => {
+                    let (core, run, call) = (self.core.clone(), run.id().clone(), proposed.call.id.clone());
+                    tokio::spawn(async move {
+                        tokio::time::sleep(PATIENCE).await;
+                        core.decide(&run, &call, deny(&call, "nobody decided in time".to_owned()));
+                    });
+                }
+            }
+        }
+        denied
+    }
+}
+
+fn deny(call: &CallId, reason: String) -> Command {
+    Command::Deny { call: call.clone(), reason, then: AfterDenial::Continue }
+}
 
 /// The decision on one call: an approval, a denial that the model reads, or none yet.
 ///
 /// Automatic approval is good for one run and its working directory. It never covers what a tool itself warns
 /// of, such as a file that runs code.
-pub(super) fn decision(policy: HttpApproval, call: &ProposedCall) -> Option<Command> {
-    let no = |reason: String| {
-        Some(Command::Deny { call: call.call.id.clone(), reason, then: AfterDenial::Continue })
-    };
+fn decision(policy: HttpApproval, call: &ProposedCall) -> Option<Command> {
+    let no = |reason: String| Some(deny(&call.call.id, reason));
     match (policy, &call.caution) {
         (HttpApproval::Ask, _) => None,
         (_, Some(caution)) => no(format!("automatic approval does not cover this: {caution}")),

@@ -54,12 +54,15 @@ impl Gate {
     /// `port` is where the listener is; `hosts` are further names for it, without a port.
     pub fn new(port: u16, hosts: &[String], origins: &[String], token: String, cors: bool) -> Self {
         let names = ["localhost", "127.0.0.1", "[::1]"].into_iter().chain(hosts.iter().map(String::as_str));
-        let mut allowed: Vec<String> = names.map(|name| format!("{name}:{port}").to_ascii_lowercase()).collect();
+        let mut allowed: Vec<String> =
+            names.map(|name| format!("{name}:{port}").to_ascii_lowercase()).collect();
         if port == 80 {
-            let bare: Vec<String> = allowed.iter().map(|host| host.trim_end_matches(":80").to_owned()).collect();
+            let bare: Vec<String> =
+                allowed.iter().map(|host| host.trim_end_matches(":80").to_owned()).collect();
             allowed.extend(bare);
         }
-        let origins = origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
+        let origins =
+            origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
         Self { hosts: allowed, origins, token, cors }
     }
 
@@ -83,9 +86,9 @@ impl Gate {
         };
         let origin = headers.get(header::ORIGIN);
         if let Some(origin) = origin {
-            let listed = only(headers, &header::ORIGIN).and_then(|origin| origin.to_str().ok()).is_some_and(
-                |origin| self.origins.iter().any(|listed| origin.eq_ignore_ascii_case(listed)),
-            );
+            let listed = only(headers, &header::ORIGIN)
+                .and_then(|origin| origin.to_str().ok())
+                .is_some_and(|origin| self.origins.iter().any(|listed| origin.eq_ignore_ascii_case(listed)));
             if !listed && (!token || origin == "null") {
                 return Err(Refusal::Origin);
             }
@@ -155,17 +158,63 @@ mod tests {
             assert!(host(good).is_ok(), "{good}");
         }
         let bad = [
-            "", "localhost", "127.0.0.1", "[::1]", "::1", "::1:8787", "localhost:80", "localhost:8788",
-            "localhost:08787", "localhost:8787 ", " localhost:8787", "localhost:8787.", "localhost.:8787",
-            "localhost.evil.example:8787", "evil.example", "evil.example:8787", "127.0.0.1.evil.example:8787",
-            "127.0.0.1.nip.io:8787", "127.0.0.2:8787", "127.1:8787", "0.0.0.0:8787", "0:8787", "2130706433:8787",
-            "0x7f000001:8787", "0177.0.0.1:8787", "127.0.0.1:8787:8787", "127.0.0.1:8787@evil.example",
-            "evil.example@127.0.0.1:8787", "localhost:8787,evil.example", "localhost:8787;x", "localhost:8787/x",
-            "http://localhost:8787", "//localhost:8787", "localhost:8787?x", "localhost:8787#x",
-            "[::]:8787", "[::ffff:127.0.0.1]:8787", "[0:0:0:0:0:0:0:1]:8787", "[::1%25lo]:8787", "[::1]:80",
-            "[::1]8787", "[::1", "box.lan", "box.lan:80", "sub.box.lan:8787", "boxxlan:8787", "box.lan.:8787",
-            "localhos:8787", "localhost8787", "xlocalhost:8787", "local host:8787", "localhost\t:8787", "*:8787", "*",
-            "localhost:", ":8787", "kontekst:8787",
+            "",
+            "localhost",
+            "127.0.0.1",
+            "[::1]",
+            "::1",
+            "::1:8787",
+            "localhost:80",
+            "localhost:8788",
+            "localhost:08787",
+            "localhost:8787 ",
+            " localhost:8787",
+            "localhost:8787.",
+            "localhost.:8787",
+            "localhost.evil.example:8787",
+            "evil.example",
+            "evil.example:8787",
+            "127.0.0.1.evil.example:8787",
+            "127.0.0.1.nip.io:8787",
+            "127.0.0.2:8787",
+            "127.1:8787",
+            "0.0.0.0:8787",
+            "0:8787",
+            "2130706433:8787",
+            "0x7f000001:8787",
+            "0177.0.0.1:8787",
+            "127.0.0.1:8787:8787",
+            "127.0.0.1:8787@evil.example",
+            "evil.example@127.0.0.1:8787",
+            "localhost:8787,evil.example",
+            "localhost:8787;x",
+            "localhost:8787/x",
+            "http://localhost:8787",
+            "//localhost:8787",
+            "localhost:8787?x",
+            "localhost:8787#x",
+            "[::]:8787",
+            "[::ffff:127.0.0.1]:8787",
+            "[0:0:0:0:0:0:0:1]:8787",
+            "[::1%25lo]:8787",
+            "[::1]:80",
+            "[::1]8787",
+            "[::1",
+            "box.lan",
+            "box.lan:80",
+            "sub.box.lan:8787",
+            "boxxlan:8787",
+            "box.lan.:8787",
+            "localhos:8787",
+            "localhost8787",
+            "xlocalhost:8787",
+            "local host:8787",
+            "localhost\t:8787",
+            "*:8787",
+            "*",
+            "localhost:",
+            ":8787",
+            "kontekst:8787",
         ];
         assert!(bad.len() + 5 >= 60, "{}", bad.len());
         for bad in bad {
@@ -189,16 +238,34 @@ mod tests {
     fn forty_requests_as_browsers_make_them() {
         let bearer = format!("Bearer {TOKEN}");
         let origins = [
-            "null", "https://evil.example", "http://localhost:8787", "http://127.0.0.1:8787", "http://localhost:3000",
-            "http://localhost.evil.example", "http://127.0.0.1.evil.example", "http://localhost:3000@evil",
-            "http://app.test", "https://app.test:3000", "http://app.test:3000.evil.example", "http://app.test:30000",
-            "http://xapp.test:3000", "file://", "chrome-extension://abcdef", "moz-extension://x", "data:", "about:blank",
+            "null",
+            "https://evil.example",
+            "http://localhost:8787",
+            "http://127.0.0.1:8787",
+            "http://localhost:3000",
+            "http://localhost.evil.example",
+            "http://127.0.0.1.evil.example",
+            "http://localhost:3000@evil",
+            "http://app.test",
+            "https://app.test:3000",
+            "http://app.test:3000.evil.example",
+            "http://app.test:30000",
+            "http://xapp.test:3000",
+            "file://",
+            "chrome-extension://abcdef",
+            "moz-extension://x",
+            "data:",
+            "about:blank",
         ];
         let mut seen = 0;
         for method in [Method::GET, Method::POST, Method::OPTIONS] {
             for origin in origins {
                 let headers = [("host", "localhost:8787"), ("origin", origin)];
-                assert_eq!(ask(Caller::ThisUser, &method, &headers), Err(Refusal::Origin), "{method} {origin}");
+                assert_eq!(
+                    ask(Caller::ThisUser, &method, &headers),
+                    Err(Refusal::Origin),
+                    "{method} {origin}"
+                );
                 seen += 1;
             }
         }
@@ -212,7 +279,11 @@ mod tests {
         assert!(ok(&[("host", "localhost:8787"), ("sec-fetch-site", "same-origin")]).origin.is_none());
         assert!(!ok(&[("host", "localhost:8787"), ("origin", "http://app.test:3000")]).token);
         // The page of this server, or any other that was given the token.
-        let page = ok(&[("host", "localhost:8787"), ("origin", "http://localhost:8787"), ("authorization", &bearer)]);
+        let page = ok(&[
+            ("host", "localhost:8787"),
+            ("origin", "http://localhost:8787"),
+            ("authorization", &bearer),
+        ]);
         assert!(page.token && page.origin.is_some());
         let null = [("host", "localhost:8787"), ("origin", "null"), ("authorization", bearer.as_str())];
         assert_eq!(ask(Caller::ThisUser, &Method::POST, &null), Err(Refusal::Origin));
@@ -223,14 +294,22 @@ mod tests {
     #[test]
     fn the_token_is_required_of_strangers_and_never_wrong() {
         let with = |caller, value: &str| {
-            ask(caller, &Method::GET, &[("host", "localhost:8787"), ("authorization", value)]).map(|pass| pass.token)
+            ask(caller, &Method::GET, &[("host", "localhost:8787"), ("authorization", value)])
+                .map(|pass| pass.token)
         };
         for caller in [Caller::ThisUser, Caller::Stranger] {
             assert_eq!(with(caller, &format!("Bearer {TOKEN}")), Ok(true));
             assert_eq!(with(caller, &format!("bearer {TOKEN}")), Ok(true));
             let wrong = [
-                "Bearer", "Bearer ", "bearer", TOKEN, &format!("Basic {TOKEN}"), &format!("Bearer {}", &TOKEN[1..]),
-                &format!("Bearer {TOKEN}0"), &format!("Bearer {}", TOKEN.to_uppercase()), "",
+                "Bearer",
+                "Bearer ",
+                "bearer",
+                TOKEN,
+                &format!("Basic {TOKEN}"),
+                &format!("Bearer {}", &TOKEN[1..]),
+                &format!("Bearer {TOKEN}0"),
+                &format!("Bearer {}", TOKEN.to_uppercase()),
+                "",
             ];
             for value in wrong {
                 assert_eq!(with(caller, value), Err(Refusal::Token), "{value}");

@@ -67,12 +67,20 @@ mod tests {
 
     #[test]
     fn only_json_is_taken() {
-        for good in ["application/json", "application/json; charset=utf-8", "Application/JSON;charset=\"UTF-8\""] {
+        for good in
+            ["application/json", "application/json; charset=utf-8", "Application/JSON;charset=\"UTF-8\""]
+        {
             assert_eq!(is_json(&kind(good)), Ok(()), "{good}");
         }
         let bad = [
-            "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json",
-            "application/json; charset=latin1", "application/jsonp", "", "text/plain; application/json",
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "text/json",
+            "application/json; charset=latin1",
+            "application/jsonp",
+            "",
+            "text/plain; application/json",
         ];
         for bad in bad {
             assert_eq!(is_json(&kind(bad)).unwrap_err().status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{bad}");
@@ -87,7 +95,8 @@ mod tests {
     async fn a_body_over_the_limit_is_not_read() {
         let body = |length| Full::new(Bytes::from(vec![b' '; length]));
         let read = |length| read(&HEADERS, body(length));
-        static HEADERS: std::sync::LazyLock<HeaderMap> = std::sync::LazyLock::new(|| kind("application/json"));
+        static HEADERS: std::sync::LazyLock<HeaderMap> =
+            std::sync::LazyLock::new(|| kind("application/json"));
         assert_eq!(read(BODY_LIMIT).await.unwrap().len(), BODY_LIMIT);
         assert_eq!(read(BODY_LIMIT + 1).await.unwrap_err().status, StatusCode::PAYLOAD_TOO_LARGE);
     }

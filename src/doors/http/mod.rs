@@ -23,9 +23,10 @@ use hyper::{
 use hyper_util::rt::TokioTimer;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{agent::AgentCore, config::HttpApproval};
+use crate::agent::AgentCore;
 
 use answer::{Answer, Fault};
+use approval::Approver;
 pub use gate::{Caller, Gate};
 use gate::{Pass, Refusal};
 
@@ -61,7 +62,15 @@ impl HttpDoor {
             .header_read_timeout(HEAD_TIME)
             .max_buf_size(HEAD_LIMIT)
             .serve_connection(io, service);
-        if let Err(error) = connection.await {
+        tokio::pin!(connection);
+        let ended = tokio::select! {
+            ended = &mut connection => ended,
+            () = self.core.stopped() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             tracing::debug!("http connection ended: {error}");
         }
     }
@@ -91,8 +100,10 @@ impl HttpDoor {
         match (method.as_str(), path) {
             ("GET", "/healthz") => Ok(answer::ok(&kolosal::health())),
             ("GET", "/status") => Ok(answer::ok(&kolosal::status())),
-            ("POST", "/v1/generate") => kolosal::generate(self, &intake::read(&head.headers, body).await?).await,
-            ("GET", "/v1/models") => Ok(answer::ok(&openai::models(self.core.home())?)),
+            ("POST", "/v1/generate") => {
+                kolosal::generate(self, &intake::read(&head.headers, body).await?).await
+            }
+            ("GET", "/v1/models") => Ok(answer::ok(&openai::models(&self.core).await?)),
             ("POST", "/v1/chat/completions") => {
                 openai::chat(self, &intake::read(&head.headers, body).await?).await
             }
@@ -100,7 +111,7 @@ impl HttpDoor {
                 openai::responses(self, &intake::read(&head.headers, body).await?).await
             }
             ("GET", _) if path.strip_prefix("/v1/models/").is_some() => {
-                Ok(answer::ok(&openai::model(self.core.home(), &path["/v1/models/".len()..])?))
+                Ok(answer::ok(&openai::model(&self.core, &path["/v1/models/".len()..]).await?))
             }
             (method, _) if path.starts_with("/api/") => {
                 if !pass.token {
@@ -113,8 +124,8 @@ impl HttpDoor {
         }
     }
 
-    fn approval(&self) -> HttpApproval {
-        self.core.config().http.approval
+    fn approver(&self) -> Approver {
+        Approver::new(&self.core)
     }
 
     /// The right to start one more run.

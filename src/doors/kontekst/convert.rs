@@ -92,7 +92,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
             Pb::Token(pb::TokenDeltaEvent { text })
         }
         Event::Reasoning(text) => Pb::Reasoning(pb::ReasoningDeltaEvent { text }),
-        Event::TurnCompleted { content, reasoning, context } => {
+        Event::TurnCompleted { content, reasoning, context, .. } => {
             let context = Some(snapshot(&context));
             out.push_back(wrap(Pb::TurnCompleted(pb::TurnCompletedEvent {
                 content,
@@ -164,7 +164,7 @@ fn progress(state: Progress) -> PbProgress {
     }
 }
 
-fn proposed(call: ProposedCall) -> pb::ProposedToolCall {
+pub(super) fn proposed(call: ProposedCall) -> pb::ProposedToolCall {
     pb::ProposedToolCall {
         call_id: call.call.id.to_string(),
         name: call.call.name,

@@ -20,6 +20,8 @@ use crate::{
 pub struct Vitals {
     /// The TCP address that is served; empty when there is none.
     pub bind: String,
+    /// The address that serves HTTP; empty when there is none.
+    pub http: String,
     pub socket: String,
     pub started: Instant,
     pub started_at: SystemTime,
@@ -62,6 +64,7 @@ impl DaemonService for DaemonDoor {
             model: server.model,
             socket: self.vitals.socket.clone(),
             warnings: self.vitals.warnings.clone(),
+            http: self.vitals.http.clone(),
         }))
     }
 

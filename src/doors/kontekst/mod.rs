@@ -1,10 +1,12 @@
 //! The kontekst gRPC door: `kontekst.AgentService` and `kontekst.DaemonService`.
 
+mod approval_service;
 mod convert;
 mod daemon_service;
 mod service;
 mod stream;
 
+pub use approval_service::ApprovalDoor;
 pub use daemon_service::{DaemonDoor, Vitals};
 pub use service::AgentDoor;
 

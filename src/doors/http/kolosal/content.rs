@@ -64,7 +64,9 @@ pub(super) fn messages(history: &[Box<RawValue>]) -> Result<Vec<Message>, String
             None | Some("user" | "function") => reading.user(content.parts),
             Some(other) => {
                 let role: String = other.chars().take(32).collect();
-                return Err(format!("Invalid field: history[{at}].role must be \"user\" or \"model\", not {role:?}"));
+                return Err(format!(
+                    "Invalid field: history[{at}].role must be \"user\" or \"model\", not {role:?}"
+                ));
             }
         }
     }
@@ -301,19 +303,31 @@ mod tests {
 
     #[test]
     fn neighbours_become_one_and_empty_entries_none() {
-        let got = read(r#"[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[]},{"role":"user"},
-            {"role":"user","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"c"}]},{"role":"model","parts":[{"text":"d"}]}]"#);
+        let got = read(
+            r#"[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[]},{"role":"user"},
+            {"role":"user","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"c"}]},{"role":"model","parts":[{"text":"d"}]}]"#,
+        );
         assert_eq!(got.unwrap(), ["user|a\n\nb", "assistant|c\n\nd"]);
         assert!(read("[]").unwrap().is_empty());
     }
 
     #[test]
     fn an_entry_that_is_none_is_named() {
-        for bad in [r#"[5]"#, r#"[{"role":"system"}]"#, r#"[{"parts":"x"}]"#, r#"[{"parts":[5]}]"#, r#"[{},{"parts":[{"text":1}]}]"#] {
+        for bad in [
+            r#"[5]"#,
+            r#"[{"role":"system"}]"#,
+            r#"[{"parts":"x"}]"#,
+            r#"[{"parts":[5]}]"#,
+            r#"[{},{"parts":[{"text":1}]}]"#,
+        ] {
             let error = read(bad).unwrap_err();
             assert!(error.starts_with("Invalid field: history["), "{error}");
         }
-        let deep = format!(r#"[{{"parts":[{{"functionCall":{{"name":"f","args":{{"a":{}{}}}}}}}]}}]"#, "[".repeat(500), "]".repeat(500));
+        let deep = format!(
+            r#"[{{"parts":[{{"functionCall":{{"name":"f","args":{{"a":{}{}}}}}}}]}}]"#,
+            "[".repeat(500),
+            "]".repeat(500)
+        );
         assert!(read(&deep).is_err());
     }
 }

@@ -43,7 +43,7 @@ pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<A
     let request = parse(body)?;
     let room = door.room()?;
     let messages = content::messages(&request.history).map_err(Fault::bad)?;
-    let mut transcript = Transcript::new(door.approval(), &request.input, request.history);
+    let mut transcript = Transcript::new(door.approver(), &request.input, request.history);
     let run = door.core.start(StartRun {
         prompt: Prompt::Text(request.input),
         history: History::Given(messages),
@@ -118,15 +118,36 @@ mod tests {
     #[test]
     fn bad_requests_are_told_what_is_wrong() {
         let missing = "Missing required field: input";
-        for body in ["", " \n", "{}", "null", "[]", "\"x\"", "5", r#"{"input":""}"#, r#"{"input":null,"stream":true}"#] {
+        for body in [
+            "",
+            " \n",
+            "{}",
+            "null",
+            "[]",
+            "\"x\"",
+            "5",
+            r#"{"input":""}"#,
+            r#"{"input":null,"stream":true}"#,
+        ] {
             assert_eq!(parse(body.as_bytes()).unwrap_err(), Fault::bad(missing), "{body}");
         }
-        for body in [&b"{bad"[..], b"{\"input\":\"\xff\"}", b"\xef\xbb\xbf{\"input\":\"x\"}", b"{\"input\":\"x\"} x"] {
+        for body in
+            [&b"{bad"[..], b"{\"input\":\"\xff\"}", b"\xef\xbb\xbf{\"input\":\"x\"}", b"{\"input\":\"x\"} x"]
+        {
             assert!(parse(body).unwrap_err().message.starts_with("Invalid JSON body: "));
         }
         for (member, value) in [
-            ("input", "5"), ("input", "[]"), ("input", "{}"), ("input", "true"), ("stream", "\"yes\""), ("stream", "1"),
-            ("prompt_id", "{}"), ("prompt_id", "5"), ("prompt_id", "\"a\\r\\nb\""), ("history", "{}"), ("history", "\"x\""),
+            ("input", "5"),
+            ("input", "[]"),
+            ("input", "{}"),
+            ("input", "true"),
+            ("stream", "\"yes\""),
+            ("stream", "1"),
+            ("prompt_id", "{}"),
+            ("prompt_id", "5"),
+            ("prompt_id", "\"a\\r\\nb\""),
+            ("history", "{}"),
+            ("history", "\"x\""),
         ] {
             let body = format!(r#"{{"input":"x","{member}":{value}}}"#);
             let fault = parse(body.as_bytes()).unwrap_err();

@@ -8,15 +8,14 @@ use serde_json::Value;
 use crate::{
     agent::{
         Run,
-        protocol::{Command, Event, Outcome},
+        protocol::{Event, Outcome},
     },
-    config::HttpApproval,
     core::{CallId, ToolCall, ToolOutcome},
 };
 
 use super::{
     super::{
-        approval,
+        approval::Approver,
         events::{self, Script},
     },
     content::{Entry, arguments},
@@ -65,7 +64,7 @@ struct Asked {
 
 /// Hears a run. The same for both kinds of answer, so that they cannot differ.
 pub(super) struct Transcript {
-    policy: HttpApproval,
+    approver: Approver,
     pub(super) items: Vec<Item>,
     /// What was added to the client's history.
     pub(super) added: Vec<Entry>,
@@ -80,9 +79,9 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    pub(super) fn new(policy: HttpApproval, input: &str, prior: Vec<Box<serde_json::value::RawValue>>) -> Self {
+    pub(super) fn new(approver: Approver, input: &str, prior: Vec<Box<serde_json::value::RawValue>>) -> Self {
         Self {
-            policy,
+            approver,
             items: Vec::new(),
             added: vec![Entry::user(input)],
             output: String::new(),
@@ -131,10 +130,14 @@ impl Transcript {
         }
     }
 
-    /// A denied call reports nothing by itself; it is told in its place.
+    /// Calls run in their order, and a denied one reports nothing: what is passed over was denied.
     fn denied_before(&mut self, id: Option<&CallId>, out: &mut Vec<u8>) {
-        while let Some(asked) = self.calls.pop_front_if(|asked| id != Some(&asked.call.id) && asked.denied.is_some()) {
-            let reason = format!("denied: {}", asked.denied.as_deref().unwrap_or_default());
+        if id.is_some_and(|id| self.calls.iter().all(|asked| asked.call.id != *id)) {
+            return;
+        }
+        while let Some(asked) = self.calls.pop_front_if(|asked| id != Some(&asked.call.id)) {
+            let reason =
+                asked.denied.map_or_else(|| "denied".to_owned(), |reason| format!("denied: {reason}"));
             let item = Item::ToolCall { name: asked.call.name.clone(), arguments: arguments(&asked.call) };
             self.item(item, out);
             self.result(&asked.call, &reason, false, out);
@@ -195,14 +198,10 @@ impl Script for Transcript {
             Event::Text(piece) if !piece.is_empty() => events::text(out, "content", &piece),
             Event::TurnCompleted { content, calls, .. } => self.turn(content, calls, out),
             Event::ToolsProposed(proposed) => {
-                for call in proposed {
-                    let Some(command) = approval::decision(self.policy, &call) else { continue };
-                    if let Command::Deny { call: id, reason, .. } = &command
-                        && let Some(asked) = self.calls.iter_mut().find(|asked| asked.call.id == *id)
-                    {
-                        asked.denied = Some(reason.clone());
+                for (id, reason) in self.approver.decide(&proposed, run) {
+                    if let Some(asked) = self.calls.iter_mut().find(|asked| asked.call.id == id) {
+                        asked.denied = Some(reason);
                     }
-                    run.send(command);
                 }
             }
             Event::ToolStarted { call, .. } => self.begins(&call, out),

@@ -67,7 +67,7 @@ pub(super) async fn api(
 async fn status(door: &HttpDoor) -> Result<Answer, Fault> {
     let server = door.core.server_status().await;
     let config = door.core.config();
-    let agents = super::openai::agents(door.core.home())?;
+    let agents = super::openai::agents(&door.core).await?;
     Ok(answer::ok(&json!({
         "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(),
@@ -89,7 +89,8 @@ mod tests {
         let html = FILES[0].2;
         for (path, ..) in &FILES[1..] {
             let imported = path.rsplit('/').next().unwrap();
-            let used = html.contains(path) || FILES.iter().any(|(_, _, text)| text.contains(&format!("\"./{imported}\"")));
+            let used = html.contains(path)
+                || FILES.iter().any(|(_, _, text)| text.contains(&format!("\"./{imported}\"")));
             assert!(used, "{path} is not used");
         }
         for forbidden in [" onclick", " style=", "<style", "javascript:", "http://", "https://"] {
@@ -100,6 +101,8 @@ mod tests {
                 assert!(!text.contains(forbidden), "{path}: {forbidden}");
             }
         }
-        assert!(file("/page/../mod.rs").is_none() && file("/page/").is_none() && file("/index.html").is_none());
+        assert!(
+            file("/page/../mod.rs").is_none() && file("/page/").is_none() && file("/index.html").is_none()
+        );
     }
 }

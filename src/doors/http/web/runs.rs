@@ -135,7 +135,9 @@ fn named(event: Event) -> Option<(&'static str, Value)> {
                 .collect();
             ("proposed", json!({"calls": calls}))
         }
-        Event::ToolStarted { call, name } => ("tool_started", json!({"call": call.to_string(), "name": name})),
+        Event::ToolStarted { call, name } => {
+            ("tool_started", json!({"call": call.to_string(), "name": name}))
+        }
         Event::ToolFinished { call, outcome } => {
             let (call, ok) = (call.to_string(), !outcome.is_error());
             ("tool_finished", json!({"call": call, "ok": ok, "text": outcome.text()}))
@@ -153,7 +155,9 @@ fn named(event: Event) -> Option<(&'static str, Value)> {
 fn waiting(progress: Progress) -> Value {
     match progress {
         Progress::Queued { place } => json!({"kind": "queued", "place": place}),
-        Progress::Loading { model, fraction } => json!({"kind": "loading", "model": model, "fraction": fraction}),
+        Progress::Loading { model, fraction } => {
+            json!({"kind": "loading", "model": model, "fraction": fraction})
+        }
         Progress::Prefill { processed, total, cached } => {
             json!({"kind": "prefill", "processed": processed, "total": total, "cached": cached})
         }

@@ -25,9 +25,10 @@ const TITLE: usize = 80;
 /// Reads files, so it gets a thread.
 async fn reading<T: Send + 'static>(
     core: &AgentCore,
-    read: impl FnOnce(Sessions) -> Result<T, SessionError> + Send + 'static,
+    read: impl FnOnce(&Sessions) -> Result<T, SessionError> + Send + 'static,
 ) -> Result<T, Fault> {
-    core.with_sessions(read).await.map_err(|error| fault(&error))
+    let read = core.on_disk(|_, sessions| read(sessions)).await;
+    read.ok_or_else(Fault::internal)?.map_err(|error| fault(&error))
 }
 
 fn fault(error: &SessionError) -> Fault {
@@ -52,7 +53,7 @@ pub(super) async fn list(core: &AgentCore) -> Result<Answer, Fault> {
             .into_iter()
             .map(|session| {
                 json!({
-                    "id": session.id.to_string(), "title": title(&sessions, &session.id), "active": session.active,
+                    "id": session.id.to_string(), "title": title(sessions, &session.id), "active": session.active,
                     "modified": clock::stamp(session.modified),
                 })
             })
@@ -103,7 +104,9 @@ fn shown(message: Message) -> Value {
             let calls: Vec<Value> = message
                 .tool_calls
                 .iter()
-                .map(|call| json!({"id": call.id.to_string(), "name": call.name, "arguments": call.arguments}))
+                .map(
+                    |call| json!({"id": call.id.to_string(), "name": call.name, "arguments": call.arguments}),
+                )
                 .collect();
             json!({"role": "assistant", "text": message.content, "reasoning": message.reasoning, "calls": calls})
         }

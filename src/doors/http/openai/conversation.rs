@@ -1,0 +1,219 @@
+//! What a client of OpenAI's APIs sends, as the core takes it. Pure.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::answer::Fault;
+use crate::{
+    core::{CallId, Message, Role, ToolCall, ToolDef, ToolResult},
+    tools::{ClientTool, Order},
+};
+
+/// A conversation, split at the newest prompt.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    /// Joins the agent's own system text.
+    pub(super) system: Vec<String>,
+    pub(super) history: Vec<Message>,
+    pub(super) prompt: String,
+    /// What the model and the client's tools have made of the prompt.
+    pub(super) answered: Vec<Message>,
+    pub(super) tools: Vec<ClientTool>,
+}
+
+/// Text, or parts of which some are text.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Text {
+    Plain(String),
+    Parts(Vec<TextPart>),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct TextPart {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(alias = "refusal")]
+    text: Option<String>,
+}
+
+impl Text {
+    /// # Errors
+    ///
+    /// Images, audio and files: no part of a message is left out silently.
+    pub(super) fn plain(self) -> Result<String, Fault> {
+        match self {
+            Self::Plain(text) => Ok(text),
+            Self::Parts(parts) => parts
+                .into_iter()
+                .map(|part| match (part.kind.as_str(), part.text) {
+                    ("text" | "input_text" | "output_text" | "refusal", Some(text)) => Ok(text),
+                    (kind, _) => {
+                        Err(Fault::bad(format!("content of type {kind:?} is not supported; text is")))
+                    }
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Takes messages one by one and checks that calls and results belong together.
+#[derive(Default)]
+pub(super) struct Building {
+    system: Vec<String>,
+    messages: Vec<Message>,
+    open: Vec<(CallId, String)>,
+}
+
+impl Building {
+    pub(super) fn system(&mut self, text: String) {
+        self.system.push(text);
+    }
+
+    pub(super) fn user(&mut self, text: String) -> Result<(), Fault> {
+        self.answered()?;
+        self.say(Role::User, text);
+        Ok(())
+    }
+
+    pub(super) fn assistant(&mut self, text: String, calls: Vec<ToolCall>) -> Result<(), Fault> {
+        self.answered()?;
+        if !text.is_empty() || self.messages.last().is_none_or(|last| last.role != Role::Assistant) {
+            self.say(Role::Assistant, text);
+        }
+        for call in calls {
+            self.call(call)?;
+        }
+        Ok(())
+    }
+
+    /// A call of the newest answer.
+    pub(super) fn call(&mut self, call: ToolCall) -> Result<(), Fault> {
+        if self.messages.iter().flat_map(|message| &message.tool_calls).any(|known| known.id == call.id) {
+            return Err(Fault::bad(format!("the tool call id `{}` is given twice", call.id)));
+        }
+        if self.messages.last().is_none_or(|last| last.role != Role::Assistant) {
+            self.messages.push(Message::text(Role::Assistant, ""));
+        }
+        self.open.push((call.id.clone(), call.name.clone()));
+        self.messages.last_mut().expect("pushed above").tool_calls.push(call);
+        Ok(())
+    }
+
+    pub(super) fn result(&mut self, id: &str, output: String) -> Result<(), Fault> {
+        let Some(at) = self.open.iter().position(|(open, _)| open.to_string() == id) else {
+            return Err(Fault::bad(format!(
+                "there is no open tool call `{id}` that this result could answer"
+            )));
+        };
+        let (call_id, name) = self.open.remove(at);
+        self.messages.push(Message::result(ToolResult { call_id, name, output, is_error: false }));
+        Ok(())
+    }
+
+    /// # Errors
+    ///
+    /// There is nothing to answer: no user message, calls without results, or an answer at the end.
+    pub(super) fn finish(mut self, tools: Vec<ClientTool>) -> Result<Conversation, Fault> {
+        self.answered()?;
+        if self.messages.last().is_some_and(|last| last.role == Role::Assistant) {
+            return Err(Fault::bad("the last message must be the user's or a tool's"));
+        }
+        let Some(at) = self.messages.iter().rposition(|message| message.role == Role::User) else {
+            return Err(Fault::bad("there must be a message of the user"));
+        };
+        let answered = self.messages.split_off(at + 1);
+        let prompt = self.messages.pop().expect("it is there").content;
+        Ok(Conversation { system: self.system, history: self.messages, prompt, answered, tools })
+    }
+
+    fn answered(&self) -> Result<(), Fault> {
+        match self.open.first() {
+            None => Ok(()),
+            Some((id, _)) => Err(Fault::bad(format!("the tool call `{id}` has no result"))),
+        }
+    }
+
+    /// Neighbours of one role become one message, because templates want them to alternate.
+    fn say(&mut self, role: Role, text: String) {
+        match self.messages.last_mut() {
+            Some(last) if last.role == role && last.tool_calls.is_empty() => {
+                last.content.push_str("\n\n");
+                last.content.push_str(&text);
+            }
+            _ => self.messages.push(Message::text(role, text)),
+        }
+    }
+}
+
+/// A function as both APIs describe it.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Function {
+    name: String,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    parameters: Option<Value>,
+}
+
+impl Function {
+    /// The client answers in another request, so nothing waits.
+    pub(super) fn tool(self) -> ClientTool {
+        let parameters =
+            self.parameters.unwrap_or_else(|| serde_json::json!({"type": "object", "properties": {}}));
+        let description = self.description.unwrap_or_default();
+        let def = ToolDef { name: self.name, description, parameters };
+        ClientTool { def, timeout: Duration::from_secs(1), order: Order::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall { id: CallId::new(id), name: "f".to_owned(), arguments: "{}".to_owned() }
+    }
+
+    #[test]
+    fn a_conversation_is_split_at_its_newest_prompt() {
+        let mut building = Building::default();
+        building.system("be brief".into());
+        building.user("a".into()).unwrap();
+        building.assistant("b".into(), Vec::new()).unwrap();
+        building.user("c".into()).unwrap();
+        building.assistant(String::new(), vec![call("1"), call("2")]).unwrap();
+        building.result("2", "two".into()).unwrap();
+        building.result("1", "one".into()).unwrap();
+        let got = building.finish(Vec::new()).unwrap();
+        assert_eq!((got.history.len(), got.prompt.as_str(), got.answered.len()), (2, "c", 3));
+        assert_eq!(got.system, ["be brief"]);
+    }
+
+    #[test]
+    fn what_cannot_be_answered_is_refused() {
+        let said = |build: &dyn Fn(&mut Building) -> Result<(), Fault>| {
+            let mut building = Building::default();
+            build(&mut building).and_then(|()| building.finish(Vec::new()).map(drop)).unwrap_err().message
+        };
+        assert!(said(&|_| Ok(())).contains("message of the user"));
+        assert!(
+            said(&|b| b.user("a".into()).and_then(|()| b.assistant("b".into(), vec![])))
+                .contains("last message")
+        );
+        assert!(
+            said(&|b| b.user("a".into()).and_then(|()| b.assistant("b".into(), vec![call("1")])))
+                .contains("no result")
+        );
+        assert!(said(&|b| b.user("a".into()).and_then(|()| b.result("1", "x".into()))).contains("no open"));
+        let twice = said(&|b| {
+            b.user("a".into())?;
+            b.assistant(String::new(), vec![call("1"), call("1")])
+        });
+        assert!(twice.contains("twice"));
+        let image: Text = serde_json::from_str(r#"[{"type":"image_url","image_url":{"url":"x"}}]"#).unwrap();
+        assert!(image.plain().unwrap_err().message.contains("image_url"));
+    }
+}

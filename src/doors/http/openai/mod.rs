@@ -1,0 +1,131 @@
+//! OpenAI-compatible endpoints, where the models are kontekst's agents.
+//!
+//! A request without tools runs an agent with its own tools, as `/v1/generate` does. A request that brings tools
+//! is about those alone: the model's calls go to the client, which answers them in its next request.
+
+mod chat;
+mod conversation;
+mod outcome;
+mod responses;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{
+    HttpDoor,
+    answer::{Answer, Fault},
+    clock,
+};
+use crate::{
+    agent::{AgentCore, OwnTools, StartRun},
+    config::agents as agent_files,
+    core::{Name, Sampling},
+};
+
+pub(super) use chat::chat;
+pub(super) use responses::responses;
+
+use conversation::Conversation;
+
+/// Whether errors on this path have OpenAI's shape.
+pub(super) fn serves(path: &str) -> bool {
+    ["/v1/chat/completions", "/v1/responses", "/v1/models"].contains(&path) || path.starts_with("/v1/models/")
+}
+
+/// A fault as OpenAI's clients read it.
+pub(super) fn fault(fault: &Fault) -> Answer {
+    fault.with(&json!({"error": error(fault)}))
+}
+
+fn error(fault: &Fault) -> Value {
+    let kind = match fault.status {
+        StatusCode::UNAUTHORIZED => "authentication_error",
+        status if status.is_client_error() => "invalid_request_error",
+        _ => "server_error",
+    };
+    let code = if fault.status == StatusCode::NOT_FOUND { json!("model_not_found") } else { Value::Null };
+    json!({"message": fault.message, "type": kind, "param": null, "code": code})
+}
+
+/// Names of the agents, sorted.
+pub(super) async fn agents(core: &AgentCore) -> Result<Vec<String>, Fault> {
+    let names = core.on_disk(|home, _| agent_files::names(home)).await.ok_or_else(Fault::internal)?;
+    Ok(names.into_iter().map(|name| name.to_string()).collect())
+}
+
+fn listed(name: &str) -> Value {
+    json!({"id": name, "object": "model", "created": 0, "owned_by": "kontekst"})
+}
+
+/// `GET /v1/models`.
+pub(super) async fn models(core: &AgentCore) -> Result<Value, Fault> {
+    let data: Vec<Value> = agents(core).await?.iter().map(|name| listed(name)).collect();
+    Ok(json!({"object": "list", "data": data}))
+}
+
+/// `GET /v1/models/NAME`.
+pub(super) async fn model(core: &AgentCore, name: &str) -> Result<Value, Fault> {
+    Ok(listed(known(core, name).await?.as_str()))
+}
+
+/// The agent that a request names; without a name, the default one.
+async fn known(core: &AgentCore, name: &str) -> Result<Name, Fault> {
+    let name = if name.is_empty() { "default" } else { name };
+    let missing = || {
+        let name: String = name.chars().take(128).collect();
+        let text = format!("The model `{name}` does not exist; `kontekst agents` lists them");
+        Fault::new(StatusCode::NOT_FOUND, text)
+    };
+    let name: Name = name.parse().map_err(|_| missing())?;
+    if agents(core).await?.iter().any(|known| known == name.as_str()) { Ok(name) } else { Err(missing()) }
+}
+
+/// What both kinds of request come to.
+async fn start_run(
+    door: &HttpDoor,
+    agent: &str,
+    conversation: Conversation,
+    sampling: Sampling,
+) -> Result<StartRun, Fault> {
+    let agent = known(&door.core, agent).await?;
+    let Conversation { system, history, prompt, answered, tools } = conversation;
+    Ok(StartRun {
+        prompt: crate::agent::Prompt::Text(prompt),
+        history: crate::agent::History::Given(history),
+        agent: agent.to_string(),
+        own_tools: if tools.is_empty() { OwnTools::All } else { OwnTools::Only(Vec::new()) },
+        client_tools: tools,
+        extra_context: system,
+        sampling,
+        answered,
+        ..StartRun::default()
+    })
+}
+
+/// An id as OpenAI's look: a prefix and letters.
+fn id(prefix: &str) -> String {
+    format!("{prefix}{}", uuid::Uuid::new_v4().simple())
+}
+
+/// Checks the numbers of a request.
+fn sampling(
+    temperature: Option<f64>,
+    top_p: Option<f64>,
+    max_tokens: Option<u32>,
+) -> Result<Sampling, Fault> {
+    let within = |name: &str, value: Option<f64>, most: f64| match value {
+        Some(value) if !(0.0..=most).contains(&value) => {
+            Err(Fault::bad(format!("{name} must be 0 to {most}")))
+        }
+        value => Ok(value),
+    };
+    if max_tokens == Some(0) {
+        return Err(Fault::bad("max_tokens must be at least 1"));
+    }
+    let (temperature, top_p) = (within("temperature", temperature, 2.0)?, within("top_p", top_p, 1.0)?);
+    Ok(Sampling { temperature, top_p, max_tokens, ..Sampling::default() })
+}
+
+fn created() -> u64 {
+    clock::unix()
+}

@@ -1,0 +1,320 @@
+//! `POST /v1/responses`: text and function calls. Nothing is stored, so there is nothing to refer back to.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        HttpDoor,
+        answer::{self, Answer, Fault, Pieces},
+        events::{self, Script},
+    },
+    conversation::{Building, Function, Text},
+    created, error, id,
+    outcome::{Finish, Listener, Piece},
+    sampling, start_run,
+};
+use crate::{
+    agent::{Run, protocol::Event},
+    core::{CallId, ToolCall},
+    tools::ClientTool,
+};
+
+#[derive(Deserialize)]
+struct Request {
+    #[serde(default)]
+    model: String,
+    input: Input,
+    instructions: Option<String>,
+    stream: Option<bool>,
+    temperature: Option<f64>,
+    top_p: Option<f64>,
+    max_output_tokens: Option<u32>,
+    tools: Option<Vec<Tool>>,
+    tool_choice: Option<Value>,
+    previous_response_id: Option<String>,
+    background: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Input {
+    Text(String),
+    Items(Vec<Item>),
+}
+
+/// A message, a call or a result; told apart by `type`, which messages may leave out.
+#[derive(Deserialize)]
+struct Item {
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+    role: Option<String>,
+    content: Option<Text>,
+    call_id: Option<String>,
+    name: Option<String>,
+    arguments: Option<String>,
+    output: Option<Text>,
+}
+
+#[derive(Deserialize)]
+struct Tool {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(flatten)]
+    function: Function,
+}
+
+pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<Answer, Fault> {
+    let request: Request =
+        serde_json::from_slice(body).map_err(|error| Fault::bad(format!("Invalid JSON body: {error}")))?;
+    if request.previous_response_id.is_some() {
+        return Err(Fault::bad(
+            "previous_response_id is not supported: responses are not stored; send the input again",
+        ));
+    }
+    if request.background == Some(true) {
+        return Err(Fault::bad("background is not supported"));
+    }
+    let tools = tools(request.tools, request.tool_choice.as_ref())?;
+    let mut building = Building::default();
+    if let Some(instructions) = request.instructions {
+        building.system(instructions);
+    }
+    read(request.input, &mut building)?;
+    let hands_over = !tools.is_empty();
+    let sampling = sampling(request.temperature, request.top_p, request.max_output_tokens)?;
+    let start = start_run(door, &request.model, building.finish(tools)?, sampling).await?;
+    let room = door.room()?;
+    let mut response = Response {
+        id: id("resp_"),
+        message: id("msg_"),
+        created: created(),
+        model: start.agent.clone(),
+        listener: Listener::new(door.approver(), hands_over),
+        sequence: 0,
+        text: String::new(),
+        calls: Vec::new(),
+        end: None,
+        begun: false,
+    };
+    let run = door.core.start(start);
+    if request.stream == Some(true) {
+        return Ok(answer::stream(Pieces(events::of_run(run, response, room))));
+    }
+    events::whole(run, &mut response).await;
+    match response.end.take() {
+        Some(Err(fault)) => Err(fault),
+        end => {
+            let status = if matches!(end, Some(Ok(Finish::Length))) { "incomplete" } else { "completed" };
+            Ok(answer::ok(&response.object(status)))
+        }
+    }
+}
+
+fn tools(tools: Option<Vec<Tool>>, choice: Option<&Value>) -> Result<Vec<ClientTool>, Fault> {
+    match choice.map(Value::as_str) {
+        None | Some(Some("auto")) => {}
+        Some(Some("none")) => return Ok(Vec::new()),
+        Some(_) => return Err(Fault::bad("tool_choice must be auto or none")),
+    }
+    let made = tools.unwrap_or_default().into_iter().map(|tool| match tool.kind.as_str() {
+        "function" => Ok(tool.function.tool()),
+        kind => Err(Fault::bad(format!("tools of type {kind:?} are not supported; function is"))),
+    });
+    made.collect()
+}
+
+fn read(input: Input, building: &mut Building) -> Result<(), Fault> {
+    let items = match input {
+        Input::Text(text) => return building.user(text),
+        Input::Items(items) => items,
+    };
+    for item in items {
+        let text = item.content.map_or(Ok(String::new()), Text::plain)?;
+        let id = item.call_id.unwrap_or_default();
+        match (item.kind.as_deref().unwrap_or("message"), item.role.as_deref()) {
+            ("message", Some("user")) => building.user(text)?,
+            ("message", Some("assistant")) => building.assistant(text, Vec::new())?,
+            ("message", Some("system" | "developer")) => building.system(text),
+            ("function_call", _) => building.call(ToolCall {
+                id: CallId::new(id),
+                name: item.name.unwrap_or_default(),
+                arguments: item.arguments.unwrap_or_default(),
+            })?,
+            ("function_call_output", _) => {
+                building.result(&id, item.output.map_or(Ok(String::new()), Text::plain)?)?;
+            }
+            // What another model thought is of no use to this one.
+            ("reasoning", _) => {}
+            (kind, role) => {
+                return Err(Fault::bad(format!("input of type {kind:?} and role {role:?} is not supported")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One response, whole or in events.
+struct Response {
+    id: String,
+    message: String,
+    created: u64,
+    model: String,
+    listener: Listener,
+    sequence: u64,
+    text: String,
+    calls: Vec<(String, ToolCall)>,
+    end: Option<Result<Finish, Fault>>,
+    begun: bool,
+}
+
+impl Response {
+    fn object(&self, status: &str) -> Value {
+        let Listener { prompt, cached, completion, .. } = self.listener;
+        let going = status == "in_progress";
+        let usage = json!({
+            "input_tokens": prompt, "input_tokens_details": {"cached_tokens": cached},
+            "output_tokens": completion, "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": prompt.saturating_add(completion),
+        });
+        let incomplete = (status == "incomplete").then(|| json!({"reason": "max_output_tokens"}));
+        let output: Vec<Value> = if going { Vec::new() } else { self.output() };
+        json!({
+            "id": self.id, "object": "response", "created_at": self.created, "status": status, "model": self.model,
+            "output": output, "error": null, "incomplete_details": incomplete, "instructions": null, "metadata": {},
+            "parallel_tool_calls": true, "temperature": null, "top_p": null, "tool_choice": "auto", "tools": [],
+            "usage": if going { Value::Null } else { usage },
+        })
+    }
+
+    fn output(&self) -> Vec<Value> {
+        let message = (!self.text.is_empty()).then(|| self.item("completed", vec![self.part()]));
+        message
+            .into_iter()
+            .chain(self.calls.iter().map(|(id, call)| function_call(id, call, "completed")))
+            .collect()
+    }
+
+    fn item(&self, status: &str, content: Vec<Value>) -> Value {
+        json!({"id": self.message, "type": "message", "status": status, "role": "assistant", "content": content})
+    }
+
+    fn part(&self) -> Value {
+        json!({"type": "output_text", "text": self.text, "annotations": []})
+    }
+
+    fn send(&mut self, kind: &str, mut data: Value, out: &mut Vec<u8>) {
+        data["type"] = json!(kind);
+        data["sequence_number"] = json!(self.sequence);
+        self.sequence += 1;
+        events::json(out, kind, &data);
+    }
+
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        for kind in ["response.created", "response.in_progress"] {
+            let response = self.object("in_progress");
+            self.send(kind, json!({"response": response}), out);
+        }
+    }
+
+    fn say(&mut self, piece: &str, out: &mut Vec<u8>) {
+        if self.text.is_empty() {
+            let item = self.item("in_progress", Vec::new());
+            self.send("response.output_item.added", json!({"output_index": 0, "item": item}), out);
+            let part = json!({"type": "output_text", "text": "", "annotations": []});
+            let place = json!({"item_id": self.message, "output_index": 0, "content_index": 0, "part": part});
+            self.send("response.content_part.added", place, out);
+        }
+        self.text.push_str(piece);
+        let delta = json!({"item_id": self.message, "output_index": 0, "content_index": 0, "delta": piece, "logprobs": []});
+        self.send("response.output_text.delta", delta, out);
+    }
+
+    fn said(&mut self, out: &mut Vec<u8>) {
+        if self.text.is_empty() {
+            return;
+        }
+        let place = json!({"item_id": self.message, "output_index": 0, "content_index": 0});
+        let mut done = place.clone();
+        done["text"] = json!(self.text);
+        done["logprobs"] = json!([]);
+        self.send("response.output_text.done", done, out);
+        let mut done = place;
+        done["part"] = self.part();
+        self.send("response.content_part.done", done, out);
+        let item = self.item("completed", vec![self.part()]);
+        self.send("response.output_item.done", json!({"output_index": 0, "item": item}), out);
+    }
+
+    fn hand_over(&mut self, calls: Vec<ToolCall>, out: &mut Vec<u8>) {
+        for call in calls {
+            let index = usize::from(!self.text.is_empty()) + self.calls.len();
+            let item_id = id("fc_");
+            let mut opening = call.clone();
+            opening.arguments.clear();
+            let item = function_call(&item_id, &opening, "in_progress");
+            self.send("response.output_item.added", json!({"output_index": index, "item": item}), out);
+            let place = json!({"item_id": item_id, "output_index": index});
+            for (kind, field) in [
+                ("response.function_call_arguments.delta", "delta"),
+                ("response.function_call_arguments.done", "arguments"),
+            ] {
+                let mut data = place.clone();
+                data[field] = json!(call.arguments);
+                data["name"] = json!(call.name);
+                self.send(kind, data, out);
+            }
+            let item = function_call(&item_id, &call, "completed");
+            self.send("response.output_item.done", json!({"output_index": index, "item": item}), out);
+            self.calls.push((item_id, call));
+        }
+    }
+
+    fn close(&mut self, end: Result<Finish, Fault>, out: &mut Vec<u8>) {
+        self.said(out);
+        let (kind, status, end) = match end {
+            Err(fault) => {
+                let mut response = self.object("failed");
+                response["error"] = error(&fault);
+                response["error"]["code"] = json!("server_error");
+                self.send("response.failed", json!({"response": response}), out);
+                self.end = Some(Err(fault));
+                return;
+            }
+            Ok(Finish::Calls(calls)) => {
+                self.hand_over(calls, out);
+                ("response.completed", "completed", Finish::Stop)
+            }
+            Ok(Finish::Length) => ("response.incomplete", "incomplete", Finish::Length),
+            Ok(Finish::Stop) => ("response.completed", "completed", Finish::Stop),
+        };
+        let response = self.object(status);
+        self.send(kind, json!({"response": response}), out);
+        self.end = Some(Ok(end));
+    }
+}
+
+fn function_call(id: &str, call: &ToolCall, status: &str) -> Value {
+    json!({
+        "id": id, "type": "function_call", "status": status, "call_id": call.id.to_string(), "name": call.name,
+        "arguments": call.arguments,
+    })
+}
+
+impl Script for Response {
+    fn hear(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool {
+        self.begin(out);
+        match self.listener.hear(event, run) {
+            Some(Piece::Text(text)) => self.say(&text, out),
+            Some(Piece::End(end)) => {
+                self.close(end, out);
+                return true;
+            }
+            Some(Piece::Reasoning(_)) | None => {}
+        }
+        false
+    }
+}

@@ -1,0 +1,67 @@
+//! `kontekst.ApprovalService`.
+
+use tonic::{Request, Response, Status};
+
+use crate::{
+    agent::{
+        AgentCore, Waiting,
+        protocol::{AfterDenial, Command},
+    },
+    core::{CallId, RunId},
+    pb::{
+        DecideRequest, DecideResponse, ListApprovalsRequest, ListApprovalsResponse, PendingApproval,
+        approval_service_server::{ApprovalService, ApprovalServiceServer},
+    },
+};
+
+use super::{MESSAGE_LIMIT, convert::proposed};
+
+/// Serves the decisions of those who did not start the run.
+pub struct ApprovalDoor {
+    core: AgentCore,
+}
+
+impl ApprovalDoor {
+    pub fn service(core: AgentCore) -> ApprovalServiceServer<Self> {
+        ApprovalServiceServer::new(Self { core }).max_encoding_message_size(MESSAGE_LIMIT)
+    }
+}
+
+#[tonic::async_trait]
+impl ApprovalService for ApprovalDoor {
+    async fn list_approvals(
+        &self,
+        _: Request<ListApprovalsRequest>,
+    ) -> Result<Response<ListApprovalsResponse>, Status> {
+        let approvals = self.core.waiting().into_iter().flat_map(pending).collect();
+        Ok(Response::new(ListApprovalsResponse { approvals }))
+    }
+
+    async fn decide(&self, request: Request<DecideRequest>) -> Result<Response<DecideResponse>, Status> {
+        let DecideRequest { run_id, call_id, approve, reason, continue_run } = request.into_inner();
+        let run: RunId =
+            run_id.parse().map_err(|_| Status::invalid_argument("run_id is not the id of a run"))?;
+        let call = CallId::new(call_id);
+        let command = if approve {
+            Command::Approve(call.clone())
+        } else {
+            Command::Deny {
+                call: call.clone(),
+                reason: if reason.is_empty() { "user denied".to_owned() } else { reason },
+                then: if continue_run { AfterDenial::Continue } else { AfterDenial::End },
+            }
+        };
+        Ok(Response::new(DecideResponse { taken: self.core.decide(&run, &call, command) }))
+    }
+}
+
+fn pending(waiting: Waiting) -> impl Iterator<Item = PendingApproval> {
+    let Waiting { run, session, agent, calls, since } = waiting;
+    calls.into_iter().map(move |call| PendingApproval {
+        run_id: run.to_string(),
+        session_id: session.to_string(),
+        agent_name: agent.clone(),
+        since: Some(since.into()),
+        call: Some(proposed(call)),
+    })
+}
