@@ -8,6 +8,7 @@ mod fake_llama;
 mod generated;
 mod grpc;
 mod home;
+mod http;
 mod models;
 mod orphans;
 mod prefix;

@@ -1,0 +1,238 @@
+//! `POST /v1/generate` without a stream.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{Server, three_tools};
+use crate::fake_llama::{FakeLlama, Reply};
+
+#[test]
+fn one_answer_has_all_four_members() {
+    let model = FakeLlama::start([Reply::text("Hello world"), Reply::text("a"), Reply::text("b")]);
+    let server = Server::start(&model);
+    let answer = server.generate(&json!({"input": "hi", "prompt_id": "p1"})).expect(200);
+    assert_eq!(answer.headers["x-prompt-id"], "p1");
+    let want = json!({
+        "output": "Hello world", "prompt_id": "p1",
+        "messages": [{"type": "assistant", "content": "Hello world"}],
+        "history": [{"role": "user", "parts": [{"text": "hi"}]}, {"role": "model", "parts": [{"text": "Hello world"}]}],
+    });
+    assert_eq!(answer.json(), want);
+    let id =
+        |body: Value| server.generate(&body).expect(200).json()["prompt_id"].as_str().unwrap().to_owned();
+    let (first, second) = (id(json!({"input": "x"})), id(json!({"input": "x", "prompt_id": ""})));
+    assert!(!first.is_empty() && first != second);
+    // Nothing is kept: neither a session nor an active one.
+    assert_eq!(server.home.run(&["sessions", "--json"]).success().matches("\"id\"").count(), 0);
+    model.assert_clean();
+}
+
+#[test]
+fn the_seeds_examples_work_as_they_stand() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("Tip 1"));
+    let server = Server::start(&model);
+    server.get("/healthz").expect(200);
+    server.get("/status").expect(200);
+    let send = |body: &str| {
+        server.send("/v1/generate", &[("Content-Type", "application/json")], body.as_bytes()).expect(200)
+    };
+    send("{\n    \"input\": \"Summarize the benefits of local AI.\",\n    \"stream\": false\n  }");
+    let streamed =
+        send("{\n    \"input\": \"List three CLI productivity tips.\",\n    \"stream\": true\n  }");
+    assert_eq!(streamed.kinds(), ["content", "assistant", "history", "done"]);
+    let more = send(
+        r#"{
+    "input": "And add one more.",
+    "stream": false,
+    "history": [
+      { "role": "user",  "parts": [{ "text": "List three CLI productivity tips." }] },
+      { "role": "model", "parts": [{ "text": "Tip 1…\nTip 2…\nTip 3…" }] }
+    ]
+  }"#,
+    );
+    assert_eq!(more.json()["history"].as_array().unwrap().len(), 4);
+    let asked = &model.chats()[2]["messages"];
+    let roles: Vec<_> =
+        asked.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "user"]);
+}
+
+#[test]
+fn tools_run_in_order_and_are_told_in_order() {
+    let model = FakeLlama::start(three_tools());
+    let server = Server::start(&model);
+    fs::write(server.home.work().join("a.txt"), "alpha\n").unwrap();
+    let answer = server.generate(&json!({"input": "tool"})).expect(200).json();
+    assert_eq!(answer["output"], "let me look\nafter tool");
+    let messages = answer["messages"].as_array().unwrap();
+    let kinds: Vec<_> = messages.iter().map(|item| item["type"].as_str().unwrap()).collect();
+    let pair = ["tool_call", "tool_result"];
+    assert_eq!(kinds, [&["assistant"][..], &pair, &pair, &pair, &["assistant"]].concat());
+    assert_eq!(
+        messages[1],
+        json!({"type": "tool_call", "name": "read_file", "arguments": {"path": "a.txt"}})
+    );
+    assert_eq!((&messages[2]["ok"], &messages[2]["name"]), (&json!(true), &json!("read_file")));
+    assert!(
+        messages[2]["responseText"].as_str().unwrap().contains("alpha") && messages[2].get("error").is_none()
+    );
+    assert_eq!(messages[4]["ok"], false);
+    assert!(
+        messages[4]["error"].as_str().unwrap().contains("missing.txt")
+            && messages[4].get("responseText").is_none()
+    );
+    assert_eq!(server.file("b.txt").as_deref(), Some("new\n"));
+
+    let history = answer["history"].as_array().unwrap();
+    assert_eq!(history.len(), 4);
+    let (calls, results) = (history[1]["parts"].as_array().unwrap(), history[2]["parts"].as_array().unwrap());
+    assert_eq!((calls.len(), results.len(), &history[2]["role"]), (4, 3, &json!("user")));
+    for (call, result) in calls[1..].iter().zip(results) {
+        assert_eq!(call["functionCall"]["id"], result["functionResponse"]["id"]);
+        assert_eq!(call["functionCall"]["name"], result["functionResponse"]["name"]);
+    }
+    assert!(results[1]["functionResponse"]["response"]["error"].is_string());
+    model.assert_clean();
+}
+
+#[test]
+fn bad_requests_are_400_and_change_nothing() {
+    let model = FakeLlama::start([]);
+    let server = Server::start(&model);
+    let send =
+        |body: &[u8]| server.send("/v1/generate", &[("Content-Type", "application/json")], body).expect(400);
+    let missing = "Missing required field: input";
+    let empty =
+        [&b""[..], b"{}", b"null", b"[]", b"{\"input\":\"\"}", b"{\"input\":null}", b"{\"stream\":true}"];
+    for body in empty {
+        assert_eq!(send(body).error(), missing);
+    }
+    for body in [&b"{bad"[..], b"{\"input\":\"\xff\"}"] {
+        assert!(send(body).error().starts_with("Invalid JSON body:"));
+    }
+    for (member, value) in [
+        ("input", json!(5)),
+        ("input", json!([])),
+        ("stream", json!("yes")),
+        ("prompt_id", json!({})),
+        ("prompt_id", json!("a\r\nX-Evil: 1")),
+        ("history", json!({})),
+        ("history", json!("x")),
+        ("history", json!([5])),
+        ("history", json!([{"role": "system", "parts": []}])),
+        ("history", json!([{"role": "user", "parts": "x"}])),
+    ] {
+        let mut body = json!({"input": "x"});
+        body[member] = value;
+        let error = server.generate(&body).expect(400).error();
+        assert!(error.starts_with(&format!("Invalid field: {member}")), "{error}");
+    }
+    send(format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000)).as_bytes());
+    assert!(model.chats().is_empty());
+}
+
+#[test]
+fn nothing_of_the_server_can_be_chosen_by_a_client() {
+    let model = FakeLlama::start([Reply::text("ok")]);
+    let evil = FakeLlama::start([]);
+    let server = Server::start(&model);
+    let secret = server.home.work().join("secret.txt");
+    fs::write(&secret, "TOP SECRET").unwrap();
+    let body = json!({
+        "input": format!("@{} @../x", secret.display()), "model": "x", "api_key": "k", "base_url": evil.url(),
+        "working_directory": server.home.work().join("made"),
+        "history": [{"role": "user", "parts": [{"fileData": {"mimeType": "text/plain", "fileUri": evil.url()}}]}],
+    });
+    server.generate(&body).expect(200);
+    assert!(evil.chats().is_empty() && !server.home.work().join("made").exists());
+    let asked = model.chats()[0].to_string();
+    assert!(!asked.contains("TOP SECRET") && asked.contains("not shown to the model"), "{asked}");
+}
+
+#[test]
+fn failures_are_500_and_tell_no_secrets() {
+    let model = FakeLlama::start([Reply::error(500, "boom")])
+        .always(|_| Reply::calls([("read_file", json!({"path": "a.txt"}))]));
+    let server = Server::start(&model);
+    let error = server.generate(&json!({"input": "fail"})).expect(500).error();
+    assert!(error.contains("boom") && !error.contains(&server.token), "{error}");
+    let error = server.generate(&json!({"input": "for ever"})).expect(500).error();
+    assert!(error.contains("50 turns"), "{error}");
+}
+
+#[test]
+fn approval_is_one_runs_and_never_covers_what_runs_code() {
+    let script = || {
+        [
+            Reply::calls([
+                ("write_file", json!({"path": ".git/hooks/pre-commit", "content": "#!/bin/sh\n"})),
+                ("write_file", json!({"path": "../out.txt", "content": "x"})),
+                ("list_files", json!({"pattern": "*"})),
+                ("write_file", json!({"path": "plain.txt", "content": "x\n"})),
+            ]),
+            Reply::text("done"),
+        ]
+    };
+    let oks = |server: &Server| {
+        let answer = server.generate(&json!({"input": "go"})).expect(200).json();
+        let results: Vec<Value> = answer["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|i| i["type"] == "tool_result")
+            .cloned()
+            .collect();
+        results.iter().map(|item| item["ok"].as_bool().unwrap()).collect::<Vec<_>>()
+    };
+    let model = FakeLlama::start(
+        script()
+            .into_iter()
+            .chain([Reply::calls([("write_file", json!({"path": "asked.txt", "content": "x"}))])]),
+    );
+    let server = Server::start(&model);
+    assert_eq!(oks(&server), [false, false, true, true]);
+    assert!(server.file(".git/hooks/pre-commit").is_none() && server.file("plain.txt").is_some());
+    // A run of another door still asks.
+    server.home.run(&["run", "write"]).fails(3);
+    assert!(server.file("asked.txt").is_none());
+
+    let model = FakeLlama::start(script());
+    let server = Server::with(&model.url(), "approval = \"read-only\"\n");
+    assert_eq!(oks(&server), [false, false, true, false]);
+    assert!(server.file("plain.txt").is_none());
+}
+
+#[test]
+fn a_person_decides_where_the_configuration_says_so() {
+    let model = FakeLlama::start([
+        Reply::calls([
+            ("write_file", json!({"path": "a.txt", "content": "a\n"})),
+            ("write_file", json!({"path": "b.txt", "content": "b\n"})),
+        ]),
+        Reply::text("done"),
+    ]);
+    let server = Server::with(&model.url(), "approval = \"ask\"\n");
+    let mut stream = server.open("/v1/generate", &json!({"input": "go", "stream": true}));
+    let waiting = loop {
+        let listed: Value =
+            serde_json::from_str(&server.home.run(&["approvals", "--json"]).success()).unwrap();
+        let listed = listed["approvals"].as_array().unwrap().clone();
+        if !listed.is_empty() {
+            break listed;
+        }
+    };
+    assert_eq!(waiting.len(), 2);
+    let shown = server.home.run(&["approvals"]).success();
+    assert!(shown.contains("+a") && shown.contains("b.txt"), "{shown}");
+    let call = |at: usize| waiting[at]["call"].as_str().unwrap();
+    server.home.run(&["approvals", "approve", call(0)]).success();
+    server.home.run(&["approvals", "approve", call(0)]).fails(2);
+    server.home.run(&["approvals", "deny", call(1), "--reason", "not that one"]).success();
+    let rest = super::read_until(&mut stream, "data: true\n\n");
+    let text = String::from_utf8(rest).unwrap();
+    assert_eq!(text.matches("event: tool_result").count(), 2, "{text}");
+    assert!(server.file("a.txt").is_some() && server.file("b.txt").is_none());
+    assert!(model.chats()[1].to_string().contains("not that one"));
+    assert_eq!(server.home.run(&["approvals"]).success(), "nothing waits for a decision\n");
+}

@@ -1,0 +1,240 @@
+//! OpenAI's endpoints, as their clients use them.
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+use super::Server;
+use crate::fake_llama::{FakeLlama, Reply};
+
+const CHAT: &str = "/v1/chat/completions";
+const RESPONSES: &str = "/v1/responses";
+
+fn weather() -> Value {
+    json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
+}
+
+#[test]
+fn models_are_agents() {
+    let server = Server::start(&FakeLlama::start([]));
+    server.home.write("agents/brief/config.toml", "");
+    server.home.write("agents/brief/agent.md", "Be brief.");
+    let listed = server.get("/v1/models").expect(200).json();
+    let ids: Vec<_> =
+        listed["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["brief", "default"]);
+    assert_eq!(server.get("/v1/models/brief").expect(200).json()["object"], "model");
+    let missing = server
+        .post(CHAT, &json!({"model": "gpt-9", "messages": [{"role": "user", "content": "x"}]}))
+        .expect(404);
+    assert_eq!(missing.json()["error"]["code"], "model_not_found");
+    server.get("/v1/models/gpt-9").expect(404);
+}
+
+#[test]
+fn a_chat_is_answered_whole_and_in_chunks() {
+    let model = FakeLlama::start([Reply::text("Hello world").usage(10, 5, 4), Reply::text("Hello world")]);
+    let server = Server::start(&model);
+    let mut body = json!({"model": "default", "temperature": 0.5, "max_tokens": 7, "messages": [
+        {"role": "system", "content": "BE KIND"}, {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+    ]});
+    let whole = server.post(CHAT, &body).expect(200).json();
+    assert_eq!(whole["choices"][0]["message"]["content"], "Hello world");
+    assert_eq!(
+        (&whole["object"], &whole["choices"][0]["finish_reason"]),
+        (&json!("chat.completion"), &json!("stop"))
+    );
+    assert_eq!(
+        whole["usage"],
+        json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15,
+        "prompt_tokens_details": {"cached_tokens": 4}})
+    );
+    let asked = &model.chats()[0];
+    assert_eq!((&asked["temperature"], &asked["max_tokens"]), (&json!(0.5), &json!(7)));
+    assert!(asked["messages"][0]["content"].as_str().unwrap().contains("BE KIND"));
+
+    body["stream"] = json!(true);
+    body["stream_options"] = json!({"include_usage": true});
+    let streamed = server.post(CHAT, &body).expect(200);
+    let mut events = streamed.data("");
+    assert_eq!(events.pop().unwrap(), "[DONE]");
+    let chunks: Vec<Value> = events.iter().map(|data| serde_json::from_str(data).unwrap()).collect();
+    assert_eq!(chunks[0]["choices"][0]["delta"]["role"], "assistant");
+    let text: String =
+        chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect();
+    assert_eq!(text, "Hello world");
+    assert_eq!(chunks[chunks.len() - 2]["choices"][0]["finish_reason"], "stop");
+    assert_eq!(chunks.last().unwrap()["usage"]["total_tokens"], 15);
+    model.assert_clean();
+}
+
+#[test]
+fn the_clients_tools_are_the_clients() {
+    let model = FakeLlama::start([
+        Reply::calls([("get_weather", json!({"city": "Bern"})), ("get_weather", json!({"city": "Rom"}))]),
+        Reply::text("Sunny."),
+        Reply::text("let me see ").then_calls([("get_weather", json!({"city": "Oslo"}))]),
+    ]);
+    let server = Server::start(&model);
+    let tools = json!([{"type": "function", "function": {"name": "get_weather", "parameters": weather()}}]);
+    let mut messages = json!([{"role": "user", "content": "weather?"}]);
+    let first = server.post(CHAT, &json!({"messages": messages, "tools": tools})).expect(200).json();
+    let choice = &first["choices"][0];
+    assert_eq!(
+        (&choice["finish_reason"], &choice["message"]["content"]),
+        (&json!("tool_calls"), &Value::Null)
+    );
+    let calls = choice["message"]["tool_calls"].as_array().unwrap();
+    assert_eq!(calls.len(), 2);
+    assert_eq!(calls[1]["function"], json!({"name": "get_weather", "arguments": "{\"city\":\"Rom\"}"}));
+    // Only what the client brought is offered.
+    assert_eq!(model.chats()[0]["tools"].as_array().unwrap().len(), 1);
+
+    let list = messages.as_array_mut().unwrap();
+    list.push(choice["message"].clone());
+    for call in calls {
+        list.push(json!({"role": "tool", "tool_call_id": call["id"], "content": "sun"}));
+    }
+    let second = server.post(CHAT, &json!({"messages": messages, "tools": tools})).expect(200).json();
+    assert_eq!(second["choices"][0]["message"]["content"], "Sunny.");
+    let roles: Vec<_> = model.chats()[1]["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "tool"]);
+
+    let streamed = server
+        .post(CHAT, &json!({"messages": [{"role": "user", "content": "x"}], "tools": tools, "stream": true}));
+    let joined = streamed.expect(200).data("").join("\n");
+    assert!(
+        joined.contains("\"index\":0")
+            && joined.contains("Oslo")
+            && joined.contains("\"finish_reason\":\"tool_calls\""),
+        "{joined}"
+    );
+    model.assert_clean();
+}
+
+#[test]
+fn without_tools_an_agent_uses_its_own() {
+    let model = FakeLlama::start([
+        Reply::calls([("read_file", json!({"path": "a.txt"}))]),
+        Reply::text("It says alpha."),
+    ]);
+    let server = Server::start(&model);
+    fs::write(server.home.work().join("a.txt"), "alpha\n").unwrap();
+    let answer = server
+        .post(CHAT, &json!({"messages": [{"role": "user", "content": "read a.txt"}]}))
+        .expect(200)
+        .json();
+    assert_eq!(answer["choices"][0]["message"]["content"], "It says alpha.");
+}
+
+#[test]
+fn what_is_not_understood_is_refused_in_openais_form() {
+    let model = FakeLlama::start([Reply::error(500, "boom")]);
+    let server = Server::start(&model);
+    let user = json!([{"role": "user", "content": "x"}]);
+    let image = json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]);
+    for (body, says) in [
+        (json!({"messages": []}), "user"),
+        (json!({"messages": user, "n": 2}), "n must be 1"),
+        (json!({"messages": user, "stop": "x"}), "stop"),
+        (json!({"messages": user, "tool_choice": "required"}), "tool_choice"),
+        (json!({"messages": user, "response_format": {"type": "json_object"}}), "response_format"),
+        (json!({"messages": user, "temperature": 9}), "temperature"),
+        (json!({"messages": image}), "image_url"),
+        (json!({"messages": [{"role": "tool", "tool_call_id": "1", "content": "x"}]}), "no open tool call"),
+        (
+            json!({"messages": user, "tools": [{"type": "function", "function": {"name": "bad name"}}]}),
+            "not a tool name",
+        ),
+        (json!({"messages": "x"}), "Invalid JSON body"),
+    ] {
+        let error = server.post(CHAT, &body).expect(400).json()["error"].clone();
+        assert!(error["message"].as_str().unwrap().contains(says), "{error}");
+        assert_eq!(error["type"], "invalid_request_error");
+    }
+    assert!(model.chats().is_empty());
+    let error = server.post(CHAT, &json!({"messages": user})).expect(502).json()["error"].clone();
+    assert_eq!(error["type"], "server_error");
+    server.post(RESPONSES, &json!({"input": "x", "previous_response_id": "resp_1"})).expect(400);
+}
+
+#[test]
+fn a_response_is_answered_whole_and_in_events() {
+    let model = FakeLlama::start([
+        Reply::text("Hello"),
+        Reply::text("Hello you"),
+        Reply::calls([("get_weather", json!({"city": "Bern"}))]),
+        Reply::text("Sunny."),
+    ]);
+    let server = Server::start(&model);
+    let whole =
+        server.post(RESPONSES, &json!({"model": "default", "input": "hi", "instructions": "BE KIND"}));
+    let whole = whole.expect(200).json();
+    assert_eq!((&whole["object"], &whole["status"]), (&json!("response"), &json!("completed")));
+    assert_eq!(whole["output"][0]["content"][0]["text"], "Hello");
+    assert!(model.chats()[0]["messages"][0]["content"].as_str().unwrap().contains("BE KIND"));
+
+    let streamed = server.post(RESPONSES, &json!({"input": "hi", "stream": true})).expect(200);
+    let names = streamed.names();
+    assert_eq!(
+        names[..4],
+        [
+            "response.created",
+            "response.in_progress",
+            "response.output_item.added",
+            "response.content_part.added"
+        ]
+    );
+    assert_eq!(
+        names[names.len() - 4..],
+        [
+            "response.output_text.done",
+            "response.content_part.done",
+            "response.output_item.done",
+            "response.completed"
+        ]
+    );
+    for (at, (name, data)) in streamed.events().iter().enumerate() {
+        let data: Value = serde_json::from_str(data).unwrap();
+        assert_eq!((&data["type"], &data["sequence_number"]), (&json!(name), &json!(at)));
+    }
+
+    let tools = json!([{"type": "function", "name": "get_weather", "parameters": weather()}]);
+    let called = server.post(RESPONSES, &json!({"input": "weather?", "tools": tools})).expect(200).json();
+    let call = &called["output"][0];
+    assert_eq!((&call["type"], &call["name"]), (&json!("function_call"), &json!("get_weather")));
+    let items = json!([
+        {"role": "user", "content": "weather?"}, call,
+        {"type": "function_call_output", "call_id": call["call_id"], "output": "sun"},
+    ]);
+    let after = server.post(RESPONSES, &json!({"input": items, "tools": tools})).expect(200).json();
+    assert_eq!(after["output"][0]["content"][0]["text"], "Sunny.");
+    model.assert_clean();
+}
+
+/// The official Python package, where it is installed.
+#[test]
+fn openais_own_client_is_content() {
+    let Some(python) = std::env::var_os("KONTEKST_TEST_PYTHON") else { return };
+    let model = FakeLlama::start([]).always(|request| {
+        let last = request.body["messages"].as_array().unwrap().last().unwrap().clone();
+        match (last["role"].as_str(), last["content"].as_str()) {
+            (Some("user"), Some("weather?")) => Reply::calls([("get_weather", json!({"city": "Bern"}))]),
+            _ => Reply::text("Hello world"),
+        }
+    });
+    let server = Server::start(&model);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openai/drive.py");
+    let output = Command::new(python)
+        .arg(script)
+        .args([format!("http://{}/v1", server.address), server.token.clone()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("all good"), "{said}");
+}

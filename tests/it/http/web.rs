@@ -1,0 +1,138 @@
+//! The page and what it asks.
+
+use serde_json::{Value, json};
+
+use super::{Answer, Server, read_all, read_until};
+use crate::fake_llama::{FakeLlama, Reply, gate};
+
+impl Server {
+    fn api(&self, method: &str, path: &str) -> Answer {
+        self.ask(method, path, &[("Authorization", &self.bearer())])
+    }
+
+    fn api_post(&self, path: &str, body: &Value) -> Answer {
+        let origin = format!("http://{}", self.address);
+        let headers =
+            [("Authorization", &*self.bearer()), ("Content-Type", "application/json"), ("Origin", &origin)];
+        self.send(path, &headers, body.to_string().as_bytes())
+    }
+
+    fn api_open(&self, body: &Value) -> std::net::TcpStream {
+        let (body, bearer) = (body.to_string(), self.bearer());
+        let headers = [("Authorization", &*bearer), ("Content-Type", "application/json")];
+        let head = self.head("POST", "/api/runs", &headers);
+        let mut stream = self.connect();
+        std::io::Write::write_all(
+            &mut stream,
+            format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes(),
+        )
+        .unwrap();
+        stream
+    }
+}
+
+#[test]
+fn the_page_is_served_and_may_run_nothing_else() {
+    let server = Server::start(&FakeLlama::start([]));
+    let page = server.get("/").expect(200);
+    assert!(page.body.starts_with("<!doctype html>"));
+    let policy = &page.headers["content-security-policy"];
+    for part in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"] {
+        assert!(policy.contains(part), "{policy}");
+    }
+    assert!(!policy.contains("unsafe") && !policy.contains("http"));
+    for (path, kind) in [
+        ("/page/main.js", "text/javascript"),
+        ("/page/style.css", "text/css"),
+        ("/page/icon.svg", "image/svg"),
+    ] {
+        let file = server.get(path).expect(200);
+        assert!(file.headers["content-type"].starts_with(kind));
+        assert_eq!(file.headers["x-content-type-options"], "nosniff");
+    }
+}
+
+#[test]
+fn what_the_page_asks_needs_the_token() {
+    let server = Server::start(&FakeLlama::start([]));
+    for (method, path) in
+        [("GET", "/api/status"), ("GET", "/api/sessions"), ("POST", "/api/runs"), ("GET", "/api/nope")]
+    {
+        assert_eq!(server.ask(method, path, &[]).expect(401).error(), "Unauthorized");
+    }
+    server.api("GET", "/api/nope").expect(404);
+    let status = server.api("GET", "/api/status").expect(200).json();
+    assert_eq!(status["agents"], json!(["default"]));
+    assert_eq!(status["working_dir"], server.home.work().to_str().unwrap());
+}
+
+#[test]
+fn a_run_is_told_from_its_start_to_its_one_end() {
+    let model = FakeLlama::start([Reply::reasoning("hm", "Hello world"), Reply::text("again")]);
+    let server = Server::start(&model);
+    let answer = server.api_post("/api/runs", &json!({"prompt": "hi\nthere"})).expect(200);
+    let names = answer.names();
+    assert_eq!(names[0], "started");
+    assert_eq!(names[names.len() - 2..], ["turn", "completed"]);
+    let piece =
+        |data: &String| serde_json::from_str::<Value>(data).unwrap()["text"].as_str().unwrap().to_owned();
+    assert_eq!(answer.data("text").iter().map(piece).collect::<String>(), "Hello world");
+    assert_eq!(answer.data("reasoning").iter().map(piece).collect::<String>(), "hm");
+    let turn: Value = serde_json::from_str(&answer.data("turn")[0]).unwrap();
+    assert!(turn["context"]["context_size"].as_u64().unwrap() > 0);
+
+    let started: Value = serde_json::from_str(&answer.data("started")[0]).unwrap();
+    let id = started["session"].as_str().unwrap();
+    let listed = server.api("GET", "/api/sessions").expect(200).json();
+    assert_eq!((&listed["sessions"][0]["id"], &listed["sessions"][0]["title"]), (&json!(id), &json!("hi")));
+    server.api_post("/api/runs", &json!({"prompt": "more", "session": id})).expect(200);
+    let shown = server.api("GET", &format!("/api/sessions/{id}")).expect(200).json();
+    let texts: Vec<_> =
+        shown["entries"].as_array().unwrap().iter().map(|entry| entry["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["hi\nthere", "Hello world", "more", "again"]);
+
+    server.api("DELETE", &format!("/api/sessions/{id}")).expect(204);
+    server.api("GET", &format!("/api/sessions/{id}")).expect(404);
+    for bad in ["..%2f", "x%00", "-"] {
+        assert!([400, 404].contains(&server.api("GET", &format!("/api/sessions/{bad}")).status), "{bad}");
+    }
+    server.api_post("/api/runs", &json!({"prompt": "x", "working_dir": "relative"})).expect(400);
+    server.api_post("/api/runs", &json!({"prompt": 5})).expect(400);
+}
+
+#[test]
+fn calls_are_decided_and_runs_are_stopped_from_the_page() {
+    let write = |name: &str| (String::from("write_file"), json!({"path": name, "content": "x\n"}));
+    let (a, b) = (write("a.txt"), write("b.txt"));
+    let (wait, _key) = gate();
+    let model = FakeLlama::start([
+        Reply::calls([(&*a.0, a.1), (&*b.0, b.1)]),
+        Reply::text("done"),
+        Reply::text("slow").then_wait(wait),
+    ]);
+    let server = Server::start(&model);
+    let mut stream = server.api_open(&json!({"prompt": "go"}));
+    let seen = String::from_utf8(read_until(&mut stream, "event: proposed\n")).unwrap();
+    let data = String::from_utf8(read_until(&mut stream, "\n\n")).unwrap();
+    let run = seen.split("\"run\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let proposed: Value = serde_json::from_str(data.trim().strip_prefix("data: ").unwrap()).unwrap();
+    let calls = proposed["calls"].as_array().unwrap();
+    assert!(calls[0]["preview"].as_str().unwrap().contains("+x"));
+    let decide = |decision: Value| server.api_post(&format!("/api/runs/{run}/decisions"), &decision);
+    decide(json!({"call": "nope", "approve": true})).expect(404);
+    decide(json!({"call": calls[0]["id"], "approve": true})).expect(204);
+    decide(json!({"call": calls[1]["id"], "approve": false, "reason": "no", "continue": true})).expect(204);
+    read_until(&mut stream, "event: completed\n");
+    assert!(server.file("a.txt").is_some() && server.file("b.txt").is_none());
+    decide(json!({"call": calls[0]["id"], "approve": true})).expect(404);
+
+    let mut stream = server.api_open(&json!({"prompt": "slow"}));
+    let seen = String::from_utf8(read_until(&mut stream, "event: text\n")).unwrap();
+    let run = seen.split("\"run\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    server.api_post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(204);
+    let mut rest = Vec::new();
+    std::io::Read::read_to_end(&mut stream, &mut rest).unwrap();
+    assert!(String::from_utf8(rest).unwrap().contains("event: cancelled\n"));
+    server.api_post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(404);
+    drop(read_all(server.api_open(&json!({"prompt": ""}))));
+}
