@@ -2,20 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{
-    config::AgentConfig,
-    core::Name,
-    sessions::Feedback,
-    skills::Skills,
-};
+use crate::{config::AgentConfig, core::Name, sessions::Feedback, skills::Skills};
 
-use super::{
-    AgentCore,
-    bridge::blocking,
-    prepare::own_tools,
-    protocol::RunError,
-    record::storage,
-};
+use super::{AgentCore, bridge::blocking, prepare::own_tools, protocol::RunError, record::storage};
 
 /// A tool that runs here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +88,11 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let check = |asked: &str, own: &str, there: &[&str], wanted: Option<&str>, name: &str| {
             let chosen = choose(asked, own, &names(there));
-            assert_eq!((chosen.wanted.as_deref(), chosen.name.as_str()), (wanted, name), "{asked} {own} {there:?}");
+            assert_eq!(
+                (chosen.wanted.as_deref(), chosen.name.as_str()),
+                (wanted, name),
+                "{asked} {own} {there:?}"
+            );
         };
         check("a", "b", &["a", "b"], Some("a"), "a");
         check("a.gguf", "b", &["a", "b"], Some("a.gguf"), "a.gguf");

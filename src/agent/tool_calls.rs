@@ -113,9 +113,7 @@ impl RunLoop<'_> {
                 };
                 let call = ToolCall { id: call.id, name, arguments };
                 let ruling = match tools.find(&call.name).expect("`check` found it") {
-                    Site::Client { timeout, order } => {
-                        Ruling::Client { timeout: *timeout, order: *order }
-                    }
+                    Site::Client { timeout, order } => Ruling::Client { timeout: *timeout, order: *order },
                     Site::Here(tool) => {
                         let (tool, proposal) = (Arc::clone(tool), tool.propose(&args, &place));
                         if tool.needs_approval() {
@@ -193,7 +191,9 @@ impl RunLoop<'_> {
                 return self.answer(&call, &outcome).await;
             }
             Ruling::Refused(reason) => ToolOutcome::Failed(reason),
-            ruling @ Ruling::Client { .. } => return self.run_at_client(vec![Pending { call, ruling }]).await,
+            ruling @ Ruling::Client { .. } => {
+                return self.run_at_client(vec![Pending { call, ruling }]).await;
+            }
             Ruling::Free { tool, args, proposal } | Ruling::Asked { tool, args, proposal } => {
                 self.run_here(&call, tool, args, proposal).await?
             }

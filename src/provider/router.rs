@@ -231,7 +231,8 @@ impl Models for Router {
 
     fn names(&self) -> Vec<String> {
         let usual = self.endpoints.iter().find(|endpoint| !endpoint.is_shunned());
-        let asked = usual.filter(|_| self.pin != Some(ProviderKind::LlamaServer) && !self.supervisor.is_running());
+        let asked =
+            usual.filter(|_| self.pin != Some(ProviderKind::LlamaServer) && !self.supervisor.is_running());
         let served = asked.map(|endpoint| served(&endpoint.link().within(STATUS / 2))).unwrap_or_default();
         if served.is_empty() { models(&self.model_dir) } else { served }
     }

@@ -50,8 +50,7 @@ impl Feedback {
         let at = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         let mut line = serde_json::to_vec(&Line { at, feedback: &feedback }).expect("strings and a number");
         line.push(b'\n');
-        let mut file =
-            OpenOptions::new().append(true).create(true).mode(0o600).open(&path).context(&path)?;
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).context(&path)?;
         if file.metadata().context(&path)?.len() + line.len() as u64 > LIMIT {
             return Err(PathError::new(path, io::Error::from(io::ErrorKind::FileTooLarge)).into());
         }
