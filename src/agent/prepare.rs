@@ -160,6 +160,10 @@ pub(super) fn provider_error(error: &ProviderError) -> RunError {
             .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said"),
         ProviderError::Overflow { .. } => RunError::new(Failure::Limit, error.to_string())
             .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
+        // 529 is what some gateways say for 503.
+        ProviderError::Status { status: 429 | 503 | 529, .. } => {
+            RunError { busy: true, ..RunError::new(Failure::Model, chain(error)) }
+        }
         ProviderError::Cancelled | ProviderError::Status { .. } | ProviderError::Protocol(_) => {
             RunError::new(Failure::Model, chain(error))
         }

@@ -115,6 +115,8 @@ pub struct RunError {
     pub kind: Failure,
     pub message: String,
     pub hint: Option<String>,
+    /// The model server has too much to do; the same may work later.
+    pub busy: bool,
 }
 
 /// What sort of failure it was; doors turn it into their codes.
@@ -135,7 +137,7 @@ pub enum Failure {
 
 impl RunError {
     pub fn new(kind: Failure, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, busy: false }
     }
 
     #[must_use]

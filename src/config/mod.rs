@@ -169,14 +169,27 @@ pub struct WebToolsConfig {
 }
 
 /// `[roz]`: the door for clients that run the tools themselves.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RozConfig {
+    /// The agent whose prompt, model and sampling count.
+    pub agent: String,
     /// Tools of the daemon that join those of the client; one that the client has, too, is the client's.
     pub daemon_tools: Vec<String>,
     /// The forms in which events are sent.
     pub events: RozEvents,
     pub models: RozModels,
+}
+
+impl Default for RozConfig {
+    fn default() -> Self {
+        Self {
+            agent: "default".to_owned(),
+            daemon_tools: Vec::new(),
+            events: RozEvents::default(),
+            models: RozModels::default(),
+        }
+    }
 }
 
 /// The forms in which a Roz session's events are sent: there are two generations of clients.
@@ -190,7 +203,7 @@ pub enum RozEvents {
     Second,
 }
 
-/// `[roz.models]`: what the usual short names stand for; empty is the default agent's model.
+/// `[roz.models]`: what the usual short names stand for; empty is the agent's own model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RozModels {

@@ -33,10 +33,11 @@ max_response_bytes = 5242880         # a longer body is cut, and the cut is mark
 # allow_private = []                 # hosts that may be fetched although their address is private
 
 [roz]                                # clients of roz.v1.AgentService, which run the tools themselves
+agent = "default"                    # whose prompt and model they get
 daemon_tools = []                    # tools of the daemon that join theirs; needs [tools] working_dir
 events = "both"                      # "first" or "second" sends one generation's form only
 
-[roz.models]                         # what the short names stand for; empty is the default agent's model
+[roz.models]                         # what the short names stand for; empty is the agent's own model
 fast = ""
 standard = ""
 max = ""
@@ -66,6 +67,7 @@ pub(super) const KEYS: &[&str] = &[
     "tools.web.timeout_seconds",
     "tools.web.max_response_bytes",
     "tools.web.allow_private",
+    "roz.agent",
     "roz.daemon_tools",
     "roz.events",
     "roz.models.fast",

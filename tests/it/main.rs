@@ -13,6 +13,7 @@ mod orphans;
 mod prefix;
 mod provider;
 mod real;
+mod roz;
 mod run;
 mod tidy;
 mod weak;

@@ -127,6 +127,7 @@ impl Fault {
 impl From<RunError> for Fault {
     fn from(error: RunError) -> Self {
         let (code, retryable) = match error.kind {
+            Failure::Model if error.busy => ("rate_limited", true),
             Failure::Unreachable => ("model_error", true),
             Failure::Request | Failure::Model | Failure::Limit => ("agent_error", false),
             Failure::Storage | Failure::Internal => ("internal", true),

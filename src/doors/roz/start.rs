@@ -28,6 +28,7 @@ const PENDING: usize = 256 * 1024;
 pub(super) struct Open {
     pub(super) id: SessionId,
     pub(super) conversation: Conversation,
+    agent: String,
     model: Option<String>,
     project: Vec<String>,
     context_size: Option<u32>,
@@ -72,7 +73,8 @@ impl Open {
         let config = &core.config().roz;
         let mut own = core.own_tools().await;
         own.retain(|tool| config.daemon_tools.contains(&tool.name));
-        let model = core.choose_model(alias(&start.model.unwrap_or_default(), &config.models)).await;
+        let model =
+            core.choose_model(&config.agent, alias(&start.model.unwrap_or_default(), &config.models)).await;
         let id: SessionId = Uuid::new_v4().to_string().parse().expect("a UUID is a good name");
         let news = News::Started {
             session: id.to_string(),
@@ -82,6 +84,7 @@ impl Open {
         let open = Self {
             conversation: Conversation::new(id.clone(), history::messages(start.history)),
             id,
+            agent: config.agent.clone(),
             model: model.wanted,
             project: start.project_context,
             context_size: start.max_context_tokens.filter(|&tokens| tokens > 0),
@@ -141,7 +144,7 @@ impl Open {
         let request = StartRun {
             prompt: Prompt::Text(message.content),
             history: History::Kept(self.conversation.clone()),
-            agent: "default".to_owned(),
+            agent: self.agent.clone(),
             own_tools,
             client_tools,
             extra_context: self.project.clone(),

@@ -1,7 +1,7 @@
 //! The agent core in memory: a scripted model, real tools, real files.
 
 mod endings;
-mod scripted;
+pub(crate) mod scripted;
 mod tools;
 mod window;
 

@@ -16,13 +16,17 @@ use kontekst::{
 use serde_json::Value;
 
 /// What the model does when it is asked once.
-pub(super) enum Step {
+pub(crate) enum Step {
     Say(&'static str),
+    /// The same in pieces of 4 KiB; ASCII only.
+    Whole(&'static str),
     /// Reasoning, then the answer.
     Think(&'static str, &'static str),
     Call(Vec<(&'static str, Value)>),
     /// A call with these very arguments.
     RawCall(&'static str, &'static str),
+    /// The same, with this id.
+    CallAs(&'static str, &'static str, &'static str),
     /// Says this much and then nothing until it is cancelled.
     Hang(&'static str),
     /// The answer stops at `max_tokens`.
@@ -36,7 +40,7 @@ pub(super) enum Step {
 
 /// The script, shared by everything that is opened from it.
 #[derive(Clone)]
-pub(super) struct Scripted {
+pub(crate) struct Scripted {
     state: Arc<Mutex<State>>,
 }
 
@@ -44,21 +48,29 @@ struct State {
     steps: VecDeque<Step>,
     requests: Vec<ChatRequest>,
     opened: u32,
+    names: Vec<String>,
 }
 
 impl Scripted {
-    pub(super) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+    pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         let steps = steps.into_iter().collect();
-        Self { state: Arc::new(Mutex::new(State { steps, requests: Vec::new(), opened: 0 })) }
+        Self {
+            state: Arc::new(Mutex::new(State { steps, requests: Vec::new(), opened: 0, names: Vec::new() })),
+        }
     }
 
     /// What was asked, oldest first.
-    pub(super) fn requests(&self) -> Vec<ChatRequest> {
+    pub(crate) fn requests(&self) -> Vec<ChatRequest> {
         self.state.lock().unwrap().requests.clone()
     }
 
+    /// Models that can be asked for by name.
+    pub(crate) fn serves(&self, names: &[&str]) {
+        self.state.lock().unwrap().names = names.iter().map(|&name| name.to_owned()).collect();
+    }
+
     /// How often a backend was looked for.
-    pub(super) fn opened(&self) -> u32 {
+    pub(crate) fn opened(&self) -> u32 {
         self.state.lock().unwrap().opened
     }
 }
@@ -72,6 +84,10 @@ impl Models for Scripted {
     ) -> Result<Arc<dyn Provider>, ProviderError> {
         self.state.lock().unwrap().opened += 1;
         Ok(Arc::new(self.clone()))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.state.lock().unwrap().names.clone()
     }
 
     fn status(&self) -> ServerStatus {
@@ -103,6 +119,12 @@ impl Provider for Scripted {
                 text.split_inclusive(' ').for_each(&mut say);
                 turn.content = text.to_owned();
             }
+            Step::Whole(text) => {
+                for start in (0..text.len()).step_by(4096) {
+                    say(&text[start..text.len().min(start + 4096)]);
+                }
+                turn.content = text.to_owned();
+            }
             Step::Think(thought, text) => {
                 say(text);
                 sink(Delta::Reasoning(thought.to_owned()));
@@ -113,6 +135,9 @@ impl Provider for Scripted {
                 turn.calls = calls.iter().map(|(name, args)| call(name, &args.to_string())).collect();
             }
             Step::RawCall(name, args) => turn.calls = vec![call(name, args)],
+            Step::CallAs(id, name, args) => {
+                turn.calls = vec![ToolCall { id: CallId::new(id), ..call(name, args) }];
+            }
             Step::Hang(text) => {
                 say(text);
                 let (wake, asleep) = mpsc::channel();
@@ -164,7 +189,7 @@ fn prompt_tokens(request: &ChatRequest) -> u32 {
 }
 
 /// The server cannot be reached; `started` says whether part of an answer had come.
-pub(super) fn gone(started: bool) -> ProviderError {
+pub(crate) fn gone(started: bool) -> ProviderError {
     ProviderError::Unreachable {
         endpoint: "http://127.0.0.1:1".to_owned(),
         started,
