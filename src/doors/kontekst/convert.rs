@@ -115,6 +115,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::ToolFinished { call, outcome: ToolOutcome::Failed(error) } => {
             Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id: call.to_string(), error })
         }
+        Event::Worker(_) => return,
         Event::ToolsCompleted => Pb::ToolsCompleted(pb::ToolsCompletedEvent {}),
         Event::Ended(outcome) => ended(outcome, run.map(RunId::to_string).unwrap_or_default()),
     };
