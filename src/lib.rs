@@ -15,6 +15,7 @@ pub mod models;
 pub mod provider;
 pub mod sessions;
 pub mod skills;
+pub mod team;
 pub mod tools;
 
 pub mod agent;

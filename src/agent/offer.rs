@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crate::{config::AgentConfig, core::Name, sessions::Feedback, skills::Skills};
 
-use super::{AgentCore, bridge::blocking, prepare::own_tools, protocol::RunError, record::storage};
+use super::{
+    AgentCore, bridge::blocking, prepare::own_tools, protocol::RunError, record::storage,
+    spawn_tool::SPAWN_WORKER,
+};
 
 /// A tool that runs here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +31,12 @@ impl AgentCore {
         let shared = Arc::clone(&self.shared);
         let mut listing = blocking(move || {
             let tools = own_tools(&shared, Skills::load(&shared.home));
-            tools
+            let mut own: Vec<OwnTool> = tools
                 .iter()
                 .map(|tool| OwnTool { name: tool.def().name, needs_approval: tool.needs_approval() })
-                .collect()
+                .collect();
+            own.push(OwnTool { name: SPAWN_WORKER.to_owned(), needs_approval: true });
+            own
         });
         listing.join().await.unwrap_or_default()
     }

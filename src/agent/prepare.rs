@@ -17,6 +17,8 @@ use super::{
     record::{Recorder, chain, storage},
     session_turns::SessionTurn,
     skill_tool::SkillTool,
+    spawn_tool::SpawnTool,
+    standing::{Inherited, Origin, Standing},
 };
 
 /// The largest AGENTS.md that is taken in whole; a longer one would not leave room for a conversation.
@@ -43,6 +45,8 @@ pub(super) struct Prepared {
     pub(super) recorder: Recorder,
     /// `None` for a conversation that only the client keeps.
     pub(super) session: Option<SessionId>,
+    pub(super) standing: Standing,
+    pub(super) extra_context: Vec<String>,
 }
 
 /// The session a run belongs to, and the right to use it.
@@ -57,6 +61,7 @@ pub(super) fn prepare(
     shared: &Shared,
     run: &RunId,
     mut request: StartRun,
+    origin: Origin,
     seat: Seat,
     cancel: &Cancel,
     emit: &dyn Fn(Event),
@@ -66,10 +71,27 @@ pub(super) fn prepare(
         agent.model = model;
     }
     let skills = Skills::load(&shared.home);
-    let place = Arc::new(open_place(shared, &request)?);
     let mut prompt = prompt_message(&request.prompt, &skills)?;
     let bare = put_before(&request.prompt_context, &mut prompt);
-    let own_tools = chosen(own_tools(shared, skills), &request.own_tools);
+    let (place, own_tools, standing, parent) = match origin {
+        Origin::Client => {
+            let place = Arc::new(open_place(shared, &request)?);
+            let team = request.team.take().unwrap_or_else(|| seat.id.clone());
+            let standing = Standing::of_client(team, &shared.config, request.workers);
+            (place, chosen(own_tools(shared, skills), &request.own_tools), standing, None)
+        }
+        Origin::Parent(inherited) => {
+            let Inherited { place, tools, parent, standing } = *inherited;
+            (place, tools, standing, Some(parent))
+        }
+    };
+    // Who chooses among the daemon's tools chooses this one, too.
+    let by_agent = agent.workers && request.own_tools == OwnTools::All;
+    let own_tools = if standing.may_start() && (standing.asked_for || by_agent) {
+        own_tools.with(Arc::new(SpawnTool::new(shared.home.clone(), &agent)))
+    } else {
+        own_tools
+    };
     let tools = own_tools
         .clone()
         .with_client_tools(request.client_tools)
@@ -80,6 +102,9 @@ pub(super) fn prepare(
             Some(shared.sessions.open(&seat.id).map_err(|error| storage(&error))?)
         }
     };
+    if let Some(parent) = &parent {
+        shared.sessions.set_parent(&seat.id, parent).map_err(|error| storage(&error))?;
+    }
     emit(Event::Started { run: run.clone(), session: seat.id.clone(), agent: agent.id.to_string() });
 
     let mut notices = Vec::new();
@@ -134,7 +159,21 @@ pub(super) fn prepare(
         History::New | History::Session(_) | History::Kept(_) => Some(seat.id),
     };
     let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
-    Ok(Prepared { agent, system, prompt, bare, own_tools, tools, place, provider, window, recorder, session })
+    Ok(Prepared {
+        agent,
+        system,
+        prompt,
+        bare,
+        own_tools,
+        tools,
+        place,
+        provider,
+        window,
+        recorder,
+        session,
+        standing,
+        extra_context: request.extra_context,
+    })
 }
 
 /// Finds or starts the model's server.
@@ -187,12 +226,12 @@ fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> Result<Agent
 }
 
 fn open_place(shared: &Shared, request: &StartRun) -> Result<Place, RunError> {
+    if request.working_dir.is_none() && !request.own_tools.need_a_place() {
+        return Place::nowhere(&shared.home.run())
+            .map_err(|error| RunError::new(Failure::Internal, chain(&error)));
+    }
     let configured = Some(&shared.config.tools.working_dir).filter(|dir| !dir.as_os_str().is_empty());
     let Some(dir) = request.working_dir.as_ref().or(configured) else {
-        if request.own_tools == OwnTools::Only(Vec::new()) {
-            return Place::nowhere(&shared.home.run())
-                .map_err(|error| RunError::new(Failure::Internal, chain(&error)));
-        }
         let message = "no working directory: the client sent none and none is configured";
         return Err(RunError::new(Failure::Request, message)
             .hint("send `working_dir`, or set [tools] working_dir in config.toml"));

@@ -18,6 +18,7 @@ use super::{
     bridge::blocking,
     protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError},
     run_loop::{RunLoop, Stop},
+    spawn_tool::SPAWN_WORKER,
 };
 
 /// A call and what is to become of it.
@@ -56,6 +57,21 @@ impl Pending {
     fn is_free(&self) -> bool {
         matches!(self.ruling, Ruling::Client { order: Order::Free, .. })
     }
+
+    /// Approved, and starts a worker.
+    fn is_worker(&self) -> bool {
+        self.call.name == SPAWN_WORKER && matches!(self.ruling, Ruling::Asked { .. })
+    }
+
+    /// The call that starts a worker, if it is one.
+    fn worker(self) -> Result<(ToolCall, Value), Box<Self>> {
+        match self {
+            Self { call, ruling: Ruling::Asked { args, .. } } if call.name == SPAWN_WORKER => {
+                Ok((call, args))
+            }
+            other => Err(Box::new(other)),
+        }
+    }
 }
 
 /// A call that is out at the client.
@@ -83,14 +99,27 @@ impl RunLoop<'_> {
         }
         let mut pending = pending.into_iter().peekable();
         while let Some(next) = pending.next() {
-            let done = if next.is_free() {
+            let result = if next.is_free() {
                 let mut group = vec![next];
                 group.extend(std::iter::from_fn(|| pending.next_if(Pending::is_free)));
                 self.run_at_client(group).await
             } else {
-                self.run_call(next).await
+                match next.worker() {
+                    Ok(first) => {
+                        let mut calls = vec![first];
+                        while let Some(more) = pending.next_if(Pending::is_worker) {
+                            calls.extend(more.worker());
+                        }
+                        self.run_workers(&calls).await.map(|after| {
+                            if after == AfterDenial::End {
+                                ending = AfterDenial::End;
+                            }
+                        })
+                    }
+                    Err(next) => self.run_call(*next).await,
+                }
             };
-            if let Err(stop) = done {
+            if let Err(stop) = result {
                 self.answer_rest(&mut pending).await;
                 return Err(stop);
             }
@@ -266,7 +295,7 @@ impl RunLoop<'_> {
 
     async fn wait_for_client(&mut self, out: &mut [Out]) -> Result<(), Stop> {
         for Out { call, timeout, .. } in &*out {
-            self.emit(Event::ToolRequested { call: call.clone(), timeout: *timeout }).await?;
+            self.emit(Event::ToolRequested { call: call.clone(), timeout: *timeout, worker: None }).await?;
         }
         let began = Instant::now();
         loop {
@@ -302,7 +331,7 @@ impl RunLoop<'_> {
     }
 
     /// Stores a call's result and shows it to the model in the next turn, cut to what the window holds.
-    async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
+    pub(super) async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
         let mut result = ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -366,6 +395,7 @@ fn proposed(pending: &Pending) -> Option<ProposedCall> {
         call: pending.call.clone(),
         preview: proposal.preview.clone(),
         caution: proposal.caution.clone(),
+        worker: None,
     })
 }
 

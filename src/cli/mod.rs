@@ -19,6 +19,7 @@ pub mod sessions;
 pub mod skills;
 mod status;
 pub mod table;
+mod workers;
 
 use std::{
     ffi::OsString,

@@ -34,13 +34,20 @@ max_response_bytes = 5242880         # a longer body is cut, and the cut is mark
 
 [roz]                                # clients of roz.v1.AgentService, which run the tools themselves
 agent = "default"                    # whose prompt and model they get
-daemon_tools = []                    # tools of the daemon that join theirs; needs [tools] working_dir
+daemon_tools = []                    # tools of the daemon that join theirs; files need [tools] working_dir
 events = "both"                      # "first" or "second" sends one generation's form only
 
 [roz.models]                         # what the short names stand for; empty is the agent's own model
 fast = ""
 standard = ""
 max = ""
+
+[workers]                            # runs that a model starts, where an agent has `workers = true`
+at_once = 2                          # of one run, at the same time
+per_run = 8                          # of one run in all, theirs included
+max_turns = 20                       # model calls of one worker
+max_tokens = 16384                   # tokens that the model may write for it
+max_seconds = 600                    # its time
 "##;
 
 /// Dotted paths of every key; a test holds that these are the fields of [`super::Config`].
@@ -73,4 +80,9 @@ pub(super) const KEYS: &[&str] = &[
     "roz.models.fast",
     "roz.models.standard",
     "roz.models.max",
+    "workers.at_once",
+    "workers.per_run",
+    "workers.max_turns",
+    "workers.max_tokens",
+    "workers.max_seconds",
 ];

@@ -250,12 +250,7 @@ async fn daemon_tools(core: &AgentCore) -> Vec<String> {
     }
     let known = core.own_tools().await;
     let unknown = wanted.iter().filter(|name| known.iter().all(|tool| tool.name != **name));
-    let mut warnings: Vec<String> =
-        unknown.map(|name| format!("config.toml: `daemon_tools` names `{name}`, which is no tool")).collect();
-    if config.tools.working_dir.as_os_str().is_empty() {
-        warnings.push("config.toml: `daemon_tools` needs a `working_dir` in [tools]".to_owned());
-    }
-    warnings
+    unknown.map(|name| format!("config.toml: `daemon_tools` names `{name}`, which is no tool")).collect()
 }
 
 /// Resolves [`STOP_LIMIT`] after `stop` is given.

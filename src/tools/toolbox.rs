@@ -113,6 +113,29 @@ impl ToolBox {
         Ok(Self { defs: defs.into(), sites })
     }
 
+    /// With one more of the daemon's tools, behind the others. A name that is taken stays whose it is.
+    #[must_use]
+    pub fn with(self, tool: Arc<dyn Tool>) -> Self {
+        let def = tool.def();
+        if self.find(&def.name).is_some() {
+            return self;
+        }
+        let defs = self.defs.iter().cloned().chain([def]).collect();
+        let mut sites = self.sites;
+        sites.push(Site::Here(tool));
+        Self { defs, sites }
+    }
+
+    /// Without the daemon's tool of this name; a client's stays.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Self {
+        let kept = self.defs.iter().zip(&self.sites);
+        let kept = kept.filter(|(def, site)| def.name != name || !matches!(site, Site::Here(_)));
+        let (defs, sites): (Vec<ToolDef>, Vec<Site>) =
+            kept.map(|(def, site)| (def.clone(), site.clone())).unzip();
+        Self { defs: defs.into(), sites }
+    }
+
     /// What the model is offered; the same each time.
     pub fn defs(&self) -> Arc<[ToolDef]> {
         Arc::clone(&self.defs)

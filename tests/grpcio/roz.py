@@ -11,12 +11,14 @@ import sys
 import tempfile
 
 import grpc
+import grpc_tools
 from grpc_tools import protoc
 
 proto_dir, socket = sys.argv[1:]
 out = tempfile.mkdtemp()
+common = f"{grpc_tools.__path__[0]}/_proto"
 code = protoc.main(
-    ["protoc", f"-I{proto_dir}", f"--python_out={out}", f"--grpc_python_out={out}", "roz/v1/agent.proto"]
+    ["protoc", f"-I{proto_dir}", f"-I{common}", f"--python_out={out}", f"--grpc_python_out={out}", "roz/v1/agent.proto"]
 )
 assert code == 0, "the proto does not compile with protoc"
 sys.path.insert(0, out)

@@ -4,6 +4,7 @@ mod convert;
 mod daemon_service;
 mod service;
 mod stream;
+mod watch;
 
 pub use daemon_service::{DaemonDoor, Vitals};
 pub use service::AgentDoor;

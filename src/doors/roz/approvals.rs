@@ -16,7 +16,7 @@ use super::{
 };
 
 /// How long a client may think. Source: what the second generation's server waits for a nested approval.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Characters of a preview that are shown.
 const SHOWN: usize = 4096;

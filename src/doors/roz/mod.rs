@@ -2,7 +2,7 @@
 //!
 //! One stream is one session. [`session`] is its task, [`state`] the table of what may be said when,
 //! [`turn`] what a client hears of a run, [`news`] that in the client's words and [`convert`] on the wire,
-//! in both generations' forms at once. [`outbox`] bounds what a client that does not read may cost.
+//! in both generations' forms at once. [`outbox`] bounds what a client that does not read may cost. [`watch`] tells of the workers of a session.
 
 mod approvals;
 mod convert;
@@ -16,6 +16,7 @@ mod state;
 mod structs;
 mod tools;
 mod turn;
+mod watch;
 
 pub use service::RozDoor;
 

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use tokio_stream::Stream;
+use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
@@ -17,16 +17,18 @@ use super::{
     MESSAGE_LIMIT,
     outbox::{self, Frames},
     session::Session,
+    watch::{self, Live},
 };
 
 /// Serves sessions on an [`AgentCore`].
 pub struct RozDoor {
     core: AgentCore,
+    live: Live,
 }
 
 impl RozDoor {
     pub fn service(core: AgentCore) -> AgentServiceServer<Self> {
-        AgentServiceServer::new(Self { core })
+        AgentServiceServer::new(Self { core, live: Live::default() })
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT)
     }
@@ -35,7 +37,7 @@ impl RozDoor {
 #[tonic::async_trait]
 impl AgentService for RozDoor {
     type StreamSessionStream = Frames;
-    type WatchTeamStream = Pin<Box<dyn Stream<Item = Result<TeamEvent, Status>> + Send>>;
+    type WatchTeamStream = ReceiverStream<Result<TeamEvent, Status>>;
     type AnalyzeMediaStream = Pin<Box<dyn Stream<Item = Result<AnalyzeMediaChunk, Status>> + Send>>;
 
     /// Answers at once: clients wait for the headers before they say anything.
@@ -44,15 +46,17 @@ impl AgentService for RozDoor {
         request: Request<Streaming<SessionRequest>>,
     ) -> Result<Response<Frames>, Status> {
         let (out, frames) = outbox::channel(self.core.config().roz.events);
-        tokio::spawn(Session::new(self.core.clone(), request.into_inner(), out).serve());
+        let session = Session::new(self.core.clone(), self.live.clone(), request.into_inner(), out);
+        tokio::spawn(session.serve());
         Ok(Response::new(frames))
     }
 
     async fn watch_team(
         &self,
-        _: Request<WatchTeamRequest>,
+        request: Request<WatchTeamRequest>,
     ) -> Result<Response<Self::WatchTeamStream>, Status> {
-        Err(Status::not_found("task not found"))
+        let team = watch::task(&self.core, &self.live, &request.into_inner().task_id)?;
+        Ok(Response::new(watch::watch(self.core.clone(), team)))
     }
 
     async fn analyze_media(

@@ -17,6 +17,7 @@ use super::{
     start::{Beginning, Open},
     state::{Said, State, Step, step},
     turn::{Ending, Happened, Turn},
+    watch::{Entry, Live},
 };
 
 /// Why a session is over.
@@ -36,10 +37,13 @@ impl From<Overflow> for Over {
 /// One session, from its stream's first request to its last frame.
 pub(super) struct Session {
     core: AgentCore,
+    live: Live,
     out: Outbox,
     /// `None` once the client has closed its side.
     requests: Option<Streaming<SessionRequest>>,
     open: Option<Open>,
+    /// It can be watched.
+    entry: Option<Entry>,
     turn: Option<Turn>,
     /// What the session ends with as soon as the turn has.
     leaving: Option<&'static str>,
@@ -52,8 +56,9 @@ enum Next {
 }
 
 impl Session {
-    pub(super) fn new(core: AgentCore, requests: Streaming<SessionRequest>, out: Outbox) -> Self {
-        Self { core, out, requests: Some(requests), open: None, turn: None, leaving: None }
+    pub(super) fn new(core: AgentCore, live: Live, requests: Streaming<SessionRequest>, out: Outbox) -> Self {
+        let requests = Some(requests);
+        Self { core, live, out, requests, open: None, entry: None, turn: None, leaving: None }
     }
 
     /// Serves until the session is over. Dropping what it holds cancels its turn.
@@ -102,6 +107,7 @@ impl Session {
             }
             (Step::Start, Some(Request::Start(start))) => match Open::new(&self.core, start).await {
                 Ok((open, news)) => {
+                    self.entry = Some(self.live.enter(open.id.clone()));
                     self.open = Some(open);
                     self.say(news)
                 }

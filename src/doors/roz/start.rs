@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::{
-    agent::{AgentCore, Conversation, History, OwnTool, OwnTools, Prompt, StartRun},
+    agent::{AgentCore, Conversation, History, OwnTool, OwnTools, Prompt, SPAWN_WORKER, StartRun},
     config::RozModels,
     core::SessionId,
     pb::roz::{
@@ -131,7 +131,7 @@ impl Open {
             snapshot => tools::declared(snapshot)?,
         };
         let ours = self.own.iter().filter(|own| client_tools.iter().all(|tool| tool.def.name != own.name));
-        let own_tools = OwnTools::Only(ours.map(|own| own.name.clone()).collect());
+        let own: Vec<String> = ours.map(|own| own.name.clone()).collect();
         // What comes with the message goes first, and leaves what is pending where it is.
         let inline = message.system_context.filter(|context| !context.trim().is_empty());
         let workflow = inline.or_else(|| self.pending.take());
@@ -145,7 +145,8 @@ impl Open {
             prompt: Prompt::Text(message.content),
             history: History::Kept(self.conversation.clone()),
             agent: self.agent.clone(),
-            own_tools,
+            workers: own.iter().any(|name| name == SPAWN_WORKER),
+            own_tools: OwnTools::Only(own),
             client_tools,
             extra_context: self.project.clone(),
             prompt_context: workflow

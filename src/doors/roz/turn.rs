@@ -166,13 +166,14 @@ impl Turn {
                 self.ask(out);
             }
             Event::ToolStarted { name, .. } => self.call(&name, out),
-            Event::ToolRequested { call, timeout } => self.request(call, timeout, ids, out),
+            // A worker's call is answered as one of the run's own; what a worker does is for WatchTeam.
+            Event::ToolRequested { call, timeout, worker: _ } => self.request(call, timeout, ids, out),
             Event::ToolFinished { call, .. } => self.calls.retain(|_, known| *known != call),
             Event::ToolsCompleted => {
                 self.calling = false;
                 out.push(thinking("Analyzing results...".to_owned(), None));
             }
-            Event::Started { .. } | Event::WaitingForSession => {}
+            Event::Started { .. } | Event::WaitingForSession | Event::Worker(_) => {}
             Event::Ended(outcome) => return Some(self.end(outcome, out)),
         }
         None

@@ -36,18 +36,24 @@ pub(crate) enum Step {
     Fail(ProviderError),
     /// Says this much, then the server is gone.
     Break(&'static str),
+    /// What is done for the first message that begins so.
+    ByPrompt(Vec<(&'static str, Step)>),
 }
 
 /// The script, shared by everything that is opened from it.
 #[derive(Clone)]
 pub(crate) struct Scripted {
     state: Arc<Mutex<State>>,
+    /// Held for each answer, where there is one place at the model.
+    slot: Option<Arc<Mutex<()>>>,
 }
 
 struct State {
     steps: VecDeque<Step>,
     requests: Vec<ChatRequest>,
     opened: u32,
+    /// The models that were asked for.
+    wanted: Vec<String>,
     names: Vec<String>,
 }
 
@@ -55,8 +61,20 @@ impl Scripted {
     pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         let steps = steps.into_iter().collect();
         Self {
-            state: Arc::new(Mutex::new(State { steps, requests: Vec::new(), opened: 0, names: Vec::new() })),
+            state: Arc::new(Mutex::new(State {
+                steps,
+                requests: Vec::new(),
+                opened: 0,
+                wanted: Vec::new(),
+                names: Vec::new(),
+            })),
+            slot: None,
         }
+    }
+
+    /// One that answers one request at a time.
+    pub(crate) fn with_one_slot(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self { slot: Some(Arc::default()), ..Self::new(steps) }
     }
 
     /// What was asked, oldest first.
@@ -69,6 +87,11 @@ impl Scripted {
         self.state.lock().unwrap().names = names.iter().map(|&name| name.to_owned()).collect();
     }
 
+    /// The models that were asked for, oldest first.
+    pub(crate) fn wanted(&self) -> Vec<String> {
+        self.state.lock().unwrap().wanted.clone()
+    }
+
     /// How often a backend was looked for.
     pub(crate) fn opened(&self) -> u32 {
         self.state.lock().unwrap().opened
@@ -78,11 +101,13 @@ impl Scripted {
 impl Models for Scripted {
     fn open(
         &self,
-        _: Wanted<'_>,
+        wanted: Wanted<'_>,
         _: &Cancel,
         _: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
-        self.state.lock().unwrap().opened += 1;
+        let mut state = self.state.lock().unwrap();
+        state.opened += 1;
+        state.wanted.push(wanted.model.to_owned());
         Ok(Arc::new(self.clone()))
     }
 
@@ -104,6 +129,7 @@ impl Provider for Scripted {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
+        let _slot = self.slot.as_ref().map(|slot| slot.lock().unwrap());
         let step = {
             let mut state = self.state.lock().unwrap();
             state.requests.push(request.clone());
@@ -114,7 +140,15 @@ impl Provider for Scripted {
             usage: Some(Usage { prompt: prompt_tokens(request), completion: 7, cached: 0 }),
             ..Turn::default()
         };
+        let step = match step {
+            Step::ByPrompt(steps) => {
+                let begins = |prompt: &str| request.messages[0].content.starts_with(prompt);
+                steps.into_iter().find(|(prompt, _)| begins(prompt)).expect("a step for each prompt").1
+            }
+            step => step,
+        };
         match step {
+            Step::ByPrompt(_) => unreachable!("taken apart above"),
             Step::Say(text) => {
                 text.split_inclusive(' ').for_each(&mut say);
                 turn.content = text.to_owned();

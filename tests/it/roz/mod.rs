@@ -9,6 +9,7 @@ mod lifecycle;
 mod many;
 mod states;
 mod tools;
+mod workers;
 
 use std::{fs, path::PathBuf, sync::Arc};
 
