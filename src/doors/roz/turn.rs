@@ -35,8 +35,9 @@ const DETAIL: usize = 512;
 /// Bytes of a tool's result that are looked at; the rest is cut out of its middle.
 const RESULT: usize = 1024 * 1024;
 
-/// Ids that are remembered; calls beyond that get new ones.
+/// Ids that are remembered, and bytes that one may have; other calls get new ones.
 const IDS: usize = 10_000;
+const ID: usize = 128;
 
 /// A turn that is going.
 pub(super) struct Turn {
@@ -79,7 +80,8 @@ pub(super) struct Ids(HashSet<String>);
 impl Ids {
     fn wire(&mut self, call: &CallId) -> String {
         let id = call.as_str();
-        if self.0.len() < IDS && !id.is_empty() && self.0.insert(id.to_owned()) {
+        let usable = self.0.len() < IDS && (1..=ID).contains(&id.len());
+        if usable && self.0.insert(id.to_owned()) {
             return id.to_owned();
         }
         Uuid::new_v4().to_string()

@@ -120,7 +120,7 @@ fn a_client_in_python_answers_three_calls_out_of_order() {
     home.run(&["daemon", "restart"]).success();
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let output = Command::new(python)
-        .arg(here.join("tests/grpcio/roz.py"))
+        .arg(here.join("tests/grpcio/session.py"))
         .arg(here.join("proto"))
         .arg(home.root().join("run/daemon.sock"))
         .output()

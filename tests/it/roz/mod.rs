@@ -15,7 +15,6 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use kontekst::{
     agent::AgentCore,
-    client,
     config::{Config, Home},
     doors::roz::RozDoor,
     pb::roz::{
@@ -26,9 +25,12 @@ use kontekst::{
 };
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::sync::mpsc;
+use tokio::{net::UnixStream, sync::mpsc};
 use tokio_stream::wrappers::{ReceiverStream, UnixListenerStream};
-use tonic::{Streaming, transport::Server};
+use tonic::{
+    Streaming,
+    transport::{Endpoint, Server},
+};
 
 use crate::core::scripted::{Scripted, Step};
 
@@ -63,8 +65,14 @@ impl Room {
     }
 
     async fn client(&self) -> AgentServiceClient<tonic::transport::Channel> {
-        let stream = std::os::unix::net::UnixStream::connect(self.dir.path().join("socket")).unwrap();
-        AgentServiceClient::new(client::channel(stream).await.unwrap())
+        let mut stream = Some(UnixStream::connect(self.dir.path().join("socket")).await.unwrap());
+        let connector = tower::service_fn(move |_: tonic::transport::Uri| {
+            let stream = stream.take().map(hyper_util::rt::TokioIo::new);
+            async move { stream.ok_or(std::io::ErrorKind::NotConnected) }
+        });
+        // The usual windows of HTTP/2, which are smaller than those of our own clients.
+        let endpoint = Endpoint::from_static("http://roz");
+        AgentServiceClient::new(endpoint.connect_with_connector(connector).await.unwrap())
     }
 
     /// A stream on which nothing has been said; its headers are there.

@@ -1,6 +1,6 @@
 """Drives a Roz session of a running daemon as a client of another language would.
 
-usage: roz.py PROTO_DIR SOCKET
+usage: session.py PROTO_DIR SOCKET
 
 Needs grpcio and grpcio-tools. The model must call the tool `look` three times in one answer, and then say
 `all seen`. Prints one line for each thing that worked.
