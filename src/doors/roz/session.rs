@@ -189,7 +189,7 @@ impl Session {
         let Beginning { request, message, index, note } = beginning;
         let turn = Turn::new(self.core.start(request), message, index);
         let mut out = Vec::new();
-        turn.begin(note, &mut out);
+        turn.begin(note.as_deref(), &mut out);
         self.turn = Some(turn);
         self.say_all(out)
     }

@@ -138,10 +138,10 @@ impl Turn {
     }
 
     /// The first words of a turn.
-    pub(super) fn begin(&self, note: Option<String>, out: &mut Vec<News>) {
+    pub(super) fn begin(&self, note: Option<&str>, out: &mut Vec<News>) {
         out.push(News::TurnStarted { index: self.index });
         out.push(News::Presence { level: "full", reason: "Agent responding" });
-        out.push(thinking(note.unwrap_or_else(|| "Processing...".to_owned()), None));
+        out.push(thinking(note.unwrap_or("Processing..."), None));
     }
 
     /// Tells what has happened; gives the ending when it was that.
@@ -149,7 +149,7 @@ impl Turn {
         let message = || self.message.clone();
         match event {
             // What a person should know has no frame of its own.
-            Event::Notice(text) => out.push(thinking(text, None)),
+            Event::Notice(text) => out.push(thinking(&text, None)),
             Event::Progress(progress) => out.push(doing(progress)),
             Event::Compacted { before, after, messages_before, messages_after } => {
                 let messages = (int(messages_before), int(messages_after));
@@ -173,7 +173,7 @@ impl Turn {
             Event::ToolFinished { call, .. } => self.calls.retain(|_, known| *known != call),
             Event::ToolsCompleted => {
                 self.calling = false;
-                out.push(thinking("Analyzing results...".to_owned(), None));
+                out.push(thinking("Analyzing results...", None));
             }
             Event::Started { .. } | Event::WaitingForSession | Event::Worker(_) => {}
             Event::Ended(outcome) => return Some(self.end(outcome, out)),
@@ -282,7 +282,7 @@ fn gone(call: CallId) -> Command {
     Command::ToolResult { call, outcome }
 }
 
-fn thinking(detail: String, progress: Option<f32>) -> News {
+fn thinking(detail: &str, progress: Option<f32>) -> News {
     let detail = detail.chars().take(DETAIL).collect();
     News::Activity { state: Activity::Thinking, detail, progress }
 }
@@ -294,11 +294,11 @@ fn idle(detail: String) -> News {
 #[expect(clippy::cast_precision_loss, reason = "a fraction for people")]
 fn doing(progress: Progress) -> News {
     match progress {
-        Progress::Queued { place } => thinking(format!("waiting for the model, place {place}"), None),
-        Progress::Loading { model, fraction } => thinking(format!("loading the model {model}"), fraction),
+        Progress::Queued { place } => thinking(&format!("waiting for the model, place {place}"), None),
+        Progress::Loading { model, fraction } => thinking(&format!("loading the model {model}"), fraction),
         Progress::Prefill { processed, total, .. } => {
             let fraction = processed as f32 / total.max(1) as f32;
-            thinking("reading the prompt".to_owned(), Some(fraction.min(1.0)))
+            thinking("reading the prompt", Some(fraction.min(1.0)))
         }
     }
 }
