@@ -16,3 +16,4 @@ mod real;
 mod run;
 mod tidy;
 mod weak;
+mod workers;

@@ -79,7 +79,7 @@ fn the_list_is_newest_first_and_marks_the_active_one() {
     );
     bench.sessions.set_default_agent(&"mid".parse().unwrap(), &"coder".parse().unwrap()).unwrap();
     bench.check(
-        Some(Command::List),
+        Some(Command::List { all: false }),
         &expect![[r#"
            SESSION ID  AGENT  SIZE  MODIFIED
            new         -      4.9K  1 minute ago
