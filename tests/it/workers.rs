@@ -161,7 +161,9 @@ fn a_daemon_that_was_killed_leaves_workers_that_were_interrupted() {
     finish(run).fails(6);
     assert_eq!(workers(&home, "s")[0]["state"], "interrupted");
 
-    // The next daemon says so to those who watch, once, and the session goes on.
+    // The next daemon says so to those who watch, once, and the session goes on. The binary under test
+    // starts it, not the test process.
+    home.run(&["daemon", "restart"]).success();
     block_on(async {
         let heard = first_exit(&mut watch(&home, of("s")).await.unwrap()).await;
         let Some(Event::Exited(exited)) = &heard.last().unwrap().event else { panic!("{heard:?}") };
@@ -218,7 +220,6 @@ fn watchers_hear_all_of_it_early_late_and_slow() {
 fn what_is_no_session_cannot_be_watched() {
     let model = FakeLlama::start([]);
     let home = Home::new(&model.url());
-    // The binary under test starts the daemon, not the test process.
     home.run(&["daemon", "restart"]).success();
     block_on(async {
         assert_eq!(watch(&home, of("nobody")).await.unwrap_err().code(), Code::NotFound);
