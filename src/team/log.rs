@@ -3,7 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
@@ -136,9 +136,10 @@ impl Team {
             return Err(TeamError::ReadOnly(self.id.clone()));
         }
         let End { file, len } = self.end.borrow().clone();
-        let file = match file {
-            Some(file) => file,
-            None => self.create()?,
+        // One that was deleted meanwhile, with its session, is begun anew.
+        let (file, len) = match file {
+            Some(file) if file.metadata().context(&self.path)?.nlink() > 0 => (file, len),
+            _ => (self.create()?, 0),
         };
         if let Err(error) = (&*file).write_all(&line(event)) {
             // A full disk takes a part; what is left of it must not stand before the next event.

@@ -131,6 +131,10 @@ fn one_team_is_open_once() {
     teams.delete(&id("root")).unwrap();
     teams.delete(&id("root")).unwrap();
     assert!(!teams.exists(&id("root")));
+    // The log of a session that was made again.
+    append(&a, "v", started());
+    assert_eq!(drain(&mut a.watch(0)), [2]);
+    assert_eq!(teams.read(&id("root")).unwrap().len(), 1);
 }
 
 #[test]

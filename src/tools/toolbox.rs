@@ -196,6 +196,18 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_comes_and_goes_behind_the_others() {
+        let tool = || Arc::clone(&builtin::all(&ToolsConfig::default())[0]);
+        let name = tool().def().name;
+        let tools = builtins().without(&name).with_client_tools(vec![named("ask")]).unwrap();
+        assert!(tools.find(&name).is_none());
+        assert_eq!(tools.clone().with(tool()).defs().last().unwrap().name, name);
+        assert!(matches!(tools.without("ask").find("ask"), Some(Site::Client { .. })), "not ours to take");
+        let theirs = builtins().without(&name).with_client_tools(vec![named(&name)]).unwrap().with(tool());
+        assert!(matches!(theirs.find(&name), Some(Site::Client { .. })), "a name that is taken stays");
+    }
+
+    #[test]
     fn floods_are_refused() {
         let refused = |given| builtins().with_client_tools(given).err().unwrap();
         let many = |n: usize| (0..n).map(|i| named(&format!("t{i}"))).collect::<Vec<_>>();

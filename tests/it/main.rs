@@ -17,3 +17,4 @@ mod roz;
 mod run;
 mod tidy;
 mod weak;
+mod workers;

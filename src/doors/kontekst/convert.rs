@@ -202,7 +202,8 @@ fn snapshot(context: &ContextSnapshot) -> pb::ContextSnapshot {
     }
 }
 
-pub(super) fn worker(event: TeamEvent) -> pb::WorkerEvent {
+/// What a worker did, as this door says it.
+pub fn worker(event: TeamEvent) -> pb::WorkerEvent {
     use pb::worker_event::Event as Pb;
     let what = match event.what {
         WorkerEvent::Started { agent, prompt, depth } => {

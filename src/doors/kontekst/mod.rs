@@ -6,6 +6,7 @@ mod service;
 mod stream;
 mod watch;
 
+pub use convert::worker as worker_event;
 pub use daemon_service::{DaemonDoor, Vitals};
 pub use service::AgentDoor;
 

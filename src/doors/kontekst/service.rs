@@ -42,6 +42,6 @@ impl AgentService for AgentDoor {
         &self,
         request: Request<WatchWorkersRequest>,
     ) -> Result<Response<WatchStream>, Status> {
-        Ok(Response::new(watch(&self.core, request.into_inner())?))
+        Ok(Response::new(watch(&self.core, request.get_ref())?))
     }
 }

@@ -23,7 +23,7 @@ const QUEUE: usize = 16;
 /// # Errors
 ///
 /// INVALID_ARGUMENT for what is no session id, NOT_FOUND when there is no such session.
-pub(super) fn watch(core: &AgentCore, request: WatchWorkersRequest) -> Result<WatchStream, Status> {
+pub(super) fn watch(core: &AgentCore, request: &WatchWorkersRequest) -> Result<WatchStream, Status> {
     let session: SessionId =
         request.session_id.parse().map_err(|error| Status::invalid_argument(format!("session: {error}")))?;
     if !core.has_team(&session) {
@@ -31,13 +31,13 @@ pub(super) fn watch(core: &AgentCore, request: WatchWorkersRequest) -> Result<Wa
     }
     let (events, stream) = mpsc::channel(QUEUE);
     let watch = core.watch_workers(&session, request.after);
-    let core = core.clone();
+    let (core, past_only) = (core.clone(), request.past_only);
     let telling = async move {
         tokio::select! {
             biased;
             () = core.stopped() => {}
             () = events.closed() => {}
-            () = tell(watch, request.past_only, &events) => {}
+            () = tell(watch, past_only, &events) => {}
         }
     };
     tokio::spawn(telling.in_current_span());
