@@ -68,7 +68,7 @@ impl Room {
         let mut stream = Some(UnixStream::connect(self.dir.path().join("socket")).await.unwrap());
         let connector = tower::service_fn(move |_: tonic::transport::Uri| {
             let stream = stream.take().map(hyper_util::rt::TokioIo::new);
-            async move { stream.ok_or(std::io::ErrorKind::NotConnected) }
+            async move { stream.ok_or_else(|| std::io::Error::other("one connection only")) }
         });
         // The usual windows of HTTP/2, which are smaller than those of our own clients.
         let endpoint = Endpoint::from_static("http://roz");
