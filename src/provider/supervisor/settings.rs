@@ -72,6 +72,12 @@ pub fn arguments(
     if options.has("--cors-origins") {
         line.option("--cors-origins", "localhost"); // by default any web page may ask
     }
+    if options.has("--slot-prompt-similarity") {
+        // The slot's own prompt is kept only for one that is mostly the same; for any other, llama-server looks
+        // into its cache in RAM. By default a tenth is enough, and with one slot that is never looked into: the
+        // system text and the tools are as much. Putting a prompt there costs less than reading a fifth of it.
+        line.option("--slot-prompt-similarity", "0.8");
+    }
     line.first_known(&["--offline"]);
     if let Some(kv) = &settings.kv {
         line.path("--slot-save-path", kv.dir());
