@@ -154,7 +154,12 @@ fn routed(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Resu
     }
     match refusal::of_status(status, &body) {
         _ if status == 200 => Ok(Probe::Ready(llama(serde_json::from_slice(&body).unwrap_or_default()))),
-        ProviderError::Status { message, .. } if message.contains("not loaded") => Ok(Probe::Asleep),
+        // The second is about an earlier time: the file may be a better one by now.
+        ProviderError::Status { message, .. }
+            if message.contains("not loaded") || message.contains("failed to load") =>
+        {
+            Ok(Probe::Asleep)
+        }
         error @ ProviderError::Status { status: 400 | 404, .. } => Err(error),
         _ => Ok(Probe::Ready(llama(Props::default()))),
     }
