@@ -146,4 +146,15 @@ mod tests {
         let cpu = Settings { gpu_layers: Some(0), ..settings };
         assert_eq!(line(&cpu)[6..8], ["--n-gpu-layers", "0"]);
     }
+
+    #[test]
+    fn only_a_prompt_that_is_mostly_the_same_keeps_the_slot() {
+        let line = |help: &str| {
+            let options = Options::listed_in(help);
+            arguments(&Settings::default(), &options, ("127.0.0.1", 1), Path::new("/m/a.gguf"), "a")
+        };
+        let known = line("-sps,  --slot-prompt-similarity SIMILARITY   how much of the prompt must match\n");
+        assert!(known.windows(2).any(|pair| pair == ["--slot-prompt-similarity", "0.8"]), "{known:?}");
+        assert!(!line("").contains(&"--slot-prompt-similarity".into()));
+    }
 }
