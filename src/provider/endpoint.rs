@@ -77,13 +77,13 @@ impl Endpoint {
         let (name, patience) = (wire_model(model), self.timing.probe);
         loop {
             let found = probe(self.link(), name, cancel, patience)?;
-            if matches!(found, Probe::Asleep) && !woken {
+            if matches!(found, Probe::Asleep) {
+                let failed = woken.then(|| broken(self.link(), name, cancel, patience)).flatten();
+                if let Some(error) = failed {
+                    return Err(error);
+                }
                 woken = true;
                 wake(self.link(), name, cancel, patience)?;
-            } else if matches!(found, Probe::Asleep)
-                && let Some(error) = broken(self.link(), name, cancel, patience)
-            {
-                return Err(error);
             }
             match found {
                 Probe::Ready(found) => {

@@ -154,14 +154,15 @@ fn routed(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Resu
     }
     match refusal::of_status(status, &body) {
         _ if status == 200 => Ok(Probe::Ready(llama(serde_json::from_slice(&body).unwrap_or_default()))),
-        // The second is about an earlier time: the file may be a better one by now.
+        // The last is about an earlier time: the file may be a better one by now.
         ProviderError::Status { message, .. }
-            if message.contains("not loaded") || message.contains("failed to load") =>
+            if ["not loaded", "not running", "failed to load"].iter().any(|why| message.contains(why)) =>
         {
             Ok(Probe::Asleep)
         }
-        error @ ProviderError::Status { status: 400 | 404, .. } => Err(error),
-        _ => Ok(Probe::Ready(llama(Props::default()))),
+        // The model's own server is on its way up or down.
+        ProviderError::Status { status: 500..=599, .. } => Ok(Probe::Loading),
+        error => Err(error),
     }
 }
 
