@@ -122,10 +122,11 @@ pub(super) fn prepare(
     };
     let uncounted: Vec<String> =
         given.iter().filter(|message| message.tokens == 0).map(counted_text).collect();
-    // All in one question; the prompt of a stored session is counted beside the first model call.
+    // All in one question. In a long session the server's count of the whole says little about the prompt,
+    // so that is asked about too; a new one saves itself the answer.
     let mut texts: Vec<&str> = vec![&system, &definitions];
     texts.extend(uncounted.iter().map(String::as_str));
-    if !uncounted.is_empty() {
+    if !uncounted.is_empty() || matches!(request.history, History::Session(_)) {
         texts.push(&prompt.content);
     }
     let counts = provider.count_tokens(&texts, cancel);

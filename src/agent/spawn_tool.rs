@@ -37,9 +37,10 @@ impl SpawnTool {
     /// What the worker reads and finds out goes to another server than what the parent does.
     fn elsewhere(&self, agent: &str) -> Option<String> {
         let name: Name = agent.parse().ok()?;
-        let endpoint = AgentConfig::load(&self.home, &name).ok()?.endpoint?;
-        (Some(&endpoint) != self.endpoint.as_ref())
-            .then(|| format!("the agent `{agent}` is at {endpoint}: what this worker reads is sent there"))
+        let endpoint = AgentConfig::load(&self.home, &name).ok()?.endpoint;
+        let server = endpoint.as_deref().unwrap_or("the server that config.toml names");
+        (endpoint != self.endpoint)
+            .then(|| format!("the agent `{agent}` is at {server}: what this worker reads is sent there"))
     }
 }
 

@@ -5,6 +5,7 @@ mod log;
 mod peer;
 mod ready;
 mod signals;
+mod socket;
 
 use std::{
     fs, io,
@@ -31,6 +32,7 @@ use crate::{
     provider::{Models, router::Router},
 };
 use listen::Listeners;
+use socket::SocketFile;
 
 /// Time that runs get to end once the daemon was told to stop; the promise to the outside is ten seconds.
 const STOP_LIMIT: Duration = Duration::from_secs(9);
@@ -132,7 +134,9 @@ fn start(
 
     // In this order: nobody can connect, no run is left, the model server goes, then the lock.
     models.stop();
-    fs::remove_file(home.daemon_info()).ok();
+    if DaemonInfo::load(home).is_none_or(|info| info.pid == std::process::id()) {
+        fs::remove_file(home.daemon_info()).ok();
+    }
     runtime.shutdown_timeout(Duration::from_millis(200));
     drop(lock);
     result
@@ -218,6 +222,8 @@ async fn run(
             core.stop();
         })
     };
+    let orphaned =
+        tokio::spawn(leave_when_nobody_can_come(listeners.socket().clone(), core.clone(), stop.clone()));
     let auth = listeners.auth();
     let server = Server::builder()
         .initial_stream_window_size(4 * 1024 * 1024)
@@ -237,6 +243,7 @@ async fn run(
         }
     };
     watchdog.abort();
+    orphaned.abort();
     core.stop();
     result
 }
@@ -251,6 +258,20 @@ async fn daemon_tools(core: &AgentCore) -> Vec<String> {
     let known = core.own_tools().await;
     let unknown = wanted.iter().filter(|name| known.iter().all(|tool| tool.name != **name));
     unknown.map(|name| format!("config.toml: `daemon_tools` names `{name}`, which is no tool")).collect()
+}
+
+/// Without its socket file no client finds this daemon, and the next one starts another: this one finishes what it is
+/// doing and goes. It does not bind again, because the lock file may be gone with the socket.
+async fn leave_when_nobody_can_come(socket: SocketFile, core: AgentCore, stop: Cancel) {
+    socket.gone().await;
+    if stop.is_cancelled() {
+        return;
+    }
+    tracing::warn!("the socket file was removed: leaving when no run is going");
+    while core.active_runs() > 0 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    stop.cancel();
 }
 
 /// Resolves [`STOP_LIMIT`] after `stop` is given.

@@ -8,6 +8,7 @@ mod fake_llama;
 mod generated;
 mod grpc;
 mod home;
+mod machines;
 mod models;
 mod orphans;
 mod prefix;

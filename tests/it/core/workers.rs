@@ -389,6 +389,14 @@ async fn another_server_is_a_reason_to_look_twice() {
     let caution = calls[0].caution.as_ref().unwrap();
     assert!(caution.contains("https://models.example"), "{caution}");
     assert_eq!((calls[0].preview.as_str(), &calls[1].caution), ("x", &None));
+
+    // And the other way round: what a server of its own was told does not go to everybody's.
+    let room = Room::new([Step::Call(vec![spawn(json!({"prompt": "x", "agent": "default"}))])]);
+    room.agent("cloud", "endpoint = \"https://models.example\"\n");
+    let mut run = room.start(StartRun { agent: "cloud".into(), ..request(&room) });
+    let events = until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
+    let Some(Event::ToolsProposed(calls)) = events.last() else { unreachable!() };
+    assert!(calls[0].caution.is_some());
 }
 
 #[tokio::test]
