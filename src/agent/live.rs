@@ -46,10 +46,13 @@ impl Live {
         self.lock().remove(run);
     }
 
-    /// Notes that calls wait; replaces what waited before.
+    /// Notes that calls wait, beside those that wait already: workers ask through their parent.
     pub(super) fn wait(&self, waiting: Waiting) {
         if let Some(entry) = self.lock().get_mut(&waiting.run) {
-            entry.waiting = Some(waiting);
+            match &mut entry.waiting {
+                Some(others) => others.calls.extend(waiting.calls),
+                none => *none = Some(waiting),
+            }
         }
     }
 

@@ -5,17 +5,25 @@ mod bridge;
 mod broken;
 mod compact;
 mod conversation;
+mod crew;
 mod emitter;
 mod live;
 mod model_call;
 mod offer;
 mod prepare;
 pub mod protocol;
+mod purse;
 mod record;
 mod run_loop;
 mod session_turns;
 mod skill_tool;
+mod spawn_tool;
+mod standing;
 mod tool_calls;
+mod watch;
+mod worker;
+
+pub use watch::WorkerWatch;
 
 use std::{
     path::PathBuf,
@@ -31,15 +39,18 @@ use crate::{
     core::{CallId, Cancel, Message, RunId, Sampling, SessionId},
     provider::{Models, ServerStatus},
     sessions::Sessions,
+    team::Teams,
     tools::ClientTool,
 };
 use anchors::Anchors;
 use protocol::{Command, Event};
 use session_turns::SessionTurns;
+use standing::Origin;
 
 pub use conversation::Conversation;
 pub use live::Waiting;
 pub use offer::{ChosenModel, OwnTool};
+pub use spawn_tool::SPAWN_WORKER;
 
 /// The agent. Cheap to clone; every door holds one.
 #[derive(Clone)]
@@ -52,6 +63,7 @@ struct Shared {
     config: Config,
     models: Arc<dyn Models>,
     sessions: Sessions,
+    teams: Teams,
     turns: SessionTurns,
     anchors: Anchors,
     live: live::Live,
@@ -85,6 +97,10 @@ pub struct StartRun {
     pub sampling: Sampling,
     /// What the model and the client's tools have made of the prompt so far; the run goes on behind it.
     pub answered: Vec<Message>,
+    /// The team that its workers belong to; `None` is its session.
+    pub team: Option<SessionId>,
+    /// Let it start workers even if its agent may not.
+    pub workers: bool,
 }
 
 /// Which of the daemon's tools take part.
@@ -92,8 +108,18 @@ pub struct StartRun {
 pub enum OwnTools {
     #[default]
     All,
-    /// Those of these names. Without any, no working directory is needed either.
+    /// Those of these names. Where none of them works on files, no working directory is needed either.
     Only(Vec<String>),
+}
+
+impl OwnTools {
+    fn need_a_place(&self) -> bool {
+        let needs_none = |name: &String| ["web_fetch", "skill", SPAWN_WORKER].contains(&&**name);
+        match self {
+            Self::All => true,
+            Self::Only(names) => !names.iter().all(needs_none),
+        }
+    }
 }
 
 /// What is asked.
@@ -106,6 +132,14 @@ pub enum Prompt {
         arguments: String,
         text: String,
     },
+}
+
+impl Prompt {
+    /// As typed, without the skill.
+    fn text(&self) -> &str {
+        let (Self::Text(text) | Self::Skill { text, .. }) = self;
+        text
+    }
 }
 
 impl Default for Prompt {
@@ -130,12 +164,13 @@ pub enum History {
 
 impl AgentCore {
     pub fn new(home: Home, config: Config, models: Arc<dyn Models>) -> Self {
-        let sessions = Sessions::new(&home);
+        let (sessions, teams) = (Sessions::new(&home), Teams::new(&home));
         let shared = Shared {
             home,
             config,
             models,
             sessions,
+            teams,
             turns: SessionTurns::default(),
             anchors: Anchors::default(),
             live: live::Live::default(),
@@ -147,16 +182,33 @@ impl AgentCore {
 
     /// Starts a run and returns at once. Dropping the [`Run`] cancels it.
     pub fn start(&self, request: StartRun) -> Run {
+        self.begin(request, Origin::Client, self.shared.stop.child())
+    }
+
+    fn begin(&self, request: StartRun, origin: Origin, cancel: Cancel) -> Run {
         let (commands, inbox) = mpsc::channel(256);
         let (emitter, events) = emitter::channel();
-        let cancel = self.shared.stop.child();
         let id = RunId::new();
         let span = tracing::info_span!("run", id = %id);
         let active = Active::count(&self.shared, id.clone());
-        self.shared.live.begin(id.clone(), &commands, cancel.clone());
-        let run = run_loop::drive(active, id.clone(), request, inbox, emitter, cancel.clone());
+        // A worker's calls are decided through its parent.
+        if matches!(origin, Origin::Client) {
+            self.shared.live.begin(id.clone(), &commands, cancel.clone());
+        }
+        let run = run_loop::drive(active, id.clone(), request, origin, inbox, emitter, cancel.clone());
         tokio::spawn(run.instrument(span));
         Run { id, commands: Some(commands), events, cancel, ended: false }
+    }
+
+    /// What the workers of a team do: what the log has behind the event of number `after` (0 is all of it),
+    /// then what comes.
+    pub fn watch_workers(&self, team: &SessionId, after: u64) -> WorkerWatch {
+        WorkerWatch::new(Arc::clone(&self.shared), team.clone(), after)
+    }
+
+    /// Whether a session of this id is stored, or has had workers. Looks for two files.
+    pub fn has_team(&self, id: &SessionId) -> bool {
+        self.shared.teams.exists(id) || self.shared.sessions.exists(id)
     }
 
     /// Runs that are going.

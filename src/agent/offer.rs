@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crate::{config::AgentConfig, core::Name, sessions::Feedback, skills::Skills};
 
-use super::{AgentCore, bridge::blocking, prepare::own_tools, protocol::RunError, record::storage};
+use super::{
+    AgentCore, bridge::blocking, prepare::own_tools, protocol::RunError, record::storage,
+    spawn_tool::SPAWN_WORKER,
+};
 
 /// A tool that runs here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,21 +31,24 @@ impl AgentCore {
         let shared = Arc::clone(&self.shared);
         let mut listing = blocking(move || {
             let tools = own_tools(&shared, Skills::load(&shared.home));
-            tools
+            let mut own: Vec<OwnTool> = tools
                 .iter()
                 .map(|tool| OwnTool { name: tool.def().name, needs_approval: tool.needs_approval() })
-                .collect()
+                .collect();
+            own.push(OwnTool { name: SPAWN_WORKER.to_owned(), needs_approval: true });
+            own
         });
         listing.join().await.unwrap_or_default()
     }
 
-    /// What the default agent will use when it is asked for the model `asked`: that, if there is one of
-    /// the name, else its own. Takes up to two seconds when the model server does not answer.
-    pub async fn choose_model(&self, asked: &str) -> ChosenModel {
-        let (shared, asked) = (Arc::clone(&self.shared), asked.to_owned());
+    /// What `agent` will use when it is asked for the model `asked`: that, if there is one of the name,
+    /// else its own. Takes up to two seconds when the model server does not answer.
+    pub async fn choose_model(&self, agent: &str, asked: &str) -> ChosenModel {
+        let (shared, agent, asked) = (Arc::clone(&self.shared), agent.parse::<Name>(), asked.to_owned());
         let mut choosing = blocking(move || {
-            let default: Name = "default".parse().expect("a good name");
-            let own = AgentConfig::load(&shared.home, &default).map(|agent| agent.model).unwrap_or_default();
+            // Without the agent no turn can begin, and that will be said then.
+            let own = agent.ok().and_then(|agent| AgentConfig::load(&shared.home, &agent).ok());
+            let own = own.map(|agent| agent.model).unwrap_or_default();
             choose(&asked, &own, &shared.models.names())
         });
         choosing.join().await.unwrap_or(ChosenModel { wanted: None, name: String::new() })

@@ -17,6 +17,8 @@ use super::{
     record::{Recorder, chain, storage},
     session_turns::SessionTurn,
     skill_tool::SkillTool,
+    spawn_tool::SpawnTool,
+    standing::{Inherited, Origin, Standing},
 };
 
 /// The largest AGENTS.md that is taken in whole; a longer one would not leave room for a conversation.
@@ -47,6 +49,8 @@ pub(super) struct Prepared {
     pub(super) seat: SessionId,
     /// What was already made of the prompt.
     pub(super) answered: Vec<Message>,
+    pub(super) standing: Standing,
+    pub(super) extra_context: Vec<String>,
 }
 
 /// The session a run belongs to, and the right to use it.
@@ -61,6 +65,7 @@ pub(super) fn prepare(
     shared: &Shared,
     run: &RunId,
     mut request: StartRun,
+    origin: Origin,
     seat: Seat,
     cancel: &Cancel,
     emit: &dyn Fn(Event),
@@ -71,10 +76,27 @@ pub(super) fn prepare(
     }
     agent.sampling.overlay(&request.sampling);
     let skills = Skills::load(&shared.home);
-    let place = Arc::new(open_place(shared, &request)?);
     let mut prompt = prompt_message(&request.prompt, &skills)?;
     let bare = put_before(&request.prompt_context, &mut prompt);
-    let own_tools = chosen(own_tools(shared, skills), &request.own_tools);
+    let (place, own_tools, standing, parent) = match origin {
+        Origin::Client => {
+            let place = Arc::new(open_place(shared, &request)?);
+            let team = request.team.take().unwrap_or_else(|| seat.id.clone());
+            let standing = Standing::of_client(team, &shared.config, request.workers);
+            (place, chosen(own_tools(shared, skills), &request.own_tools), standing, None)
+        }
+        Origin::Parent(inherited) => {
+            let Inherited { place, tools, parent, standing } = *inherited;
+            (place, tools, standing, Some(parent))
+        }
+    };
+    // Who chooses among the daemon's tools chooses this one, too.
+    let by_agent = agent.workers && request.own_tools == OwnTools::All;
+    let own_tools = if standing.may_start() && (standing.asked_for || by_agent) {
+        own_tools.with(Arc::new(SpawnTool::new(shared.home.clone(), &agent)))
+    } else {
+        own_tools
+    };
     let tools = own_tools
         .clone()
         .with_client_tools(request.client_tools)
@@ -85,6 +107,9 @@ pub(super) fn prepare(
             Some(shared.sessions.open(&seat.id).map_err(|error| storage(&error))?)
         }
     };
+    if let Some(parent) = &parent {
+        shared.sessions.set_parent(&seat.id, parent).map_err(|error| storage(&error))?;
+    }
     emit(Event::Started { run: run.clone(), session: seat.id.clone(), agent: agent.id.to_string() });
 
     let mut notices = Vec::new();
@@ -102,10 +127,11 @@ pub(super) fn prepare(
     };
     let uncounted: Vec<String> =
         given.iter().filter(|message| message.tokens == 0).map(counted_text).collect();
-    // All in one question; the prompt of a stored session is counted beside the first model call.
+    // All in one question. In a long session the server's count of the whole says little about the prompt,
+    // so that is asked about too; a new one saves itself the answer.
     let mut texts: Vec<&str> = vec![&system, &definitions];
     texts.extend(uncounted.iter().map(String::as_str));
-    if !uncounted.is_empty() {
+    if !uncounted.is_empty() || matches!(request.history, History::Session(_)) {
         texts.push(&prompt.content);
     }
     let counts = provider.count_tokens(&texts, cancel);
@@ -154,6 +180,8 @@ pub(super) fn prepare(
         session,
         seat: seat.id,
         answered,
+        standing,
+        extra_context: request.extra_context,
     })
 }
 
@@ -180,6 +208,10 @@ pub(super) fn provider_error(error: &ProviderError) -> RunError {
             .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said"),
         ProviderError::Overflow { .. } => RunError::new(Failure::Limit, error.to_string())
             .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
+        // 529 is what some gateways say for 503.
+        ProviderError::Status { status: 429 | 503 | 529, .. } => {
+            RunError { busy: true, ..RunError::new(Failure::Model, chain(error)) }
+        }
         ProviderError::Cancelled | ProviderError::Status { .. } | ProviderError::Protocol(_) => {
             RunError::new(Failure::Model, chain(error))
         }
@@ -203,12 +235,12 @@ fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> Result<Agent
 }
 
 fn open_place(shared: &Shared, request: &StartRun) -> Result<Place, RunError> {
+    if request.working_dir.is_none() && !request.own_tools.need_a_place() {
+        return Place::nowhere(&shared.home.run())
+            .map_err(|error| RunError::new(Failure::Internal, chain(&error)));
+    }
     let configured = Some(&shared.config.tools.working_dir).filter(|dir| !dir.as_os_str().is_empty());
     let Some(dir) = request.working_dir.as_ref().or(configured) else {
-        if request.own_tools == OwnTools::Only(Vec::new()) {
-            return Place::nowhere(&shared.home.run())
-                .map_err(|error| RunError::new(Failure::Internal, chain(&error)));
-        }
         let message = "no working directory: the client sent none and none is configured";
         return Err(RunError::new(Failure::Request, message)
             .hint("send `working_dir`, or set [tools] working_dir in config.toml"));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome},
     provider::Progress,
+    team::TeamEvent,
     tools::ClientTool,
 };
 
@@ -77,6 +78,8 @@ pub enum Event {
     ToolRequested {
         call: ToolCall,
         timeout: Duration,
+        /// The worker that asks, if it is not the run itself. No `ToolFinished` follows then.
+        worker: Option<SessionId>,
     },
     /// The outcome is on disk.
     ToolFinished {
@@ -84,6 +87,8 @@ pub enum Event {
         outcome: ToolOutcome,
     },
     ToolsCompleted,
+    /// What a worker of this run does, or a worker's worker. It is on disk.
+    Worker(TeamEvent),
     Ended(Outcome),
 }
 
@@ -93,6 +98,8 @@ pub struct ProposedCall {
     pub call: ToolCall,
     pub preview: String,
     pub caution: Option<String>,
+    /// The worker that asks, if it is not the run itself.
+    pub worker: Option<SessionId>,
 }
 
 /// How a run ends.
@@ -117,6 +124,8 @@ pub struct RunError {
     pub kind: Failure,
     pub message: String,
     pub hint: Option<String>,
+    /// The model server has too much to do; the same may work later.
+    pub busy: bool,
 }
 
 /// What sort of failure it was; doors turn it into their codes.
@@ -137,7 +146,7 @@ pub enum Failure {
 
 impl RunError {
     pub fn new(kind: Failure, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, busy: false }
     }
 
     #[must_use]

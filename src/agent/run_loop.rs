@@ -3,6 +3,7 @@
 use std::{
     future::pending,
     sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
 };
 
 use tokio::{runtime::Handle, sync::mpsc};
@@ -20,10 +21,12 @@ use super::{
     bridge::blocking,
     broken::{BROKEN_TURNS, hopeless},
     emitter::{Emitter, Gone, LastWord},
+    live::Waiting,
     prepare::{Prepared, Seat, prepare},
-    protocol::{Command, Event, Failure, Outcome, RunError},
+    protocol::{Command, Event, Failure, Outcome, ProposedCall, RunError},
     record::Recorder,
     session_turns::SessionTurn,
+    standing::{Origin, Standing},
 };
 
 /// Why the loop left early.
@@ -49,12 +52,13 @@ pub(super) async fn drive(
     active: Active,
     id: RunId,
     request: StartRun,
+    origin: Origin,
     inbox: mpsc::Receiver<Command>,
     (emitter, last): (Emitter, LastWord),
     cancel: Cancel,
 ) {
     let began = std::time::Instant::now();
-    let outcome = match run(&active.0, id, request, inbox, &emitter, &cancel).await {
+    let outcome = match run(&active.0, id, request, origin, inbox, &emitter, &cancel).await {
         Ok(outcome) => outcome,
         Err(Stop::Cancelled) => Outcome::Cancelled,
         Err(Stop::Failed(error)) => Outcome::Failed(error),
@@ -74,6 +78,7 @@ async fn run(
     shared: &Arc<Shared>,
     id: RunId,
     request: StartRun,
+    origin: Origin,
     inbox: mpsc::Receiver<Command>,
     emitter: &Emitter,
     cancel: &Cancel,
@@ -86,7 +91,7 @@ async fn run(
         let runtime = Handle::current();
         blocking(move || {
             let emit = |event| emitter.emit_blocking(event, &cancel, &runtime);
-            prepare(&shared, &id, request, seat, &cancel, &emit)
+            prepare(&shared, &id, request, origin, seat, &cancel, &emit)
         })
     };
     let prepared = tokio::select! {
@@ -189,6 +194,10 @@ pub(super) struct RunLoop<'a> {
     pub(super) window: Window,
     pub(super) system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
+    /// Its place in its team, and its budget.
+    pub(super) standing: Standing,
+    /// For its workers.
+    pub(super) extra_context: Vec<String>,
     /// The prompt, until it is written: with the answer, or when the run ends without one.
     unrecorded: Option<Message>,
     /// The prompt without the context of this run, where it has one: what later runs see.
@@ -227,6 +236,8 @@ impl<'a> RunLoop<'a> {
             session,
             seat,
             answered,
+            standing,
+            extra_context,
         } = prepared;
         let inbox = Some(inbox);
         let (unrecorded, cut_after, partial) = (Some(prompt), None, Arc::default());
@@ -246,6 +257,8 @@ impl<'a> RunLoop<'a> {
             window,
             system,
             agent,
+            standing,
+            extra_context,
             unrecorded,
             bare,
             counted: false,
@@ -258,7 +271,8 @@ impl<'a> RunLoop<'a> {
     async fn turns(&mut self) -> Result<Outcome, Stop> {
         self.take_prompt().await?;
         let mut broken = 0;
-        for _ in 0..self.shared.config.max_turns {
+        for _ in 0..self.standing.turns {
+            self.afford()?;
             let mut turn = self.generate().await?;
             broken = if self.mend(&mut turn).await? { 0 } else { broken + 1 };
             let Turn { content, reasoning, calls, finish, usage, unread } = turn;
@@ -310,10 +324,21 @@ impl<'a> RunLoop<'a> {
                 return Err(hopeless().into());
             }
         }
-        let turns = self.shared.config.max_turns;
+        let turns = self.standing.turns;
         Err(RunError::new(Failure::Limit, format!("the run used up its {turns} turns"))
             .hint("raise `max_turns` in config.toml if the task needs more")
             .into())
+    }
+
+    /// Whether its model may write any more.
+    fn afford(&self) -> Result<(), Stop> {
+        match &self.standing.purse {
+            Some(purse) if purse.left() == 0 => {
+                let fact = format!("the run used up its {} tokens", purse.given());
+                Err(RunError::new(Failure::Limit, fact).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Puts the prompt into the window.
@@ -405,6 +430,17 @@ impl<'a> RunLoop<'a> {
             .with_client_tools(tools)
             .map_err(|error| RunError::new(Failure::Request, error.to_string()))?;
         Ok(())
+    }
+
+    /// Notes that these calls wait, for those who decide from elsewhere.
+    pub(super) fn wait_for(&self, calls: &[ProposedCall]) {
+        self.shared.live.wait(Waiting {
+            run: self.recorder.run().clone(),
+            session: self.seat.clone(),
+            agent: self.agent.id.to_string(),
+            calls: calls.to_vec(),
+            since: SystemTime::now(),
+        });
     }
 
     /// The next command; never resolves once there can be none, so it is only used in a `select!`.

@@ -1,9 +1,6 @@
 //! The calls of one turn: proposed together, decided one by one, run in order.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
@@ -19,9 +16,9 @@ use crate::{
 
 use super::{
     bridge::blocking,
-    live::Waiting,
     protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError},
     run_loop::{RunLoop, Stop},
+    spawn_tool::SPAWN_WORKER,
 };
 
 /// A call and what is to become of it.
@@ -60,6 +57,21 @@ impl Pending {
     fn is_free(&self) -> bool {
         matches!(self.ruling, Ruling::Client { order: Order::Free, .. })
     }
+
+    /// Approved, and starts a worker.
+    fn is_worker(&self) -> bool {
+        self.call.name == SPAWN_WORKER && matches!(self.ruling, Ruling::Asked { .. })
+    }
+
+    /// The call that starts a worker, if it is one.
+    fn worker(self) -> Result<(ToolCall, Value), Box<Self>> {
+        match self {
+            Self { call, ruling: Ruling::Asked { args, .. } } if call.name == SPAWN_WORKER => {
+                Ok((call, args))
+            }
+            other => Err(Box::new(other)),
+        }
+    }
 }
 
 /// A call that is out at the client.
@@ -76,13 +88,7 @@ impl RunLoop<'_> {
         let proposed: Vec<ProposedCall> = pending.iter().filter_map(proposed).collect();
         let mut ending = AfterDenial::Continue;
         if !proposed.is_empty() {
-            self.shared.live.wait(Waiting {
-                run: self.recorder.run().clone(),
-                session: self.seat.clone(),
-                agent: self.agent.id.to_string(),
-                calls: proposed.clone(),
-                since: SystemTime::now(),
-            });
+            self.wait_for(&proposed);
             self.emit(Event::ToolsProposed(proposed)).await?;
             let decided = self.decide(&mut pending).await;
             self.shared.live.settled(self.recorder.run());
@@ -96,14 +102,27 @@ impl RunLoop<'_> {
         }
         let mut pending = pending.into_iter().peekable();
         while let Some(next) = pending.next() {
-            let done = if next.is_free() {
+            let result = if next.is_free() {
                 let mut group = vec![next];
                 group.extend(std::iter::from_fn(|| pending.next_if(Pending::is_free)));
                 self.run_at_client(group).await
             } else {
-                self.run_call(next).await
+                match next.worker() {
+                    Ok(first) => {
+                        let mut calls = vec![first];
+                        while let Some(more) = pending.next_if(Pending::is_worker) {
+                            calls.extend(more.worker());
+                        }
+                        self.run_workers(&calls).await.map(|after| {
+                            if after == AfterDenial::End {
+                                ending = AfterDenial::End;
+                            }
+                        })
+                    }
+                    Err(next) => self.run_call(*next).await,
+                }
             };
-            if let Err(stop) = done {
+            if let Err(stop) = result {
                 self.answer_rest(&mut pending).await;
                 return Err(stop);
             }
@@ -281,7 +300,7 @@ impl RunLoop<'_> {
 
     async fn wait_for_client(&mut self, out: &mut [Out]) -> Result<(), Stop> {
         for Out { call, timeout, .. } in &*out {
-            self.emit(Event::ToolRequested { call: call.clone(), timeout: *timeout }).await?;
+            self.emit(Event::ToolRequested { call: call.clone(), timeout: *timeout, worker: None }).await?;
         }
         let began = Instant::now();
         loop {
@@ -317,7 +336,7 @@ impl RunLoop<'_> {
     }
 
     /// Stores a call's result and shows it to the model in the next turn, cut to what the window holds.
-    async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
+    pub(super) async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
         let mut result = ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -381,6 +400,7 @@ fn proposed(pending: &Pending) -> Option<ProposedCall> {
         call: pending.call.clone(),
         preview: proposal.preview.clone(),
         caution: proposal.caution.clone(),
+        worker: None,
     })
 }
 

@@ -40,13 +40,21 @@ cors = true                          # send CORS headers
 # hosts = []                         # further names of this machine that a Host header may have
 
 [roz]                                # clients of roz.v1.AgentService, which run the tools themselves
-daemon_tools = []                    # tools of the daemon that join theirs; needs [tools] working_dir
+agent = "default"                    # whose prompt and model they get
+daemon_tools = []                    # tools of the daemon that join theirs; files need [tools] working_dir
 events = "both"                      # "first" or "second" sends one generation's form only
 
-[roz.models]                         # what the short names stand for; empty is the default agent's model
+[roz.models]                         # what the short names stand for; empty is the agent's own model
 fast = ""
 standard = ""
 max = ""
+
+[workers]                            # runs that a model starts, where an agent has `workers = true`
+at_once = 2                          # of one run, at the same time
+per_run = 8                          # of one run in all, theirs included
+max_turns = 20                       # model calls of one worker
+max_tokens = 16384                   # tokens that the model may write for it
+max_seconds = 600                    # its time
 "##;
 
 /// Dotted paths of every key; a test holds that these are the fields of [`super::Config`].
@@ -78,9 +86,15 @@ pub(super) const KEYS: &[&str] = &[
     "http.cors",
     "http.origins",
     "http.hosts",
+    "roz.agent",
     "roz.daemon_tools",
     "roz.events",
     "roz.models.fast",
     "roz.models.standard",
     "roz.models.max",
+    "workers.at_once",
+    "workers.per_run",
+    "workers.max_turns",
+    "workers.max_tokens",
+    "workers.max_seconds",
 ];

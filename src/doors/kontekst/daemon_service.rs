@@ -14,6 +14,7 @@ use crate::{
         GetStatusRequest, GetStatusResponse, ShutdownRequest, ShutdownResponse,
         daemon_service_server::{DaemonService, DaemonServiceServer},
     },
+    tools,
 };
 
 /// What the daemon knows of itself.
@@ -65,6 +66,7 @@ impl DaemonService for DaemonDoor {
             socket: self.vitals.socket.clone(),
             warnings: self.vitals.warnings.clone(),
             http: self.vitals.http.clone(),
+            confinement: tools::confinement().to_owned(),
         }))
     }
 

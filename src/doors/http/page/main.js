@@ -134,6 +134,7 @@ function heard(name, data, asked) {
     case "compacted":
       conversation.event(`The conversation was summarised: ${data.before} tokens became ${data.after}.`);
       break;
+    case "worker": conversation.event(`Worker ${data.worker.slice(0, 8)} ${data.says}`); break;
     case "progress": say(progress(data)); break;
     case "proposed":
       for (const call of data.calls) conversation.call(call, "waits");

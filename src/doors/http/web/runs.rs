@@ -18,6 +18,7 @@ use crate::{
     },
     core::{CallId, RunId},
     provider::Progress,
+    team::WorkerEvent,
 };
 
 #[derive(Deserialize)]
@@ -142,6 +143,9 @@ fn named(event: Event) -> Option<(&'static str, Value)> {
             let (call, ok) = (call.to_string(), !outcome.is_error());
             ("tool_finished", json!({"call": call, "ok": ok, "text": outcome.text()}))
         }
+        Event::Worker(event) => {
+            ("worker", json!({"worker": event.worker.to_string(), "says": said(event.what)?}))
+        }
         Event::ToolRequested { .. } | Event::ToolsCompleted => return None,
         Event::Ended(outcome) => match outcome {
             Outcome::Completed { truncated, .. } => ("completed", json!({"truncated": truncated})),
@@ -149,6 +153,22 @@ fn named(event: Event) -> Option<(&'static str, Value)> {
             Outcome::Cancelled => ("cancelled", json!({})),
             Outcome::Failed(error) => ("failed", json!({"message": error.message, "hint": error.hint})),
         },
+    })
+}
+
+/// What a worker does, in a line; its approvals come as calls of the run.
+fn said(what: WorkerEvent) -> Option<String> {
+    Some(match what {
+        WorkerEvent::Started { agent, prompt, .. } => format!("{agent} works on: {prompt}"),
+        WorkerEvent::ToolCall { tool } => format!("uses {tool}"),
+        WorkerEvent::Completed { .. } => "is done".to_owned(),
+        WorkerEvent::Failed { message, .. } => format!("failed: {message}"),
+        WorkerEvent::Exited { how } => format!("ended: {}", how.as_str()),
+        WorkerEvent::Turn { .. }
+        | WorkerEvent::ApprovalRequested { .. }
+        | WorkerEvent::ApprovalResolved { .. } => {
+            return None;
+        }
     })
 }
 
