@@ -19,6 +19,9 @@ _kontekst() {
             kontekst,agents)
                 cmd="kontekst__subcmd__agents"
                 ;;
+            kontekst,approvals)
+                cmd="kontekst__subcmd__approvals"
+                ;;
             kontekst,daemon)
                 cmd="kontekst__subcmd__daemon"
                 ;;
@@ -43,6 +46,9 @@ _kontekst() {
             kontekst,status)
                 cmd="kontekst__subcmd__status"
                 ;;
+            kontekst,web)
+                cmd="kontekst__subcmd__web"
+                ;;
             kontekst__subcmd__agents,help)
                 cmd="kontekst__subcmd__agents__subcmd__help"
                 ;;
@@ -60,6 +66,30 @@ _kontekst() {
                 ;;
             kontekst__subcmd__agents__subcmd__help,show)
                 cmd="kontekst__subcmd__agents__subcmd__help__subcmd__show"
+                ;;
+            kontekst__subcmd__approvals,approve)
+                cmd="kontekst__subcmd__approvals__subcmd__approve"
+                ;;
+            kontekst__subcmd__approvals,deny)
+                cmd="kontekst__subcmd__approvals__subcmd__deny"
+                ;;
+            kontekst__subcmd__approvals,help)
+                cmd="kontekst__subcmd__approvals__subcmd__help"
+                ;;
+            kontekst__subcmd__approvals,list)
+                cmd="kontekst__subcmd__approvals__subcmd__list"
+                ;;
+            kontekst__subcmd__approvals__subcmd__help,approve)
+                cmd="kontekst__subcmd__approvals__subcmd__help__subcmd__approve"
+                ;;
+            kontekst__subcmd__approvals__subcmd__help,deny)
+                cmd="kontekst__subcmd__approvals__subcmd__help__subcmd__deny"
+                ;;
+            kontekst__subcmd__approvals__subcmd__help,help)
+                cmd="kontekst__subcmd__approvals__subcmd__help__subcmd__help"
+                ;;
+            kontekst__subcmd__approvals__subcmd__help,list)
+                cmd="kontekst__subcmd__approvals__subcmd__help__subcmd__list"
                 ;;
             kontekst__subcmd__daemon,help)
                 cmd="kontekst__subcmd__daemon__subcmd__help"
@@ -88,6 +118,9 @@ _kontekst() {
             kontekst__subcmd__help,agents)
                 cmd="kontekst__subcmd__help__subcmd__agents"
                 ;;
+            kontekst__subcmd__help,approvals)
+                cmd="kontekst__subcmd__help__subcmd__approvals"
+                ;;
             kontekst__subcmd__help,daemon)
                 cmd="kontekst__subcmd__help__subcmd__daemon"
                 ;;
@@ -112,11 +145,23 @@ _kontekst() {
             kontekst__subcmd__help,status)
                 cmd="kontekst__subcmd__help__subcmd__status"
                 ;;
+            kontekst__subcmd__help,web)
+                cmd="kontekst__subcmd__help__subcmd__web"
+                ;;
             kontekst__subcmd__help__subcmd__agents,list)
                 cmd="kontekst__subcmd__help__subcmd__agents__subcmd__list"
                 ;;
             kontekst__subcmd__help__subcmd__agents,show)
                 cmd="kontekst__subcmd__help__subcmd__agents__subcmd__show"
+                ;;
+            kontekst__subcmd__help__subcmd__approvals,approve)
+                cmd="kontekst__subcmd__help__subcmd__approvals__subcmd__approve"
+                ;;
+            kontekst__subcmd__help__subcmd__approvals,deny)
+                cmd="kontekst__subcmd__help__subcmd__approvals__subcmd__deny"
+                ;;
+            kontekst__subcmd__help__subcmd__approvals,list)
+                cmd="kontekst__subcmd__help__subcmd__approvals__subcmd__list"
                 ;;
             kontekst__subcmd__help__subcmd__daemon,logs)
                 cmd="kontekst__subcmd__help__subcmd__daemon__subcmd__logs"
@@ -269,7 +314,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run status agents models skills sessions daemon exec-child help"
+            opts="-h -V --help --version run status agents models skills sessions approvals web daemon exec-child help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -380,13 +425,147 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        kontekst__subcmd__daemon)
-            opts="-h -V --spawned --help --version stop restart logs help"
+        kontekst__subcmd__approvals)
+            opts="-h -V --json --help --version list approve deny help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__approvals__subcmd__approve)
+            opts="-h -V --all --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__approvals__subcmd__deny)
+            opts="-h -V --all --reason --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__approvals__subcmd__help)
+            opts="list approve deny help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__approvals__subcmd__help__subcmd__approve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__approvals__subcmd__help__subcmd__deny)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__approvals__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__approvals__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__approvals__subcmd__list)
+            opts="-h -V --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__daemon)
+            opts="-h -V --http --spawned --help --version stop restart logs help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --http)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -529,7 +708,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help)
-            opts="run status agents models skills sessions daemon exec-child help"
+            opts="run status agents models skills sessions approvals web daemon exec-child help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -571,6 +750,62 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__agents__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__approvals)
+            opts="list approve deny"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__approvals__subcmd__approve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__approvals__subcmd__deny)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__approvals__subcmd__list)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -907,6 +1142,20 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__web)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1486,7 +1735,21 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__status)
-            opts="-h -V --json --help --version"
+            opts="-h -V --json --token --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__web)
+            opts="-h -V --no-open --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -136,3 +136,36 @@ fn calls_are_decided_and_runs_are_stopped_from_the_page() {
     server.api_post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(404);
     drop(read_all(server.api_open(&json!({"prompt": ""}))));
 }
+
+/// In Chromium, where it is installed: `KONTEKST_TEST_PAGE` is a folder with playwright-core.
+#[test]
+fn a_person_uses_the_page_from_start_to_approval() {
+    let Some(playwright) = std::env::var_os("KONTEKST_TEST_PAGE") else { return };
+    let (wait, _key) = gate();
+    let edit = |new: &str| json!({"path": "a.txt", "old_str": "alpha", "new_str": new});
+    let model = FakeLlama::start([
+        Reply::text("Hello <img src=x onerror=alert(1)> world\n\n```rust\nlet x = 1;\n```\n"),
+        Reply::calls([
+            ("edit_file", edit("beta")),
+            ("write_file", json!({"path": "b.txt", "content": "b\n"})),
+        ]),
+        Reply::text("All done."),
+        Reply::text("Slowly").then_wait(wait),
+    ]);
+    let server = Server::start(&model);
+    std::fs::write(server.home.work().join("a.txt"), "alpha\n").unwrap();
+    let shots = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
+    std::fs::create_dir_all(&shots).unwrap();
+    let output = std::process::Command::new("node")
+        .arg(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page/drive.mjs"))
+        .arg(format!("http://{}/#token={}", server.address, server.token))
+        .arg(&shots)
+        .env("PLAYWRIGHT", playwright)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("all good"), "{said}");
+    assert_eq!(server.file("a.txt").as_deref(), Some("beta\n"));
+    assert!(server.file("b.txt").is_none());
+    assert!(model.chats()[2].to_string().contains("leave that one"));
+}

@@ -1,0 +1,87 @@
+// Uses kontekst's page in a real browser, by keyboard alone: drive.mjs ADDRESS SCREENSHOTS.
+// Needs playwright-core (NODE_PATH or PLAYWRIGHT says where) and Debian's chromium.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const [address, shots] = process.argv.slice(2);
+const require = createRequire(join(process.env.PLAYWRIGHT ?? process.cwd(), "x.js"));
+const { chromium } = require("playwright-core");
+
+const browser = await chromium.launch({
+  executablePath: "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"],
+});
+const page = await browser.newPage({ viewport: { width: 1100, height: 760 }, colorScheme: "light" });
+const problems = [];
+page.on("pageerror", (error) => problems.push(String(error)));
+page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+const shot = (name) => page.screenshot({ path: join(shots, `${name}.png`) });
+const said = (text) => page.locator("#log").getByText(text).first().waitFor();
+
+// The token is taken and leaves the address.
+await page.goto(address);
+await page.locator("#status").getByText("kontekst").waitFor();
+assert.ok(!page.url().includes("token"), page.url());
+assert.equal(await page.evaluate(() => document.activeElement.id), "prompt");
+
+// A prompt, its answer, and text that must stay text.
+await page.keyboard.type("hello there");
+await page.keyboard.press("Enter");
+await said("Hello <img src=x onerror=alert(1)> world");
+assert.equal(await page.locator("#log img").count(), 0);
+await page.locator("#log pre").getByText("let x = 1;").waitFor();
+await page.locator("#meter-text").getByText("tokens").waitFor();
+await page.locator("#sessions").getByText("hello there").waitFor();
+await shot("answer");
+
+// Two calls: one approved, one denied with a reason, both by a key.
+await page.keyboard.type("change the file");
+await page.keyboard.press("Enter");
+await page.locator("#ask .call").nth(1).waitFor();
+assert.ok(await page.locator("#ask .del").getByText("-alpha").first().isVisible());
+assert.ok(await page.locator("#ask .add").getByText("+beta").first().isVisible());
+await shot("approval");
+await page.keyboard.press("Escape");
+await page.keyboard.press("a");
+await page.locator("#ask .call").nth(1).waitFor({ state: "detached" });
+await page.keyboard.press("d");
+await page.keyboard.type("leave that one");
+await page.keyboard.press("Enter");
+await said("All done.");
+assert.ok(await page.locator("#ask").isHidden());
+
+// A run that is stopped, in the dark.
+await page.emulateMedia({ colorScheme: "dark" });
+await page.locator("#prompt").focus();
+await page.keyboard.type("something slow");
+await page.keyboard.press("Enter");
+await said("Slowly");
+await page.keyboard.press("Escape");
+await page.keyboard.press("Escape");
+await said("Stopped.");
+await shot("stopped-dark");
+
+// Sessions and the list of keys.
+await page.keyboard.press("n");
+await page.locator("#title").getByText("New session").waitFor();
+await page.keyboard.press("Escape");
+await page.keyboard.press("j");
+await said("Hello <img src=x onerror=alert(1)> world");
+await page.keyboard.press("?");
+await page.locator("#help[open]").waitFor();
+await shot("help");
+await page.keyboard.press("Enter");
+await page.setViewportSize({ width: 380, height: 700 });
+await page.locator("#menu").click();
+await page.locator("#side.open").waitFor();
+await shot("narrow");
+
+// Without a token nothing is told.
+const stranger = await browser.newContext();
+const other = await stranger.newPage();
+await other.goto(address.split("#")[0]);
+await other.locator("#status").getByText("kontekst web").waitFor();
+await browser.close();
+assert.deepEqual(problems, []);
+console.log("all good");
