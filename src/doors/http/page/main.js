@@ -139,7 +139,7 @@ function heard(name, data, asked) {
     case "proposed":
       for (const call of data.calls) conversation.call(call, "waits");
       approval.open(data.calls, decide);
-      say("Approve or deny: a, d");
+      say("Approve or deny: a, d (Esc leaves the prompt first)");
       break;
     case "tool_started": conversation.call({ id: data.call, name: data.name, arguments: "" }, "running"); break;
     case "tool_finished": conversation.result(data.call, data.ok, data.text); break;
