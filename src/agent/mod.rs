@@ -5,6 +5,7 @@ mod bridge;
 mod broken;
 mod compact;
 mod emitter;
+mod files;
 mod model_call;
 mod prepare;
 pub mod protocol;
@@ -65,6 +66,25 @@ pub struct StartRun {
     pub client_tools: Vec<(ToolDef, Duration)>,
     /// Blocks that join the system text, for example a project description.
     pub extra_context: Vec<String>,
+    /// The daemon's tools that are offered, by name; `None` means all of them.
+    pub tools: Option<&'static [&'static str]>,
+    pub pace: Pace,
+    /// Model calls before the run fails; the configuration may allow fewer.
+    pub max_turns: Option<u32>,
+    /// Stands in for the agent's `model`.
+    pub model: Option<String>,
+    /// Stands in for the agent's `endpoint`.
+    pub endpoint: Option<String>,
+}
+
+/// When the calls of one turn are proposed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// All at once; none runs before each has its decision.
+    #[default]
+    Together,
+    /// Each when the one before it has run, so that it is proposed against what that has left.
+    OneByOne,
 }
 
 /// What is asked.

@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    History, Prompt, Shared, StartRun,
+    History, Pace, Prompt, Shared, StartRun,
     protocol::{Event, Failure, RunError},
     record::{Recorder, chain, storage},
     session_turns::SessionTurn,
@@ -38,6 +38,8 @@ pub(super) struct Prepared {
     pub(super) recorder: Recorder,
     /// `None` for a conversation that the client keeps.
     pub(super) session: Option<SessionId>,
+    pub(super) pace: Pace,
+    pub(super) max_turns: u32,
 }
 
 /// The session a run belongs to, and the right to use it.
@@ -56,11 +58,13 @@ pub(super) fn prepare(
     cancel: &Cancel,
     emit: &dyn Fn(Event),
 ) -> Result<Prepared, RunError> {
-    let agent = load_agent(shared, &request.agent, &seat.id)?;
+    let mut agent = load_agent(shared, &request.agent, &seat.id)?;
+    agent.model = request.model.take().unwrap_or(agent.model);
+    agent.endpoint = request.endpoint.take().or(agent.endpoint);
     let skills = Skills::load(&shared.home);
     let place = Arc::new(open_place(shared, &request)?);
     let prompt = prompt_message(&request.prompt, &skills)?;
-    let own_tools = own_tools(shared, skills);
+    let own_tools = own_tools(shared, skills, request.tools);
     let tools = own_tools
         .clone()
         .with_client_tools(request.client_tools)
@@ -120,7 +124,23 @@ pub(super) fn prepare(
     let window = Window::new(budget, history_budget, history);
     let session = log.is_some().then(|| seat.id.clone());
     let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
-    Ok(Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session })
+    let allowed = shared.config.max_turns;
+    let (pace, max_turns) =
+        (request.pace, request.max_turns.map_or(allowed, |wanted| wanted.clamp(1, allowed)));
+    Ok(Prepared {
+        agent,
+        system,
+        prompt,
+        own_tools,
+        tools,
+        place,
+        provider,
+        window,
+        recorder,
+        session,
+        pace,
+        max_turns,
+    })
 }
 
 /// Finds or starts the model's server.
@@ -152,7 +172,7 @@ pub(super) fn provider_error(error: &ProviderError) -> RunError {
     }
 }
 
-fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> Result<AgentConfig, RunError> {
+pub(super) fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> Result<AgentConfig, RunError> {
     let name: Name = if asked.is_empty() {
         let stored = shared.sessions.default_agent(session);
         stored.unwrap_or_else(|| "default".parse().expect("a good name"))
@@ -199,10 +219,13 @@ fn prompt_message(prompt: &Prompt, skills: &Skills) -> Result<Message, RunError>
     Ok(Message::text(Role::User, text))
 }
 
-fn own_tools(shared: &Shared, skills: Skills) -> ToolBox {
+fn own_tools(shared: &Shared, skills: Skills, offered: Option<&[&str]>) -> ToolBox {
     let mut tools = builtin::all(&shared.config.tools);
     if skills.for_model().next().is_some() {
         tools.push(Arc::new(SkillTool::new(skills)) as Arc<dyn Tool>);
+    }
+    if let Some(offered) = offered {
+        tools.retain(|tool| offered.contains(&tool.def().name.as_str()));
     }
     ToolBox::new(tools)
 }

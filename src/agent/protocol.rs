@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolDef, ToolOutcome},
     provider::Progress,
+    tools::Effect,
 };
 
 /// What a client may say while a run is going.
@@ -88,6 +89,7 @@ pub struct ProposedCall {
     pub call: ToolCall,
     pub preview: String,
     pub caution: Option<String>,
+    pub effect: Effect,
 }
 
 /// How a run ends.

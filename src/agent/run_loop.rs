@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::{
-    Active, History, Shared, StartRun,
+    Active, History, Pace, Shared, StartRun,
     bridge::blocking,
     broken::{BROKEN_TURNS, hopeless},
     emitter::{Emitter, Gone, LastWord},
@@ -143,6 +143,8 @@ pub(super) struct RunLoop<'a> {
     pub(super) window: Window,
     pub(super) system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
+    pub(super) pace: Pace,
+    max_turns: u32,
     /// The prompt, until it is written: with the answer, or when the run ends without one.
     unrecorded: Option<Message>,
     /// Its tokens are no guess any more.
@@ -163,8 +165,20 @@ impl<'a> RunLoop<'a> {
         emitter: &'a Emitter,
         cancel: &'a Cancel,
     ) -> Self {
-        let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session } =
-            prepared;
+        let Prepared {
+            agent,
+            system,
+            prompt,
+            own_tools,
+            tools,
+            place,
+            provider,
+            window,
+            recorder,
+            session,
+            pace,
+            max_turns,
+        } = prepared;
         let inbox = Some(inbox);
         let (unrecorded, cut_after, partial) = (Some(prompt), None, Arc::default());
         Self {
@@ -181,6 +195,8 @@ impl<'a> RunLoop<'a> {
             window,
             system,
             agent,
+            pace,
+            max_turns,
             unrecorded,
             counted: false,
             cut_after,
@@ -192,7 +208,7 @@ impl<'a> RunLoop<'a> {
     async fn turns(&mut self) -> Result<Outcome, Stop> {
         self.take_prompt().await?;
         let mut broken = 0;
-        for _ in 0..self.shared.config.max_turns {
+        for _ in 0..self.max_turns {
             let mut turn = self.generate().await?;
             broken = if self.mend(&mut turn).await? { 0 } else { broken + 1 };
             let Turn { content, reasoning, calls, finish, usage, unread } = turn;
@@ -239,7 +255,7 @@ impl<'a> RunLoop<'a> {
                 return Err(hopeless().into());
             }
         }
-        let turns = self.shared.config.max_turns;
+        let turns = self.max_turns;
         Err(RunError::new(Failure::Limit, format!("the run used up its {turns} turns"))
             .hint("raise `max_turns` in config.toml if the task needs more")
             .into())

@@ -31,6 +31,12 @@ max_size_bytes = 10485760            # largest file that is read or written
 timeout_seconds = 30                 # for one fetch
 max_response_bytes = 5242880         # a longer body is cut, and the cut is marked
 # allow_private = []                 # hosts that may be fetched although their address is private
+
+[kaiak]                              # editors, through `kontekst rpc`
+agent = "default"                    # who fixes what they report
+max_sessions = 10                    # open at a time
+approval_timeout_seconds = 300       # a question that nobody answers for so long means no
+# providers = { openai = { endpoint = "https://api.openai.com", api_key_env = "OPENAI_API_KEY", model = "gpt-4" } }
 "##;
 
 /// Dotted paths of every key; a test holds that these are the fields of [`super::Config`].
@@ -57,4 +63,8 @@ pub(super) const KEYS: &[&str] = &[
     "tools.web.timeout_seconds",
     "tools.web.max_response_bytes",
     "tools.web.allow_private",
+    "kaiak.agent",
+    "kaiak.max_sessions",
+    "kaiak.approval_timeout_seconds",
+    "kaiak.providers",
 ];
