@@ -92,6 +92,9 @@ pub struct ProposedCall {
     pub effect: Effect,
 }
 
+/// How the outcome of a tool that was stopped for its time begins.
+pub const TIMED_OUT: &str = "timed out after";
+
 /// How a run ends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {

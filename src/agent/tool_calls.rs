@@ -15,7 +15,7 @@ use crate::{
 use super::{
     Pace,
     bridge::blocking,
-    protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError},
+    protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError, TIMED_OUT},
     run_loop::{RunLoop, Stop},
 };
 
@@ -230,7 +230,7 @@ impl RunLoop<'_> {
                 outcome = work.join() => break Ok(outcome.unwrap_or_else(|error| ToolOutcome::Failed(error.message))),
                 () = &mut deadline => {
                     stop.cancel();
-                    break Ok(ToolOutcome::Failed(format!("timed out after {} s", limit.as_secs())));
+                    break Ok(ToolOutcome::Failed(format!("{TIMED_OUT} {} s", limit.as_secs())));
                 }
                 command = self.command() => self.hear(command)?,
             }

@@ -8,6 +8,7 @@ mod fake_llama;
 mod generated;
 mod grpc;
 mod home;
+mod kaiak;
 mod models;
 mod orphans;
 mod prefix;

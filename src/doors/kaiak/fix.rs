@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use crate::{
     agent::{
         History, Pace, Prompt, Run, StartRun,
-        protocol::{AfterDenial, Command, Event, Outcome, ProposedCall, RunError},
+        protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError, TIMED_OUT},
     },
     core::{CallId, ToolOutcome},
     provider::Progress,
@@ -442,6 +442,11 @@ impl Fix {
                 self.voice.system("proposal_applied", "applied", summary).await?;
             }
         }
+        if outcome.is_error() && outcome.text().starts_with(TIMED_OUT) {
+            let details = json!({"tool_name": name});
+            let trouble = Trouble::passing("TOOL_TIMEOUT", Code::ToolTimeout, outcome.text(), details);
+            self.voice.trouble(&trouble).await?;
+        }
         let end = convert::tool_end(&name, &arguments, outcome);
         self.voice.say("tool_call", Beside::Nothing, end).await?;
         Ok(())
@@ -450,11 +455,8 @@ impl Fix {
     /// The request used up its time.
     async fn too_slow(&mut self) -> Result<Outcome, Stop> {
         let seconds = self.session.settings.timeout.as_secs();
-        let error = RunError::new(
-            crate::agent::protocol::Failure::Limit,
-            format!("the request was not done after {seconds} s"),
-        )
-        .hint("raise `timeout` in the session's configuration, or send fewer incidents at once");
+        let error = RunError::new(Failure::Limit, format!("the request was not done after {seconds} s"))
+            .hint("raise `timeout` in the session's configuration, or send fewer incidents at once");
         let trouble =
             Trouble { error_code: "REQUEST_TIMEOUT", recoverable: false, ..convert::failure(&error) };
         self.voice.trouble(&trouble).await?;
