@@ -1,7 +1,8 @@
 //! `kontekst rpc --socket`: any number of editors, one after the other or at once.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write as _},
     os::unix::{
         fs::{FileTypeExt as _, MetadataExt as _},
         net::{UnixListener, UnixStream},
@@ -15,7 +16,7 @@ use rustix::net::sockopt::socket_peercred;
 
 use crate::{client, config::Home};
 
-use super::super::error::CliError;
+use super::super::{error::CliError, printable::printable};
 
 /// Listens until this process is ended. The socket file goes with the next one that listens there.
 pub(super) fn listen(path: &Path, home: &Home) -> Result<ExitCode, CliError> {
@@ -28,6 +29,8 @@ pub(super) fn listen(path: &Path, home: &Home) -> Result<ExitCode, CliError> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     // The first editor should not wait for the daemon, and a daemon that cannot start is told here.
     drop(client::editor_stream(home)?);
+    // Whoever started us may wait for this line.
+    writeln!(io::stderr(), "listening on {}", printable(&shown.to_string())).ok();
     for editor in listener.incoming() {
         let editor = editor.map_err(|error| {
             CliError::failed(format!("cannot accept on `{shown}`")).cause(error.to_string())
