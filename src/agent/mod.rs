@@ -62,12 +62,12 @@ pub struct StartRun {
     pub agent: String,
     /// Absolute; `None` means the configured one. The daemon has no current directory.
     pub working_dir: Option<PathBuf>,
+    /// Tools that run here.
+    pub own_tools: OwnTools,
     /// Tools that run at the client, each with the time it may take.
     pub client_tools: Vec<(ToolDef, Duration)>,
     /// Blocks that join the system text, for example a project description.
     pub extra_context: Vec<String>,
-    /// The daemon's tools that are offered, by name; `None` means all of them.
-    pub tools: Option<&'static [&'static str]>,
     pub pace: Pace,
     /// Model calls before the run fails; the configuration may allow fewer.
     pub max_turns: Option<u32>,
@@ -75,6 +75,15 @@ pub struct StartRun {
     pub model: Option<String>,
     /// Stands in for the agent's `endpoint`.
     pub endpoint: Option<String>,
+}
+
+/// Which of the daemon's tools take part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OwnTools {
+    #[default]
+    All,
+    /// Those of these names.
+    Only(Vec<String>),
 }
 
 /// When the calls of one turn are proposed.

@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    History, Pace, Prompt, Shared, StartRun,
+    History, OwnTools, Pace, Prompt, Shared, StartRun,
     protocol::{Event, Failure, RunError},
     record::{Recorder, chain, storage},
     session_turns::SessionTurn,
@@ -64,7 +64,7 @@ pub(super) fn prepare(
     let skills = Skills::load(&shared.home);
     let place = Arc::new(open_place(shared, &request)?);
     let prompt = prompt_message(&request.prompt, &skills)?;
-    let own_tools = own_tools(shared, skills, request.tools);
+    let own_tools = own_tools(shared, skills, &request.own_tools);
     let tools = own_tools
         .clone()
         .with_client_tools(request.client_tools)
@@ -219,13 +219,13 @@ fn prompt_message(prompt: &Prompt, skills: &Skills) -> Result<Message, RunError>
     Ok(Message::text(Role::User, text))
 }
 
-fn own_tools(shared: &Shared, skills: Skills, offered: Option<&[&str]>) -> ToolBox {
+fn own_tools(shared: &Shared, skills: Skills, wanted: &OwnTools) -> ToolBox {
     let mut tools = builtin::all(&shared.config.tools);
     if skills.for_model().next().is_some() {
         tools.push(Arc::new(SkillTool::new(skills)) as Arc<dyn Tool>);
     }
-    if let Some(offered) = offered {
-        tools.retain(|tool| offered.contains(&tool.def().name.as_str()));
+    if let OwnTools::Only(names) = wanted {
+        tools.retain(|tool| names.contains(&tool.def().name));
     }
     ToolBox::new(tools)
 }

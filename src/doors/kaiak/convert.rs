@@ -13,7 +13,7 @@ use crate::{
 use super::{error::Code, interaction::Kind};
 
 /// The daemon's tools that a run of this door has: it reads, and proposes changes. No network.
-pub(super) const TOOLS: &[&str] = &["read_file", "write_file", "edit_file", "list_files"];
+pub(super) const TOOLS: [&str; 4] = ["read_file", "write_file", "edit_file", "list_files"];
 
 /// The tool by which the model asks the user; it runs here, at the door.
 pub(super) const ASK: &str = "ask_user";

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     agent::{
-        History, Pace, Prompt, Run, StartRun,
+        History, OwnTools, Pace, Prompt, Run, StartRun,
         protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError, TIMED_OUT},
     },
     core::{CallId, ToolOutcome},
@@ -229,7 +229,7 @@ impl Fix {
             working_dir: Some(self.session.dir.clone()),
             client_tools: tools,
             extra_context: context.to_vec(),
-            tools: Some(convert::TOOLS),
+            own_tools: OwnTools::Only(convert::TOOLS.map(str::to_owned).into()),
             pace: Pace::OneByOne,
             max_turns: Some(settings.max_turns),
             model: settings.model.clone(),

@@ -139,8 +139,11 @@ impl Session {
     ///
     /// [`Code::ResourceExhausted`] when it was asked too often in the last minute.
     pub(super) fn status(&self) -> Result<Value, RpcError> {
+        self.status_at(Instant::now())
+    }
+
+    fn status_at(&self, now: Instant) -> Result<Value, RpcError> {
         let mut state = self.state();
-        let now = Instant::now();
         while state.status_calls.front().is_some_and(|call| now.duration_since(*call) >= STATUS_WINDOW) {
             state.status_calls.pop_front();
         }
@@ -186,5 +189,29 @@ impl State {
     fn touch(&mut self) {
         self.updated_at = SystemTime::now();
         self.idle_since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doors::kaiak::settings;
+
+    #[test]
+    fn a_hundred_looks_in_any_minute() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Arc::new(Place::new(dir.path()).unwrap());
+        let settings = settings::read(None, &Default::default(), &Default::default()).unwrap();
+        let session = Session::new(place, dir.path().to_owned(), settings, Cancel::new());
+        let start = Instant::now();
+        let look = |seconds: u64| session.status_at(start + Duration::from_secs(seconds));
+        for second in 0..100 {
+            look(second / 2).unwrap();
+        }
+        let error = look(50).unwrap_err();
+        assert_eq!(error.data.unwrap()["retry_after_ms"], 10_000);
+        assert!(look(59).is_err());
+        // The first two are a minute old.
+        assert!(look(60).is_ok() && look(60).is_ok() && look(60).is_err());
     }
 }

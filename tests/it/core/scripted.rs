@@ -44,17 +44,26 @@ struct State {
     steps: VecDeque<Step>,
     requests: Vec<ChatRequest>,
     opened: u32,
+    /// The model and the endpoint that were asked for, each time.
+    wanted: Vec<(String, Option<String>)>,
 }
 
 impl Scripted {
     pub(super) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         let steps = steps.into_iter().collect();
-        Self { state: Arc::new(Mutex::new(State { steps, requests: Vec::new(), opened: 0 })) }
+        Self {
+            state: Arc::new(Mutex::new(State { steps, requests: Vec::new(), opened: 0, wanted: Vec::new() })),
+        }
     }
 
     /// What was asked, oldest first.
     pub(super) fn requests(&self) -> Vec<ChatRequest> {
         self.state.lock().unwrap().requests.clone()
+    }
+
+    /// What was looked for, oldest first.
+    pub(super) fn wanted(&self) -> Vec<(String, Option<String>)> {
+        self.state.lock().unwrap().wanted.clone()
     }
 
     /// How often a backend was looked for.
@@ -66,11 +75,14 @@ impl Scripted {
 impl Models for Scripted {
     fn open(
         &self,
-        _: Wanted<'_>,
+        wanted: Wanted<'_>,
         _: &Cancel,
         _: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
-        self.state.lock().unwrap().opened += 1;
+        let mut state = self.state.lock().unwrap();
+        state.opened += 1;
+        state.wanted.push((wanted.model.to_owned(), wanted.endpoint.map(str::to_owned)));
+        drop(state);
         Ok(Arc::new(self.clone()))
     }
 

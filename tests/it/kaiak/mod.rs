@@ -1,9 +1,11 @@
 //! The Kaiak door, black box: the real `kontekst rpc`, a model server that follows a script.
 
+mod example;
 mod files;
 mod fixes;
 mod framing;
 mod interactions;
+mod real;
 mod sessions;
 
 use std::{
