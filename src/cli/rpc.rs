@@ -97,7 +97,7 @@ fn carry(
     home: &Home,
 ) -> Result<ExitCode, CliError> {
     let daemon = client::editor_stream(home)?;
-    let relayed = client::relay(input, &mut output, daemon)
+    let relayed = client::relay(input, &mut output, &daemon)
         .map_err(|error| CliError::failed("the connection to the daemon broke").cause(error.to_string()))?;
     match relayed {
         Relayed::Exit(code) => Ok(ExitCode::from(code)),

@@ -41,10 +41,14 @@ pub fn editor_stream(home: &Home) -> Result<UnixStream, ClientError> {
 }
 
 /// Carries bytes until one side ends. `input` is read on a thread of its own, which ends with it.
+///
+/// # Errors
+///
+/// No second handle of the connection could be had.
 pub fn relay(
     mut input: impl Read + Send + 'static,
     output: &mut impl Write,
-    daemon: UnixStream,
+    daemon: &UnixStream,
 ) -> io::Result<Relayed> {
     let mut to_daemon = daemon.try_clone()?;
     let reader = thread::spawn(move || {
@@ -52,7 +56,7 @@ pub fn relay(
         io::copy(&mut input, &mut to_daemon).ok();
         to_daemon.shutdown(Shutdown::Write).ok();
     });
-    let mut from_daemon = &daemon;
+    let mut from_daemon = daemon;
     let mut buffer = vec![0; 64 * 1024];
     let mut last = None;
     loop {

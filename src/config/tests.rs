@@ -84,7 +84,7 @@ fn the_template_and_the_known_keys_are_all_fields() {
         for (key, value) in table {
             match value {
                 toml::Value::Table(inner) if key != "providers" => {
-                    walk(inner, &format!("{prefix}{key}."), keys)
+                    walk(inner, &format!("{prefix}{key}."), keys);
                 }
                 _ => keys.push(format!("{prefix}{key}")),
             }

@@ -54,7 +54,7 @@ fn serve(mut editor: UnixStream, home: &Home) {
         Err(error) => return told(error.into()),
     };
     if let Ok(input) = editor.try_clone() {
-        client::relay(input, &mut editor, daemon).ok();
+        client::relay(input, &mut editor, &daemon).ok();
         editor.shutdown(std::net::Shutdown::Both).ok();
     }
 }
@@ -62,10 +62,7 @@ fn serve(mut editor: UnixStream, home: &Home) {
 /// Removes a socket that nobody listens on any more, and nothing else.
 fn make_way(path: &Path) -> Result<(), CliError> {
     let taken = |why: &str| CliError::usage(format!("`{}` {why}", path.display()));
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found,
-        Err(_) => return Ok(()),
-    };
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() || found.uid() != rustix::process::geteuid().as_raw() {
         return Err(taken("exists and is not a socket of this user"));
     }

@@ -31,8 +31,10 @@ use super::{
 /// Frames that may wait for a slow reader, 1 MiB each at most.
 const QUEUE: usize = 16;
 
-/// Calls that are answered at a time.
+/// Calls that are answered at a time, and what their parameters may take together, in KiB: three of the
+/// largest.
 const MAX_CALLS: usize = 128;
+const MAX_PARAMS: u32 = 32 * 1024;
 
 /// Time for what is going to be answered and written once the client has ended its side.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -48,6 +50,7 @@ pub(super) struct Connection {
     calls: TaskTracker,
     going: Mutex<HashSet<Id>>,
     room: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
     life: Mutex<Life>,
 }
 
@@ -78,6 +81,7 @@ pub(super) async fn serve(shared: &Arc<Shared>, stream: UnixStream, cancel: Canc
         calls: TaskTracker::new(),
         going: Mutex::default(),
         room: Arc::new(Semaphore::new(MAX_CALLS)),
+        memory: Arc::new(Semaphore::new(MAX_PARAMS as usize)),
         life: Mutex::default(),
     });
     let end = tokio::select! {
@@ -162,7 +166,7 @@ impl Connection {
                 match method.as_str() {
                     "exit" => return Some(End::Exit(u8::from(!self.life().shut_down))),
                     "kaiak/fix/cancel" | "kaiak/interaction/respond" | "kaiak/session/terminate" => {
-                        self.call(None, method, params.map(str::to_owned)).await;
+                        self.call(None, method, params).await;
                     }
                     // `initialized`, `$/…`, `textDocument/…`, and what nobody knows.
                     _ => {}
@@ -182,7 +186,7 @@ impl Connection {
                         Ok(Value::Null)
                     }
                     _ => {
-                        self.call(Some(id), method, params.map(str::to_owned)).await;
+                        self.call(Some(id), method, params).await;
                         return None;
                     }
                 };
@@ -193,8 +197,12 @@ impl Connection {
     }
 
     /// Starts a call on its own task; waits while too many are going.
-    async fn call(self: &Arc<Self>, id: Option<Id>, method: String, params: Option<String>) {
+    async fn call(self: &Arc<Self>, id: Option<Id>, method: String, params: Option<&str>) {
         let room = Arc::clone(&self.room).acquire_owned().await.expect("it is never closed");
+        let size = params.map_or(0, str::len) / 1024 + 1;
+        let size = u32::try_from(size).unwrap_or(MAX_PARAMS).min(MAX_PARAMS);
+        let memory = Arc::clone(&self.memory).acquire_many_owned(size).await.expect("it is never closed");
+        let params = params.map(str::to_owned);
         let this = Arc::clone(self);
         self.calls.spawn(async move {
             let life = *this.life();
@@ -212,7 +220,7 @@ impl Connection {
             if let Some(then) = then {
                 then();
             }
-            drop(room);
+            drop((room, memory));
         });
     }
 

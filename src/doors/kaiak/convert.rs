@@ -92,9 +92,9 @@ fn parameters(arguments: &str) -> Value {
     }
     let Ok(Value::Object(mut fields)) = serde_json::from_str(arguments) else { return json!({}) };
     for value in fields.values_mut() {
-        let (text, is_cut) = match &*value {
-            Value::String(text) => shortened(text, MAX_ARGUMENT),
-            other => shortened(&other.to_string(), MAX_ARGUMENT),
+        let (text, is_cut) = match value.as_str() {
+            Some(text) => shortened(text, MAX_ARGUMENT),
+            None => shortened(&value.to_string(), MAX_ARGUMENT),
         };
         if is_cut {
             *value = text.into();

@@ -266,7 +266,10 @@ impl Fix {
                 None => tokio::select! {
                     biased;
                     () = self.request.cancel.cancelled() => return Err(Stop::Cancelled),
-                    () = tokio::time::sleep_until(self.deadline) => return self.too_slow().await,
+                    // What the user has approved is waited for.
+                    () = tokio::time::sleep_until(self.deadline), if self.approved.is_none() => {
+                        return self.too_slow().await;
+                    }
                     event = run.event() => event.ok_or(Stop::Cancelled)?,
                 },
             };

@@ -142,7 +142,7 @@ fn of_fifty_answers_one_counts() {
         .collect();
     assert_eq!(won.len(), 1, "{answers:?}");
     assert!(answers.iter().all(|answer| answer.get("result").is_some() || answer["error"]["code"] == -32010));
-    let written = if won[0] % 2 == 0 { FIXED } else { MAIN };
+    let written = if won[0].is_multiple_of(2) { FIXED } else { MAIN };
     assert_eq!(room.read("src/main.rs"), written);
 }
 

@@ -55,7 +55,7 @@ fn what_a_session_cannot_be_made_from() {
     }
     let secret = room.path("secret");
     fs::create_dir(&secret).unwrap();
-    fs::set_permissions(&secret, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(&secret).is_err() {
         editor.error(create, &json!({"workspace_path": secret}), -32002);
     }
