@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolDef, ToolOutcome},
     provider::Progress,
+    team::TeamEvent,
     tools::Effect,
 };
 
@@ -73,6 +74,8 @@ pub enum Event {
     ToolRequested {
         call: ToolCall,
         timeout: Duration,
+        /// The worker that asks, if it is not the run itself. No `ToolFinished` follows then.
+        worker: Option<SessionId>,
     },
     /// The outcome is on disk.
     ToolFinished {
@@ -80,6 +83,8 @@ pub enum Event {
         outcome: ToolOutcome,
     },
     ToolsCompleted,
+    /// What a worker of this run does, or a worker's worker. It is on disk.
+    Worker(TeamEvent),
     Ended(Outcome),
 }
 
@@ -90,6 +95,8 @@ pub struct ProposedCall {
     pub preview: String,
     pub caution: Option<String>,
     pub effect: Effect,
+    /// The worker that asks, if it is not the run itself.
+    pub worker: Option<SessionId>,
 }
 
 /// How the outcome of a tool that was stopped for its time begins.

@@ -17,6 +17,7 @@ use super::{
     bridge::blocking,
     protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError, TIMED_OUT},
     run_loop::{RunLoop, Stop},
+    spawn_tool::SPAWN_WORKER,
 };
 
 /// A call and what is to become of it.
@@ -47,6 +48,23 @@ enum Ruling {
     Denied {
         reason: String,
     },
+}
+
+impl Pending {
+    /// Approved, and starts a worker.
+    fn is_worker(&self) -> bool {
+        self.call.name == SPAWN_WORKER && matches!(self.ruling, Ruling::Asked { .. })
+    }
+
+    /// The call that starts a worker, if it is one.
+    fn worker(self) -> Result<(ToolCall, Value), Box<Self>> {
+        match self {
+            Self { call, ruling: Ruling::Asked { args, .. } } if call.name == SPAWN_WORKER => {
+                Ok((call, args))
+            }
+            other => Err(Box::new(other)),
+        }
+    }
 }
 
 impl RunLoop<'_> {
@@ -91,9 +109,23 @@ impl RunLoop<'_> {
                 }
             };
         }
-        let mut pending = pending.into_iter();
+        let mut pending = pending.into_iter().peekable();
         while let Some(next) = pending.next() {
-            if let Err(stop) = self.run_call(next).await {
+            let result = match next.worker() {
+                Ok(first) => {
+                    let mut calls = vec![first];
+                    while let Some(more) = pending.next_if(Pending::is_worker) {
+                        calls.extend(more.worker());
+                    }
+                    self.run_workers(&calls).await.map(|after| {
+                        if after == AfterDenial::End {
+                            ending = AfterDenial::End;
+                        }
+                    })
+                }
+                Err(next) => self.run_call(*next).await,
+            };
+            if let Err(stop) = result {
                 self.answer_rest(&mut pending.map(|pending| pending.call)).await;
                 return Err(stop);
             }
@@ -243,7 +275,7 @@ impl RunLoop<'_> {
     }
 
     async fn run_at_client(&mut self, call: &ToolCall, timeout: Duration) -> Result<ToolOutcome, Stop> {
-        self.emit(Event::ToolRequested { call: call.clone(), timeout }).await?;
+        self.emit(Event::ToolRequested { call: call.clone(), timeout, worker: None }).await?;
         let deadline = tokio::time::sleep(timeout);
         tokio::pin!(deadline);
         loop {
@@ -267,7 +299,7 @@ impl RunLoop<'_> {
     }
 
     /// Stores a call's result and shows it to the model in the next turn, cut to what the window holds.
-    async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
+    pub(super) async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
         let mut result = ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -332,6 +364,7 @@ fn proposed(pending: &Pending) -> Option<ProposedCall> {
         preview: proposal.preview.clone(),
         caution: proposal.caution.clone(),
         effect: proposal.effect.clone(),
+        worker: None,
     })
 }
 

@@ -37,6 +37,13 @@ agent = "default"                    # who fixes what they report
 max_sessions = 10                    # open at a time
 approval_timeout_seconds = 300       # a question that nobody answers for so long means no
 # providers = { openai = { endpoint = "https://api.openai.com", api_key_env = "OPENAI_API_KEY", model = "gpt-4" } }
+
+[workers]                            # runs that a model starts, where an agent has `workers = true`
+at_once = 2                          # of one run, at the same time
+per_run = 8                          # of one run in all, theirs included
+max_turns = 20                       # model calls of one worker
+max_tokens = 16384                   # tokens that the model may write for it
+max_seconds = 600                    # its time
 "##;
 
 /// Dotted paths of every key; a test holds that these are the fields of [`super::Config`].
@@ -67,4 +74,9 @@ pub(super) const KEYS: &[&str] = &[
     "kaiak.max_sessions",
     "kaiak.approval_timeout_seconds",
     "kaiak.providers",
+    "workers.at_once",
+    "workers.per_run",
+    "workers.max_turns",
+    "workers.max_tokens",
+    "workers.max_seconds",
 ];

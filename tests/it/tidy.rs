@@ -12,7 +12,7 @@ use std::{
 const LAYERS: &[&[&str]] = &[
     &["core"],
     &["config"],
-    &["provider", "context", "sessions", "tools", "skills", "models"],
+    &["provider", "context", "sessions", "tools", "skills", "models", "team"],
     &["agent"],
     &["pb"],
     &["doors"],

@@ -234,6 +234,7 @@ impl Fix {
             max_turns: Some(settings.max_turns),
             model: settings.model.clone(),
             endpoint: settings.endpoint.clone(),
+            ..StartRun::default()
         };
         self.voice.progress(stretch.at(0.0), "calling_ai_agent", format!("{}: asking", stretch.name)).await?;
         let run = self.shared.core.start(request);
@@ -274,7 +275,11 @@ impl Fix {
                 },
             };
             match event {
-                Event::Started { .. } | Event::WaitingForSession | Event::ToolsCompleted => {}
+                // Runs of this door have no workers.
+                Event::Started { .. }
+                | Event::WaitingForSession
+                | Event::ToolsCompleted
+                | Event::Worker(_) => {}
                 Event::Notice(text) => self.voice.system("notice", "info", json!({"text": text})).await?,
                 Event::Compacted { before, after } => {
                     let summary = json!({"tokens_before": before, "tokens_after": after});
@@ -322,7 +327,7 @@ impl Fix {
                         run.send(command);
                     }
                 }
-                Event::ToolRequested { call, .. } => {
+                Event::ToolRequested { call, worker: _, .. } => {
                     calls.push((call.id.clone(), call.name.clone(), call.arguments.clone()));
                     let start = convert::tool_start(&call.name, &call.arguments);
                     self.voice.say("tool_call", Beside::Nothing, start).await?;

@@ -32,12 +32,16 @@ pub(super) enum Step {
     Fail(ProviderError),
     /// Says this much, then the server is gone.
     Break(&'static str),
+    /// What is done for the first message that begins so.
+    ByPrompt(Vec<(&'static str, Step)>),
 }
 
 /// The script, shared by everything that is opened from it.
 #[derive(Clone)]
 pub(super) struct Scripted {
     state: Arc<Mutex<State>>,
+    /// Held for each answer, where there is one place at the model.
+    slot: Option<Arc<Mutex<()>>>,
 }
 
 struct State {
@@ -53,7 +57,13 @@ impl Scripted {
         let steps = steps.into_iter().collect();
         Self {
             state: Arc::new(Mutex::new(State { steps, requests: Vec::new(), opened: 0, wanted: Vec::new() })),
+            slot: None,
         }
+    }
+
+    /// One that answers one request at a time.
+    pub(super) fn with_one_slot(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self { slot: Some(Arc::default()), ..Self::new(steps) }
     }
 
     /// What was asked, oldest first.
@@ -100,6 +110,7 @@ impl Provider for Scripted {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
+        let _slot = self.slot.as_ref().map(|slot| slot.lock().unwrap());
         let step = {
             let mut state = self.state.lock().unwrap();
             state.requests.push(request.clone());
@@ -110,7 +121,15 @@ impl Provider for Scripted {
             usage: Some(Usage { prompt: prompt_tokens(request), completion: 7, cached: 0 }),
             ..Turn::default()
         };
+        let step = match step {
+            Step::ByPrompt(steps) => {
+                let begins = |prompt: &str| request.messages[0].content.starts_with(prompt);
+                steps.into_iter().find(|(prompt, _)| begins(prompt)).expect("a step for each prompt").1
+            }
+            step => step,
+        };
         match step {
+            Step::ByPrompt(_) => unreachable!("taken apart above"),
             Step::Say(text) => {
                 text.split_inclusive(' ').for_each(&mut say);
                 turn.content = text.to_owned();
