@@ -4,10 +4,12 @@ mod anchors;
 mod bridge;
 mod broken;
 mod compact;
+mod conversation;
 mod crew;
 mod emitter;
 mod files;
 mod model_call;
+mod offer;
 mod prepare;
 pub mod protocol;
 mod purse;
@@ -27,7 +29,6 @@ use std::{
     path::PathBuf,
     sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
     task::{Context, Poll},
-    time::Duration,
 };
 
 use tokio::sync::mpsc;
@@ -35,15 +36,20 @@ use tracing::Instrument as _;
 
 use crate::{
     config::{Config, Home},
-    core::{Cancel, Message, RunId, SessionId, ToolDef},
+    core::{Cancel, Message, RunId, SessionId},
     provider::{Models, ServerStatus},
     sessions::Sessions,
     team::Teams,
+    tools::ClientTool,
 };
 use anchors::Anchors;
 use protocol::{Command, Event};
 use session_turns::SessionTurns;
 use standing::Origin;
+
+pub use conversation::Conversation;
+pub use offer::{ChosenModel, OwnTool};
+pub use spawn_tool::SPAWN_WORKER;
 
 /// The agent. Cheap to clone; every door holds one.
 #[derive(Clone)]
@@ -75,17 +81,21 @@ pub struct StartRun {
     pub working_dir: Option<PathBuf>,
     /// Tools that run here.
     pub own_tools: OwnTools,
-    /// Tools that run at the client, each with the time it may take.
-    pub client_tools: Vec<(ToolDef, Duration)>,
+    /// Tools that run at the client.
+    pub client_tools: Vec<ClientTool>,
     /// Blocks that join the system text, for example a project description.
     pub extra_context: Vec<String>,
+    /// Blocks that the model reads before the prompt in this run, and in no later one.
+    pub prompt_context: Vec<String>,
+    /// Stands in for the agent's `model`.
+    pub model: Option<String>,
+    /// Stands in for the configured window, in tokens; the model's own is the limit.
+    pub context_size: Option<u32>,
+    /// Stands in for the agent's `endpoint`.
+    pub endpoint: Option<String>,
     pub pace: Pace,
     /// Model calls before the run fails; the configuration may allow fewer.
     pub max_turns: Option<u32>,
-    /// Stands in for the agent's `model`.
-    pub model: Option<String>,
-    /// Stands in for the agent's `endpoint`.
-    pub endpoint: Option<String>,
     /// The team that its workers belong to; `None` is its session.
     pub team: Option<SessionId>,
     /// Let it start workers even if its agent may not.
@@ -97,8 +107,18 @@ pub struct StartRun {
 pub enum OwnTools {
     #[default]
     All,
-    /// Those of these names.
+    /// Those of these names. Where none of them works on files, no working directory is needed either.
     Only(Vec<String>),
+}
+
+impl OwnTools {
+    fn need_a_place(&self) -> bool {
+        let needs_none = |name: &String| ["web_fetch", "skill", SPAWN_WORKER].contains(&&**name);
+        match self {
+            Self::All => true,
+            Self::Only(names) => !names.iter().all(needs_none),
+        }
+    }
 }
 
 /// When the calls of one turn are proposed.
@@ -147,6 +167,8 @@ pub enum History {
     Session(SessionId),
     /// What the client kept. Nothing of the run is stored.
     Given(Vec<Message>),
+    /// A conversation in memory, which the run continues. One run at a time.
+    Kept(Conversation),
 }
 
 impl AgentCore {

@@ -38,6 +38,16 @@ max_sessions = 10                    # open at a time
 approval_timeout_seconds = 300       # a question that nobody answers for so long means no
 # providers = { openai = { endpoint = "https://api.openai.com", api_key_env = "OPENAI_API_KEY", model = "gpt-4" } }
 
+[roz]                                # clients of roz.v1.AgentService, which run the tools themselves
+agent = "default"                    # whose prompt and model they get
+daemon_tools = []                    # tools of the daemon that join theirs; files need [tools] working_dir
+events = "both"                      # "first" or "second" sends one generation's form only
+
+[roz.models]                         # what the short names stand for; empty is the agent's own model
+fast = ""
+standard = ""
+max = ""
+
 [workers]                            # runs that a model starts, where an agent has `workers = true`
 at_once = 2                          # of one run, at the same time
 per_run = 8                          # of one run in all, theirs included
@@ -74,6 +84,12 @@ pub(super) const KEYS: &[&str] = &[
     "kaiak.max_sessions",
     "kaiak.approval_timeout_seconds",
     "kaiak.providers",
+    "roz.agent",
+    "roz.daemon_tools",
+    "roz.events",
+    "roz.models.fast",
+    "roz.models.standard",
+    "roz.models.max",
     "workers.at_once",
     "workers.per_run",
     "workers.max_turns",

@@ -7,3 +7,4 @@
 
 pub mod kaiak;
 pub mod kontekst;
+pub mod roz;

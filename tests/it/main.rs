@@ -15,6 +15,7 @@ mod orphans;
 mod prefix;
 mod provider;
 mod real;
+mod roz;
 mod run;
 mod tidy;
 mod weak;

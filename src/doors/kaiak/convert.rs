@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     agent::protocol::{Failure, RunError},
     core::{ToolDef, ToolOutcome},
+    tools::{ClientTool, Order},
 };
 
 use super::{error::Code, interaction::Kind};
@@ -31,7 +32,7 @@ const MAX_OPTIONS: usize = 50;
 const MAX_OPTION: usize = 1024;
 const MAX_QUESTION: usize = 16 * 1024;
 
-pub(super) fn ask_tool(timeout: Duration) -> (ToolDef, Duration) {
+pub(super) fn ask_tool(timeout: Duration) -> ClientTool {
     let def = ToolDef {
         name: ASK.to_owned(),
         description: "Ask the user one question. With options the user picks one of them.".to_owned(),
@@ -45,7 +46,7 @@ pub(super) fn ask_tool(timeout: Duration) -> (ToolDef, Duration) {
             "required": ["question"],
         }),
     };
-    (def, timeout)
+    ClientTool { def, timeout, order: Order::Single }
 }
 
 /// The question of a call of [`ask_tool`].

@@ -281,7 +281,7 @@ impl Fix {
                 | Event::ToolsCompleted
                 | Event::Worker(_) => {}
                 Event::Notice(text) => self.voice.system("notice", "info", json!({"text": text})).await?,
-                Event::Compacted { before, after } => {
+                Event::Compacted { before, after, .. } => {
                     let summary = json!({"tokens_before": before, "tokens_after": after});
                     self.voice.system("compacted", "info", summary).await?;
                 }

@@ -8,7 +8,7 @@ use kontekst::{
         protocol::{AfterDenial, Command, Event, ProposedCall},
     },
     core::{Role, ToolDef, ToolOutcome},
-    tools::Effect,
+    tools::{ClientTool, Effect, Order},
 };
 use serde_json::json;
 
@@ -210,13 +210,13 @@ async fn a_model_that_only_calls_tools_meets_the_turn_limit() {
     assert_eq!(room.model.requests().len(), 3);
 }
 
-fn clock() -> (ToolDef, Duration) {
+fn clock() -> ClientTool {
     let def = ToolDef {
         name: "clock".into(),
         description: "the time".into(),
         parameters: json!({"type": "object", "properties": {}}),
     };
-    (def, Duration::from_secs(60))
+    ClientTool { def, timeout: Duration::from_secs(60), order: Order::Single }
 }
 
 #[tokio::test]
@@ -385,7 +385,6 @@ async fn a_run_may_have_fewer_tools_and_turns_and_another_model() {
             own_tools: OwnTools::Only(vec!["list_files".to_owned()]),
             max_turns: Some(2),
             model: Some("another".to_owned()),
-            endpoint: Some("http://there".to_owned()),
             ..room.request("go")
         })
         .await;
@@ -393,5 +392,5 @@ async fn a_run_may_have_fewer_tools_and_turns_and_another_model() {
     let asked = room.model.requests();
     let names: Vec<_> = asked[0].tools.iter().map(|def| def.name.as_str()).collect();
     assert_eq!((asked.len(), names), (2, vec!["list_files"]));
-    assert_eq!(room.model.wanted(), [("another".to_owned(), Some("http://there".to_owned()))]);
+    assert_eq!(room.model.wanted(), ["another"]);
 }
