@@ -7,6 +7,7 @@ mod compact;
 mod conversation;
 mod crew;
 mod emitter;
+mod files;
 mod live;
 mod model_call;
 mod offer;
@@ -97,6 +98,11 @@ pub struct StartRun {
     pub sampling: Sampling,
     /// What the model and the client's tools have made of the prompt so far; the run goes on behind it.
     pub answered: Vec<Message>,
+    /// Stands in for the agent's `endpoint`.
+    pub endpoint: Option<String>,
+    pub pace: Pace,
+    /// Model calls before the run fails; the configuration may allow fewer.
+    pub max_turns: Option<u32>,
     /// The team that its workers belong to; `None` is its session.
     pub team: Option<SessionId>,
     /// Let it start workers even if its agent may not.
@@ -120,6 +126,16 @@ impl OwnTools {
             Self::Only(names) => !names.iter().all(needs_none),
         }
     }
+}
+
+/// When the calls of one turn are proposed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// All at once; none runs before each has its decision.
+    #[default]
+    Together,
+    /// Each when the one before it has run, so that it is proposed against what that has left.
+    OneByOne,
 }
 
 /// What is asked.

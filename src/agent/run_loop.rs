@@ -17,7 +17,7 @@ use crate::{
 };
 
 use super::{
-    Active, Conversation, History, Prompt, Shared, StartRun,
+    Active, Conversation, History, Pace, Prompt, Shared, StartRun,
     bridge::blocking,
     broken::{BROKEN_TURNS, hopeless},
     emitter::{Emitter, Gone, LastWord},
@@ -194,6 +194,7 @@ pub(super) struct RunLoop<'a> {
     pub(super) window: Window,
     pub(super) system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
+    pub(super) pace: Pace,
     /// Its place in its team, and its budget.
     pub(super) standing: Standing,
     /// For its workers.
@@ -236,6 +237,7 @@ impl<'a> RunLoop<'a> {
             session,
             seat,
             answered,
+            pace,
             standing,
             extra_context,
         } = prepared;
@@ -257,6 +259,7 @@ impl<'a> RunLoop<'a> {
             window,
             system,
             agent,
+            pace,
             standing,
             extra_context,
             unrecorded,

@@ -15,6 +15,7 @@ mod policy;
 pub mod printable;
 mod prompt;
 mod render;
+mod rpc;
 mod run;
 pub mod sessions;
 pub mod skills;
@@ -93,6 +94,7 @@ enum Command {
     Approvals(approvals::Args),
     Web(web::Args),
     Daemon(daemon::Args),
+    Rpc(rpc::Args),
     /// Becomes a model server that dies with the daemon.
     #[command(hide = true)]
     ExecChild {
@@ -139,6 +141,7 @@ fn dispatch(command: Command) -> Result<ExitCode, CliError> {
         Command::Approvals(args) => approvals::run(args, &home),
         Command::Web(args) => web::run(&args, &home),
         Command::Daemon(args) => daemon::run(&args, &home),
+        Command::Rpc(args) => rpc::run(&args, &home),
         Command::Models(args) => models::run(args, &home),
         Command::Agents(args) => on_stdout(|out, terminal| agents::run(args, &home, out, terminal)),
         Command::Skills(args) => on_stdout(|out, terminal| skills::run(args, &home, out, terminal)),

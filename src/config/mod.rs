@@ -6,6 +6,7 @@ pub mod file;
 mod handshake;
 mod home;
 mod http;
+mod kaiak;
 pub mod lock;
 mod template;
 pub(crate) mod toml_file;
@@ -16,6 +17,7 @@ pub use file::{PathContext, PathError, write_atomic, write_hint};
 pub use handshake::{DaemonInfo, Readiness};
 pub use home::{Home, HomeError, NoHome};
 pub use http::{HttpApproval, HttpConfig};
+pub use kaiak::{KaiakConfig, KaiakProvider};
 pub use lock::{Lock, LockError};
 pub use toml_file::TomlError;
 
@@ -78,6 +80,7 @@ pub struct Config {
     pub tools: ToolsConfig,
     /// HTTP and server-sent events.
     pub http: HttpConfig,
+    pub kaiak: KaiakConfig,
     pub roz: RozConfig,
     pub workers: WorkersConfig,
     /// Keys in the file that mean nothing here, dotted; worth a warning. Never written.
@@ -262,6 +265,7 @@ impl Default for Config {
             max_turns: 50,
             tools: ToolsConfig::default(),
             http: HttpConfig::default(),
+            kaiak: KaiakConfig::default(),
             roz: RozConfig::default(),
             workers: WorkersConfig::default(),
             unknown: Vec::new(),

@@ -39,6 +39,12 @@ cors = true                          # send CORS headers
 # origins = []                       # pages that may use it without the token, as "http://localhost:3000"
 # hosts = []                         # further names of this machine that a Host header may have
 
+[kaiak]                              # editors, through `kontekst rpc`
+agent = "default"                    # who fixes what they report
+max_sessions = 10                    # open at a time
+approval_timeout_seconds = 300       # a question that nobody answers for so long means no
+# providers = { openai = { endpoint = "https://api.openai.com", api_key_env = "OPENAI_API_KEY", model = "gpt-4" } }
+
 [roz]                                # clients of roz.v1.AgentService, which run the tools themselves
 agent = "default"                    # whose prompt and model they get
 daemon_tools = []                    # tools of the daemon that join theirs; files need [tools] working_dir
@@ -86,6 +92,10 @@ pub(super) const KEYS: &[&str] = &[
     "http.cors",
     "http.origins",
     "http.hosts",
+    "kaiak.agent",
+    "kaiak.max_sessions",
+    "kaiak.approval_timeout_seconds",
+    "kaiak.providers",
     "roz.agent",
     "roz.daemon_tools",
     "roz.events",

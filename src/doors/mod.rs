@@ -6,5 +6,6 @@
 //! `convert.rs`. A door may hold the state of a connection; it touches no disk and calls no provider.
 
 pub mod http;
+pub mod kaiak;
 pub mod kontekst;
 pub mod roz;

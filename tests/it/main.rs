@@ -9,6 +9,7 @@ mod generated;
 mod grpc;
 mod home;
 mod http;
+mod kaiak;
 mod machines;
 mod models;
 mod orphans;
