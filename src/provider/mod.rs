@@ -1,5 +1,6 @@
 //! Who answers: model backends behind two plain, blocking traits.
 
+mod chat;
 mod endpoint;
 mod fleet;
 mod kv;

@@ -2,13 +2,13 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
-use super::{
-    prompted::{Found, Sieve},
-    refusal, wire,
-};
+use super::{refusal, wire};
 use crate::{
     core::{CallId, ToolCall},
-    provider::{Delta, Finish, Progress, ProviderError, Turn, Usage},
+    provider::{
+        Delta, Finish, Progress, ProviderError, Turn, Usage,
+        chat::prompted::{Found, Sieve},
+    },
 };
 
 /// Calls that one answer may make.
