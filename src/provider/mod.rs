@@ -1,5 +1,7 @@
 //! Who answers: model backends behind two plain, blocking traits.
 
+#[cfg(feature = "builtin")]
+mod builtin;
 mod chat;
 mod endpoint;
 mod fleet;

@@ -46,6 +46,13 @@ pub fn written(call: &form::CallFunction<'_>) -> String {
     format!("<tool_call>\n{{\"name\": {name}, \"arguments\": {}}}\n</tool_call>", call.arguments)
 }
 
+/// The same up to where the arguments begin.
+#[cfg(feature = "builtin")]
+pub fn opening(name: &str) -> String {
+    let name = serde_json::to_string(name).expect("a string is JSON");
+    format!("<tool_call>\n{{\"name\": {name}, \"arguments\": ")
+}
+
 /// Has the server take nothing for an answer but arguments of this tool.
 pub fn format(tool: &ToolDef) -> Value {
     json!({"type": "json_schema", "json_schema": {"name": tool.name, "schema": tool.parameters}})
