@@ -164,7 +164,8 @@ mod tests {
 
     use super::*;
 
-    const CALL: &str = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>";
+    const CALL: &str =
+        "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>";
 
     fn tools() -> Vec<ToolDef> {
         let parameters = json!({"type": "object"});
@@ -189,7 +190,11 @@ mod tests {
                 assert!(answer.push(piece, &mut sink));
             }
             let turn = answer.into_turn(finish, Usage::default(), &mut sink);
-            assert_eq!((turn.reasoning.as_str(), turn.content.as_str(), turn.calls.len()), wanted, "{pieces:?}");
+            assert_eq!(
+                (turn.reasoning.as_str(), turn.content.as_str(), turn.calls.len()),
+                wanted,
+                "{pieces:?}"
+            );
             assert_eq!((reasoning, content), (turn.reasoning, turn.content), "{pieces:?}");
         }
     }

@@ -6,14 +6,10 @@ pub const NAME: &str = "builtin";
 /// A GGUF file.
 pub const BYTES: &[u8] = include_bytes!("../../../assets/kontekst.gguf");
 
-/// What its user reads once in each run.
-pub fn notice(why: Option<&str>) -> String {
-    let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+/// What its user reads oncein each run. `better` is the command that has another model answer.
+pub fn notice(better: &str) -> String {
     format!(
-        "the small built-in model answers{why}: it lists, reads, writes and changes files and fetches pages when \
-         plainly asked, and can do nothing else; {PULL} gets a real model"
+        "the small built-in model answers: it lists, reads, writes and changes files and fetches pages when plainly \
+         asked, and can do nothing else; {better}"
     )
 }
-
-/// The command that replaces it. The file has 2.5 GB and answers on a machine with 8 GB and no GPU.
-const PULL: &str = "`kontekst models pull --use Qwen/Qwen3-4B-GGUF`";

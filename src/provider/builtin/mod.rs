@@ -9,19 +9,25 @@ mod template;
 
 use std::sync::Arc;
 
+use self::model::Model;
 pub use self::{
     asset::{BYTES, NAME, notice},
-    model::Model,
     open_models::{NotOpened, OpenModels, Settings, Which},
 };
 use super::{ChatRequest, Delta, Provider, ProviderError, Shown, Turn};
 use crate::core::Cancel;
 
+/// What `general.architecture` says in files that the engine can run.
+pub use crate::engine::ARCHITECTURES;
+
+/// The engine is part of this program.
+pub const AVAILABLE: bool = true;
+
 /// An open model, as one run has it.
-pub struct InProcess {
-    pub model: Arc<Model>,
+struct InProcess {
+    model: Arc<Model>,
     /// What its user should read.
-    pub notice: Option<String>,
+    notice: Option<String>,
 }
 
 impl Provider for InProcess {

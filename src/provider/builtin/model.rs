@@ -117,10 +117,6 @@ impl Model {
         self.gone.cancel();
     }
 
-    pub fn is_gone(&self) -> bool {
-        self.gone.is_cancelled()
-    }
-
     /// Given when it is given up.
     pub fn gone(&self) -> &Cancel {
         &self.gone
@@ -146,10 +142,11 @@ impl Model {
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
         let waiting = &mut |place| sink(Delta::Progress(Progress::Queued { place }));
-        let _permit = self.slots.take(request.session.as_ref(), cancel, waiting).map_err(|why| match why {
-            NoPlace::Cancelled => ProviderError::Cancelled,
-            NoPlace::Closed => given_up(),
-        })?;
+        let _permit =
+            self.slots.take(request.session.as_ref(), cancel, waiting).map_err(|why| match why {
+                NoPlace::Cancelled => ProviderError::Cancelled,
+                NoPlace::Closed => given_up(),
+            })?;
         let engine = self.engine().ok_or_else(given_up)?;
         let forced = request.forced();
         let mut rendered = self.render(request)?;
@@ -192,7 +189,9 @@ impl Model {
         let finish = match done.end {
             End::Cancelled => return Err(ProviderError::Cancelled),
             End::Sink => {
-                return Err(ProviderError::Engine(format!("more than {CALL_LIMIT} tool calls in one answer")));
+                return Err(ProviderError::Engine(format!(
+                    "more than {CALL_LIMIT} tool calls in one answer"
+                )));
             }
             End::Stop | End::Complete => Finish::Stop,
             End::Length | End::Stuck => Finish::Length,
@@ -209,9 +208,9 @@ impl Model {
             tools: &request.tools,
             tool_role: request.tool_role,
         };
-        self.template
-            .render(conversation)
-            .map_err(|error| ProviderError::Engine(format!("the model's chat template refuses this: {error}")))
+        self.template.render(conversation).map_err(|error| {
+            ProviderError::Engine(format!("the model's chat template refuses this: {error}"))
+        })
     }
 
     /// What chooses the tokens. A model that knows its tools by heart copies names and texts letter by letter:
@@ -269,8 +268,7 @@ fn called(output: &str) -> [Message; 3] {
     use crate::core::{CallId, ToolCall, ToolResult};
     let id = CallId::new("a1b2c3d4e");
     let call = ToolCall { id: id.clone(), name: "a".to_owned(), arguments: "{}".to_owned() };
-    let result =
-        ToolResult { call_id: id, name: "a".to_owned(), output: output.to_owned(), is_error: false };
+    let result = ToolResult { call_id: id, name: "a".to_owned(), output: output.to_owned(), is_error: false };
     [
         Message::text(Role::User, "a"),
         Message { tool_calls: vec![call], ..Message::text(Role::Assistant, "") },

@@ -9,12 +9,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{asset, model::Model};
+use super::{InProcess, asset, model::Model};
 use crate::{
     core::Cancel,
     engine::EngineError,
     provider::{
-        NoServer, Progress, ProviderError,
+        NoServer, Progress, Provider, ProviderError,
         pause::pause,
         slots::{NoPlace, Slots},
     },
@@ -98,12 +98,24 @@ impl OpenModels {
         Some(model)
     }
 
-    /// Makes a model ready: loads it, after another one has left where there may not be both.
+    /// Makes a model ready: loads it, after another one has left where there may not be both. `notice` is for
+    /// its user.
     ///
     /// # Errors
     ///
     /// [`NotOpened`].
     pub fn open(
+        self: &Arc<Self>,
+        which: &Which,
+        notice: Option<String>,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, NotOpened> {
+        let model = self.model(which, cancel, sink)?;
+        Ok(Arc::new(InProcess { model, notice }))
+    }
+
+    fn model(
         self: &Arc<Self>,
         which: &Which,
         cancel: &Cancel,
@@ -184,9 +196,10 @@ impl OpenModels {
             }
             _ => NotOpened::Error(ProviderError::NoServer(NoServer {
                 fact: format!("{} cannot be loaded: {}", which.name(), chain(error)),
-                hint: "`kontekst models show` says what the file is; `kontekst models pull` fetches it again \
+                hint:
+                    "`kontekst models show` says what the file is; `kontekst models pull` fetches it again \
                        once it is moved away"
-                    .to_owned(),
+                        .to_owned(),
             })),
         }
     }

@@ -77,7 +77,9 @@ impl Shapes {
     }
 
     fn value(&mut self, schema: &Value, depth: u32) -> Id {
-        let Some(map) = schema.as_object().filter(|_| depth > 0 && self.list.len() < SHAPES) else { return ANY };
+        let Some(map) = schema.as_object().filter(|_| depth > 0 && self.list.len() < SHAPES) else {
+            return ANY;
+        };
         let shape = if let Some(listed) = map.get("enum").and_then(Value::as_array) {
             literal(listed)
         } else if let Some(only) = map.get("const") {
@@ -112,7 +114,8 @@ impl Shapes {
             "null" => Shape::Literal(vec![b"null".to_vec()]),
             "array" => {
                 let items = map.get("items").map_or(ANY, |items| self.value(items, depth - 1));
-                let count = |key: &str| map.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+                let count =
+                    |key: &str| map.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
                 let most = count("maxItems").unwrap_or(usize::MAX);
                 Shape::Array { items, least: count("minItems").unwrap_or(0).min(most), most }
             }
@@ -122,8 +125,13 @@ impl Shapes {
     }
 
     fn object(&mut self, map: &Map<String, Value>, depth: u32) -> Shape {
-        let required: Vec<&str> =
-            map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let required: Vec<&str> = map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let properties = map.get("properties").and_then(Value::as_object);
         let members: Vec<(Vec<u8>, bool, Id)> = properties
             .into_iter()

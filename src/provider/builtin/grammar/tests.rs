@@ -144,7 +144,9 @@ fn what_is_written_under_a_grammar_can_be_read() {
 
 #[test]
 fn any_schema_gives_an_object_and_nothing_grows_without_end() {
-    for schema in [json!(null), json!({}), json!({"type": "string"}), json!({"properties": 7, "required": "x"})] {
+    for schema in
+        [json!(null), json!({}), json!({"type": "string"}), json!({"properties": 7, "required": "x"})]
+    {
         assert!(accepts(&schema, "{}") && accepts(&schema, r#"{"a": [1, "b"]}"#), "{schema}");
     }
     let mut deep = json!({"type": "string"});

@@ -76,11 +76,21 @@ enum Text {
     /// Behind a backslash.
     Escape,
     /// So many digits of `\uXXXX` are missing; `low` says that it must be the second half of a pair.
-    Unicode { left: u8, value: u16, low: bool },
+    Unicode {
+        left: u8,
+        value: u16,
+        low: bool,
+    },
     /// Behind the first half of a pair, which needs the second: `\` and `u` are next.
-    Pair { backslash: bool },
+    Pair {
+        backslash: bool,
+    },
     /// So many bytes of a character are missing; the next one lies in this range.
-    Utf8 { left: u8, from: u8, to: u8 },
+    Utf8 {
+        left: u8,
+        from: u8,
+        to: u8,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -141,7 +151,9 @@ impl Stack {
             Frame::Name { typed } => self.name(typed, byte, shapes, next),
             Frame::Free { name, value } => match name.step(byte) {
                 Some(Some(name)) => next.push(self.with(Frame::Free { name, value })),
-                Some(None) => next.push(self.with(Frame::Value { shape: value, space: true }).with(Frame::Colon)),
+                Some(None) => {
+                    next.push(self.with(Frame::Value { shape: value, space: true }).with(Frame::Colon))
+                }
                 None => {}
             },
             Frame::Colon if byte == b':' => next.push(self),
@@ -174,7 +186,8 @@ impl Stack {
             Shape::Text if byte == b'"' => next.push(self.with(Frame::Text(Text::Plain))),
             Shape::Number { fraction } => self.number(*fraction, byte, next),
             Shape::Literal(texts) => {
-                for (choice, text) in texts.iter().enumerate().filter(|(_, text)| text.first() == Some(&byte)) {
+                for (choice, text) in texts.iter().enumerate().filter(|(_, text)| text.first() == Some(&byte))
+                {
                     let way = self.clone();
                     next.push(match text.len() {
                         1 => way,
@@ -197,26 +210,24 @@ impl Stack {
         }
     }
 
-    fn array(
-        self,
-        (shape, count): (Id, usize),
-        at: Inside,
-        byte: u8,
-        shapes: &Shapes,
-        next: &mut Vec<Self>,
-    ) {
+    fn array(self, (shape, count): (Id, usize), at: Inside, byte: u8, shapes: &Shapes, next: &mut Vec<Self>) {
         let (items, least, most) = match shapes.get(shape) {
             Shape::Array { items, least, most } => (*items, *least, *most),
             _ => (ANY, 0, usize::MAX),
         };
         let frame = |at| Frame::Array { shape, count, at };
         match (at, byte) {
-            (Inside::Open { space: true }, b' ') => next.push(self.with(frame(Inside::Open { space: false }))),
-            (Inside::Comma { space: true }, b' ') => next.push(self.with(frame(Inside::Comma { space: false }))),
+            (Inside::Open { space: true }, b' ') => {
+                next.push(self.with(frame(Inside::Open { space: false })))
+            }
+            (Inside::Comma { space: true }, b' ') => {
+                next.push(self.with(frame(Inside::Comma { space: false })))
+            }
             (Inside::Open { .. } | Inside::Item, b']') if count >= least => next.push(self),
             (Inside::Item, b',') if count < most => next.push(self.with(frame(Inside::COMMA))),
             (Inside::Open { .. } | Inside::Comma { .. }, _) if count < most => {
-                self.with(Frame::Array { shape, count: count + 1, at: Inside::Item }).value(items, byte, shapes, next);
+                self.with(Frame::Array { shape, count: count + 1, at: Inside::Item })
+                    .value(items, byte, shapes, next);
             }
             _ => {}
         }

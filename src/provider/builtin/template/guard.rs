@@ -38,7 +38,8 @@ impl Guard {
     fn next(&self, text: &str) -> Option<(usize, &str)> {
         let candidates = text.bytes().enumerate().filter(|(_, byte)| self.first.contains(byte));
         candidates.into_iter().find_map(|(at, _)| {
-            let token = self.tokens.iter().find(|token| text.as_bytes()[at..].starts_with(token.as_bytes()))?;
+            let token =
+                self.tokens.iter().find(|token| text.as_bytes()[at..].starts_with(token.as_bytes()))?;
             Some((at, token.as_str()))
         })
     }
@@ -68,7 +69,9 @@ impl Guard {
                 let marked = value.as_str().and_then(|text| self.mark(text));
                 marked.map_or_else(|| value.clone(), Value::from)
             }
-            ValueKind::Seq => value.try_iter().into_iter().flatten().map(|item| self.mark_all(&item)).collect(),
+            ValueKind::Seq => {
+                value.try_iter().into_iter().flatten().map(|item| self.mark_all(&item)).collect()
+            }
             ValueKind::Map => {
                 let keys = value.try_iter().into_iter().flatten();
                 let entries = keys.map(|key| {

@@ -250,7 +250,9 @@ mod tests {
     #[track_caller]
     fn check(template: &str, wanted: &str) {
         let rendered = Jinja::new(template).and_then(|jinja| {
-            jinja.render(context! { name => "Ada", list => ["a", "b"], object => context! { z => 1, a => "é<'\"" } })
+            jinja.render(
+                context! { name => "Ada", list => ["a", "b"], object => context! { z => 1, a => "é<'\"" } },
+            )
         });
         assert_eq!(rendered.as_deref(), Ok(wanted), "{template}");
     }
@@ -265,7 +267,10 @@ mod tests {
             "ba2",
         );
         check("{{ name.startswith('A') }}{{ name.lower().split('d')[-1].strip() }}", "Truea");
-        check("{{ '\\n x\\n'.lstrip('\\n').rstrip('\\n') }}|{% for k, v in object.items() %}{{ k }}{% endfor %}", " x|za");
+        check(
+            "{{ '\\n x\\n'.lstrip('\\n').rstrip('\\n') }}|{% for k, v in object.items() %}{{ k }}{% endfor %}",
+            " x|za",
+        );
         check("a{%- generation -%} b {%- endgeneration %} c{% generation %}d{% endgeneration %}", "ab cd");
         check("{{ missing }}{% if missing is defined %}x{% endif %}{{ name is string }}", "True");
         check("{{ list[1:] | join }}{{ (list | length) - 1 }}{{ name[:2] }}", "b1Ad");

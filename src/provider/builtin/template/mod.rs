@@ -145,7 +145,12 @@ impl Template {
         self.raw(&messages, if prompted { &[] } else { tools }, self.traits.objects)
     }
 
-    fn raw(&self, messages: &[form::Message<'_>], tools: &[ToolDef], objects: bool) -> Result<String, String> {
+    fn raw(
+        &self,
+        messages: &[form::Message<'_>],
+        tools: &[ToolDef],
+        objects: bool,
+    ) -> Result<String, String> {
         let tools = (!tools.is_empty()).then(|| Value::from(Serde(messages::tools(tools))));
         let context = context! {
             messages => self.guard.mark_all(&values(messages, objects)),

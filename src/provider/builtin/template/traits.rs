@@ -59,7 +59,9 @@ impl Traits {
             description: "d".to_owned(),
             parameters: json!({"type": "object", "properties": {}}),
         }];
-        let told = |messages: &[Message<'_>]| render(messages, &tools, false).is_ok_and(|text| text.contains("the_tool"));
+        let told = |messages: &[Message<'_>]| {
+            render(messages, &tools, false).is_ok_and(|text| text.contains("the_tool"))
+        };
         let told = told(&system[1..]) || shown && told(&system);
 
         // White space as nobody writes it tells a text that is passed on from an object that is written anew.
@@ -70,8 +72,11 @@ impl Traits {
         let rendered = if objects { as_object } else { as_text };
         let (calls, results) = (rendered.contains(mark), rendered.contains("the-result"));
 
-        let dialogue =
-            [said("user", "the-question"), said("assistant", "the-answer"), said("user", "the-next-question")];
+        let dialogue = [
+            said("user", "the-question"),
+            said("assistant", "the-answer"),
+            said("user", "the-next-question"),
+        ];
         // What cannot be rendered is not left out on purpose.
         let history = render(&dialogue, &[], false).map_or(true, |text| text.contains("the-question"));
         let by_heart = calls && results && !told;
