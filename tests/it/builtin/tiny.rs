@@ -52,8 +52,8 @@ const CHAIN: [(&str, &str); 13] = [
     ("<|long|>", " and on"),
 ];
 
-/// What follows a byte where a grammar lets it: arguments such as `{"path": "README.md"}`.
-const BYTES: &[u8] = b"{\"README.md\"}";
+/// What follows a byte where a grammar lets it: every text is `"x"`.
+const BYTES: &[u8] = b"{\"x\"";
 
 /// Writes the model. `architecture` is `llama` for one that runs.
 pub(super) fn write(path: &Path, architecture: &str) {
