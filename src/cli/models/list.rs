@@ -32,7 +32,7 @@ pub fn run(
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
     let here = shelf::list(&around.places).into_iter().map(|model| (model.facts(), model));
     let models: Vec<(Model, Result<Facts, GgufError>)> =
-        own::model().into_iter().chain(here.map(|(facts, model)| (model, facts))).collect();
+        here.map(|(facts, model)| (model, facts)).chain(own::model()).collect();
     if args.json {
         let models: Vec<Value> =
             models.iter().map(|(model, facts)| described(model, facts, &agents)).collect();
