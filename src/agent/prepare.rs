@@ -107,9 +107,9 @@ pub(super) fn prepare(
     let budget = Budget::new(size, agent.sampling.reply_limit(), counts[0], counts[1]);
     let history_budget = budget.history(crate::context::estimate(&prompt));
     let history = match request.history {
+        _ if !shown.history => Vec::new(),
         History::Given(_) => given,
         History::New => Vec::new(),
-        History::Session(_) if !shown.history => Vec::new(),
         History::Session(_) => {
             let log = log.as_ref().expect("a stored session has a log");
             let tail =

@@ -198,7 +198,10 @@ impl Model {
         };
         let usage = Usage { prompt: done.prompt, completion: done.completion, cached: done.cached };
         let turn = answer.into_turn(finish, usage, sink);
-        Ok(forced.map_or(turn.clone(), |tool| prompted::forced(&tool.name, turn)))
+        Ok(match forced {
+            Some(tool) => prompted::forced(&tool.name, turn),
+            None => turn,
+        })
     }
 
     fn render(&self, request: &ChatRequest) -> Result<Rendered, ProviderError> {
