@@ -47,6 +47,7 @@ fn events(home: &Home, words: &[&str]) -> Vec<Value> {
 fn types(events: &[Value]) -> Vec<&str> {
     let mut types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     types.retain(|kind| !matches!(*kind, "prefill" | "loading"));
+    types.dedup(); // an answer comes in as many pieces as it likes
     types
 }
 

@@ -6,7 +6,7 @@ use kontekst::{
     config::{Config, ProviderKind},
     core::{Cancel, Message, Role, Sampling},
     provider::{
-        Backend, ChatRequest, Models as _, ProviderError, ToolRole, Wanted,
+        Backend, ChatRequest, Models as _, Progress, ProviderError, ToolRole, Wanted,
         router::{Router, Surroundings},
     },
 };
@@ -130,7 +130,8 @@ fn models_are_loaded_once_and_as_many_as_may_be() {
     let open = |model| {
         let mut loaded = 0;
         let wanted = Wanted { model, endpoint: None };
-        let provider = router.open(wanted, &Cancel::new(), &mut |_| loaded += 1).unwrap();
+        let mut sink = |progress| loaded += i32::from(matches!(progress, Progress::Loading { .. }));
+        let provider = router.open(wanted, &Cancel::new(), &mut sink).unwrap();
         (provider, loaded)
     };
     let (first, loaded) = open("a");
