@@ -8,7 +8,7 @@ use crate::engine::{
 /// Queries that are worked on together: what is read of the cache is used as many times.
 const ROWS: usize = 8;
 /// Products below which one core is faster than waking the others.
-const SMALL: usize = 1 << 17;
+const FEW: usize = 1 << 18;
 
 /// The queries of some positions of one layer.
 pub struct Attention<'a> {
@@ -21,6 +21,8 @@ pub struct Attention<'a> {
     /// Positions that are seen, the own among them.
     pub window: usize,
     pub scale: f32,
+    /// Only on this core.
+    pub alone: bool,
     pub cache: &'a Layer,
 }
 
@@ -74,7 +76,7 @@ impl Attention<'_> {
                 _ => self.block::<ROWS>(kv_head, &asked, &ends, out),
             });
         };
-        if rows * self.kv_heads * (self.position + count) * wide < SMALL {
+        if self.alone || rows * self.kv_heads * (self.position + count) * wide < FEW {
             found.chunks_mut(size).enumerate().for_each(|(number, out)| work(number, out));
         } else {
             in_parallel(&mut found, size, work);
