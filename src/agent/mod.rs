@@ -4,15 +4,23 @@ mod anchors;
 mod bridge;
 mod broken;
 mod compact;
+mod crew;
 mod emitter;
 mod model_call;
 mod prepare;
 pub mod protocol;
+mod purse;
 mod record;
 mod run_loop;
 mod session_turns;
 mod skill_tool;
+mod spawn_tool;
+mod standing;
 mod tool_calls;
+mod watch;
+mod worker;
+
+pub use watch::WorkerWatch;
 
 use std::{
     path::PathBuf,
@@ -29,10 +37,12 @@ use crate::{
     core::{Cancel, Message, RunId, SessionId, ToolDef},
     provider::{Models, ServerStatus},
     sessions::Sessions,
+    team::Teams,
 };
 use anchors::Anchors;
 use protocol::{Command, Event};
 use session_turns::SessionTurns;
+use standing::Origin;
 
 /// The agent. Cheap to clone; every door holds one.
 #[derive(Clone)]
@@ -45,6 +55,7 @@ struct Shared {
     config: Config,
     models: Arc<dyn Models>,
     sessions: Sessions,
+    teams: Teams,
     turns: SessionTurns,
     anchors: Anchors,
     /// Stops every run.
@@ -65,6 +76,10 @@ pub struct StartRun {
     pub client_tools: Vec<(ToolDef, Duration)>,
     /// Blocks that join the system text, for example a project description.
     pub extra_context: Vec<String>,
+    /// The team that its workers belong to; `None` is its session.
+    pub team: Option<SessionId>,
+    /// Let it start workers even if its agent may not.
+    pub workers: bool,
 }
 
 /// What is asked.
@@ -77,6 +92,14 @@ pub enum Prompt {
         arguments: String,
         text: String,
     },
+}
+
+impl Prompt {
+    /// As typed, without the skill.
+    fn text(&self) -> &str {
+        let (Self::Text(text) | Self::Skill { text, .. }) = self;
+        text
+    }
 }
 
 impl Default for Prompt {
@@ -99,12 +122,13 @@ pub enum History {
 
 impl AgentCore {
     pub fn new(home: Home, config: Config, models: Arc<dyn Models>) -> Self {
-        let sessions = Sessions::new(&home);
+        let (sessions, teams) = (Sessions::new(&home), Teams::new(&home));
         let shared = Shared {
             home,
             config,
             models,
             sessions,
+            teams,
             turns: SessionTurns::default(),
             anchors: Anchors::default(),
             stop: Cancel::new(),
@@ -115,15 +139,29 @@ impl AgentCore {
 
     /// Starts a run and returns at once. Dropping the [`Run`] cancels it.
     pub fn start(&self, request: StartRun) -> Run {
+        self.begin(request, Origin::Client, self.shared.stop.child())
+    }
+
+    fn begin(&self, request: StartRun, origin: Origin, cancel: Cancel) -> Run {
         let (commands, inbox) = mpsc::channel(256);
         let (emitter, events) = emitter::channel();
-        let cancel = self.shared.stop.child();
         let id = RunId::new();
         let span = tracing::info_span!("run", id = %id);
         let active = Active::count(&self.shared);
-        let run = run_loop::drive(active, id.clone(), request, inbox, emitter, cancel.clone());
+        let run = run_loop::drive(active, id.clone(), request, origin, inbox, emitter, cancel.clone());
         tokio::spawn(run.instrument(span));
         Run { commands: Some(commands), events, cancel, ended: false }
+    }
+
+    /// What the workers of a team do: what the log has behind the event of number `after` (0 is all of it),
+    /// then what comes.
+    pub fn watch_workers(&self, team: &SessionId, after: u64) -> WorkerWatch {
+        WorkerWatch::new(Arc::clone(&self.shared), team.clone(), after)
+    }
+
+    /// Whether a session of this id is stored, or has had workers. Looks for two files.
+    pub fn has_team(&self, id: &SessionId) -> bool {
+        self.shared.teams.exists(id) || self.shared.sessions.exists(id)
     }
 
     /// Runs that are going.

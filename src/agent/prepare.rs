@@ -17,6 +17,8 @@ use super::{
     record::{Recorder, chain, storage},
     session_turns::SessionTurn,
     skill_tool::SkillTool,
+    spawn_tool::SpawnTool,
+    standing::{Inherited, Origin, Standing},
 };
 
 /// The largest AGENTS.md that is taken in whole; a longer one would not leave room for a conversation.
@@ -38,6 +40,8 @@ pub(super) struct Prepared {
     pub(super) recorder: Recorder,
     /// `None` for a conversation that the client keeps.
     pub(super) session: Option<SessionId>,
+    pub(super) standing: Standing,
+    pub(super) extra_context: Vec<String>,
 }
 
 /// The session a run belongs to, and the right to use it.
@@ -52,15 +56,31 @@ pub(super) fn prepare(
     shared: &Shared,
     run: &RunId,
     mut request: StartRun,
+    origin: Origin,
     seat: Seat,
     cancel: &Cancel,
     emit: &dyn Fn(Event),
 ) -> Result<Prepared, RunError> {
     let agent = load_agent(shared, &request.agent, &seat.id)?;
     let skills = Skills::load(&shared.home);
-    let place = Arc::new(open_place(shared, &request)?);
     let prompt = prompt_message(&request.prompt, &skills)?;
-    let own_tools = own_tools(shared, skills);
+    let (place, own_tools, standing, parent) = match origin {
+        Origin::Client => {
+            let place = Arc::new(open_place(shared, &request)?);
+            let team = request.team.take().unwrap_or_else(|| seat.id.clone());
+            let standing = Standing::of_client(team, &shared.config, request.workers);
+            (place, own_tools(shared, skills), standing, None)
+        }
+        Origin::Parent(inherited) => {
+            let Inherited { place, tools, parent, standing } = *inherited;
+            (place, tools, standing, Some(parent))
+        }
+    };
+    let own_tools = if standing.may_start() && (standing.asked_for || agent.workers) {
+        own_tools.with(Arc::new(SpawnTool::new(shared.home.clone(), &agent)))
+    } else {
+        own_tools
+    };
     let tools = own_tools
         .clone()
         .with_client_tools(request.client_tools)
@@ -71,6 +91,9 @@ pub(super) fn prepare(
             Some(shared.sessions.open(&seat.id).map_err(|error| storage(&error))?)
         }
     };
+    if let Some(parent) = &parent {
+        shared.sessions.set_parent(&seat.id, parent).map_err(|error| storage(&error))?;
+    }
     emit(Event::Started { run: run.clone(), session: seat.id.clone(), agent: agent.id.to_string() });
 
     let mut notices = Vec::new();
@@ -87,10 +110,11 @@ pub(super) fn prepare(
     };
     let uncounted: Vec<String> =
         given.iter().filter(|message| message.tokens == 0).map(counted_text).collect();
-    // All in one question; the prompt of a stored session is counted beside the first model call.
+    // All in one question. In a long session the server's count of the whole says little about the prompt,
+    // so that is asked about too; a new one saves itself the answer.
     let mut texts: Vec<&str> = vec![&system, &definitions];
     texts.extend(uncounted.iter().map(String::as_str));
-    if !uncounted.is_empty() {
+    if !uncounted.is_empty() || matches!(request.history, History::Session(_)) {
         texts.push(&prompt.content);
     }
     let counts = provider.count_tokens(&texts, cancel);
@@ -120,7 +144,20 @@ pub(super) fn prepare(
     let window = Window::new(budget, history_budget, history);
     let session = log.is_some().then(|| seat.id.clone());
     let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
-    Ok(Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session })
+    Ok(Prepared {
+        agent,
+        system,
+        prompt,
+        own_tools,
+        tools,
+        place,
+        provider,
+        window,
+        recorder,
+        session,
+        standing,
+        extra_context: request.extra_context,
+    })
 }
 
 /// Finds or starts the model's server.

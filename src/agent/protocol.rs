@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolDef, ToolOutcome},
     provider::Progress,
+    team::TeamEvent,
 };
 
 /// What a client may say while a run is going.
@@ -72,6 +73,8 @@ pub enum Event {
     ToolRequested {
         call: ToolCall,
         timeout: Duration,
+        /// The worker that asks, if it is not the run itself. No `ToolFinished` follows then.
+        worker: Option<SessionId>,
     },
     /// The outcome is on disk.
     ToolFinished {
@@ -79,6 +82,8 @@ pub enum Event {
         outcome: ToolOutcome,
     },
     ToolsCompleted,
+    /// What a worker of this run does, or a worker's worker. It is on disk.
+    Worker(TeamEvent),
     Ended(Outcome),
 }
 
@@ -88,6 +93,8 @@ pub struct ProposedCall {
     pub call: ToolCall,
     pub preview: String,
     pub caution: Option<String>,
+    /// The worker that asks, if it is not the run itself.
+    pub worker: Option<SessionId>,
 }
 
 /// How a run ends.

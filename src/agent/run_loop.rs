@@ -24,6 +24,7 @@ use super::{
     protocol::{Command, Event, Failure, Outcome, RunError},
     record::Recorder,
     session_turns::SessionTurn,
+    standing::{Origin, Standing},
 };
 
 /// Why the loop left early.
@@ -49,12 +50,13 @@ pub(super) async fn drive(
     active: Active,
     id: RunId,
     request: StartRun,
+    origin: Origin,
     inbox: mpsc::Receiver<Command>,
     (emitter, last): (Emitter, LastWord),
     cancel: Cancel,
 ) {
     let began = std::time::Instant::now();
-    let outcome = match run(&active.0, id, request, inbox, &emitter, &cancel).await {
+    let outcome = match run(&active.0, id, request, origin, inbox, &emitter, &cancel).await {
         Ok(outcome) => outcome,
         Err(Stop::Cancelled) => Outcome::Cancelled,
         Err(Stop::Failed(error)) => Outcome::Failed(error),
@@ -74,6 +76,7 @@ async fn run(
     shared: &Arc<Shared>,
     id: RunId,
     request: StartRun,
+    origin: Origin,
     inbox: mpsc::Receiver<Command>,
     emitter: &Emitter,
     cancel: &Cancel,
@@ -85,7 +88,7 @@ async fn run(
         let runtime = Handle::current();
         blocking(move || {
             let emit = |event| emitter.emit_blocking(event, &cancel, &runtime);
-            prepare(&shared, &id, request, seat, &cancel, &emit)
+            prepare(&shared, &id, request, origin, seat, &cancel, &emit)
         })
     };
     let prepared = tokio::select! {
@@ -143,6 +146,10 @@ pub(super) struct RunLoop<'a> {
     pub(super) window: Window,
     pub(super) system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
+    /// Its place in its team, and its budget.
+    pub(super) standing: Standing,
+    /// For its workers.
+    pub(super) extra_context: Vec<String>,
     /// The prompt, until it is written: with the answer, or when the run ends without one.
     unrecorded: Option<Message>,
     /// Its tokens are no guess any more.
@@ -163,8 +170,20 @@ impl<'a> RunLoop<'a> {
         emitter: &'a Emitter,
         cancel: &'a Cancel,
     ) -> Self {
-        let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session } =
-            prepared;
+        let Prepared {
+            agent,
+            system,
+            prompt,
+            own_tools,
+            tools,
+            place,
+            provider,
+            window,
+            recorder,
+            session,
+            standing,
+            extra_context,
+        } = prepared;
         let inbox = Some(inbox);
         let (unrecorded, cut_after, partial) = (Some(prompt), None, Arc::default());
         Self {
@@ -181,6 +200,8 @@ impl<'a> RunLoop<'a> {
             window,
             system,
             agent,
+            standing,
+            extra_context,
             unrecorded,
             counted: false,
             cut_after,
@@ -192,7 +213,8 @@ impl<'a> RunLoop<'a> {
     async fn turns(&mut self) -> Result<Outcome, Stop> {
         self.take_prompt().await?;
         let mut broken = 0;
-        for _ in 0..self.shared.config.max_turns {
+        for _ in 0..self.standing.turns {
+            self.afford()?;
             let mut turn = self.generate().await?;
             broken = if self.mend(&mut turn).await? { 0 } else { broken + 1 };
             let Turn { content, reasoning, calls, finish, usage, unread } = turn;
@@ -239,10 +261,21 @@ impl<'a> RunLoop<'a> {
                 return Err(hopeless().into());
             }
         }
-        let turns = self.shared.config.max_turns;
+        let turns = self.standing.turns;
         Err(RunError::new(Failure::Limit, format!("the run used up its {turns} turns"))
             .hint("raise `max_turns` in config.toml if the task needs more")
             .into())
+    }
+
+    /// Whether its model may write any more.
+    fn afford(&self) -> Result<(), Stop> {
+        match &self.standing.purse {
+            Some(purse) if purse.left() == 0 => {
+                let fact = format!("the run used up its {} tokens", purse.given());
+                Err(RunError::new(Failure::Limit, fact).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Puts the prompt into the window.

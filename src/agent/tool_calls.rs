@@ -16,6 +16,7 @@ use super::{
     bridge::blocking,
     protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError},
     run_loop::{RunLoop, Stop},
+    spawn_tool::SPAWN_WORKER,
 };
 
 /// A call and what is to become of it.
@@ -48,6 +49,23 @@ enum Ruling {
     },
 }
 
+impl Pending {
+    /// Approved, and starts a worker.
+    fn is_worker(&self) -> bool {
+        self.call.name == SPAWN_WORKER && matches!(self.ruling, Ruling::Asked { .. })
+    }
+
+    /// The call that starts a worker, if it is one.
+    fn worker(self) -> Result<(ToolCall, Value), Box<Self>> {
+        match self {
+            Self { call, ruling: Ruling::Asked { args, .. } } if call.name == SPAWN_WORKER => {
+                Ok((call, args))
+            }
+            other => Err(Box::new(other)),
+        }
+    }
+}
+
 impl RunLoop<'_> {
     /// Proposes, decides and runs the calls of a turn. `Some` ends the run.
     pub(super) async fn use_tools(&mut self, calls: Vec<ToolCall>) -> Result<Option<Outcome>, Stop> {
@@ -64,9 +82,23 @@ impl RunLoop<'_> {
                 }
             };
         }
-        let mut pending = pending.into_iter();
+        let mut pending = pending.into_iter().peekable();
         while let Some(next) = pending.next() {
-            if let Err(stop) = self.run_call(next).await {
+            let result = match next.worker() {
+                Ok(first) => {
+                    let mut calls = vec![first];
+                    while let Some(more) = pending.next_if(Pending::is_worker) {
+                        calls.extend(more.worker());
+                    }
+                    self.run_workers(&calls).await.map(|after| {
+                        if after == AfterDenial::End {
+                            ending = AfterDenial::End;
+                        }
+                    })
+                }
+                Err(next) => self.run_call(*next).await,
+            };
+            if let Err(stop) = result {
                 self.answer_rest(&mut pending).await;
                 return Err(stop);
             }
@@ -217,7 +249,7 @@ impl RunLoop<'_> {
     }
 
     async fn run_at_client(&mut self, call: &ToolCall, timeout: Duration) -> Result<ToolOutcome, Stop> {
-        self.emit(Event::ToolRequested { call: call.clone(), timeout }).await?;
+        self.emit(Event::ToolRequested { call: call.clone(), timeout, worker: None }).await?;
         let deadline = tokio::time::sleep(timeout);
         tokio::pin!(deadline);
         loop {
@@ -241,7 +273,7 @@ impl RunLoop<'_> {
     }
 
     /// Stores a call's result and shows it to the model in the next turn, cut to what the window holds.
-    async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
+    pub(super) async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
         let mut result = ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -305,6 +337,7 @@ fn proposed(pending: &Pending) -> Option<ProposedCall> {
         call: pending.call.clone(),
         preview: proposal.preview.clone(),
         caution: proposal.caution.clone(),
+        worker: None,
     })
 }
 

@@ -74,6 +74,7 @@ pub struct Config {
     #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
     pub max_turns: u32,
     pub tools: ToolsConfig,
+    pub workers: WorkersConfig,
     /// Keys in the file that mean nothing here, dotted; worth a warning. Never written.
     #[serde(skip)]
     pub unknown: Vec<String>,
@@ -146,6 +147,27 @@ pub struct ToolsConfig {
     pub web: WebToolsConfig,
 }
 
+/// `[workers]`: what runs that a model starts may take. A call can ask for less, never for more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkersConfig {
+    /// How many of one run work at the same time.
+    #[serde(deserialize_with = "whole::<_, _, 1, 16>")]
+    pub at_once: usize,
+    /// How many one run may start, with those that they start.
+    #[serde(deserialize_with = "whole::<_, _, 1, 256>")]
+    pub per_run: u32,
+    /// Model calls of one worker.
+    #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
+    pub max_turns: u32,
+    /// Tokens that the model writes for one worker and those that it starts.
+    #[serde(deserialize_with = "whole::<_, _, 1, MAX_TOKENS>")]
+    pub max_tokens: u32,
+    /// Seconds that one worker may take.
+    #[serde(deserialize_with = "whole::<_, _, 1, 86_400>")]
+    pub max_seconds: u32,
+}
+
 /// `[tools.file]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -190,6 +212,7 @@ impl Default for Config {
             compaction: Compaction::default(),
             max_turns: 50,
             tools: ToolsConfig::default(),
+            workers: WorkersConfig::default(),
             unknown: Vec::new(),
         }
     }
@@ -203,6 +226,14 @@ impl Default for ToolsConfig {
             file: FileToolsConfig::default(),
             web: WebToolsConfig::default(),
         }
+    }
+}
+
+impl Default for WorkersConfig {
+    /// No source names figures. These let a worker read some files and write a report, on a machine with one
+    /// slot: two at once keep the model busy while a tool of one runs.
+    fn default() -> Self {
+        Self { at_once: 2, per_run: 8, max_turns: 20, max_tokens: 16_384, max_seconds: 600 }
     }
 }
 

@@ -31,6 +31,13 @@ max_size_bytes = 10485760            # largest file that is read or written
 timeout_seconds = 30                 # for one fetch
 max_response_bytes = 5242880         # a longer body is cut, and the cut is marked
 # allow_private = []                 # hosts that may be fetched although their address is private
+
+[workers]                            # runs that a model starts, where an agent has `workers = true`
+at_once = 2                          # of one run, at the same time
+per_run = 8                          # of one run in all, theirs included
+max_turns = 20                       # model calls of one worker
+max_tokens = 16384                   # tokens that the model may write for it
+max_seconds = 600                    # its time
 "##;
 
 /// Dotted paths of every key; a test holds that these are the fields of [`super::Config`].
@@ -57,4 +64,9 @@ pub(super) const KEYS: &[&str] = &[
     "tools.web.timeout_seconds",
     "tools.web.max_response_bytes",
     "tools.web.allow_private",
+    "workers.at_once",
+    "workers.per_run",
+    "workers.max_turns",
+    "workers.max_tokens",
+    "workers.max_seconds",
 ];

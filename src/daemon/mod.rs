@@ -5,6 +5,7 @@ mod log;
 mod peer;
 mod ready;
 mod signals;
+mod socket;
 
 use std::{
     fs, io,
@@ -28,6 +29,7 @@ use crate::{
     provider::{Models, router::Router},
 };
 use listen::Listeners;
+use socket::SocketFile;
 
 /// Time that runs get to end once the daemon was told to stop; the promise to the outside is ten seconds.
 const STOP_LIMIT: Duration = Duration::from_secs(9);
@@ -129,7 +131,9 @@ fn start(
 
     // In this order: nobody can connect, no run is left, the model server goes, then the lock.
     models.stop();
-    fs::remove_file(home.daemon_info()).ok();
+    if DaemonInfo::load(home).is_none_or(|info| info.pid == std::process::id()) {
+        fs::remove_file(home.daemon_info()).ok();
+    }
     runtime.shutdown_timeout(Duration::from_millis(200));
     drop(lock);
     result
@@ -214,6 +218,8 @@ async fn run(
             core.stop();
         })
     };
+    let orphaned =
+        tokio::spawn(leave_when_nobody_can_come(listeners.socket().clone(), core.clone(), stop.clone()));
     let auth = listeners.auth();
     let server = Server::builder()
         .initial_stream_window_size(4 * 1024 * 1024)
@@ -233,8 +239,23 @@ async fn run(
         }
     };
     watchdog.abort();
+    orphaned.abort();
     core.stop();
     result
+}
+
+/// Without its socket file no client finds this daemon, and the next one starts another: this one finishes what it is
+/// doing and goes. It does not bind again, because the lock file may be gone with the socket.
+async fn leave_when_nobody_can_come(socket: SocketFile, core: AgentCore, stop: Cancel) {
+    socket.gone().await;
+    if stop.is_cancelled() {
+        return;
+    }
+    tracing::warn!("the socket file was removed: leaving when no run is going");
+    while core.active_runs() > 0 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    stop.cancel();
 }
 
 /// Resolves [`STOP_LIMIT`] after `stop` is given.

@@ -69,12 +69,15 @@ impl Attention<'_> {
             }
             let ends: [usize; ROWS] =
                 std::array::from_fn(|row| self.position + (first + row.min(rows - 1)) / group + 1);
-            ARCH.dispatch(|| match rows {
-                1 => self.block::<1>(kv_head, &asked, &ends, out),
-                2 => self.block::<2>(kv_head, &asked, &ends, out),
-                3 | 4 => self.block::<4>(kv_head, &asked, &ends, out),
-                _ => self.block::<ROWS>(kv_head, &asked, &ends, out),
-            });
+            ARCH.dispatch(
+                #[inline(always)]
+                || match rows {
+                    1 => self.block::<1>(kv_head, &asked, &ends, out),
+                    2 => self.block::<2>(kv_head, &asked, &ends, out),
+                    3 | 4 => self.block::<4>(kv_head, &asked, &ends, out),
+                    _ => self.block::<ROWS>(kv_head, &asked, &ends, out),
+                },
+            );
         };
         if self.alone || rows * self.kv_heads * (self.position + count) * wide < FEW {
             found.chunks_mut(size).enumerate().for_each(|(number, out)| work(number, out));

@@ -131,18 +131,21 @@ impl Small {
 
     fn apply(&self, vectors: &[f32], columns: usize, rows: usize) -> Vec<f32> {
         let mut out = vec![0.0; vectors.len() / columns * rows];
-        ARCH.dispatch(|| {
-            let groups = out.chunks_mut(VECTORS * rows).zip(vectors.chunks(VECTORS * columns));
-            for (out, vectors) in groups {
-                if out.len() == VECTORS * rows {
-                    self.multiply::<VECTORS>(vectors, columns, out, rows);
-                } else {
-                    for (out, vector) in out.chunks_mut(rows).zip(vectors.chunks(columns)) {
-                        self.multiply::<1>(vector, columns, out, rows);
+        ARCH.dispatch(
+            #[inline(always)]
+            || {
+                let groups = out.chunks_mut(VECTORS * rows).zip(vectors.chunks(VECTORS * columns));
+                for (out, vectors) in groups {
+                    if out.len() == VECTORS * rows {
+                        self.multiply::<VECTORS>(vectors, columns, out, rows);
+                    } else {
+                        for (out, vector) in out.chunks_mut(rows).zip(vectors.chunks(columns)) {
+                            self.multiply::<1>(vector, columns, out, rows);
+                        }
                     }
                 }
-            }
-        });
+            },
+        );
         out
     }
 

@@ -48,6 +48,11 @@ pub trait Provider: Send + Sync {
         false
     }
 
+    /// Tools are told and called in plain text, because the template or the server knows none.
+    fn prompts_tools(&self) -> bool {
+        false
+    }
+
     /// How many requests may run at once.
     fn slots(&self) -> usize;
 }

@@ -237,7 +237,7 @@ impl Models for Router {
         let found = probe(&link, &model, &Cancel::new(), STATUS / 2);
         ServerStatus {
             endpoint: link.base().to_owned(),
-            healthy: matches!(found, Ok(Probe::Ready(_))),
+            healthy: matches!(found, Ok(Probe::Ready(_) | Probe::Asleep)),
             running: pid != 0,
             pid,
             model,

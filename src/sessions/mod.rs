@@ -44,6 +44,8 @@ pub struct Sessions {
 pub struct SessionSummary {
     pub id: SessionId,
     pub default_agent: Option<Name>,
+    /// The session whose run started this one as a worker.
+    pub parent: Option<SessionId>,
     pub bytes: u64,
     pub modified: SystemTime,
     pub active: bool,
@@ -128,6 +130,7 @@ impl Sessions {
             if meta.is_file() {
                 sessions.push(SessionSummary {
                     default_agent: self.default_agent(&id),
+                    parent: self.parent(&id),
                     bytes: meta.len(),
                     modified: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
                     active: active.as_ref() == Some(&id),
@@ -139,7 +142,8 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// The session that `text` names: an id, the unique start of one, or `last` for the newest.
+    /// The session that `text` names: an id, the unique start of one, or `last` for the newest that is no
+    /// worker's.
     ///
     /// # Errors
     ///
@@ -150,12 +154,14 @@ impl Sessions {
         {
             return Ok(id);
         }
-        let mut ids = self.list()?.into_iter().map(|session| session.id);
+        let sessions = self.list()?;
         // The start of a name may be shown, never all of what was typed: it can be megabytes.
         let shown = || text.chars().take(128).collect();
         if text == "last" {
-            return ids.next().ok_or_else(|| SessionError::NotFound(shown()));
+            let newest = sessions.into_iter().find(|session| session.parent.is_none());
+            return newest.map(|session| session.id).ok_or_else(|| SessionError::NotFound(shown()));
         }
+        let ids = sessions.into_iter().map(|session| session.id);
         let mut ids: Vec<SessionId> =
             ids.filter(|id| !text.is_empty() && id.as_str().starts_with(text)).collect();
         match ids.len() {

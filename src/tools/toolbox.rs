@@ -94,6 +94,29 @@ impl ToolBox {
         Ok(Self { defs: defs.into(), sites })
     }
 
+    /// With one more of the daemon's tools, behind the others. A name that is taken stays whose it is.
+    #[must_use]
+    pub fn with(self, tool: Arc<dyn Tool>) -> Self {
+        let def = tool.def();
+        if self.find(&def.name).is_some() {
+            return self;
+        }
+        let defs = self.defs.iter().cloned().chain([def]).collect();
+        let mut sites = self.sites;
+        sites.push(Site::Here(tool));
+        Self { defs, sites }
+    }
+
+    /// Without the daemon's tool of this name; a client's stays.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Self {
+        let kept = self.defs.iter().zip(&self.sites);
+        let kept = kept.filter(|(def, site)| def.name != name || !matches!(site, Site::Here(_)));
+        let (defs, sites): (Vec<ToolDef>, Vec<Site>) =
+            kept.map(|(def, site)| (def.clone(), site.clone())).unzip();
+        Self { defs: defs.into(), sites }
+    }
+
     /// What the model is offered; the same each time.
     pub fn defs(&self) -> Arc<[ToolDef]> {
         Arc::clone(&self.defs)
@@ -151,6 +174,18 @@ mod tests {
         let refused = |given| builtins().with_client_tools(given).err().unwrap();
         assert_eq!(refused(vec![named("read_file")]), ToolBoxError::Shadows("read_file".into()));
         assert_eq!(refused(vec![named("a"), named("a")]), ToolBoxError::Twice("a".into()));
+    }
+
+    #[test]
+    fn a_tool_comes_and_goes_behind_the_others() {
+        let tool = || Arc::clone(&builtin::all(&ToolsConfig::default())[0]);
+        let name = tool().def().name;
+        let tools = builtins().without(&name).with_client_tools(vec![named("ask")]).unwrap();
+        assert!(tools.find(&name).is_none());
+        assert_eq!(tools.clone().with(tool()).defs().last().unwrap().name, name);
+        assert!(matches!(tools.without("ask").find("ask"), Some(Site::Client { .. })), "not ours to take");
+        let theirs = builtins().without(&name).with_client_tools(vec![named(&name)]).unwrap().with(tool());
+        assert!(matches!(theirs.find(&name), Some(Site::Client { .. })), "a name that is taken stays");
     }
 
     #[test]

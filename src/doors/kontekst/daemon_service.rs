@@ -14,6 +14,7 @@ use crate::{
         GetStatusRequest, GetStatusResponse, ShutdownRequest, ShutdownResponse,
         daemon_service_server::{DaemonService, DaemonServiceServer},
     },
+    tools,
 };
 
 /// What the daemon knows of itself.
@@ -62,6 +63,7 @@ impl DaemonService for DaemonDoor {
             model: server.model,
             socket: self.vitals.socket.clone(),
             warnings: self.vitals.warnings.clone(),
+            confinement: tools::confinement().to_owned(),
         }))
     }
 

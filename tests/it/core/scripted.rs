@@ -32,12 +32,16 @@ pub(super) enum Step {
     Fail(ProviderError),
     /// Says this much, then the server is gone.
     Break(&'static str),
+    /// What is done for the first message that begins so.
+    ByPrompt(Vec<(&'static str, Step)>),
 }
 
 /// The script, shared by everything that is opened from it.
 #[derive(Clone)]
 pub(super) struct Scripted {
     state: Arc<Mutex<State>>,
+    /// Held for each answer, where there is one place at the model.
+    slot: Option<Arc<Mutex<()>>>,
 }
 
 struct State {
@@ -49,7 +53,12 @@ struct State {
 impl Scripted {
     pub(super) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         let steps = steps.into_iter().collect();
-        Self { state: Arc::new(Mutex::new(State { steps, requests: Vec::new(), opened: 0 })) }
+        Self { state: Arc::new(Mutex::new(State { steps, requests: Vec::new(), opened: 0 })), slot: None }
+    }
+
+    /// One that answers one request at a time.
+    pub(super) fn with_one_slot(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self { slot: Some(Arc::default()), ..Self::new(steps) }
     }
 
     /// What was asked, oldest first.
@@ -88,6 +97,7 @@ impl Provider for Scripted {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
+        let _slot = self.slot.as_ref().map(|slot| slot.lock().unwrap());
         let step = {
             let mut state = self.state.lock().unwrap();
             state.requests.push(request.clone());
@@ -98,7 +108,15 @@ impl Provider for Scripted {
             usage: Some(Usage { prompt: prompt_tokens(request), completion: 7, cached: 0 }),
             ..Turn::default()
         };
+        let step = match step {
+            Step::ByPrompt(steps) => {
+                let begins = |prompt: &str| request.messages[0].content.starts_with(prompt);
+                steps.into_iter().find(|(prompt, _)| begins(prompt)).expect("a step for each prompt").1
+            }
+            step => step,
+        };
         match step {
+            Step::ByPrompt(_) => unreachable!("taken apart above"),
             Step::Say(text) => {
                 text.split_inclusive(' ').for_each(&mut say);
                 turn.content = text.to_owned();
