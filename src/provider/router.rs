@@ -241,10 +241,10 @@ impl Router {
         if let Some(error @ ProviderError::Status { status: 401 | 403, .. }) = absent {
             return Err(no_server(&self.endpoints, error));
         }
-        let notice = builtin::notice(&match absent.filter(|_| self.is_told) {
-            Some(error) => format!("{}, where a real one would", self.absence(error)),
-            None => self.better(model),
-        });
+        let mut notice = builtin::notice(&self.better(model));
+        if let Some(error) = absent.filter(|_| self.is_told) {
+            notice = format!("{}; {notice}", self.absence(error));
+        }
         self.in_process.open(&Which::BuiltIn, Some(notice), cancel, sink).map_err(|error| match error {
             NotOpened::Error(error) => error,
             NotOpened::Unknown(fact) => ProviderError::NoServer(NoServer { fact, hint: INSTALL.to_owned() }),
