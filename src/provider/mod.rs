@@ -2,9 +2,6 @@
 
 #[cfg(feature = "builtin")]
 pub mod builtin;
-#[cfg(not(feature = "builtin"))]
-#[path = "without_builtin.rs"]
-pub mod builtin;
 mod chat;
 mod endpoint;
 mod fleet;
@@ -14,9 +11,13 @@ mod pause;
 pub mod router;
 mod slots;
 pub mod supervisor;
+#[cfg(not(feature = "builtin"))]
+mod without_builtin;
 
 use std::{fmt, io, sync::Arc};
 
+#[cfg(not(feature = "builtin"))]
+pub use self::without_builtin as builtin;
 pub use crate::config::ToolRole;
 use crate::core::{Cancel, Message, Sampling, SessionId, ToolCall, ToolDef};
 

@@ -1,6 +1,7 @@
 //! The engine in the daemon, from the shell's side: real inference, with nothing else on the machine.
 
 mod doors;
+mod model;
 mod routing;
 mod tiny;
 
