@@ -145,6 +145,16 @@ fn a_session_that_goes_on_is_read_from_where_it_was() {
 }
 
 #[test]
+fn a_new_session_reads_what_others_began_with_once() {
+    let home = home();
+    home.write("agents/default/agent.md", &"You are a test. ".repeat(40));
+    let first = cached(&events(&home, &["run", "--json", "--new", "one"]));
+    let second = cached(&events(&home, &["run", "--json", "--new", "two"]));
+    assert_eq!(first[0].0, 0);
+    assert!(second[0].0 > 600, "{first:?} {second:?}");
+}
+
+#[test]
 fn an_answer_that_reaches_its_limit_says_so() {
     let home = home();
     home.write(

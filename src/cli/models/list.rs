@@ -128,7 +128,7 @@ pub(super) fn place(model: &Model) -> String {
         text = format!("{text}: {repository}");
     }
     match (model.files.len(), model.missing) {
-        (1, 0) => text,
+        (0 | 1, 0) => text,
         (count, 0) => format!("{text}, {count} files"),
         (count, missing) => format!("{text}, {missing} of {} files missing", count + missing as usize),
     }
