@@ -3,19 +3,21 @@
 use std::io::{Read, Seek};
 
 use candle_core::{
-    Device, Module as _, Tensor,
+    Device, Module as _, Storage, Tensor,
     quantized::{GgmlDType, QMatMul, QStorage, QTensor},
 };
 
 use crate::engine::{
     EngineError,
     gguf::{Gguf, broken},
-    math::ARCH,
+    math::{ARCH, dot},
 };
 
 /// candle's fast kernels want rows of whole blocks of 256 and 16 rows at a time.
 const BLOCK: usize = 256;
 const TILE: usize = 16;
+/// Vectors below which a small matrix is read row by row.
+const FEW: usize = 4;
 
 /// Models of so many numbers or fewer are multiplied on one core, as `f32`: they fit its cache, and to wait for
 /// other cores at each of a hundred small steps takes longer, on a busy machine by far (measured with 20 processes
@@ -32,11 +34,9 @@ pub struct Matrix {
 
 enum Inner {
     /// As the file has it, with so many columns; those that were added are zero.
-    Large {
-        weights: QMatMul,
-        padded: usize,
-    },
-    Small(Small),
+    Large { weights: QMatMul, padded: usize },
+    /// As `f32`, and the same turned around for candle's dense kernels.
+    Small { rows: Tensor, turned: Tensor },
 }
 
 impl Matrix {
@@ -62,10 +62,9 @@ impl Matrix {
         let storage = QStorage::from_data(data.into(), &Device::Cpu, info.kind)?;
         let tensor = QTensor::new(storage, (tall, padded))?;
         let (inner, bytes) = if small {
-            let numbers = tensor.dequantize(&Device::Cpu)?.flatten_all()?.to_vec1::<f32>()?;
-            let small = Small::new(&numbers, columns);
-            let bytes = 4 * small.tiles.len();
-            (Inner::Small(small), bytes)
+            let rows = tensor.dequantize(&Device::Cpu)?;
+            let bytes = 4 * rows.elem_count();
+            (Inner::Small { turned: rows.t()?, rows }, bytes)
         } else {
             let bytes = tensor.storage_size_in_bytes();
             (Inner::Large { weights: QMatMul::from_qtensor(tensor)?, padded }, bytes)
@@ -76,7 +75,11 @@ impl Matrix {
     /// Multiplies `count` vectors that stand one after the other.
     pub fn apply(&self, vectors: &[f32], count: usize) -> Result<Vec<f32>, EngineError> {
         let (weights, padded) = match &self.inner {
-            Inner::Small(small) => return Ok(small.apply(vectors, self.columns, self.rows)),
+            Inner::Small { rows, .. } if count < FEW => return few(rows, vectors, self.columns),
+            Inner::Small { turned, .. } => {
+                let input = Tensor::from_slice(vectors, (count, self.columns), &Device::Cpu)?;
+                return Ok(input.matmul(turned)?.flatten_all()?.to_vec1()?);
+            }
             Inner::Large { weights, padded } => (weights, *padded),
         };
         let input = widen(vectors, self.columns, padded);
@@ -88,87 +91,33 @@ impl Matrix {
 
     /// Rows of the matrix, one after the other.
     pub fn lookup(&self, rows: &[u32]) -> Result<Vec<f32>, EngineError> {
+        let ids = Tensor::new(rows, &Device::Cpu)?;
         let (weights, padded) = match &self.inner {
-            Inner::Small(small) => return Ok(small.lookup(rows, self.columns)),
+            Inner::Small { rows, .. } => {
+                return Ok(rows.index_select(&ids, 0)?.flatten_all()?.to_vec1()?);
+            }
             Inner::Large { weights, padded } => (weights, *padded),
         };
-        let ids = Tensor::new(rows, &Device::Cpu)?;
         let found = weights.embedding(&ids)?.flatten_all()?.to_vec1::<f32>()?;
         Ok(if padded == self.columns { found } else { narrow(&found, padded, self.columns) })
     }
 }
 
-/// Outputs of a small matrix that are computed together.
-const WIDE: usize = 32;
-/// Vectors that are multiplied together.
-const VECTORS: usize = 4;
-
-/// A small matrix: for [`WIDE`] outputs at a time, input by input, their weights.
-struct Small {
-    tiles: Vec<f32>,
-}
-
-impl Small {
-    fn new(numbers: &[f32], columns: usize) -> Self {
-        let rows = numbers.len() / columns;
-        let mut tiles = vec![0.0; rows.next_multiple_of(WIDE) * columns];
-        for (row, numbers) in numbers.chunks_exact(columns).enumerate() {
-            let tile = &mut tiles[row / WIDE * WIDE * columns..];
-            for (column, number) in numbers.iter().enumerate() {
-                tile[column * WIDE + row % WIDE] = *number;
+/// Multiplies few vectors by a small matrix: one row at a time, so that nothing is copied and no core is woken.
+fn few(rows: &Tensor, vectors: &[f32], columns: usize) -> Result<Vec<f32>, EngineError> {
+    let (storage, _) = rows.storage_and_layout();
+    let Storage::Cpu(storage) = &*storage else { unreachable!("there is no other device") };
+    let rows = storage.as_slice::<f32>()?;
+    let mut out = Vec::with_capacity(vectors.len() / columns * (rows.len() / columns));
+    ARCH.dispatch(
+        #[inline(always)]
+        || {
+            for vector in vectors.chunks_exact(columns) {
+                out.extend(rows.chunks_exact(columns).map(|row| dot(row, vector)));
             }
-        }
-        Self { tiles }
-    }
-
-    fn lookup(&self, rows: &[u32], columns: usize) -> Vec<f32> {
-        let row = |&row: &u32| {
-            let tile = &self.tiles[row as usize / WIDE * WIDE * columns..];
-            (0..columns).map(move |column| tile[column * WIDE + row as usize % WIDE])
-        };
-        rows.iter().flat_map(row).collect()
-    }
-
-    fn apply(&self, vectors: &[f32], columns: usize, rows: usize) -> Vec<f32> {
-        let mut out = vec![0.0; vectors.len() / columns * rows];
-        ARCH.dispatch(
-            #[inline(always)]
-            || {
-                let groups = out.chunks_mut(VECTORS * rows).zip(vectors.chunks(VECTORS * columns));
-                for (out, vectors) in groups {
-                    if out.len() == VECTORS * rows {
-                        self.multiply::<VECTORS>(vectors, columns, out, rows);
-                    } else {
-                        for (out, vector) in out.chunks_mut(rows).zip(vectors.chunks(columns)) {
-                            self.multiply::<1>(vector, columns, out, rows);
-                        }
-                    }
-                }
-            },
-        );
-        out
-    }
-
-    #[inline(always)]
-    fn multiply<const N: usize>(&self, vectors: &[f32], columns: usize, out: &mut [f32], rows: usize) {
-        let vectors: [&[f32]; N] = std::array::from_fn(|number| &vectors[number * columns..][..columns]);
-        for (tile, weights) in self.tiles.chunks_exact(WIDE * columns).enumerate() {
-            let mut sums = [[0.0; WIDE]; N];
-            for (column, weights) in weights.as_chunks::<WIDE>().0.iter().enumerate() {
-                for number in 0..N {
-                    let input = vectors[number][column];
-                    for lane in 0..WIDE {
-                        sums[number][lane] += input * weights[lane];
-                    }
-                }
-            }
-            for (number, sums) in sums.iter().enumerate() {
-                let out = &mut out[number * rows + tile * WIDE..(number + 1) * rows];
-                let count = out.len().min(WIDE);
-                out[..count].copy_from_slice(&sums[..count]);
-            }
-        }
-    }
+        },
+    );
+    Ok(out)
 }
 
 /// Adds zeros to rows of `Q8_0`: blocks of 32 numbers in 34 bytes.
