@@ -25,6 +25,9 @@ use crate::{
 /// How long `status` may wait: for two requests or for a connection that is not made.
 const STATUS: Duration = Duration::from_millis(1500);
 
+/// Models of a server that are looked at.
+const NAMES: usize = 1024;
+
 /// Servers of agents that are remembered; one more and all are looked for again.
 const NAMED: usize = 64;
 
@@ -341,6 +344,14 @@ impl Models for Router {
         self.of_our_own(model, absent.as_ref(), cancel, sink)
     }
 
+    fn names(&self) -> Vec<String> {
+        let usual = self.endpoints.iter().find(|endpoint| !endpoint.is_shunned());
+        let asked =
+            usual.filter(|_| self.pin != Some(ProviderKind::LlamaServer) && !self.supervisor.is_running());
+        let served = asked.map(|endpoint| served(&endpoint.link().within(STATUS / 2))).unwrap_or_default();
+        if served.is_empty() { models(&self.model_dir) } else { served }
+    }
+
     fn status(&self) -> ServerStatus {
         if self.pin == Some(ProviderKind::Builtin) {
             return self.in_process_status();
@@ -392,6 +403,14 @@ impl NoFile {
         let (Self::Absent(reason) | Self::Unclear(reason)) = self;
         reason
     }
+}
+
+/// The models that a server lists; none when it does not answer.
+fn served(link: &Link) -> Vec<String> {
+    let Ok((200, body)) = link.ask("/v1/models", None, &Cancel::new(), STATUS / 2) else { return Vec::new() };
+    let list = serde_json::from_slice::<serde_json::Value>(&body).unwrap_or_default();
+    let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
+    ids.take(NAMES).map(super::llama::shown).collect()
 }
 
 /// The file of a model: directly beneath `dir`, with or without `.gguf` in its name. No name means the

@@ -16,6 +16,7 @@ mod orphans;
 mod prefix;
 mod provider;
 mod real;
+mod roz;
 mod run;
 mod tidy;
 mod weak;

@@ -152,7 +152,7 @@ impl Stack {
             Frame::Free { name, value } => match name.step(byte) {
                 Some(Some(name)) => next.push(self.with(Frame::Free { name, value })),
                 Some(None) => {
-                    next.push(self.with(Frame::Value { shape: value, space: true }).with(Frame::Colon))
+                    next.push(self.with(Frame::Value { shape: value, space: true }).with(Frame::Colon));
                 }
                 None => {}
             },
