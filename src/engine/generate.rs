@@ -111,7 +111,8 @@ impl Engine {
         let kept = job.session.as_deref().and_then(|session| lock(&self.store).take(session));
         let mut cache = kept.unwrap_or_else(|| Cache::new(&self.network.shape));
         // A new conversation begins as others do: with the same instructions and tools.
-        if let Some((common, other)) = lock(&self.store).likest(&job.prompt)
+        if job.session.is_some()
+            && let Some((common, other)) = lock(&self.store).likest(&job.prompt)
             && common >= cache.common(&job.prompt) + STEP
         {
             cache.clone_from(other);

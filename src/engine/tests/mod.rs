@@ -137,12 +137,28 @@ fn what_is_kept_is_bounded_and_the_oldest_goes_first() {
     run(&engine, &job(text(200), Some("one")), None);
     let one = engine.kept();
     let engine = Engine::from_bytes(bytes, Limits { kept: 2 * one + one / 2, ..Limits::default() }).unwrap();
-    for session in ["one", "two", "three"] {
-        run(&engine, &job(text(200), Some(session)), None);
+    // Different from its first token, so that none has a part in another.
+    let other = |first: u32| [vec![first], text(199)].concat();
+    let sessions = [("one", other(1)), ("two", other(2)), ("three", other(3))];
+    for (session, prompt) in &sessions {
+        run(&engine, &job(prompt.clone(), Some(session)), None);
         assert!(engine.kept() <= 2 * one + one / 2);
     }
-    let cached = |session| engine.cached(session, &text(200));
-    assert_eq!((cached("one"), cached("two"), cached("three")), (0, 200, 200));
+    let cached = sessions.map(|(session, prompt)| engine.cached(session, &prompt));
+    assert_eq!(cached, [0, 200, 200]);
+}
+
+#[test]
+fn a_new_session_begins_with_what_another_has_read() {
+    let engine = open(&Made::new("llama"));
+    let mut prompt = text(200);
+    run(&engine, &job(prompt.clone(), Some("one")), None);
+    prompt[150] += 1;
+    assert_eq!(engine.cached("two", &prompt), 150);
+    let (said, done) = run(&engine, &job(prompt.clone(), Some("two")), None);
+    assert_eq!(done.cached, 150);
+    assert_eq!(run(&engine, &job(prompt, None), None).0, said);
+    assert_eq!(engine.cached("one", &text(200)), 200, "the other still has its own");
 }
 
 #[test]

@@ -33,6 +33,8 @@ enum State {
     /// Nothing but white space has come.
     Start,
     Thought,
+    /// White space behind a thought belongs to it.
+    Behind,
     Said,
 }
 
@@ -92,8 +94,8 @@ impl Answer {
                 self.reasoning.text.push_str(text);
                 match end {
                     Some(end) => {
-                        self.held = self.held[end + CLOSE.len()..].trim_start().to_owned();
-                        self.state = State::Said;
+                        self.held.drain(..end + CLOSE.len());
+                        self.state = State::Behind;
                         true
                     }
                     None => {
@@ -102,12 +104,16 @@ impl Answer {
                     }
                 }
             }
+            State::Behind => {
+                self.held = self.held.trim_start().to_owned();
+                if !self.held.is_empty() {
+                    self.state = State::Said;
+                }
+                !self.held.is_empty()
+            }
             State::Said => {
                 let held = std::mem::take(&mut self.held);
-                // White space behind a thought belongs to it.
-                let silent = self.content.text.is_empty() && self.sieve.found() == 0;
-                let text = if silent && !self.reasoning.text.is_empty() { held.trim_start() } else { &held };
-                self.sieve.push(text, &mut self.content.text);
+                self.sieve.push(&held, &mut self.content.text);
                 false
             }
         }
@@ -127,7 +133,7 @@ impl Answer {
         let held = std::mem::take(&mut self.held);
         match self.state {
             State::Thought => self.reasoning.text.push_str(&held),
-            State::Start | State::Said => self.sieve.push(&held, &mut self.content.text),
+            State::Start | State::Behind | State::Said => self.sieve.push(&held, &mut self.content.text),
         }
         let sieve = std::mem::replace(&mut self.sieve, Sieve::new(&[], true));
         let found = sieve.finish(finish, &mut self.content.text);
