@@ -119,6 +119,8 @@ impl RunLoop<'_> {
         let request = StartRun {
             prompt: Prompt::Text(order.prompt),
             history: History::Session(id.clone()),
+            // Of the same agent, also the model that its client chose.
+            model: order.agent.is_empty().then(|| self.agent.model.clone()),
             agent: if order.agent.is_empty() { self.agent.id.to_string() } else { order.agent },
             extra_context: self.extra_context.clone(),
             ..StartRun::default()

@@ -4,9 +4,11 @@ mod anchors;
 mod bridge;
 mod broken;
 mod compact;
+mod conversation;
 mod crew;
 mod emitter;
 mod model_call;
+mod offer;
 mod prepare;
 pub mod protocol;
 mod purse;
@@ -26,7 +28,6 @@ use std::{
     path::PathBuf,
     sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
     task::{Context, Poll},
-    time::Duration,
 };
 
 use tokio::sync::mpsc;
@@ -34,15 +35,20 @@ use tracing::Instrument as _;
 
 use crate::{
     config::{Config, Home},
-    core::{Cancel, Message, RunId, SessionId, ToolDef},
+    core::{Cancel, Message, RunId, SessionId},
     provider::{Models, ServerStatus},
     sessions::Sessions,
     team::Teams,
+    tools::ClientTool,
 };
 use anchors::Anchors;
 use protocol::{Command, Event};
 use session_turns::SessionTurns;
 use standing::Origin;
+
+pub use conversation::Conversation;
+pub use offer::{ChosenModel, OwnTool};
+pub use spawn_tool::SPAWN_WORKER;
 
 /// The agent. Cheap to clone; every door holds one.
 #[derive(Clone)]
@@ -72,14 +78,41 @@ pub struct StartRun {
     pub agent: String,
     /// Absolute; `None` means the configured one. The daemon has no current directory.
     pub working_dir: Option<PathBuf>,
-    /// Tools that run at the client, each with the time it may take.
-    pub client_tools: Vec<(ToolDef, Duration)>,
+    /// Tools that run here.
+    pub own_tools: OwnTools,
+    /// Tools that run at the client.
+    pub client_tools: Vec<ClientTool>,
     /// Blocks that join the system text, for example a project description.
     pub extra_context: Vec<String>,
+    /// Blocks that the model reads before the prompt in this run, and in no later one.
+    pub prompt_context: Vec<String>,
+    /// Stands in for the agent's `model`.
+    pub model: Option<String>,
+    /// Stands in for the configured window, in tokens; the model's own is the limit.
+    pub context_size: Option<u32>,
     /// The team that its workers belong to; `None` is its session.
     pub team: Option<SessionId>,
     /// Let it start workers even if its agent may not.
     pub workers: bool,
+}
+
+/// Which of the daemon's tools take part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OwnTools {
+    #[default]
+    All,
+    /// Those of these names. Where none of them works on files, no working directory is needed either.
+    Only(Vec<String>),
+}
+
+impl OwnTools {
+    fn need_a_place(&self) -> bool {
+        let needs_none = |name: &String| ["web_fetch", "skill", SPAWN_WORKER].contains(&&**name);
+        match self {
+            Self::All => true,
+            Self::Only(names) => !names.iter().all(needs_none),
+        }
+    }
 }
 
 /// What is asked.
@@ -118,6 +151,8 @@ pub enum History {
     Session(SessionId),
     /// What the client kept. Nothing of the run is stored.
     Given(Vec<Message>),
+    /// A conversation in memory, which the run continues. One run at a time.
+    Kept(Conversation),
 }
 
 impl AgentCore {

@@ -12,7 +12,7 @@ use crate::{
 
 use super::standing::Wanted;
 
-pub(super) const SPAWN_WORKER: &str = "spawn_worker";
+pub const SPAWN_WORKER: &str = "spawn_worker";
 
 /// Offers workers.
 pub(super) struct SpawnTool {

@@ -101,6 +101,11 @@ impl Home {
         self.root.join("sessions")
     }
 
+    /// What people think of answers.
+    pub fn feedback(&self) -> PathBuf {
+        self.root.join("feedback.jsonl")
+    }
+
     /// What the workers of runs do.
     pub fn teams(&self) -> PathBuf {
         self.root.join("teams")

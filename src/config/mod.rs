@@ -74,6 +74,7 @@ pub struct Config {
     #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
     pub max_turns: u32,
     pub tools: ToolsConfig,
+    pub roz: RozConfig,
     pub workers: WorkersConfig,
     /// Keys in the file that mean nothing here, dotted; worth a warning. Never written.
     #[serde(skip)]
@@ -189,6 +190,50 @@ pub struct WebToolsConfig {
     pub allow_private: Vec<String>,
 }
 
+/// `[roz]`: the door for clients that run the tools themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RozConfig {
+    /// The agent whose prompt, model and sampling count.
+    pub agent: String,
+    /// Tools of the daemon that join those of the client; one that the client has, too, is the client's.
+    pub daemon_tools: Vec<String>,
+    /// The forms in which events are sent.
+    pub events: RozEvents,
+    pub models: RozModels,
+}
+
+impl Default for RozConfig {
+    fn default() -> Self {
+        Self {
+            agent: "default".to_owned(),
+            daemon_tools: Vec::new(),
+            events: RozEvents::default(),
+            models: RozModels::default(),
+        }
+    }
+}
+
+/// The forms in which a Roz session's events are sent: there are two generations of clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RozEvents {
+    /// Every client finds its own.
+    #[default]
+    Both,
+    First,
+    Second,
+}
+
+/// `[roz.models]`: what the usual short names stand for; empty is the agent's own model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RozModels {
+    pub fast: String,
+    pub standard: String,
+    pub max: String,
+}
+
 /// 1 GiB: both limits bound memory, since tools work on whole files and bodies.
 const MAX_BYTES: u64 = 1 << 30;
 
@@ -212,6 +257,7 @@ impl Default for Config {
             compaction: Compaction::default(),
             max_turns: 50,
             tools: ToolsConfig::default(),
+            roz: RozConfig::default(),
             workers: WorkersConfig::default(),
             unknown: Vec::new(),
         }

@@ -32,6 +32,16 @@ timeout_seconds = 30                 # for one fetch
 max_response_bytes = 5242880         # a longer body is cut, and the cut is marked
 # allow_private = []                 # hosts that may be fetched although their address is private
 
+[roz]                                # clients of roz.v1.AgentService, which run the tools themselves
+agent = "default"                    # whose prompt and model they get
+daemon_tools = []                    # tools of the daemon that join theirs; files need [tools] working_dir
+events = "both"                      # "first" or "second" sends one generation's form only
+
+[roz.models]                         # what the short names stand for; empty is the agent's own model
+fast = ""
+standard = ""
+max = ""
+
 [workers]                            # runs that a model starts, where an agent has `workers = true`
 at_once = 2                          # of one run, at the same time
 per_run = 8                          # of one run in all, theirs included
@@ -64,6 +74,12 @@ pub(super) const KEYS: &[&str] = &[
     "tools.web.timeout_seconds",
     "tools.web.max_response_bytes",
     "tools.web.allow_private",
+    "roz.agent",
+    "roz.daemon_tools",
+    "roz.events",
+    "roz.models.fast",
+    "roz.models.standard",
+    "roz.models.max",
     "workers.at_once",
     "workers.per_run",
     "workers.max_turns",

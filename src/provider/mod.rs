@@ -75,6 +75,11 @@ pub trait Models: Send + Sync {
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError>;
 
+    /// The models that can be asked for by name, as far as is known. Blocks for at most two seconds.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What is running right now. Blocks for at most two seconds.
     fn status(&self) -> ServerStatus;
 

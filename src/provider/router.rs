@@ -24,6 +24,9 @@ use crate::{
 /// How long `status` may wait: for two requests or for a connection that is not made.
 const STATUS: Duration = Duration::from_millis(1500);
 
+/// Models of a server that are looked at.
+const NAMES: usize = 1024;
+
 /// Servers of agents that are remembered; one more and all are looked for again.
 const NAMED: usize = 64;
 
@@ -226,6 +229,14 @@ impl Models for Router {
         self.of_our_own(model, absent.as_ref(), cancel, sink).map(|provider| provider as Arc<dyn Provider>)
     }
 
+    fn names(&self) -> Vec<String> {
+        let usual = self.endpoints.iter().find(|endpoint| !endpoint.is_shunned());
+        let asked =
+            usual.filter(|_| self.pin != Some(ProviderKind::LlamaServer) && !self.supervisor.is_running());
+        let served = asked.map(|endpoint| served(&endpoint.link().within(STATUS / 2))).unwrap_or_default();
+        if served.is_empty() { models(&self.model_dir) } else { served }
+    }
+
     fn status(&self) -> ServerStatus {
         let (pid, link, model) = self.supervisor.running().unwrap_or_else(|| {
             let endpoints = &self.endpoints;
@@ -255,6 +266,14 @@ const INSTALL: &str = if cfg!(target_os = "macos") {
     "install llama.cpp (`brew install llama.cpp`, `apt install llama.cpp-tools` on Debian 14, or a build from \
      https://github.com/ggml-org/llama.cpp/releases), or set `endpoint` in config.toml to a server that runs"
 };
+
+/// The models that a server lists; none when it does not answer.
+fn served(link: &Link) -> Vec<String> {
+    let Ok((200, body)) = link.ask("/v1/models", None, &Cancel::new(), STATUS / 2) else { return Vec::new() };
+    let list = serde_json::from_slice::<serde_json::Value>(&body).unwrap_or_default();
+    let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
+    ids.take(NAMES).map(super::llama::shown).collect()
+}
 
 /// The file of a model: directly beneath `dir`, with or without `.gguf` in its name. No name means the
 /// only model there is.

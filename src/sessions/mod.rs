@@ -4,6 +4,7 @@
 //! crash costs itself and no other; what cannot be read is counted, never dropped silently.
 
 mod backward;
+mod feedback;
 mod log;
 mod meta;
 mod record;
@@ -14,6 +15,7 @@ mod transcript;
 #[cfg(test)]
 mod tests;
 
+pub use feedback::Feedback;
 pub use log::SessionLog;
 pub use record::Record;
 pub use tail::{Tail, summarised};

@@ -10,7 +10,7 @@ mod toolbox;
 mod workspace;
 
 pub use place::{Place, PlaceError};
-pub use toolbox::{Site, ToolBox, ToolBoxError};
+pub use toolbox::{ClientTool, Order, Site, ToolBox, ToolBoxError};
 pub use workspace::{FileError, InnerPath, Workspace};
 
 use std::sync::OnceLock;

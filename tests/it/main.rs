@@ -14,6 +14,7 @@ mod orphans;
 mod prefix;
 mod provider;
 mod real;
+mod roz;
 mod run;
 mod tidy;
 mod weak;

@@ -75,7 +75,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         }),
         Event::Notice(text) => Pb::Notice(pb::NoticeEvent { text }),
         Event::Progress(state) => Pb::Progress(pb::ProgressEvent { progress: Some(progress(state)) }),
-        Event::Compacted { before, after } => {
+        Event::Compacted { before, after, .. } => {
             Pb::Compacted(pb::CompactedEvent { tokens_before: int(before), tokens_after: int(after) })
         }
         Event::WaitingForSession => Pb::Progress(pb::ProgressEvent {

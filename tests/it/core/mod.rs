@@ -1,7 +1,8 @@
 //! The agent core in memory: a scripted model, real tools, real files.
 
 mod endings;
-mod scripted;
+mod kept;
+pub(crate) mod scripted;
 mod tools;
 mod window;
 mod workers;

@@ -415,7 +415,8 @@ async fn a_clients_tool_is_a_workers_too() {
         Step::Say("noon"),
         Step::Say("done"),
     ]);
-    let client_tools = vec![(def, std::time::Duration::from_secs(60))];
+    let timeout = std::time::Duration::from_secs(60);
+    let client_tools = vec![kontekst::tools::ClientTool { def, timeout, order: Default::default() }];
     let mut run = room.start(StartRun { client_tools, ..request(&room) });
     let events = play(&mut run, |event| match event {
         Event::ToolRequested { call, worker: Some(_), .. } => {
