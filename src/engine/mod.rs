@@ -72,11 +72,13 @@ pub struct Limits {
     pub context: u32,
     /// Bytes of sessions that are kept between jobs; the least recently used go first.
     pub kept: usize,
+    /// Models of so many numbers or fewer are held as `f32` and written with by one core.
+    pub small: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { context: 0, kept: 512 << 20 }
+        Self { context: 0, kept: 512 << 20, small: weights::SMALL }
     }
 }
 
@@ -112,7 +114,7 @@ impl Engine {
 
     fn read<R: Read + Seek>(mut gguf: Gguf<R>, limits: Limits) -> Result<Self, EngineError> {
         let tokens = Tokens::take(&mut gguf)?;
-        let network = Network::read(&mut gguf, tokens.len(), limits.context as usize)?;
+        let network = Network::read(&mut gguf, tokens.len(), &limits)?;
         let facts = Facts {
             architecture: gguf.text("general.architecture").unwrap_or_default().to_owned(),
             name: gguf.text("general.name").map(str::to_owned),

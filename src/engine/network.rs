@@ -6,7 +6,7 @@
 use std::io::{Read, Seek};
 
 use crate::engine::{
-    EngineError,
+    EngineError, Limits,
     attention::{Attention, remember},
     cache::{Cache, Layer as Memory},
     gguf::{Gguf, broken},
@@ -61,10 +61,11 @@ impl Network {
     pub fn read<R: Read + Seek>(
         gguf: &mut Gguf<R>,
         tokens: usize,
-        limit: usize,
+        limits: &Limits,
     ) -> Result<Self, EngineError> {
-        let shape = Shape::read(gguf, limit)?;
-        let embedding = Matrix::read(gguf, "token_embd.weight", None, shape.width)?;
+        let shape = Shape::read(gguf, limits)?;
+        let small = shape.small;
+        let embedding = Matrix::read(gguf, small, "token_embd.weight", None, shape.width)?;
         if embedding.rows < tokens {
             return Err(broken("its vocabulary has more tokens than it has embeddings"));
         }
@@ -73,7 +74,7 @@ impl Network {
             layers.push(Layer::read(gguf, &shape, number)?);
         }
         let output = match gguf.tensor("output.weight") {
-            Some(_) => Some(Matrix::read(gguf, "output.weight", Some(embedding.rows), shape.width)?),
+            Some(_) => Some(Matrix::read(gguf, small, "output.weight", Some(embedding.rows), shape.width)?),
             None => None,
         };
         let name =
@@ -155,23 +156,30 @@ impl Network {
 impl Layer {
     fn read<R: Read + Seek>(gguf: &mut Gguf<R>, shape: &Shape, number: usize) -> Result<Self, EngineError> {
         let name = |part: &str| format!("blk.{number}.{part}");
-        let (width, kv) = (shape.width, shape.kv_heads[number] * shape.head);
+        let (width, small, kv) = (shape.width, shape.small, shape.kv_heads[number] * shape.head);
         let queries = shape.heads * shape.head;
         let mixer = if kv == 0 {
             let kernel = vector(gguf, &name("shortconv.conv.weight"), width * shape.convolution)?;
             Mixer::Convolution {
-                input: Matrix::read(gguf, &name("shortconv.in_proj.weight"), Some(3 * width), width)?,
+                input: Matrix::read(gguf, small, &name("shortconv.in_proj.weight"), Some(3 * width), width)?,
                 kernel,
-                output: Matrix::read(gguf, &name("shortconv.out_proj.weight"), Some(width), width)?,
+                output: Matrix::read(gguf, small, &name("shortconv.out_proj.weight"), Some(width), width)?,
             }
         } else {
             let (input, bias) = if gguf.tensor(&name("attn_qkv.weight")).is_some() {
-                let joined = Matrix::read(gguf, &name("attn_qkv.weight"), Some(queries + 2 * kv), width)?;
+                let joined =
+                    Matrix::read(gguf, small, &name("attn_qkv.weight"), Some(queries + 2 * kv), width)?;
                 (vec![joined], optional(gguf, &name("attn_qkv.bias"), queries + 2 * kv)?)
             } else {
                 let (mut input, mut bias, mut biased) = (Vec::new(), Vec::new(), false);
                 for (part, rows) in [("attn_q", queries), ("attn_k", kv), ("attn_v", kv)] {
-                    input.push(Matrix::read(gguf, &name(&format!("{part}.weight")), Some(rows), width)?);
+                    input.push(Matrix::read(
+                        gguf,
+                        small,
+                        &name(&format!("{part}.weight")),
+                        Some(rows),
+                        width,
+                    )?);
                     let found = optional(gguf, &name(&format!("{part}.bias")), rows)?;
                     biased |= found.is_some();
                     bias.extend(found.unwrap_or_else(|| vec![0.0; rows]));
@@ -183,12 +191,12 @@ impl Layer {
                 bias,
                 query_norm: optional(gguf, &name("attn_q_norm.weight"), shape.head)?,
                 key_norm: optional(gguf, &name("attn_k_norm.weight"), shape.head)?,
-                output: Matrix::read(gguf, &name("attn_output.weight"), Some(width), queries)?,
+                output: Matrix::read(gguf, small, &name("attn_output.weight"), Some(width), queries)?,
             }
         };
-        let up = Matrix::read(gguf, &name("ffn_up.weight"), None, width)?;
+        let up = Matrix::read(gguf, small, &name("ffn_up.weight"), None, width)?;
         let gate_up = if gguf.tensor(&name("ffn_gate.weight")).is_some() {
-            vec![Matrix::read(gguf, &name("ffn_gate.weight"), Some(up.rows), width)?, up]
+            vec![Matrix::read(gguf, small, &name("ffn_gate.weight"), Some(up.rows), width)?, up]
         } else {
             vec![up]
         };
@@ -199,7 +207,7 @@ impl Layer {
             mixer_norm: optional(gguf, &name("post_attention_norm.weight"), width)?,
             forward_norm: vector(gguf, &name("ffn_norm.weight"), width)?,
             gate_up,
-            down: Matrix::read(gguf, &name("ffn_down.weight"), Some(width), inner)?,
+            down: Matrix::read(gguf, small, &name("ffn_down.weight"), Some(width), inner)?,
             down_norm: optional(gguf, &name("post_ffw_norm.weight"), width)?,
         })
     }

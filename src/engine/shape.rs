@@ -1,9 +1,8 @@
 //! What a header says about the network: how large it is, and in what its architecture differs from the others.
 
 use crate::engine::{
-    EngineError,
+    EngineError, Limits,
     gguf::{Gguf, Value, broken},
-    weights::SMALL,
 };
 
 /// The architectures that this engine runs, as `general.architecture` calls them.
@@ -34,7 +33,7 @@ pub struct Shape {
     pub activation: Activation,
     /// Positions that a convolution looks at, its own among them.
     pub convolution: usize,
-    /// One core does it all; see [`SMALL`].
+    /// One core does it all; see [`Limits::small`].
     pub small: bool,
 }
 
@@ -69,8 +68,7 @@ pub struct Local {
 }
 
 impl Shape {
-    /// `limit`: tokens that are wanted at most; 0 for as many as the model takes.
-    pub fn read<R>(gguf: &Gguf<R>, limit: usize) -> Result<Self, EngineError> {
+    pub fn read<R>(gguf: &Gguf<R>, limits: &Limits) -> Result<Self, EngineError> {
         let name = gguf.text("general.architecture").ok_or_else(|| broken("it names no architecture"))?;
         if !ARCHITECTURES.contains(&name) {
             return Err(EngineError::Architecture(name.chars().take(64).collect()));
@@ -132,7 +130,7 @@ impl Shape {
         });
         // The 27 billion parameter Gemma 3, 62 layers deep, scales by what a head would be if heads filled the width.
         let per_head = if gemma && layers == 62 { width_size / heads_size } else { head_size };
-        let context = match (sized("context_length", usize::MAX)?, limit) {
+        let context = match (sized("context_length", usize::MAX)?, limits.context as usize) {
             (context, 0) => context,
             (context, limit) => context.min(limit),
         };
@@ -152,7 +150,7 @@ impl Shape {
             embedding: if gemma { width_size.sqrt() } else { 1.0 },
             activation: if gemma { Activation::Gelu } else { Activation::Silu },
             convolution: if name == "lfm2" { sized("shortconv.l_cache", 64)? } else { 1 },
-            small: gguf.parameters() <= SMALL,
+            small: gguf.parameters() <= limits.small,
         })
     }
 

@@ -43,6 +43,7 @@ impl Matrix {
     /// Reads one that must have this shape.
     pub fn read<R: Read + Seek>(
         gguf: &mut Gguf<R>,
+        small: bool,
         name: &str,
         rows: Option<usize>,
         columns: usize,
@@ -52,7 +53,6 @@ impl Matrix {
             [found, across] if across == columns && rows.is_none_or(|rows| rows == found) => found,
             _ => return Err(broken(&format!("{name} has the shape {:?}", info.dims))),
         };
-        let small = gguf.parameters() <= SMALL;
         let mut data = gguf.data(&info)?;
         let (mut padded, mut tall) = (columns, found);
         if info.kind == GgmlDType::Q8_0 && !small {

@@ -16,6 +16,13 @@ fn open(made: &Made) -> Engine {
     Engine::from_bytes(made.bytes().leak(), Limits::default()).unwrap()
 }
 
+/// As one that is not small, and as one that is.
+fn both(made: &Made) -> [Engine; 2] {
+    let open =
+        |small| Engine::from_bytes(made.bytes().leak(), Limits { small, ..Limits::default() }).unwrap();
+    [open(0), open(u64::MAX)]
+}
+
 /// What comes after `tokens`, read in steps of these sizes.
 fn logits(network: &Network, cache: &mut Cache, tokens: &[u32], step: usize) -> Vec<f32> {
     let mut last = Vec::new();
@@ -31,7 +38,7 @@ fn agree(left: &[f32], right: &[f32], what: &str) {
     assert!(left.iter().all(|number| number.is_finite()), "{what}");
     let scale = left.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
     let apart = left.iter().zip(right).fold(0.0_f32, |most, (left, right)| most.max((left - right).abs()));
-    assert!(scale > 0.1 && apart < 0.02 * scale, "{what}: {apart} apart, at most {scale}");
+    assert!(scale > 0.1 && apart < 0.05 * scale, "{what}: {apart} apart, at most {scale}");
 }
 
 fn text(count: u32) -> Vec<u32> {
@@ -41,12 +48,13 @@ fn text(count: u32) -> Vec<u32> {
 #[test]
 fn a_prompt_means_the_same_in_one_step_in_many_and_token_by_token() {
     for name in ARCHITECTURES {
-        let engine = open(&Made::new(name));
         let tokens = text(83);
-        let read = |step| logits(&engine.network, &mut Cache::new(&engine.network.shape), &tokens, step);
-        let whole = read(83);
-        for step in [1, 7, 64] {
-            agree(&whole, &read(step), &format!("{name} in steps of {step}"));
+        for engine in both(&Made::new(name)) {
+            let read = |step| logits(&engine.network, &mut Cache::new(&engine.network.shape), &tokens, step);
+            let whole = read(83);
+            for step in [1, 7, 64] {
+                agree(&whole, &read(step), &format!("{name} in steps of {step}"));
+            }
         }
     }
 }
@@ -74,8 +82,13 @@ fn every_kind_of_weights_says_about_the_same() {
     for name in ["llama", "phi3"] {
         let mut made = Made::new(name);
         let whole = |made: &Made| {
-            let engine = open(made);
-            logits(&engine.network, &mut Cache::new(&engine.network.shape), &text(30), 64)
+            let read = |engine: Engine| {
+                logits(&engine.network, &mut Cache::new(&engine.network.shape), &text(30), 64)
+            };
+            let [large, small] = both(made).map(read);
+            // The large one rounds what it multiplies to eight bits.
+            agree(&small, &large, &format!("{name} with {:?}", made.weights));
+            large
         };
         made.weights = candle_core::quantized::GgmlDType::F32;
         let exact = whole(&made);
