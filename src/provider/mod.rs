@@ -12,7 +12,7 @@ pub mod router;
 mod slots;
 pub mod supervisor;
 #[cfg(not(feature = "builtin"))]
-mod without_builtin;
+pub mod without_builtin;
 
 use std::{fmt, io, sync::Arc};
 

@@ -265,7 +265,7 @@ impl Model {
 }
 
 fn limits(context: u32) -> Limits {
-    Limits { context, kept: KEPT }
+    Limits { context, kept: KEPT, ..Limits::default() }
 }
 
 /// A call and what it gave.

@@ -120,7 +120,7 @@ fn tokens() -> Vec<String> {
     };
     let mut tokens: Vec<String> = (0..=255).map(letter).collect();
     tokens.extend(CONTROL.iter().chain(&PIECES).map(|text| (*text).to_owned()));
-    while tokens.len() % 32 != 0 {
+    while !tokens.len().is_multiple_of(32) {
         tokens.push(format!("<unused{}>", tokens.len()));
     }
     tokens
