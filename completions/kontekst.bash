@@ -1330,7 +1330,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__models__subcmd__pull)
-            opts="-q -h -V --into --sha256 --quiet --help --version"
+            opts="-q -h -V --into --sha256 --use --quiet --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1344,6 +1344,10 @@ _kontekst() {
                     return 0
                     ;;
                 --sha256)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --use)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -90,6 +90,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand models; and __fish_see
 complete -c kontekst -n "__fish_kontekst_using_subcommand models; and __fish_seen_subcommand_from show" -s V -l version -d 'Print version'
 complete -c kontekst -n "__fish_kontekst_using_subcommand models; and __fish_seen_subcommand_from pull" -l into -d 'The directory, instead of model_dir' -r -f -a "(__fish_complete_directories)"
 complete -c kontekst -n "__fish_kontekst_using_subcommand models; and __fish_seen_subcommand_from pull" -l sha256 -d 'The checksum that the file must have' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand models; and __fish_seen_subcommand_from pull" -l use -d 'Make it the one that answers: the model of the agent `default`, or of the one named' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand models; and __fish_seen_subcommand_from pull" -s q -l quiet -d 'Show no progress'
 complete -c kontekst -n "__fish_kontekst_using_subcommand models; and __fish_seen_subcommand_from pull" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kontekst -n "__fish_kontekst_using_subcommand models; and __fish_seen_subcommand_from pull" -s V -l version -d 'Print version'

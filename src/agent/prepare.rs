@@ -120,6 +120,10 @@ pub(super) fn prepare(
     }
 
     let provider = open_model(&*shared.models, &agent, cancel, emit)?;
+    if let Some(notice) = provider.notice() {
+        emit(Event::Notice(notice));
+    }
+    let shown = provider.shown();
     let definitions = definitions(&tools.defs());
     let mut given = match &mut request.history {
         History::Given(messages) => std::mem::take(messages),
@@ -130,7 +134,8 @@ pub(super) fn prepare(
         given.iter().filter(|message| message.tokens == 0).map(counted_text).collect();
     // All in one question. In a long session the server's count of the whole says little about the prompt,
     // so that is asked about too; a new one saves itself the answer.
-    let mut texts: Vec<&str> = vec![&system, &definitions];
+    let mut texts: Vec<&str> =
+        vec![if shown.system { &system } else { "" }, if shown.tools { &definitions } else { "" }];
     texts.extend(uncounted.iter().map(String::as_str));
     if !uncounted.is_empty() || matches!(request.history, History::Session(_)) {
         texts.push(&prompt.content);
@@ -138,6 +143,9 @@ pub(super) fn prepare(
     let counts = provider.count_tokens(&texts, cancel);
     for (message, tokens) in given.iter_mut().filter(|message| message.tokens == 0).zip(&counts[2..]) {
         message.tokens = *tokens;
+    }
+    if !shown.history {
+        given.iter_mut().for_each(|message| message.tokens = 0);
     }
     let configured = agent.context_size.unwrap_or(shared.config.context_size);
     let wanted = request.context_size.map_or(configured, |wanted| wanted.max(MIN_WINDOW));
@@ -147,6 +155,7 @@ pub(super) fn prepare(
     let history = match request.history {
         History::Given(_) | History::Kept(_) => given,
         History::New => Vec::new(),
+        History::Session(_) if !shown.history => Vec::new(),
         History::Session(_) => {
             let log = log.as_ref().expect("a stored session has a log");
             let tail =
@@ -214,9 +223,10 @@ pub(super) fn provider_error(error: &ProviderError) -> RunError {
         ProviderError::Status { status: 429 | 503 | 529, .. } => {
             RunError { busy: true, ..RunError::new(Failure::Model, chain(error)) }
         }
-        ProviderError::Cancelled | ProviderError::Status { .. } | ProviderError::Protocol(_) => {
-            RunError::new(Failure::Model, chain(error))
-        }
+        ProviderError::Cancelled
+        | ProviderError::Status { .. }
+        | ProviderError::Protocol(_)
+        | ProviderError::Engine(_) => RunError::new(Failure::Model, chain(error)),
     }
 }
 

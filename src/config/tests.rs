@@ -182,7 +182,7 @@ fn what_is_wrong_is_named_with_its_line() {
     refused(
         "provider = 'cloud'\n",
         &expect![
-            "config.toml, line 1, column 12: `provider`: unknown variant `cloud`, expected `endpoint` or `llama-server`"
+            "config.toml, line 1, column 12: `provider`: unknown variant `cloud`, expected one of `endpoint`, `llama-server`, `builtin`"
         ],
     );
     refused(

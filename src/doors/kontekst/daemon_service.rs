@@ -14,6 +14,7 @@ use crate::{
         GetStatusRequest, GetStatusResponse, ShutdownRequest, ShutdownResponse,
         daemon_service_server::{DaemonService, DaemonServiceServer},
     },
+    provider::Backend,
     tools,
 };
 
@@ -66,6 +67,12 @@ impl DaemonService for DaemonDoor {
             socket: self.vitals.socket.clone(),
             warnings: self.vitals.warnings.clone(),
             http: self.vitals.http.clone(),
+            engine: match server.backend {
+                Backend::Endpoint => "endpoint",
+                Backend::LlamaServer => "llama-server",
+                Backend::Builtin => "builtin",
+            }
+            .to_owned(),
             confinement: tools::confinement().to_owned(),
         }))
     }

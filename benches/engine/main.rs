@@ -1,0 +1,91 @@
+//! How fast the built-in engine reads and writes, next to llama.cpp on the same file in the same run.
+//!
+//!     KONTEKST_LLAMA_SERVER=llama-server cargo bench --bench engine -- MODEL.gguf [PROMPT-TOKENS] [ANSWER-TOKENS]
+//!
+//! Prints tokens per second and ratios; only the ratios mean anything on another machine. Both use one prompt of
+//! the same tokens, read once before it counts, and take turns; the best of three counts.
+
+#![expect(clippy::print_stdout, reason = "it is what a bench is for")]
+
+mod llama;
+
+use std::{error::Error, ops::ControlFlow, path::Path};
+
+use kontekst::{
+    core::{Cancel, Sampling},
+    engine::{Constraint, Engine, Job, Limits},
+};
+
+/// Tokens per second.
+#[derive(Clone, Copy, Default)]
+struct Speed {
+    reading: f64,
+    writing: f64,
+}
+
+impl Speed {
+    fn best(self, other: Self) -> Self {
+        Self { reading: self.reading.max(other.reading), writing: self.writing.max(other.writing) }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // Cargo adds `--bench`.
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let Some(model) = arguments.next() else {
+        println!("no model file given");
+        return Ok(());
+    };
+    let mut number = |otherwise: u32| arguments.next().map_or(Ok(otherwise), |number| number.parse::<u32>());
+    let (prompt, answer) = (number(512)?, number(128)?);
+    let engine = Engine::open(Path::new(&model), Limits::default())?;
+    let usual = u32::try_from(engine.tokens().len())?.min(200);
+    let prompt: Vec<u32> = (0..prompt).map(|number| number * 37 % (usual - 32) + 32).collect();
+    let server = match std::env::var_os("KONTEKST_LLAMA_SERVER") {
+        Some(program) => Some(llama::Server::start(Path::new(&program), Path::new(&model))?),
+        None => None,
+    };
+    let (mut ours, mut theirs) = (Speed::default(), Speed::default());
+    for _ in 0..3 {
+        ours = ours.best(built_in(&engine, &prompt, answer)?);
+        if let Some(server) = &server {
+            theirs = theirs.best(server.speed(&prompt, answer)?);
+        }
+    }
+    println!("tokens per second   reading   writing");
+    println!("built in          {:>9.1} {:>9.1}", ours.reading, ours.writing);
+    if server.is_some() {
+        println!("llama.cpp         {:>9.1} {:>9.1}", theirs.reading, theirs.writing);
+        let (reading, writing) = (ours.reading / theirs.reading, ours.writing / theirs.writing);
+        println!("ratio             {reading:>9.2} {writing:>9.2}");
+    }
+    Ok(())
+}
+
+/// Allows everything but an end.
+struct Endless;
+
+impl Constraint for Endless {
+    fn allows(&mut self, _: &[u8]) -> bool {
+        true
+    }
+
+    fn push(&mut self, _: &[u8]) {}
+
+    fn complete(&mut self) -> bool {
+        false
+    }
+}
+
+fn built_in(engine: &Engine, prompt: &[u32], answer: u32) -> Result<Speed, Box<dyn Error>> {
+    let sampling = Sampling { temperature: Some(0.0), max_tokens: Some(answer), ..Sampling::default() };
+    let job = Job { prompt: prompt.to_vec(), sampling, ..Job::default() };
+    let done =
+        engine.generate(&job, &Cancel::new(), Some(&mut Endless), &mut |_| ControlFlow::Continue(()))?;
+    // The first token of the answer comes of reading the prompt.
+    let written = f64::from(done.completion.saturating_sub(1));
+    Ok(Speed {
+        reading: f64::from(done.prompt) / done.reading.as_secs_f64(),
+        writing: written / done.writing.as_secs_f64(),
+    })
+}
