@@ -1,0 +1,18 @@
+//! `kontekst-model samples [N] [SEED]`: prints conversations.
+#![allow(clippy::print_stdout)]
+
+use kontekst_model::data::{Draw, sample};
+
+fn main() {
+    let mut args = std::env::args().skip(2);
+    let mut number = |or| args.next().and_then(|text| text.parse().ok()).unwrap_or(or);
+    let (count, seed) = (number(20), number(1));
+    let mut draw = Draw::for_training(fastrand::Rng::with_seed(seed));
+    for _ in 0..count {
+        let sample = sample(&mut draw);
+        println!("=== {}", sample.kind);
+        for (role, text) in sample.conversation {
+            println!("[{role:?}] {text}");
+        }
+    }
+}
