@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use kontekst_model::data::{Role, prompt};
+use kontekst_model::data::{Draw, Role, prompt, sample};
 use kontekst_model::decode::answer;
 use kontekst_model::net::Shape;
 use kontekst_model::train::{Checkpoint, Plan, Schedule, train};
@@ -21,6 +21,13 @@ struct Cli {
 enum Command {
     /// Train, or go on with a checkpoint
     Train(Training),
+    /// Show conversations to learn from
+    Samples {
+        #[arg(default_value_t = 20)]
+        count: usize,
+        #[arg(default_value_t = 1)]
+        seed: u64,
+    },
     /// Ask a checkpoint
     Ask { checkpoint: PathBuf, request: String },
 }
@@ -83,6 +90,16 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
         Command::Train(training) => {
             train(&training.plan(), |line| println!("{line}"))?;
+        }
+        Command::Samples { count, seed } => {
+            let mut draw = Draw::for_training(fastrand::Rng::with_seed(seed));
+            for _ in 0..count {
+                let sample = sample(&mut draw);
+                println!("=== {}", sample.kind);
+                for (role, text) in sample.conversation {
+                    println!("[{role:?}] {text}");
+                }
+            }
         }
         Command::Ask { checkpoint, request } => {
             let state = Checkpoint::read(&checkpoint)?;
