@@ -1,12 +1,13 @@
 //! `cargo run --profile train -p kontekst-model -- train` makes assets/kontekst.gguf.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use kontekst_model::data::{Draw, Role, prompt, sample};
 use kontekst_model::decode::answer;
+use kontekst_model::gguf::{self, Quantization};
 use kontekst_model::net::Shape;
 use kontekst_model::train::{Checkpoint, Plan, Schedule, train};
 
@@ -28,8 +29,18 @@ enum Command {
         #[arg(default_value_t = 1)]
         seed: u64,
     },
-    /// Ask a checkpoint
-    Ask { checkpoint: PathBuf, request: String },
+    /// Ask a model or a checkpoint
+    Ask { model: PathBuf, request: String },
+    /// Write a checkpoint as the model's file
+    Export { checkpoint: PathBuf, out: PathBuf },
+    /// Write a random model of 300 million numbers, to measure speed with
+    Random {
+        out: PathBuf,
+        #[arg(long, value_enum, default_value = "q8_0")]
+        quantization: Quantization,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
 }
 
 #[derive(Args)]
@@ -66,6 +77,10 @@ struct Training {
     /// Stop after so many minutes; the same command goes on
     #[arg(long)]
     minutes: Option<f64>,
+    /// The model's file
+    #[arg(long, default_value = "assets/kontekst.gguf")]
+    out: PathBuf,
+    /// Where training stands is written there each minute
     #[arg(long, default_value = "target/kontekst.checkpoint")]
     checkpoint: PathBuf,
 }
@@ -89,7 +104,8 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
         Command::Train(training) => {
-            train(&training.plan(), |line| println!("{line}"))?;
+            let state = train(&training.plan(), |line| println!("{line}"))?;
+            gguf::write(&training.out, state.shape, &state.numbers)?;
         }
         Command::Samples { count, seed } => {
             let mut draw = Draw::for_training(fastrand::Rng::with_seed(seed));
@@ -101,12 +117,26 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
                 }
             }
         }
-        Command::Ask { checkpoint, request } => {
-            let state = Checkpoint::read(&checkpoint)?;
-            println!("{}", answer(state.shape, &state.numbers, &prompt(&vec![(Role::User, request)]), 1000));
+        Command::Ask { model, request } => {
+            let (shape, numbers) = load(&model)?;
+            println!("{}", answer(shape, &numbers, &prompt(&vec![(Role::User, request)]), 1000));
         }
+        Command::Export { checkpoint, out } => {
+            let state = Checkpoint::read(&checkpoint)?;
+            gguf::write(&out, state.shape, &state.numbers)?;
+        }
+        Command::Random { out, quantization, seed } => gguf::random(&out, quantization, seed)?,
     }
     Ok(())
+}
+
+/// A model or a checkpoint, by its ending.
+fn load(path: &Path) -> Result<(Shape, Vec<f32>), Box<dyn Error>> {
+    if path.extension().is_some_and(|ending| ending == "gguf") {
+        return Ok(gguf::read(path)?);
+    }
+    let state = Checkpoint::read(path)?;
+    Ok((state.shape, state.numbers))
 }
 
 impl Training {

@@ -81,7 +81,7 @@ impl Watch {
             if said == wanted {
                 right += 1;
             } else if wrong.is_empty() {
-                wrong = format!("; to {:?} it said {said:?}", talk[0].1);
+                wrong = format!("; to {:?} it said {said:?} and not {wanted:?}", talk[0].1);
             }
         }
         self.save = Instant::now();
