@@ -70,6 +70,9 @@ struct Training {
     /// What a byte counts that is not the model's to say
     #[arg(long, default_value_t = 0.1)]
     other: f32,
+    /// ... until this step
+    #[arg(long, default_value_t = 900)]
+    other_until: u64,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[arg(long, default_value_t = 2)]
@@ -148,6 +151,7 @@ impl Training {
             rows: self.rows,
             tokens: self.tokens,
             other: self.other,
+            other_until: self.other_until,
             threads: self.threads,
             checkpoint: self.checkpoint.clone(),
             minutes: self.minutes,
