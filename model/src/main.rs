@@ -1,7 +1,7 @@
 //! `kontekst-model samples [N] [SEED]`: prints conversations.
 #![allow(clippy::print_stdout)]
 
-use kontekst_model::data::{Draw, sample};
+use kontekst_model::data::{Draw, Role, sample, shortened_result};
 
 fn main() {
     let mut args = std::env::args().skip(2);
@@ -12,6 +12,7 @@ fn main() {
         let sample = sample(&mut draw);
         println!("=== {}", sample.kind);
         for (role, text) in sample.conversation {
+            let text = if role == Role::Tool { shortened_result(&text) } else { text };
             println!("[{role:?}] {text}");
         }
     }

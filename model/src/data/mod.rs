@@ -40,12 +40,12 @@ pub struct Sample {
     pub call: Option<Call>,
 }
 
-/// Conversations for training. About one in three ends with the call: calls and reports then have about as
+/// Conversations for training. About one in five ends with the call: calls and reports then have about as
 /// many bytes.
 pub fn conversation(rng: &mut fastrand::Rng) -> Conversation {
     let mut draw = Draw::for_training(rng.fork());
     let mut sample = sample(&mut draw);
-    if sample.call.is_some() && draw.chance(35) {
+    if sample.call.is_some() && draw.chance(22) {
         sample.conversation.truncate(2);
     }
     sample.conversation
