@@ -45,8 +45,13 @@ pub struct Sample {
 pub fn conversation(rng: &mut fastrand::Rng) -> Conversation {
     let mut draw = Draw::for_training(rng.fork());
     let mut sample = sample(&mut draw);
-    if sample.call.is_some() && draw.chance(22) {
-        sample.conversation.truncate(2);
+    if let Some(call) = &sample.call {
+        if draw.chance(22) {
+            sample.conversation.truncate(2);
+        } else if draw.chance(6) {
+            // Some servers give a call back in their own spelling.
+            sample.conversation[1].1 = call.respelled();
+        }
     }
     sample.conversation
 }
