@@ -1,6 +1,6 @@
 //! Conversations as token ids.
 
-use super::{Conversation, Role, shortened_request, shortened_result};
+use super::{Role, shortened_request, shortened_result};
 
 /// Ids below are bytes; these follow.
 pub const USER: u16 = 256;
@@ -38,7 +38,7 @@ pub fn encode(conversation: &[(Role, String)]) -> Encoded {
 }
 
 /// A conversation that the assistant goes on with.
-pub fn prompt(conversation: &Conversation) -> Vec<u16> {
+pub fn prompt(conversation: &[(Role, String)]) -> Vec<u16> {
     let mut ids = encode(conversation).ids;
     ids.push(ASSISTANT);
     ids

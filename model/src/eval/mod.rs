@@ -2,6 +2,7 @@
 //! that a person wrote without knowing the generator.
 
 mod handwritten;
+mod own;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use serde_json::Value;
 use crate::data::{Draw, Role, Sample, sample};
 
 pub use handwritten::{Line, parse, phrasing};
+pub use own::Own;
 pub use report::{Report, Row};
 
 /// The seed of the held-out requests.
