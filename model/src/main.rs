@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use kontekst_model::data::{Draw, Role, prompt, sample};
 use kontekst_model::decode::answer;
+use kontekst_model::eval;
 use kontekst_model::gguf::{self, Quantization};
 use kontekst_model::net::Shape;
 use kontekst_model::train::{Checkpoint, Plan, Schedule, train};
@@ -31,6 +32,19 @@ enum Command {
     },
     /// Ask a model or a checkpoint
     Ask { model: PathBuf, request: String },
+    /// Examine a model or a checkpoint: held-out requests, answers to results, handwritten phrasings
+    Eval {
+        #[arg(default_value = "assets/kontekst.gguf")]
+        model: PathBuf,
+        /// Held-out requests that mean a call
+        #[arg(long, default_value_t = eval::CALLS)]
+        calls: usize,
+        /// Show the first wrong answers of each kind
+        #[arg(long)]
+        wrong: bool,
+        #[arg(long, default_value_t = 2)]
+        threads: usize,
+    },
     /// Write a checkpoint as the model's file
     Export { checkpoint: PathBuf, out: PathBuf },
     /// Write a random model of 300 million numbers, to measure speed with
@@ -122,7 +136,16 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         }
         Command::Ask { model, request } => {
             let (shape, numbers) = load(&model)?;
-            println!("{}", answer(shape, &numbers, &prompt(&vec![(Role::User, request)]), 1000));
+            println!("{}", answer(shape, &numbers, &prompt(&[(Role::User, request)]), 1000));
+        }
+        Command::Eval { model, calls, wrong, threads } => {
+            let (shape, numbers) = load(&model)?;
+            let mut own = eval::Own { shape, numbers, threads };
+            let report = eval::run(&mut own, calls, &eval::handwritten_file())?;
+            if wrong {
+                print!("{}", report.wrong());
+            }
+            print!("{report}");
         }
         Command::Export { checkpoint, out } => {
             let state = Checkpoint::read(&checkpoint)?;

@@ -66,6 +66,12 @@ impl Call {
         self.arguments.iter().find(|(given, _)| *given == name).and_then(|(_, value)| value.as_u64())
     }
 
+    /// The call with its arguments as other programs spell them, without spaces.
+    pub fn respelled(&self) -> String {
+        let arguments = &self.value()["arguments"];
+        format!("<tool_call>\n{{\"name\": \"{}\", \"arguments\": {arguments}}}\n</tool_call>", self.name)
+    }
+
     /// `{"name": …, "arguments": …}` as a value.
     pub fn value(&self) -> Value {
         let arguments: Map<_, _> =

@@ -10,7 +10,8 @@ impl Draw {
     /// One line as people put it into files: a few words, a sentence, a setting, a piece of code.
     pub fn text(&mut self) -> String {
         match self.between(0, 99) {
-            0..30 => self.words(1, 8),
+            0..18 => self.words(1, 8),
+            18..30 => self.everyday(),
             30..44 => self.sentence(2, 10),
             44..52 => self.code(),
             52..57 => {
@@ -36,6 +37,26 @@ impl Draw {
             97..98 => format!("({}) {}!", self.words(1, 2), self.words(1, 3)),
             _ => format!("{}, {} and {}", self.word(), self.word(), self.word()),
         }
+    }
+
+    /// What people do write down, its words drawn.
+    pub fn everyday(&mut self) -> String {
+        let pattern = self.pick(&[
+            "[hello|hello world|Hello, world!|hi there|Hello {W}|hello {w}|good morning|test|this is a test|just a test|a test|some text|lorem ipsum|foo|bar|foo bar|abc|done|ok|yes]",
+            "[buy|get|order|bring|find|sell|return] [{w}|{w} and {v}|{w}, {v} and bread|some {w}|the {w}|milk|milk and eggs|{a} {w}s|more {w} for the {v}]",
+            "[call|email|ask|meet|visit|pay|thank] [{W}|the {w}|mom|my {w}] [at {a}|on monday|tomorrow|about the {w}|today|next week|in the {w}|because of the {v}|before friday|to talk about {v}]",
+            "[the|our|my] {w} [is|was|will be|should be|starts|ends|costs|needs] [at {a}|on tuesday|ready|broken|{v}|{a} euros|a {v}|too {v}|in the {v}|done|fine|late|due on friday]",
+            "[TODO|FIXME|NOTE|todo|Note|Reminder|WARNING|idea]: [fix|check|update|rename|remove|clean|write|test] the {w}[| and the {v}| in the {v}| soon]",
+            "[i|we|you|they] [like|need|want|love|have|lost|found|saw|fixed|finished] [{w}|the {w}|a {w}|{a} {w}s|my {w} in the {v}|the {w} and the {v}]",
+            "[Dear|Hi|Hello] {W},[| thank you for the {w}.| the {w} is ready.]", "[version|port|id|count|total|size|level|page|room|score] {a}", "{W} [and|or|&|vs] {W}", "{w} [and|or|to|in|for|with] {v}",
+            "[remember to|don't forget to|please] [bring|check|water|send|clean|call|close] the {w}", "[meeting|lunch|call|dinner|party] [with {W}|at {a}|on {w} street|about {w}]",
+            "[name|title|status|author|color|lang|mode|debug] [=|:|is] {w}", "[no|yes], [not|it is|we are|that is] {w}", "{a}. {w}", "{a}, {w}, {v}", "[1, 2, 3|a, b, c|one two three|x = {a}|{a} + {a} = {w}|print({a})|let {w} = {a};]",
+            "[the quick brown fox|all work and no play|to be or not to be|hello from {W}|made with {w}|see you at the {w}|it works|it's {w} time|what a {w}!|why is the {w} {v}?|{w} is the new {v}]", "[#|##|//|--|>|*] {W} {w}",
+        ]);
+        let text = super::grammar::expand(self, pattern);
+        let (w, v, upper, a) =
+            (self.word(), self.word(), capital(&self.word()), self.small(1, 9999).to_string());
+        super::grammar::filled(&text, &[("w", &w), ("v", &v), ("W", &upper), ("a", &a)])
     }
 
     /// A number, a version, a date, a switch.

@@ -1,6 +1,6 @@
 //! Conversations as token ids.
 
-use super::{Conversation, Role, shortened_request, shortened_result};
+use super::{Role, shortened_request, shortened_result};
 
 /// Ids below are bytes; these follow.
 pub const USER: u16 = 256;
@@ -14,7 +14,7 @@ const MARKS: [&str; 4] = ["<|user|>", "<|assistant|>", "<|tool|>", "<|end|>"];
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Encoded {
     pub ids: Vec<u16>,
-    /// As long as `ids`: the assistant's bytes and the end after them.
+    /// As long as `ids`: the assistant's bytes and the end after them, but no call in another's spelling.
     pub said: Vec<bool>,
 }
 
@@ -31,16 +31,27 @@ pub fn encode(conversation: &[(Role, String)]) -> Encoded {
         encoded.ids.extend(text.bytes().map(u16::from));
         encoded.ids.push(END);
         encoded.said.push(false);
-        encoded.said.resize(encoded.ids.len(), *role == Role::Assistant);
+        let own = *role == Role::Assistant && !is_respelled(&text);
+        encoded.said.resize(encoded.ids.len(), own);
     }
     encoded
 }
 
 /// A conversation that the assistant goes on with.
-pub fn prompt(conversation: &Conversation) -> Vec<u16> {
+pub fn prompt(conversation: &[(Role, String)]) -> Vec<u16> {
     let mut ids = encode(conversation).ids;
     ids.push(ASSISTANT);
     ids
+}
+
+/// Whether a call has no space after its first argument's name.
+fn is_respelled(text: &str) -> bool {
+    let Some((_, arguments)) =
+        text.split_once("</tool_call>").and_then(|(call, _)| call.split_once("\"arguments\": {\""))
+    else {
+        return false;
+    };
+    arguments.split_once("\":").is_some_and(|(_, value)| !value.starts_with(' '))
 }
 
 /// Text that cannot be taken for a mark.

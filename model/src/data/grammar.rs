@@ -389,8 +389,31 @@ impl Phrasings {
                 (before, picked(draw, self.commands), question)
             }
             1 => {
-                let before = if draw.chance(62) { String::new() } else { picked(draw, BEFORE_QUESTIONS) };
-                (before, picked(draw, self.questions), true)
+                let core = picked(draw, self.questions);
+                // `tell me can I` is not said.
+                let open = ["can ", "could ", "may ", "do ", "does ", "is ", "are "]
+                    .iter()
+                    .any(|start| core.starts_with(start));
+                let before = match draw.between(0, 99) {
+                    0..62 => String::new(),
+                    _ if open => draw
+                        .pick(&[
+                            "so ",
+                            "hey, ",
+                            "hi, ",
+                            "ok, ",
+                            "and ",
+                            "question: ",
+                            "please, ",
+                            "sorry, ",
+                            "kontekst, ",
+                            "well, ",
+                            "now, ",
+                        ])
+                        .to_owned(),
+                    _ => picked(draw, BEFORE_QUESTIONS),
+                };
+                (before, core, true)
             }
             _ => (String::new(), picked(draw, self.statements), false),
         };

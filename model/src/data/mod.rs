@@ -40,13 +40,18 @@ pub struct Sample {
     pub call: Option<Call>,
 }
 
-/// Conversations for training. About one in three ends with the call: calls and reports then have about as
+/// Conversations for training. About one in five ends with the call: calls and reports then have about as
 /// many bytes.
 pub fn conversation(rng: &mut fastrand::Rng) -> Conversation {
     let mut draw = Draw::for_training(rng.fork());
     let mut sample = sample(&mut draw);
-    if sample.call.is_some() && draw.chance(35) {
-        sample.conversation.truncate(2);
+    if let Some(call) = &sample.call {
+        if draw.chance(22) {
+            sample.conversation.truncate(2);
+        } else if draw.chance(6) {
+            // Some servers give a call back in their own spelling.
+            sample.conversation[1].1 = call.respelled();
+        }
     }
     sample.conversation
 }

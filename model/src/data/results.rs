@@ -59,10 +59,12 @@ fn listing(draw: &mut Draw, pattern: &str) -> String {
         let hint = " (entries ignored by .gitignore were left out; name their directory to see them)";
         return format!("no files match {pattern}{}", if draw.chance(20) { hint } else { "" });
     }
-    let most = draw.pick(&[1, 4, 8, 8, 40, 300]);
+    let most = draw.pick(&[1, 4, 8, 8, 40, 300, 1200]);
     let count = if pattern.contains('*') { draw.small(1, most) } else { 1 };
-    let mut names: Vec<String> = (0..count).map(|_| matching(draw, pattern)).collect();
+    // Of more only the number is seen.
+    let mut names: Vec<String> = (0..count.min(12)).map(|_| matching(draw, pattern)).collect();
     names.sort();
+    names.resize(count as usize, "zz".to_owned());
     let mut text = names.join("\n");
     if draw.chance(2) {
         let why = draw.pick(&[
@@ -108,18 +110,27 @@ fn page(draw: &mut Draw, call: &Call) -> String {
     if start.is_none() && draw.chance(4) {
         return "(empty file)".to_owned();
     }
-    let longest = draw.pick(&[2, 6, 8, 12, 60, 400]);
+    let longest = draw.pick(&[2, 6, 8, 12, 20]);
     let mut lines = lines_of_a_file(draw, longest);
+    if lines.len() > 8 {
+        // Of more only the number is seen.
+        let most = draw.pick(&[20, 100, 500, 3000]);
+        lines.resize(lines.len() + draw.small(0, most) as usize, String::new());
+    }
     if let Some(end) = call.number("end_line") {
         let wanted = usize::try_from(end - start.unwrap_or(1) + 1).unwrap_or(1);
         while lines.len() < wanted && draw.chance(97) {
-            lines.extend(lines_of_a_file(draw, 30));
+            if lines.len() > 8 {
+                lines.resize(wanted, String::new());
+            } else {
+                lines.extend(lines_of_a_file(draw, 12));
+            }
         }
         lines.truncate(wanted);
     }
     if draw.chance(3) {
         let long = draw.words(30, 80);
-        let at = draw.rng.usize(0..lines.len());
+        let at = draw.rng.usize(0..lines.len().min(8));
         lines[at] = long;
     }
     let start = start.unwrap_or(1);

@@ -10,8 +10,13 @@ fn messages(conversation: &Conversation) -> Vec<serde_json::Value> {
         Role::Tool => json!({"role": "tool", "content": text, "tool_call_id": "1"}),
         Role::Assistant => match text.strip_prefix("<tool_call>\n") {
             Some(call) => {
-                let call: serde_json::Value =
-                    serde_json::from_str(call.trim_end_matches("\n</tool_call>")).unwrap();
+                let text = call.trim_end_matches("\n</tool_call>");
+                let mut call: serde_json::Value = serde_json::from_str(text).unwrap();
+                // Another's spelling is passed on as it is.
+                let spelled = call["arguments"].to_string();
+                if text.contains(&spelled) {
+                    call["arguments"] = spelled.into();
+                }
                 json!({"role": "assistant", "content": "",
                        "tool_calls": [{"type": "function", "id": "1", "function": call}]})
             }

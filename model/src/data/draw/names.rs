@@ -181,6 +181,11 @@ impl Draw {
         }
     }
 
+    /// A name that only directories have; nothing when it would not be a new one.
+    pub fn known_directory(&mut self) -> Option<&'static str> {
+        (!self.held_out && self.chance(30)).then(|| self.pick(DIRECTORIES))
+    }
+
     /// A relative directory without a slash at its end.
     pub fn directory(&mut self) -> String {
         let one = |draw: &mut Self| match draw.between(0, 99) {

@@ -190,6 +190,26 @@ const IN_DIRECTORY: Phrasings = Phrasings {
         "there's a folder called {d}, [list it|what's in it?|which files does it have?]",
     ],
 };
+/// A directory that has the usual name of one.
+const KNOWN: Phrasings = Phrasings {
+    commands: &[
+        "$L [what's|what is|whatever is] [in|inside|under] {d}",
+        "[show|open|browse|explore|look in|look into|look inside|check|scan|display] {d}",
+        "[show me|tell me|see|check] what [is|files are|we have|'s] [in|inside|under] {d}",
+        "have a look [in|inside|at|into] {d}",
+        "give me {d}",
+    ],
+    questions: &[
+        "what's in {d}",
+        "what is in {d}",
+        "whats in {d}",
+        "what is inside {d}",
+        "what does {d} contain",
+        "what do we have in {d}",
+        "is there anything in {d}",
+    ],
+    statements: &["{d}?", "contents of {d}", "what about {d}", "what's in {d}?", "ls {d}"],
+};
 /// One file by its name.
 const WHERE: Phrasings = Phrasings {
     commands: &[
@@ -442,6 +462,13 @@ fn in_directory(draw: &mut Draw) -> Request {
             "list the contents of {d}",
         ]);
         return call("list", filled(text, &[("d", words)]), Call::list(pattern));
+    }
+    if let Some(known) = draw.known_directory()
+        && draw.chance(60)
+    {
+        // Everybody knows that these are directories.
+        let text = KNOWN.draw(draw);
+        return call("list", filled(&text, &[("d", known)]), Call::list(within(known, "*")));
     }
     let directory = draw.directory();
     let d = named(draw, &directory);

@@ -113,27 +113,39 @@ const OPEN: Phrasings = Phrasings {
 /// `{m}` is bare and followed by more.
 const MIDDLE: Phrasings = Phrasings {
     commands: &[
-        "[write|write|save|put|store|note|record|note down|write down|jot down|print|place|type|enter] {m} [to|to|into|in|into the file|to the file|in the file|to a new file|into a file called|in a file called|to a file named|in a new file called|to file] {f}",
+        "write the [words|text|line|sentence|word] {m} [to|into|in] {f}",
+        "create a file with {m} [called|named|and call it|and name it] {f}",
+        "create {f} and write {m} [in it|into it|to it]",
+        "make a file [called |]{f} and put {m} in it",
+        "use {m} as the content of {f}",
+        "set the content of {f} to {m} please",
+    ],
+    questions: &[],
+    statements: &[
+        "[i want|i need|i'd like] {m} [in|written to|saved to|saved in|saved as|stored in] {f}",
+        "{m} -> {f}",
+        "[i want|i need] {m} to be in {f}",
+        "{m} should be in {f}",
+    ],
+};
+/// The same, where nothing but the file follows.
+const BEFORE_FILE: Phrasings = Phrasings {
+    commands: &[
+        "[write|write|save|put|store|note|record|note down|write down|jot down|print|place|type|enter] {m} [to|to|into|in|into the file|to the file|in the file|to a new file|into a file called|in a file called|to a file named|in a new file called|to file|to the file called|in my file|to my] {f}",
         "write {m} to {f}",
+        "write {m} to {f}",
+        "write {m} into {f}",
         "save {m} to {f}",
         "save {m} as {f}",
         "put {m} in {f}",
         "put {m} into {f}",
         "store {m} in {f}",
-        "write the [words|text|line|sentence|word] {m} [to|into|in] {f}",
         "echo {m} > {f}",
-        "create a file with {m} [called|named|and call it|and name it] {f}",
-        "create {f} and write {m} [in it|into it|to it]",
-        "make a file [called |]{f} and put {m} in it",
         "note {m} in {f}",
+        "write {m} in {f}",
     ],
     questions: &[],
-    statements: &[
-        "echo {m} > {f}",
-        "[i want|i need|i'd like] {m} [in|written to|saved to|saved in|saved as|stored in] {f}",
-        "{m} -> {f}",
-        "[i want|i need] {m} to be in {f}",
-    ],
+    statements: &["echo {m} > {f}", "write {m} to {f}", "save {m} in {f}"],
 };
 const EMPTY: Phrasings = Phrasings {
     commands: &[
@@ -171,8 +183,10 @@ pub fn request(draw: &mut Draw) -> Request {
             call("write", request, Call::write(path, format!("{text}\n")))
         }
         75..93 => {
-            let text = bare(draw, true);
-            let request = filled(&MIDDLE.draw(draw), &[("f", &f), ("m", &text)]);
+            let last = draw.chance(70);
+            let text = if last && draw.chance(50) { draw.everyday() } else { bare(draw, true) };
+            let phrasings = if last { &BEFORE_FILE } else { &MIDDLE };
+            let request = filled(&phrasings.draw(draw), &[("f", &f), ("m", &text)]);
             call("write", request, Call::write(path, format!("{text}\n")))
         }
         _ => call("write", filled(&EMPTY.draw(draw), &[("f", &f)]), Call::write(path, "")),
