@@ -71,3 +71,12 @@ fn a_phrasing_has_no_names() {
     assert_eq!(phrasing("rust files in src/lib?", Some(&call)), "rust files in _");
     assert_eq!(phrasing("show lines 3 to 9", None), "show lines _ to _");
 }
+
+#[test]
+fn the_handwritten_file_is_understood() {
+    let lines = parse(&std::fs::read_to_string(handwritten_file()).unwrap()).unwrap();
+    assert!(lines.len() >= 100, "{}", lines.len());
+    for call in lines.iter().filter_map(|line| line.call.as_ref()) {
+        assert!(is_sound(call), "{call}");
+    }
+}
