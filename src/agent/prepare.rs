@@ -80,6 +80,10 @@ pub(super) fn prepare(
     }
 
     let provider = open_model(&*shared.models, &agent, cancel, emit)?;
+    if let Some(notice) = provider.notice() {
+        emit(Event::Notice(notice));
+    }
+    let shown = provider.shown();
     let definitions = definitions(&tools.defs());
     let mut given = match &mut request.history {
         History::Given(messages) => std::mem::take(messages),
@@ -88,7 +92,8 @@ pub(super) fn prepare(
     let uncounted: Vec<String> =
         given.iter().filter(|message| message.tokens == 0).map(counted_text).collect();
     // All in one question; the prompt of a stored session is counted beside the first model call.
-    let mut texts: Vec<&str> = vec![&system, &definitions];
+    let mut texts: Vec<&str> =
+        vec![if shown.system { &system } else { "" }, if shown.tools { &definitions } else { "" }];
     texts.extend(uncounted.iter().map(String::as_str));
     if !uncounted.is_empty() {
         texts.push(&prompt.content);
@@ -104,6 +109,7 @@ pub(super) fn prepare(
     let history = match request.history {
         History::Given(_) => given,
         History::New => Vec::new(),
+        History::Session(_) if !shown.history => Vec::new(),
         History::Session(_) => {
             let log = log.as_ref().expect("a stored session has a log");
             let tail =
@@ -146,9 +152,10 @@ pub(super) fn provider_error(error: &ProviderError) -> RunError {
             .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said"),
         ProviderError::Overflow { .. } => RunError::new(Failure::Limit, error.to_string())
             .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
-        ProviderError::Cancelled | ProviderError::Status { .. } | ProviderError::Protocol(_) => {
-            RunError::new(Failure::Model, chain(error))
-        }
+        ProviderError::Cancelled
+        | ProviderError::Status { .. }
+        | ProviderError::Protocol(_)
+        | ProviderError::Engine(_) => RunError::new(Failure::Model, chain(error)),
     }
 }
 

@@ -5,6 +5,7 @@ mod choose;
 mod errors;
 mod list;
 mod measure;
+mod own;
 mod progress;
 mod pull;
 mod report;
@@ -63,7 +64,7 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
         Command::Show(show) => {
             on_stdout(|out, terminal| show::run(&show, home, &config, &around, &mut Page::new(out, terminal)))
         }
-        Command::Pull(pull) => pull::run(&pull, &config, &around),
+        Command::Pull(pull) => pull::run(&pull, home, &config, &around),
         Command::Use(choice) => choose::run(&choice, home, &config, &around),
         Command::Check(check) => check::run(&check, home, &config, &around),
     }

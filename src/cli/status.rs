@@ -46,7 +46,8 @@ fn as_json(status: &GetStatusResponse) -> serde_json::Value {
         "socket": status.socket, "bind": status.bind, "data_dir": status.data_dir,
         "warnings": status.warnings,
         "model_server": {
-            "endpoint": status.endpoint, "model": status.model, "model_dir": status.model_dir,
+            "engine": status.engine, "endpoint": status.endpoint, "model": status.model,
+            "model_dir": status.model_dir,
             "healthy": status.llama_server_healthy, "running": status.llama_server_running,
             "pid": status.llama_server_pid,
         },
@@ -54,12 +55,6 @@ fn as_json(status: &GetStatusResponse) -> serde_json::Value {
 }
 
 fn page(status: &GetStatusResponse) -> String {
-    let server = match (status.llama_server_healthy, status.llama_server_running) {
-        (true, true) => format!("healthy, started by the daemon (pid {})", status.llama_server_pid),
-        (true, false) => "healthy, not ours".to_owned(),
-        (false, true) => format!("not answering (pid {})", status.llama_server_pid),
-        (false, false) => "nothing answers there; the next run looks again".to_owned(),
-    };
     let model = if status.model.is_empty() { "unknown" } else { &status.model };
     let mut rows = vec![
         (
@@ -70,12 +65,30 @@ fn page(status: &GetStatusResponse) -> String {
         ("socket", status.socket.clone()),
         ("bind", status.bind.clone()),
         ("data", status.data_dir.clone()),
-        ("model server", format!("{}: {server}", status.endpoint)),
+        ("model server", server(status)),
         ("model", model.to_owned()),
         ("models in", status.model_dir.clone()),
     ];
     rows.extend(status.warnings.iter().map(|warning| ("warning", warning.clone())));
     rows.iter().map(|(name, value)| format!("{name:<13} {}\n", printable(value))).collect()
+}
+
+fn server(status: &GetStatusResponse) -> String {
+    let (healthy, running) = (status.llama_server_healthy, status.llama_server_running);
+    if status.engine == "builtin" {
+        return match (healthy, running) {
+            (true, true) => "the built-in engine; its model is loaded".to_owned(),
+            (true, false) => "the built-in engine; no model is loaded".to_owned(),
+            (false, _) => "the built-in engine, which is not part of this program".to_owned(),
+        };
+    }
+    let state = match (healthy, running) {
+        (true, true) => format!("healthy, started by the daemon (pid {})", status.llama_server_pid),
+        (true, false) => "healthy, not ours".to_owned(),
+        (false, true) => format!("not answering (pid {})", status.llama_server_pid),
+        (false, false) => "nothing answers there; the next run looks again".to_owned(),
+    };
+    format!("{}: {state}", status.endpoint)
 }
 
 /// `1h2m3s`.

@@ -99,6 +99,8 @@ pub enum Compaction {
 pub enum ProviderKind {
     Endpoint,
     LlamaServer,
+    /// The engine in this process.
+    Builtin,
 }
 
 /// One of `endpoints`: an address, or a table with its address and its key.

@@ -8,10 +8,10 @@ endpoint = "http://127.0.0.1:8080"   # model server; used as it is when somethin
 model_dir = "~/models"               # where GGUF files are
 context_size = 4096                  # tokens the model can see
 # gpu_layers = 0                     # layers on the GPU; llama-server decides when absent
-# provider = "endpoint"              # "endpoint" or "llama-server" pins one; tried in order when absent
+# provider = "endpoint"              # "endpoint", "llama-server" or "builtin" pins one; tried in order when absent
 # llama_server = "/usr/bin/llama-server"   # the binary; looked for when absent
 # llama_args = []                    # added at the end of its command line
-max_loaded_models = 1                # llama-servers of our own at a time; the one used least leaves first
+max_loaded_models = 1                # models that are loaded at a time; the one used least leaves first
 keep_warm_minutes = 10               # how long one stays that nobody uses; 0 is for ever
 kv_cache_mb = 2048                   # disk for what our servers have read of conversations; 0 keeps nothing
 # endpoints = ["http://gpu1:8000", { url = "http://gpu2:8000", api_key_env = "GPU2_KEY" }]   # tried in order

@@ -54,7 +54,7 @@ fn another_may_answer(error: &ProviderError) -> bool {
     match error {
         ProviderError::Unreachable { .. } | ProviderError::Protocol(_) | ProviderError::NoServer(_) => true,
         ProviderError::Status { status, .. } => !matches!(status, 400 | 413 | 422),
-        ProviderError::Cancelled | ProviderError::Overflow { .. } => false,
+        ProviderError::Cancelled | ProviderError::Overflow { .. } | ProviderError::Engine(_) => false,
     }
 }
 

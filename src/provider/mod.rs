@@ -1,5 +1,11 @@
 //! Who answers: model backends behind two plain, blocking traits.
 
+#[cfg(feature = "builtin")]
+pub mod builtin;
+#[cfg(not(feature = "builtin"))]
+#[path = "without_builtin.rs"]
+pub mod builtin;
+mod chat;
 mod endpoint;
 mod fleet;
 mod kv;
@@ -50,6 +56,32 @@ pub trait Provider: Send + Sync {
 
     /// How many requests may run at once.
     fn slots(&self) -> usize;
+
+    /// What of a conversation reaches the model.
+    fn shown(&self) -> Shown {
+        Shown::default()
+    }
+
+    /// One line for the person who asks, where what answers is not what they would expect.
+    fn notice(&self) -> Option<String> {
+        None
+    }
+}
+
+/// What of a conversation reaches a model. What does not costs nothing and takes no place in its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    pub system: bool,
+    /// The definitions of tools; a model may know its tools without.
+    pub tools: bool,
+    /// What was said before the last prompt.
+    pub history: bool,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self { system: true, tools: true, history: true }
+    }
 }
 
 /// Finds or starts the backend of a model.
@@ -183,6 +215,9 @@ pub enum ProviderError {
     /// The server sent something that is not an answer.
     #[error("the model server sent a broken answer: {0}")]
     Protocol(String),
+    /// The built-in engine could not answer.
+    #[error("{0}")]
+    Engine(String),
     /// There is no server and none can be started.
     #[error("{0}")]
     NoServer(NoServer),
@@ -201,16 +236,29 @@ impl fmt::Display for NoServer {
     }
 }
 
+/// What answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// A server that somebody else runs.
+    #[default]
+    Endpoint,
+    /// A llama-server of ours.
+    LlamaServer,
+    /// The engine in this process.
+    Builtin,
+}
+
 /// The model server as `kontekst status` shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerStatus {
-    /// Where requests go.
+    pub backend: Backend,
+    /// Where requests go; empty for the engine in this process.
     pub endpoint: String,
     /// Something answers there.
     pub healthy: bool,
-    /// A child of ours is alive.
+    /// A child of ours is alive, or the engine in this process has a model loaded.
     pub running: bool,
-    /// Its process id; 0 when there is none.
+    /// Its process id, which may be our own; 0 when there is none.
     pub pid: u32,
     /// The model it serves, where known.
     pub model: String,

@@ -1,4 +1,4 @@
-//! Which server answers: one that is there, or one of our own.
+//! Who answers: a server that is there, one of our own, or the engine in this process.
 
 use std::{
     collections::HashMap,
@@ -9,11 +9,12 @@ use std::{
 };
 
 use super::{
-    Models, NoServer, Progress, Provider, ProviderError, ServerStatus, Wanted,
+    Backend, Models, NoServer, Progress, Provider, ProviderError, ServerStatus, Wanted,
+    builtin::{self, NotOpened, OpenModels, Which},
     endpoint::Endpoint,
     fleet::Fleet,
     kv::KvFiles,
-    llama::{Link, OpenAi, Probe, Timing, probe},
+    llama::{Link, Probe, Timing, probe},
     supervisor::{Settings, Supervisor},
 };
 use crate::{
@@ -44,8 +45,9 @@ pub struct Surroundings {
     pub home: Option<Home>,
 }
 
-/// Finds or starts the backend of a model: what is healthy at `endpoint`, or else a llama-server of our own.
-/// A pin in the configuration allows only one of the two, and an agent may name a server of its own.
+/// Finds or starts the backend of a model: what is healthy at `endpoint`, else a llama-server of our own for the
+/// model's file, else the engine in this process for that file, else the built-in model. A pin in the
+/// configuration allows only one of them, and an agent may name a server of its own.
 pub struct Router {
     pin: Option<ProviderKind>,
     model_dir: PathBuf,
@@ -55,6 +57,7 @@ pub struct Router {
     named: Mutex<HashMap<String, Arc<[Endpoint]>>>,
     keys: HashMap<String, String>,
     supervisor: Arc<Supervisor>,
+    in_process: Arc<OpenModels>,
     timing: Timing,
 }
 
@@ -79,6 +82,13 @@ impl Router {
         }
         let endpoints =
             urls.iter().map(|url| Endpoint::new(url, keys.get(&base(url)).cloned(), timing)).collect();
+        let keep_warm = (config.keep_warm_minutes > 0.0)
+            .then(|| Duration::from_secs_f64(config.keep_warm_minutes * 60.0));
+        let in_process = OpenModels::new(builtin::Settings {
+            context_size: config.context_size,
+            max_loaded: config.max_loaded_models,
+            keep_warm,
+        });
         let settings = Settings {
             configured: config.llama_server.clone(),
             from_environment: around.llama_server,
@@ -90,8 +100,7 @@ impl Router {
             endpoint: config.endpoint.clone(),
             launcher: around.launcher,
             max_loaded: config.max_loaded_models,
-            keep_warm: (config.keep_warm_minutes > 0.0)
-                .then(|| Duration::from_secs_f64(config.keep_warm_minutes * 60.0)),
+            keep_warm,
             kv: around.home.as_ref().and_then(|home| KvFiles::new(home, config.kv_cache_mb << 20)),
             run_dir: around.home.as_ref().map(Home::run),
         };
@@ -102,6 +111,7 @@ impl Router {
             named: Mutex::default(),
             keys,
             supervisor: Supervisor::new(settings, timing),
+            in_process,
             timing,
         }
     }
@@ -137,13 +147,17 @@ impl Router {
         Some(Arc::clone(endpoint))
     }
 
+    /// What this daemon runs itself: a llama-server, or the engine in this process.
     fn of_our_own(
         &self,
         model: &str,
         absent: Option<&ProviderError>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
-    ) -> Result<Arc<OpenAi>, ProviderError> {
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        if model == builtin::NAME && self.pin.is_none_or(|pin| pin == ProviderKind::Builtin) {
+            return self.built_in(model, cancel, sink);
+        }
         let missing = |fact: String, hint: String| {
             let fact = match absent {
                 Some(error) => format!("{} and {fact}", self.absence(error)),
@@ -152,17 +166,103 @@ impl Router {
             ProviderError::NoServer(NoServer { fact, hint })
         };
         let file = model_file(&self.model_dir, model);
-        if let Ok(file) = &file
-            && let Some(provider) = self.supervisor.ready(file)
-        {
-            return Ok(provider);
+        if self.pin != Some(ProviderKind::Builtin) {
+            if let Ok(file) = &file
+                && let Some(provider) = self.supervisor.ready(file)
+            {
+                return Ok(provider);
+            }
+            match (self.supervisor.binary(), &file) {
+                (Ok(binary), Ok(file)) => {
+                    if let Some(error) = absent {
+                        tracing::debug!("{}: a llama-server of our own it is", self.absence(error));
+                    }
+                    let provider = self.supervisor.open(&binary, file, cancel, sink)?;
+                    return Ok(provider);
+                }
+                // One that was named and is not there is not replaced by something else.
+                (Err(fact), _) if !self.may_replace() || self.supervisor.is_named() => {
+                    return Err(missing(fact, INSTALL.to_owned()));
+                }
+                _ => {}
+            }
         }
-        let binary = self.supervisor.binary().map_err(|fact| missing(fact, INSTALL.to_owned()))?;
-        let file = file.map_err(|NoServer { fact, hint }| missing(fact, hint))?;
-        if let Some(error) = absent {
-            tracing::debug!("{}: a llama-server of our own it is", self.absence(error));
+        match file {
+            Ok(file) => self.in_process(model, &file, cancel, sink),
+            Err(NoFile::Absent(_)) if self.may_replace() => self.built_in(model, cancel, sink),
+            Err(NoFile::Absent(_)) if self.pin == Some(ProviderKind::Builtin) && model.is_empty() => {
+                self.built_in(model, cancel, sink)
+            }
+            Err(NoFile::Absent(NoServer { fact, hint }) | NoFile::Unclear(NoServer { fact, hint })) => {
+                Err(missing(fact, hint))
+            }
         }
-        self.supervisor.open(&binary, &file, cancel, sink)
+    }
+
+    /// The engine may answer where a llama-server cannot.
+    fn may_replace(&self) -> bool {
+        builtin::AVAILABLE && self.pin.is_none()
+    }
+
+    /// A file, run by the engine in this process; the built-in model in place of one that it does not know.
+    fn in_process(
+        &self,
+        model: &str,
+        file: &Path,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        match self.in_process.open(&Which::File(file.to_owned()), None, cancel, sink) {
+            Ok(provider) => Ok(provider),
+            Err(NotOpened::Error(error)) => Err(error),
+            Err(NotOpened::Unknown(why)) if self.may_replace() => {
+                tracing::info!(file = %file.display(), why, "the built-in engine cannot run it");
+                self.built_in(model, cancel, sink)
+            }
+            Err(NotOpened::Unknown(fact)) => {
+                Err(ProviderError::NoServer(NoServer { fact, hint: INSTALL.to_owned() }))
+            }
+        }
+    }
+
+    /// The model that is part of the program, in place of `model`.
+    fn built_in(
+        &self,
+        model: &str,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        let notice = builtin::notice(&self.better(model));
+        self.in_process.open(&Which::BuiltIn, Some(notice), cancel, sink).map_err(|error| match error {
+            NotOpened::Error(error) => error,
+            NotOpened::Unknown(fact) => ProviderError::NoServer(NoServer { fact, hint: INSTALL.to_owned() }),
+        })
+    }
+
+    /// What to do to have a better model than the built-in one, in one command.
+    fn better(&self, model: &str) -> String {
+        let here = models(&self.model_dir);
+        if model_file(&self.model_dir, model).is_ok() {
+            return format!("{} needs llama-server: {INSTALL}", super::llama::shown(model));
+        }
+        match here.first() {
+            Some(name) => {
+                format!("`kontekst models use {}` has a model answer that is here", super::llama::shown(name))
+            }
+            None => format!("{PULL} gets a real model"),
+        }
+    }
+
+    fn in_process_status(&self) -> ServerStatus {
+        let model = self.in_process.running();
+        ServerStatus {
+            backend: Backend::Builtin,
+            endpoint: String::new(),
+            healthy: builtin::AVAILABLE,
+            running: model.is_some(),
+            pid: if model.is_some() { std::process::id() } else { 0 },
+            model: model.unwrap_or_default(),
+        }
     }
 
     /// Why the usual endpoints are of no use, as the first half of a sentence.
@@ -209,8 +309,11 @@ impl Models for Router {
                 error => no_server(&named, &error),
             });
         }
+        let asked_for = model == builtin::NAME && self.pin.is_none() && builtin::AVAILABLE;
         // Our own child may be what answers at `endpoint`: it is not asked while there is one.
-        let ours = self.pin == Some(ProviderKind::LlamaServer) || self.supervisor.is_running();
+        let ours = matches!(self.pin, Some(ProviderKind::LlamaServer | ProviderKind::Builtin))
+            || self.supervisor.is_running()
+            || asked_for;
         let absent = if ours {
             None
         } else {
@@ -223,11 +326,16 @@ impl Models for Router {
         if let (Some(ProviderKind::Endpoint), Some(error)) = (self.pin, &absent) {
             return Err(no_server(&self.endpoints, error));
         }
-        self.of_our_own(model, absent.as_ref(), cancel, sink).map(|provider| provider as Arc<dyn Provider>)
+        self.of_our_own(model, absent.as_ref(), cancel, sink)
     }
 
     fn status(&self) -> ServerStatus {
-        let (pid, link, model) = self.supervisor.running().unwrap_or_else(|| {
+        if self.pin == Some(ProviderKind::Builtin) {
+            return self.in_process_status();
+        }
+        let running = self.supervisor.running();
+        let backend = if running.is_some() { Backend::LlamaServer } else { Backend::Endpoint };
+        let (pid, link, model) = running.unwrap_or_else(|| {
             let endpoints = &self.endpoints;
             let endpoint = endpoints.iter().find(|endpoint| !endpoint.is_shunned()).unwrap_or(&endpoints[0]);
             (0, endpoint.link().clone(), endpoint.model().unwrap_or_default())
@@ -235,17 +343,16 @@ impl Models for Router {
         // Not `/health`: it says nothing about whose server it is, or whether the key fits.
         let link = link.within(STATUS / 2);
         let found = probe(&link, &model, &Cancel::new(), STATUS / 2);
-        ServerStatus {
-            endpoint: link.base().to_owned(),
-            healthy: matches!(found, Ok(Probe::Ready(_))),
-            running: pid != 0,
-            pid,
-            model,
+        let healthy = matches!(found, Ok(Probe::Ready(_)));
+        if !healthy && pid == 0 && self.in_process.running().is_some() {
+            return self.in_process_status();
         }
+        ServerStatus { backend, endpoint: link.base().to_owned(), healthy, running: pid != 0, pid, model }
     }
 
     fn stop(&self) {
         self.supervisor.stop();
+        self.in_process.stop();
     }
 }
 
@@ -256,9 +363,28 @@ const INSTALL: &str = if cfg!(target_os = "macos") {
      https://github.com/ggml-org/llama.cpp/releases), or set `endpoint` in config.toml to a server that runs"
 };
 
+/// Gets a model of 2.5 GB, which answers on a machine with 8 GB and no GPU.
+const PULL: &str = "`kontekst models pull --use Qwen/Qwen3-4B-GGUF`";
+
+/// Why there is no file for a model.
+#[derive(Debug)]
+enum NoFile {
+    Absent(NoServer),
+    /// The name is none, or could mean several.
+    Unclear(NoServer),
+}
+
+#[cfg(test)]
+impl NoFile {
+    fn reason(self) -> NoServer {
+        let (Self::Absent(reason) | Self::Unclear(reason)) = self;
+        reason
+    }
+}
+
 /// The file of a model: directly beneath `dir`, with or without `.gguf` in its name. No name means the
 /// only model there is.
-fn model_file(dir: &Path, model: &str) -> Result<PathBuf, NoServer> {
+fn model_file(dir: &Path, model: &str) -> Result<PathBuf, NoFile> {
     let here = dir.display();
     if model.is_empty() {
         return only_model(dir);
@@ -268,34 +394,34 @@ fn model_file(dir: &Path, model: &str) -> Result<PathBuf, NoServer> {
         matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) && !model.ends_with('/');
     if !plain || model.contains(['\\', '\0']) {
         let fact = format!("`{}` is not the name of a file in {here}", super::llama::shown(model));
-        return Err(NoServer {
-            fact,
-            hint: "`model` in the agent's config.toml is a plain file name".to_owned(),
-        });
+        let hint = "`model` in the agent's config.toml is a plain file name".to_owned();
+        return Err(NoFile::Unclear(NoServer { fact, hint }));
     }
     let names = if model.ends_with(".gguf") {
         vec![model.to_owned()]
     } else {
         vec![format!("{model}.gguf"), model.to_owned()]
     };
-    names.iter().map(|name| dir.join(name)).find(|file| file.is_file()).ok_or_else(|| NoServer {
-        fact: format!("there is no model {} in {here}", names[0]),
-        hint: format!("put the GGUF file there, or set `model_dir` in config.toml{}", there_are(dir)),
+    names.iter().map(|name| dir.join(name)).find(|file| file.is_file()).ok_or_else(|| {
+        NoFile::Absent(NoServer {
+            fact: format!("there is no model {} in {here}", names[0]),
+            hint: format!("put the GGUF file there, or set `model_dir` in config.toml{}", there_are(dir)),
+        })
     })
 }
 
-fn only_model(dir: &Path) -> Result<PathBuf, NoServer> {
+fn only_model(dir: &Path) -> Result<PathBuf, NoFile> {
     let here = dir.display();
     match models(dir).as_slice() {
         [only] => Ok(dir.join(only)),
-        [] => Err(NoServer {
+        [] => Err(NoFile::Absent(NoServer {
             fact: format!("there is no model in {here}"),
             hint: "put a GGUF file there, or set `model_dir` in config.toml".to_owned(),
-        }),
-        _ => Err(NoServer {
+        })),
+        _ => Err(NoFile::Unclear(NoServer {
             fact: format!("the agent names no model and {here} has several"),
             hint: format!("set `model` in the agent's config.toml{}", there_are(dir)),
-        }),
+        })),
     }
 }
 
@@ -331,7 +457,7 @@ mod tests {
         std::fs::create_dir(&root).unwrap();
         std::fs::write(dir.path().join("out.gguf"), "").unwrap();
         assert_eq!(
-            model_file(&root, "").unwrap_err().fact,
+            model_file(&root, "").unwrap_err().reason().fact,
             format!("there is no model in {}", root.display())
         );
         std::fs::write(root.join("a.gguf"), "").unwrap();
@@ -343,9 +469,9 @@ mod tests {
         {
             assert!(model_file(&root, bad).is_err(), "{bad}");
         }
-        assert!(model_file(&root, "b").unwrap_err().hint.ends_with("it has a.gguf"));
+        assert!(model_file(&root, "b").unwrap_err().reason().hint.ends_with("it has a.gguf"));
         std::fs::write(root.join("b-00001-of-00002.gguf"), "").unwrap();
         std::fs::write(root.join("b-00002-of-00002.gguf"), "").unwrap();
-        assert!(model_file(&root, "").unwrap_err().hint.ends_with("a.gguf, b-00001-of-00002.gguf"));
+        assert!(model_file(&root, "").unwrap_err().reason().hint.ends_with("a.gguf, b-00001-of-00002.gguf"));
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     home::Home,
 };
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = client::runtime().unwrap();
     // Nothing here takes long; a hang must not hold the suite.
     runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await.expect("hangs") })
@@ -37,25 +37,25 @@ fn daemon(model: &FakeLlama) -> Home {
     home
 }
 
-struct Talk {
+pub(crate) struct Talk {
     commands: Option<mpsc::Sender<RunCommand>>,
     events: Streaming<RunEvent>,
 }
 
 impl Talk {
-    async fn open(home: &Home) -> Self {
+    pub(crate) async fn open(home: &Home) -> Self {
         let (commands, outbox) = mpsc::channel(64);
         let mut agent = client::agent(connect(home).await);
         let events = agent.run(ReceiverStream::new(outbox)).await.unwrap().into_inner();
         Self { commands: Some(commands), events }
     }
 
-    async fn say(&self, command: Command) {
+    pub(crate) async fn say(&self, command: Command) {
         let command = RunCommand { command: Some(command) };
         self.commands.as_ref().unwrap().send(command).await.unwrap();
     }
 
-    async fn start(&self, home: &Home, prompt: &str) {
+    pub(crate) async fn start(&self, home: &Home, prompt: &str) {
         self.say(Command::Start(start(home, prompt))).await;
     }
 
@@ -64,7 +64,7 @@ impl Talk {
     }
 
     /// Events up to and including the first that `last` likes.
-    async fn until(&mut self, last: impl Fn(&Event) -> bool) -> Vec<Event> {
+    pub(crate) async fn until(&mut self, last: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
             // How the model gets ready is not what these tests are about.
@@ -80,7 +80,7 @@ impl Talk {
         panic!("the stream ended: {events:?}");
     }
 
-    async fn drain(&mut self) -> Vec<Event> {
+    pub(crate) async fn drain(&mut self) -> Vec<Event> {
         self.until(|event| matches!(event, Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_)))
             .await
     }
@@ -96,7 +96,7 @@ fn start(home: &Home, prompt: &str) -> StartRunCommand {
     }
 }
 
-fn names(events: &[Event]) -> Vec<&'static str> {
+pub(crate) fn names(events: &[Event]) -> Vec<&'static str> {
     events
         .iter()
         .map(|event| match event {

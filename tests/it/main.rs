@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is test code; clippy only knows functions marked as tests")]
 
+#[cfg(feature = "builtin")]
+mod builtin;
 mod core;
 mod daemon;
 mod fake_llama;

@@ -5,16 +5,42 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::{Model, Report, Said, called};
-use crate::data::{Draw, Role, sample};
+use crate::data::{ABILITIES, Draw, Role, sample};
 
-/// A request and the call it means; none when it is to be declined.
+/// A request and what it means.
 #[derive(Debug, PartialEq)]
 pub struct Line {
     pub request: String,
-    pub call: Option<Value>,
+    pub expected: Expected,
 }
 
-/// Reads `request TAB call` lines, the call as JSON or the word `decline`. In the request `\n` and `\t` stand
+#[derive(Debug, PartialEq)]
+pub enum Expected {
+    Call(Value),
+    /// That it cannot be done, and who can.
+    Decline,
+    /// What the model is and can do.
+    About,
+}
+
+impl Expected {
+    fn call(&self) -> Option<&Value> {
+        match self {
+            Self::Call(call) => Some(call),
+            Self::Decline | Self::About => None,
+        }
+    }
+
+    fn is_met_by(&self, said: &str) -> bool {
+        match self {
+            Self::Call(call) => called(said) == Said::Call(call.clone()),
+            Self::Decline => called(said) == Said::Text && said.contains("kontekst models"),
+            Self::About => said == ABILITIES,
+        }
+    }
+}
+
+/// Reads `request TAB call` lines, the call as JSON or one of the words `decline` and `about`. In the request `\n` and `\t` stand
 /// for a new line and a tab. Empty lines and those that start with `#` are passed over.
 ///
 /// # Errors
@@ -27,11 +53,14 @@ pub fn parse(text: &str) -> Result<Vec<Line>, String> {
             continue;
         }
         let (request, call) = line.split_once('\t').ok_or_else(|| format!("line {number} has no tab"))?;
-        let call = match call.trim() {
-            "decline" => None,
-            call => Some(serde_json::from_str(call).map_err(|error| format!("line {number}: {error}"))?),
+        let expected = match call.trim() {
+            "decline" => Expected::Decline,
+            "about" => Expected::About,
+            call => {
+                Expected::Call(serde_json::from_str(call).map_err(|error| format!("line {number}: {error}"))?)
+            }
         };
-        lines.push(Line { request: request.replace("\\n", "\n").replace("\\t", "\t"), call });
+        lines.push(Line { request: request.replace("\\n", "\n").replace("\\t", "\t"), expected });
     }
     Ok(lines)
 }
@@ -42,12 +71,10 @@ pub fn examine(model: &mut dyn Model, lines: &[Line], known: &HashSet<String>, r
     let views: Vec<_> = conversations.iter().map(|conversation| &conversation[..]).collect();
     let answers = model.answers(&views);
     for (line, said) in lines.iter().zip(&answers) {
-        let right = match &line.call {
-            Some(call) => called(said) == Said::Call(call.clone()),
-            None => called(said) == Said::Text && said.contains("kontekst models"),
-        };
-        let new = !known.contains(&phrasing(&line.request, line.call.as_ref()));
-        let expected = line.call.as_ref().map_or_else(|| "decline".to_owned(), ToString::to_string);
+        let right = line.expected.is_met_by(said);
+        let new = !known.contains(&phrasing(&line.request, line.expected.call()));
+        let expected =
+            line.expected.call().map_or_else(|| format!("{:?}", line.expected), ToString::to_string);
         report.handwritten(new, right, &line.request, &expected, said);
     }
 }

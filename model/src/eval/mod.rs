@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::data::{Draw, Role, Sample, sample};
 
-pub use handwritten::{Line, parse, phrasing};
+pub use handwritten::{Expected, Line, parse, phrasing};
 pub use own::Own;
 pub use report::{Report, Row};
 

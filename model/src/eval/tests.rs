@@ -57,8 +57,11 @@ fn only_sound_calls_are_calls() {
 #[test]
 fn lines_are_requests_and_calls() {
     let lines = parse("# all\n\nread a.txt\t{\"name\": \"x\"}\na\\nb\tdecline\n").unwrap();
-    assert_eq!(lines[0], Line { request: "read a.txt".into(), call: Some(json!({"name": "x"})) });
-    assert_eq!(lines[1], Line { request: "a\nb".into(), call: None });
+    assert_eq!(
+        lines[0],
+        Line { request: "read a.txt".into(), expected: Expected::Call(json!({"name": "x"})) }
+    );
+    assert_eq!(lines[1], Line { request: "a\nb".into(), expected: Expected::Decline });
     assert_eq!(parse("x").unwrap_err(), "line 1 has no tab");
     assert!(parse("x\ty").unwrap_err().starts_with("line 1: "));
 }
@@ -70,4 +73,13 @@ fn a_phrasing_has_no_names() {
     let call = json!({"name": "list_files", "arguments": {"pattern": "src/lib/*.rs"}});
     assert_eq!(phrasing("rust files in src/lib?", Some(&call)), "rust files in _");
     assert_eq!(phrasing("show lines 3 to 9", None), "show lines _ to _");
+}
+
+#[test]
+fn the_handwritten_file_is_understood() {
+    let lines = parse(&std::fs::read_to_string(handwritten_file()).unwrap()).unwrap();
+    assert!(lines.len() >= 100, "{}", lines.len());
+    for line in &lines {
+        assert!(!matches!(&line.expected, Expected::Call(call) if !is_sound(call)), "{line:?}");
+    }
 }

@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     measure::{Call, Measured, measure},
+    own,
     pull::say,
     report::Report,
     signals::Signals,
@@ -33,7 +34,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Measure a model: reading, writing, cache, and whether it can call a tool
 ///
 /// Takes a minute at most once the model is loaded. Asks what a run would ask: the server at `endpoint`
-/// if there is one, or a llama-server that is started for this and stopped again. No daemon is needed.
+/// if there is one, or a llama-server that is started for this and stopped again, or the built-in engine. No
+/// daemon is needed.
 ///
 /// The exit status is 1 if the model could not call a tool, and 6 if there is no model server.
 #[derive(Debug, clap::Args)]
@@ -59,9 +61,14 @@ pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> 
     }
     let router = router::Router::new(&config, surroundings(&config));
     let checked = check(&router, &model, &signals.cancel);
-    let endpoint = router.status().endpoint;
+    let endpoint = Some(router.status().endpoint).filter(|endpoint| !endpoint.is_empty());
+    let endpoint = endpoint.unwrap_or_else(|| "the built-in engine".to_owned());
     router.stop();
-    let (measured, window, took) = checked.map_err(|error| refused(error, &signals))?;
+    let Checked { measured, window, took, stands_in } = checked.map_err(|error| refused(error, &signals))?;
+    let (model, endpoint) = match stands_in {
+        true => (own::NAME.to_owned(), "the built-in engine".to_owned()),
+        false => (model, endpoint),
+    };
     if let Some(kind) = signals.kind() {
         return Err(CliError::new(kind, "the check was interrupted"));
     }
@@ -123,8 +130,14 @@ fn daemon_has_a_model(home: &Home) -> bool {
     status.is_ok_and(|status| status.llama_server_running)
 }
 
-/// What was measured, the window, and how long it took.
-type Checked = (Measured, Option<u32>, Duration);
+/// What was measured, and of what.
+struct Checked {
+    measured: Measured,
+    window: Option<u32>,
+    took: Duration,
+    /// The built-in model answered.
+    stands_in: bool,
+}
 
 fn check(router: &router::Router, model: &str, cancel: &Cancel) -> Result<Checked, ProviderError> {
     let mut said = false;
@@ -135,6 +148,8 @@ fn check(router: &router::Router, model: &str, cancel: &Cancel) -> Result<Checke
             say("the model is being loaded");
         }
     })?;
+    let notice = provider.notice();
+    notice.iter().for_each(|notice| say(&format!("note: {notice}")));
     let start = Instant::now();
     let limited = cancel.child();
     let (done, end) = mpsc::channel::<()>();
@@ -147,7 +162,7 @@ fn check(router: &router::Router, model: &str, cancel: &Cancel) -> Result<Checke
     let nonce = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let measured = measure(&*provider, nonce, &limited, &mut |step| say(&format!("measuring: {step}")))?;
     drop(done);
-    Ok((measured, provider.window(), start.elapsed()))
+    Ok(Checked { measured, window: provider.window(), took: start.elapsed(), stands_in: notice.is_some() })
 }
 
 fn refused(error: ProviderError, signals: &Signals) -> CliError {
@@ -157,8 +172,9 @@ fn refused(error: ProviderError, signals: &Signals) -> CliError {
             CliError::new(signals.kind().unwrap_or(Kind::Interrupted), "the check was interrupted")
         }
         ProviderError::Unreachable { .. } => CliError::of(Kind::Unreachable, &error),
-        ProviderError::Status { .. } | ProviderError::Overflow { .. } | ProviderError::Protocol(_) => {
-            CliError::of(Kind::Failed, &error)
-        }
+        ProviderError::Status { .. }
+        | ProviderError::Overflow { .. }
+        | ProviderError::Protocol(_)
+        | ProviderError::Engine(_) => CliError::of(Kind::Failed, &error),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{io, process::ExitCode};
 
-use super::{pull::say, surroundings::Surroundings};
+use super::{own, pull::say, surroundings::Surroundings};
 use crate::{
     cli::error::CliError,
     config::{AgentConfig, Config, Home, ProviderKind, agents, file::read_text, write_atomic},
@@ -33,7 +33,8 @@ pub struct Args {
 pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> Result<ExitCode, CliError> {
     let agent = AgentConfig::load(home, &args.agent)?;
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
-    let name = match shelf::find(&around.places, &args.name) {
+    let found = shelf::find(&around.places, &args.name).filter(|_| !own::is_meant(&args.name));
+    let name = match found {
         Some(model) if model.missing > 0 => {
             return Err(CliError::usage(format!(
                 "{} of the files of {} are missing",
@@ -49,26 +50,32 @@ pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> 
             }
             name
         }
-        None if at_endpoint || args.anyway => args.name.trim().to_owned(),
+        None if at_endpoint || args.anyway || own::is_meant(&args.name) => args.name.trim().to_owned(),
         None => {
             return Err(CliError::usage(format!("there is no model `{}` on this machine", args.name))
                 .hint("`kontekst models` lists them, `kontekst models pull ORG/NAME` fetches one")
                 .hint("--anyway takes a name that your endpoint knows"));
         }
     };
-    let path = home.agents().join(agent.id.as_str()).join("config.toml");
+    set(home, &agent.id, &name)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes `model` the one that an agent uses.
+pub(super) fn set(home: &Home, agent: &Name, model: &str) -> Result<(), CliError> {
+    let path = home.agents().join(agent.as_str()).join("config.toml");
     let before = match read_text(&path, 1 << 20) {
         Ok(text) => text,
         // An agent may have a prompt only.
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error.into()),
     };
-    let after = choice::with_model(&before, &name).map_err(|error| {
+    let after = choice::with_model(&before, model).map_err(|error| {
         CliError::usage(format!("`{}` cannot be understood", path.display())).cause(error.to_string())
     })?;
     if after != before {
         write_atomic(&path, after.as_bytes())?;
     }
-    say(&format!("agent {} uses {name}", agent.id));
-    Ok(ExitCode::SUCCESS)
+    say(&format!("agent {agent} uses {model}"));
+    Ok(())
 }

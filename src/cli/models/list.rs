@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::{surroundings::Surroundings, units};
+use super::{own, surroundings::Surroundings, units};
 use crate::{
     cli::{error::CliError, table::Table},
     config::{AgentConfig, Config, Home, ProviderKind},
@@ -30,27 +30,35 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
-    let models: Vec<(Model, Result<Facts, GgufError>)> = shelf::list(&around.places)
-        .into_iter()
-        .map(|model| (model.facts(), model))
-        .map(|(facts, model)| (model, facts))
-        .collect();
+    let here = shelf::list(&around.places).into_iter().map(|model| (model.facts(), model));
+    let models: Vec<(Model, Result<Facts, GgufError>)> =
+        own::model().into_iter().chain(here.map(|(facts, model)| (model, facts))).collect();
     if args.json {
         let models: Vec<Value> =
             models.iter().map(|(model, facts)| described(model, facts, &agents)).collect();
         return Ok(writeln!(out, "{:#}", Value::from(models))?);
     }
-    if models.is_empty() {
-        writeln!(out, "There are no models in {} yet.", config.model_dir.display())?;
-        writeln!(out, "\n  kontekst models pull ORG/NAME    fetches one from Hugging Face")?;
-    } else {
+    if !models.is_empty() {
         table(&models, &agents).write(out)?;
+    }
+    if models.iter().all(|(model, _)| model.place == Place::BuiltIn) {
+        let blank = if models.is_empty() { "" } else { "\n" };
+        writeln!(out, "{blank}There are no models in {} yet.", config.model_dir.display())?;
+        writeln!(out, "\n  kontekst models pull ORG/NAME    fetches one from Hugging Face")?;
     }
     let lacking: Vec<&AgentConfig> =
         agents.iter().filter(|agent| lacks_its_model(agent, config, &models)).collect();
+    let stands_in = match own::model() {
+        Some(_) if config.provider.is_none() => "; the built-in model answers until it is",
+        _ => "",
+    };
     for (at, agent) in lacking.iter().enumerate() {
         let blank = if at == 0 { "\n" } else { "" };
-        writeln!(out, "{blank}Agent {} asks for {}, which is not in model_dir.", agent.id, agent.model)?;
+        writeln!(
+            out,
+            "{blank}Agent {} asks for {}, which is not in model_dir{stands_in}.",
+            agent.id, agent.model
+        )?;
     }
     Ok(())
 }
@@ -66,6 +74,9 @@ fn lacks_its_model(
 }
 
 fn uses(agent: &AgentConfig, model: &Model) -> bool {
+    if model.place == Place::BuiltIn {
+        return own::is_meant(&agent.model);
+    }
     model.place == Place::ModelDir
         && (agent.model == model.name || model.name.strip_suffix(".gguf") == Some(agent.model.as_str()))
 }
@@ -75,8 +86,10 @@ pub(super) fn users<'a>(model: &Model, agents: &'a [AgentConfig]) -> Vec<&'a str
     agents.iter().filter(|agent| uses(agent, model)).map(|agent| agent.id.as_str()).collect()
 }
 
-fn table(models: &[(Model, Result<Facts, GgufError>)], agents: &[AgentConfig]) -> Table<8> {
-    let mut table = Table::new(["NAME", "SIZE", "QUANT", "ARCH", "PARAMS", "WINDOW", "WHERE", "AGENTS"]);
+fn table(models: &[(Model, Result<Facts, GgufError>)], agents: &[AgentConfig]) -> Table<9> {
+    // The last but one: who can run it.
+    let head = ["NAME", "SIZE", "QUANT", "ARCH", "PARAMS", "WINDOW", "WHERE", "RUNS IN", "AGENTS"];
+    let mut table = Table::new(head);
     for (model, facts) in models {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let [quantisation, architecture, parameters, window] = match facts {
@@ -96,10 +109,16 @@ fn table(models: &[(Model, Result<Facts, GgufError>)], agents: &[AgentConfig]) -
             parameters,
             window,
             place(model),
+            facts.as_ref().map_or_else(|_| String::new(), |facts| runner(facts).to_owned()),
             users(model, agents).join(", "),
         ]);
     }
     table
+}
+
+/// What can run a model. llama-server can run every one of them.
+fn runner(facts: &Facts) -> &'static str {
+    if own::runs(facts) { "anywhere" } else { "llama-server" }
 }
 
 /// Where a model is, and what is wrong with that.
@@ -137,6 +156,7 @@ pub(super) fn described(model: &Model, facts: &Result<Facts, GgufError>, agents:
             "kv_bytes_per_token": facts.cache,
             "tokenizer": facts.tokenizer,
             "embeds": facts.embeds,
+            "builtin_engine": own::runs(facts),
             "chat_template": facts.template.map(|template| json!({
                 "tools": template.tools,
                 "tool_results": template.tool_results,

@@ -2,10 +2,11 @@
 
 use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
-use super::{progress::Progress, signals::Signals, surroundings::Surroundings, units};
+use super::{choose, progress::Progress, signals::Signals, surroundings::Surroundings, units};
 use crate::{
     cli::{error::CliError, on_stdout, printable::printable},
-    config::Config,
+    config::{AgentConfig, Config, Home, agents},
+    core::Name,
     models::{
         gguf::Header,
         pull::{self, Fetched, PullError, Source},
@@ -25,7 +26,7 @@ use crate::{
   kontekst models pull Qwen/Qwen3-8B-GGUF:Q8_0
   kontekst models pull hf:unsloth/gpt-oss-20b-GGUF:gpt-oss-20b-Q4_K_M.gguf
   kontekst models pull https://models.example.org/small.gguf --sha256 29fc…
-  kontekst models use \"$(kontekst models pull Qwen/Qwen3-8B-GGUF)\"
+  kontekst models pull --use Qwen/Qwen3-4B-GGUF
 
 Environment:
   HF_TOKEN      for repositories that need a login; shown to the hub only
@@ -40,6 +41,9 @@ pub struct Args {
     /// The checksum that the file must have
     #[arg(long, value_name = "HEX", value_parser = checksum)]
     sha256: Option<String>,
+    /// Make it the one that answers: the model of the agent `default`, or of the one named
+    #[arg(long = "use", value_name = "AGENT", num_args = 0..=1, default_missing_value = agents::DEFAULT, require_equals = true, conflicts_with = "into")]
+    agent: Option<Name>,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
@@ -55,8 +59,10 @@ pub(super) fn say(text: &str) {
     writeln!(std::io::stderr(), "{}", printable(text)).ok();
 }
 
-pub fn run(args: &Args, config: &Config, around: &Surroundings) -> Result<ExitCode, CliError> {
+pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> Result<ExitCode, CliError> {
     let net = around.net()?;
+    // Before gigabytes are fetched for one that is not there.
+    let agent = args.agent.as_ref().map(|name| AgentConfig::load(home, name)).transpose()?;
     let dir = match &args.into {
         Some(dir) => std::path::absolute(dir).map_err(|error| {
             CliError::usage(format!("`{}` is not a directory", dir.display())).cause(error.to_string())
@@ -107,7 +113,9 @@ pub fn run(args: &Args, config: &Config, around: &Surroundings) -> Result<ExitCo
         }
     }
     let name = &files[0].name;
-    if args.into.is_none() {
+    if let Some(agent) = agent {
+        choose::set(home, &agent.id, name)?;
+    } else if args.into.is_none() {
         say(&format!("`kontekst models use {name}` makes it the one that answers"));
     }
     on_stdout(|out, _| Ok(writeln!(out, "{name}")?))

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io::Write};
 
 use serde_json::json;
 
-use super::{list, surroundings::Surroundings, units};
+use super::{list, own, surroundings::Surroundings, units};
 use crate::{
     cli::error::CliError,
     config::{AgentConfig, Config, Home},
@@ -36,10 +36,20 @@ pub fn run(
     around: &Surroundings,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let model = find(&around.places, &args.name)?;
-    let facts = model.facts().map_err(|error| {
+    let built_in = own::model().filter(|_| own::is_meant(&args.name));
+    let (model, facts) = match built_in {
+        Some(built_in) => built_in,
+        None => {
+            let model = find(&around.places, &args.name)?;
+            let facts = model.facts();
+            (model, facts)
+        }
+    };
+    let file =
+        model.files.first().map_or_else(|| "in the program".to_owned(), |file| file.display().to_string());
+    let facts = facts.map_err(|error| {
         CliError::of(crate::cli::error::Kind::Failed, &error)
-            .cause(model.file().display().to_string())
+            .cause(&file)
             .hint("a file that was cut short? `kontekst models pull` fetches it again once it is moved away")
     })?;
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
@@ -64,7 +74,7 @@ pub fn run(
         ("Model", model.name.clone()),
         ("Title", facts.title.clone().unwrap_or_else(unknown)),
         ("Where", list::place(&model)),
-        ("File", model.file().display().to_string()),
+        ("File", file),
         ("Size", units::bytes(model.bytes)),
         ("Architecture", facts.architecture.clone().unwrap_or_else(unknown)),
         ("Parameters", if facts.parameters == 0 { unknown() } else { units::parameters(facts.parameters) }),
@@ -75,6 +85,11 @@ pub fn run(
         ("Tokenizer", facts.tokenizer.clone().unwrap_or_else(unknown)),
         ("Chat template", template(facts.template)),
         ("Memory", memory(&need, window, free)),
+        (
+            "Runs in",
+            if own::runs(&facts) { "the built-in engine, and llama-server" } else { "llama-server" }
+                .to_owned(),
+        ),
         ("Used by", if users.is_empty() { "no agent".to_owned() } else { users.join(", ") }),
     ];
     for (label, value) in lines {
@@ -83,7 +98,7 @@ pub fn run(
     for note in notes(&model, &facts, window) {
         writeln!(out, "{:<14} {note}", "Note")?;
     }
-    if model.place == Place::ModelDir {
+    if matches!(model.place, Place::ModelDir | Place::BuiltIn) {
         writeln!(out, "\nIn an agent's config.toml:\n\n    model = {}\n", toml_text(&model.name))?;
         writeln!(out, "or `kontekst models use {}`", model.name)?;
     } else {

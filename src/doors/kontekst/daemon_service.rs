@@ -14,6 +14,7 @@ use crate::{
         GetStatusRequest, GetStatusResponse, ShutdownRequest, ShutdownResponse,
         daemon_service_server::{DaemonService, DaemonServiceServer},
     },
+    provider::Backend,
 };
 
 /// What the daemon knows of itself.
@@ -62,6 +63,12 @@ impl DaemonService for DaemonDoor {
             model: server.model,
             socket: self.vitals.socket.clone(),
             warnings: self.vitals.warnings.clone(),
+            engine: match server.backend {
+                Backend::Endpoint => "endpoint",
+                Backend::LlamaServer => "llama-server",
+                Backend::Builtin => "builtin",
+            }
+            .to_owned(),
         }))
     }
 

@@ -25,6 +25,8 @@ pub struct Places {
 /// Whose directory a model is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
+    /// Part of the program.
+    BuiltIn,
     ModelDir,
     HuggingFace,
     LmStudio,
@@ -35,6 +37,7 @@ pub enum Place {
 impl Place {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::BuiltIn => "built in",
             Self::ModelDir => "model_dir",
             Self::HuggingFace => "Hugging Face",
             Self::LmStudio => "LM Studio",
@@ -52,7 +55,7 @@ pub struct Model {
     pub name: String,
     /// `ORG/NAME` where its place tells.
     pub repository: Option<String>,
-    /// All that are there, in order. At least one.
+    /// All that are there, in order. At least one, but for the built-in model.
     pub files: Vec<PathBuf>,
     /// Files of it that are not there.
     pub missing: u32,

@@ -2,20 +2,17 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
-use super::{
-    prompted::{Found, Sieve},
-    refusal, wire,
-};
+use super::{refusal, wire};
 use crate::{
     core::{CallId, ToolCall},
-    provider::{Delta, Finish, Progress, ProviderError, Turn, Usage},
+    provider::{
+        Delta, Finish, Progress, ProviderError, Turn, Usage,
+        chat::{
+            ARGUMENTS_LIMIT, CALL_LIMIT,
+            prompted::{Found, Sieve},
+        },
+    },
 };
-
-/// Calls that one answer may make.
-pub const CALL_LIMIT: usize = 64;
-
-/// Bytes that the arguments of one call may have: 1 MiB.
-pub const ARGUMENTS_LIMIT: usize = 1024 * 1024;
 
 /// Bytes that a call's id may have; a longer one is replaced.
 const ID_LIMIT: usize = 256;

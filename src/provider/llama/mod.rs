@@ -3,9 +3,7 @@
 mod answer;
 mod engine;
 mod http;
-mod messages;
 mod probe;
-mod prompted;
 mod refusal;
 mod sse;
 mod stall;
@@ -28,9 +26,13 @@ pub use http::Link;
 pub use probe::{Capabilities, Probe, probe};
 pub use refusal::shown;
 
-use self::{answer::Answer, messages::Dialect, prompted::Sieve, template::Overhead, tokens::Counts};
+use self::{answer::Answer, template::Overhead, tokens::Counts};
 use super::{
     ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn,
+    chat::{
+        messages::{self, Dialect},
+        prompted::{self, Sieve},
+    },
     kv::Kept,
     pause::pause,
     slots::{NoPlace, Slots},

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, value::RawValue};
 
+use crate::provider::chat::form::{Message, Tool};
+
 /// A request. The order of the fields is the order on the wire, the same in every request.
 #[derive(Serialize)]
 pub struct Request<'a> {
@@ -41,44 +43,6 @@ pub struct Request<'a> {
 #[derive(Serialize)]
 pub struct StreamOptions {
     pub include_usage: bool,
-}
-
-#[derive(Debug, Serialize, PartialEq)]
-pub struct Message<'a> {
-    pub role: &'static str,
-    pub content: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasoning_content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<Call<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<Cow<'a, str>>,
-}
-
-#[derive(Debug, Serialize, PartialEq)]
-pub struct Call<'a> {
-    pub id: Cow<'a, str>,
-    pub r#type: &'static str,
-    pub function: CallFunction<'a>,
-}
-
-#[derive(Debug, Serialize, PartialEq)]
-pub struct CallFunction<'a> {
-    pub name: &'a str,
-    pub arguments: Cow<'a, str>,
-}
-
-#[derive(Serialize)]
-pub struct Tool<'a> {
-    pub r#type: &'static str,
-    pub function: ToolFunction<'a>,
-}
-
-#[derive(Serialize)]
-pub struct ToolFunction<'a> {
-    pub name: &'a str,
-    pub description: &'a str,
-    pub parameters: &'a Value,
 }
 
 /// One event of an answer, or a whole answer from a server that does not stream.

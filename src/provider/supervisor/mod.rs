@@ -76,6 +76,11 @@ impl Supervisor {
         binary::find(&self.settings)
     }
 
+    /// The configuration or the environment says which binary it must be.
+    pub fn is_named(&self) -> bool {
+        self.settings.configured.is_some() || self.settings.from_environment.is_some()
+    }
+
     /// A child of ours is alive.
     pub fn is_running(&self) -> bool {
         self.lock().loaded.iter().any(|running| running.is_alive())

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::{
+    form::{Call, CallFunction, Message as Wire, Tool, ToolFunction},
     prompted,
-    wire::{Call, CallFunction, Message as Wire, Tool, ToolFunction},
 };
 use crate::core::{CallId, Message, Role, ToolCall, ToolDef, lenient};
 

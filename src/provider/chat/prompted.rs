@@ -15,7 +15,7 @@ use crate::{
     provider::{Finish, Turn},
 };
 
-use super::{messages, wire};
+use super::{form, messages};
 
 /// The system text with the tools behind it. The same bytes for the same tools.
 pub fn system(system: &str, tools: &[ToolDef]) -> String {
@@ -41,9 +41,16 @@ pub fn system(system: &str, tools: &[ToolDef]) -> String {
 
 /// A call as the model was told to write it; the arguments stay to the byte. Models that keep to the
 /// form find their own bytes again, others see how it should have been.
-pub fn written(call: &wire::CallFunction<'_>) -> String {
+pub fn written(call: &form::CallFunction<'_>) -> String {
     let name = serde_json::to_string(call.name).expect("a string is JSON");
     format!("<tool_call>\n{{\"name\": {name}, \"arguments\": {}}}\n</tool_call>", call.arguments)
+}
+
+/// The same up to where the arguments begin.
+#[cfg(feature = "builtin")]
+pub fn opening(name: &str) -> String {
+    let name = serde_json::to_string(name).expect("a string is JSON");
+    format!("<tool_call>\n{{\"name\": {name}, \"arguments\": ")
 }
 
 /// Has the server take nothing for an answer but arguments of this tool.

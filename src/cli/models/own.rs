@@ -1,0 +1,38 @@
+//! The model and the engine that are part of the program, as `kontekst models` shows them.
+
+use crate::{
+    models::{
+        Facts, Model, Place,
+        gguf::{GgufError, Header},
+    },
+    provider::builtin,
+};
+
+pub use crate::provider::builtin::NAME;
+
+/// The built-in model; `None` in a program that was built without it.
+pub fn model() -> Option<(Model, Result<Facts, GgufError>)> {
+    let bytes = builtin::BYTES;
+    let model = Model {
+        place: Place::BuiltIn,
+        name: builtin::NAME.to_owned(),
+        repository: None,
+        files: Vec::new(),
+        missing: 0,
+        bytes: bytes.len() as u64,
+    };
+    builtin::AVAILABLE
+        .then(|| (model, Header::read(bytes, bytes.len() as u64).map(|header| Facts::of(&header))))
+}
+
+/// Whether `name` means the built-in model.
+pub fn is_meant(name: &str) -> bool {
+    builtin::AVAILABLE && name == builtin::NAME
+}
+
+/// Whether the built-in engine runs models of this kind; others need llama-server.
+pub fn runs(facts: &Facts) -> bool {
+    builtin::AVAILABLE
+        && !facts.embeds
+        && facts.architecture.as_deref().is_some_and(|name| builtin::ARCHITECTURES.contains(&name))
+}

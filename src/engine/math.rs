@@ -1,0 +1,127 @@
+//! Arithmetic on rows of numbers, compiled for several generations of CPUs and chosen when the program runs.
+
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use candle_core::utils::barrier_pool;
+use half::f16;
+use pulp::Arch;
+
+/// Numbers that are worked on together: one register of AVX-512, two of AVX2, four of NEON.
+pub const LANES: usize = 16;
+pub type Lanes = [f32; LANES];
+
+/// The widest instructions that this CPU has.
+pub static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
+
+/// Runs `work` for each piece of `out` of `size` numbers, on all cores. The number says which piece it is.
+pub fn in_parallel(out: &mut [f32], size: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
+    let pool = barrier_pool();
+    let pieces = Mutex::new(out.chunks_mut(size).enumerate());
+    pool.execute(|_| {
+        loop {
+            let next = pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((number, piece)) = next else { return };
+            work(number, piece);
+        }
+    });
+}
+
+/// `vector` scaled to a mean square of one, times `weights`.
+pub fn normalise(vectors: &mut [f32], weights: &[f32], epsilon: f32) {
+    ARCH.dispatch(|| {
+        for vector in vectors.chunks_exact_mut(weights.len()) {
+            #[expect(clippy::cast_precision_loss, reason = "a width is small")]
+            let mean = dot(vector, vector) / weights.len() as f32;
+            let scale = (mean + epsilon).sqrt().recip();
+            for (number, weight) in vector.iter_mut().zip(weights) {
+                *number *= scale * weight;
+            }
+        }
+    });
+}
+
+pub fn add(to: &mut [f32], from: &[f32]) {
+    ARCH.dispatch(|| {
+        for (to, from) in to.iter_mut().zip(from) {
+            *to += from;
+        }
+    });
+}
+
+/// Adds `bias` to each vector of its length.
+pub fn add_to_each(vectors: &mut [f32], bias: &[f32]) {
+    for vector in vectors.chunks_exact_mut(bias.len()) {
+        add(vector, bias);
+    }
+}
+
+/// `gate` becomes `silu(gate) * up`.
+pub fn silu_times(gate: &mut [f32], up: &[f32]) {
+    ARCH.dispatch(|| {
+        for (gate, up) in gate.iter_mut().zip(up) {
+            *gate = *gate / (1.0 + exp(-*gate)) * up;
+        }
+    });
+}
+
+/// `gate` becomes `gelu(gate) * up`, by the approximation with tanh that Gemma uses.
+pub fn gelu_times(gate: &mut [f32], up: &[f32]) {
+    ARCH.dispatch(|| {
+        for (gate, up) in gate.iter_mut().zip(up) {
+            let inner = 0.797_884_6 * *gate * (1.0 + 0.044_715 * *gate * *gate);
+            // tanh(x) = 1 - 2 / (1 + exp(2x))
+            *gate = 0.5 * *gate * (2.0 - 2.0 / (1.0 + exp(2.0 * inner))) * up;
+        }
+    });
+}
+
+/// The sum of products, in [`LANES`] partial sums.
+#[inline(always)]
+pub fn dot(left: &[f32], right: &[f32]) -> f32 {
+    let mut sums = [0.0; LANES];
+    let (lefts, rights) = (left.chunks_exact(LANES), right.chunks_exact(LANES));
+    let rest: f32 = lefts.remainder().iter().zip(rights.remainder()).map(|(left, right)| left * right).sum();
+    for (left, right) in lefts.zip(rights) {
+        for lane in 0..LANES {
+            sums[lane] += left[lane] * right[lane];
+        }
+    }
+    sums.iter().sum::<f32>() + rest
+}
+
+/// `e` to the power of `x`, within two units in the last place; zero and infinity where that is out of range.
+/// Written without a table or a branch, so that it becomes vector instructions.
+#[inline(always)]
+pub fn exp(x: f32) -> f32 {
+    /// Added and taken away again, it rounds to a whole number.
+    const ROUND: f32 = 12_582_912.0;
+    let x = x.clamp(-87.3, 88.7);
+    let power = x * std::f32::consts::LOG2_E + ROUND;
+    let whole = power - ROUND;
+    // ln 2 in two parts, so that the rest keeps its digits.
+    let rest = x - whole * 0.693_359_4 + whole * 2.121_944_4e-4;
+    let mut sum = 1.987_569_1e-4;
+    for factor in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_66, 0.5] {
+        sum = sum * rest + factor;
+    }
+    let fraction = sum * rest * rest + rest + 1.0;
+    let shifted = power.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23;
+    fraction * f32::from_bits(shifted)
+}
+
+/// Sixteen half-precision numbers. Exact for all that are finite.
+#[inline(always)]
+pub fn halves(bits: &[u16; LANES]) -> Lanes {
+    /// Makes up for the difference between the two formats' exponents.
+    const SCALE: f32 = f32::from_bits((127 + 112) << 23);
+    std::array::from_fn(|lane| {
+        let bits = u32::from(bits[lane]);
+        let magnitude = f32::from_bits((bits & 0x7fff) << 13) * SCALE;
+        f32::from_bits(magnitude.to_bits() | (bits & 0x8000) << 16)
+    })
+}
+
+/// As half precision, with the largest number that it has where `number` is larger.
+pub fn half(number: f32) -> u16 {
+    f16::from_f32(number.clamp(-65_504.0, 65_504.0)).to_bits()
+}

@@ -1,0 +1,75 @@
+//! Stands in for the built-in engine in a program that was built without it.
+
+#![allow(dead_code, reason = "the same names as the engine's own; nothing of them is ever used")]
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use super::{Progress, Provider, ProviderError};
+use crate::core::Cancel;
+
+/// See the engine's own.
+pub const ARCHITECTURES: &[&str] = &[];
+
+/// See the engine's own.
+pub const BYTES: &[u8] = &[];
+
+/// The engine is part of this program.
+pub const AVAILABLE: bool = false;
+
+/// See the engine's own.
+pub const NAME: &str = "builtin";
+
+/// See the engine's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub context_size: u32,
+    pub max_loaded: usize,
+    pub keep_warm: Option<Duration>,
+}
+
+/// See the engine's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    BuiltIn,
+    File(PathBuf),
+}
+
+/// See the engine's own.
+#[derive(Debug)]
+pub enum NotOpened {
+    Unknown(String),
+    Error(ProviderError),
+}
+
+/// Opens nothing.
+pub struct OpenModels;
+
+impl OpenModels {
+    pub fn new(_: Settings) -> Arc<Self> {
+        Arc::new(Self)
+    }
+
+    /// # Errors
+    ///
+    /// Always.
+    pub fn open(
+        self: &Arc<Self>,
+        _: &Which,
+        _: Option<String>,
+        _: &Cancel,
+        _: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, NotOpened> {
+        Err(NotOpened::Unknown("this kontekst was built without its own engine".to_owned()))
+    }
+
+    pub fn running(&self) -> Option<String> {
+        None
+    }
+
+    pub fn stop(&self) {}
+}
+
+/// See the engine's own.
+pub fn notice(_: &str) -> String {
+    String::new()
+}

@@ -1,0 +1,164 @@
+//! Who answers: the order, the pins, and what its user is told.
+
+use std::fs;
+
+use kontekst::{
+    config::{Config, ProviderKind},
+    core::{Cancel, Message, Role, Sampling},
+    provider::{
+        Backend, ChatRequest, Models as _, ProviderError, ToolRole, Wanted,
+        router::{Router, Surroundings},
+    },
+};
+
+use super::{home, status, tiny};
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    home::Home,
+};
+
+/// Nothing answers at the endpoint, and no model is there that an agent could have.
+fn fresh() -> Home {
+    let home = Home::with_config("");
+    let models = home.work().join("models");
+    home.write(
+        "config.toml",
+        &format!("endpoint = \"http://127.0.0.1:1\"\nbind = \"off\"\nmodel_dir = \"{}\"\n", models.display()),
+    );
+    home
+}
+
+#[test]
+fn a_fresh_machine_gets_an_answer_and_one_line_that_says_from_whom() {
+    let home = fresh();
+    let output = home.run(&["run", "hello"]);
+    assert!(output.stdout.ends_with('\n') && output.stdout.len() > 1, "{output:?}");
+    let notes: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!(notes.len(), 1, "{output:?}");
+    for part in ["the small built-in model", "kontekst models pull --use "] {
+        assert!(notes[0].contains(part), "{output:?}");
+    }
+    assert_eq!(output.code, 0);
+    let quiet = home.run(&["run", "--new", "--quiet", "hello"]);
+    assert_eq!((quiet.stderr.as_str(), quiet.code), ("", 0));
+    let json = home.run(&["run", "--new", "--json", "hello"]).success();
+    assert_eq!(json.lines().filter(|line| line.contains("\"type\":\"notice\"")).count(), 1, "{json}");
+
+    let status = status(&home);
+    let server = &status["model_server"];
+    assert_eq!((&server["engine"], &server["model"]), (&"builtin".into(), &"builtin".into()), "{server}");
+    assert_eq!((&server["running"], &server["pid"]), (&true.into(), &status["pid"]), "{server}");
+    let page = home.run(&["status"]).success();
+    assert!(page.contains("the built-in engine; its model is loaded"), "{page}");
+}
+
+#[test]
+fn a_model_that_is_there_and_not_chosen_is_named() {
+    let home = fresh();
+    let models = home.work().join("models");
+    fs::create_dir(&models).unwrap();
+    tiny::write(&models.join("tiny.gguf"), "llama");
+    let output = home.run(&["run", "hello"]);
+    assert!(output.stderr.contains("`kontekst models use tiny.gguf`"), "{output:?}");
+    assert_eq!(output.code, 0);
+}
+
+#[test]
+fn what_answers_at_the_endpoint_comes_first() {
+    let model = FakeLlama::start([Reply::text("from the server")]);
+    let home = home();
+    let config = home.read("config.toml").replace("provider = \"builtin\"\n", "");
+    home.write("config.toml", &format!("endpoint = \"{}\"\n{config}", model.url()));
+    assert_eq!(home.run(&["run", "hello"]).success(), "from the server\n");
+    assert_eq!(status(&home)["model_server"]["engine"], "endpoint");
+}
+
+#[test]
+fn the_built_in_model_can_be_chosen() {
+    let model = FakeLlama::start([]);
+    let home = fresh();
+    let config = home.read("config.toml").replace("http://127.0.0.1:1", &model.url());
+    home.write("config.toml", &config);
+    home.run(&["models", "use", "builtin"]).success();
+    let output = home.run(&["run", "hello"]);
+    assert!(output.stderr.contains("the small built-in model"), "{output:?}");
+    assert!(model.chats().is_empty(), "the server was not asked");
+}
+
+#[test]
+fn a_pin_that_cannot_be_honoured_is_an_error() {
+    let home = home();
+    home.write("agents/default/config.toml", "model = \"other\"\n");
+    let stderr = home.run(&["run", "hello"]).fails(6);
+    assert!(stderr.contains("there is no model other.gguf") && stderr.contains("tiny.gguf"), "{stderr}");
+
+    tiny::write(&home.work().join("models/odd.gguf"), "odd");
+    home.write("agents/default/config.toml", "model = \"odd\"\n");
+    let stderr = home.run(&["run", "hello"]).fails(6);
+    assert!(stderr.contains("architecture is odd") && stderr.contains("llama"), "{stderr}");
+
+    fs::write(home.work().join("models/cut.gguf"), "GGUF").unwrap();
+    home.write("agents/default/config.toml", "model = \"cut\"\n");
+    let stderr = home.run(&["run", "hello"]).fails(6);
+    assert!(stderr.contains("cut.gguf cannot be loaded"), "{stderr}");
+}
+
+#[test]
+fn a_server_of_our_own_that_was_named_is_not_replaced() {
+    let home = home();
+    let config =
+        home.read("config.toml").replace("provider = \"builtin\"", "llama_server = \"/no/such/binary\"");
+    home.write("config.toml", &format!("endpoint = \"http://127.0.0.1:1\"\n{config}"));
+    let stderr = home.run(&["run", "hello"]).fails(6);
+    assert!(stderr.contains("/no/such/binary is not an executable file"), "{stderr}");
+}
+
+#[test]
+fn models_are_loaded_once_and_as_many_as_may_be() {
+    let home = home();
+    let models = home.work().join("models");
+    for name in ["a", "b"] {
+        fs::copy(models.join("tiny.gguf"), models.join(name).with_extension("gguf")).unwrap();
+    }
+    let config = Config {
+        provider: Some(ProviderKind::Builtin),
+        model_dir: models,
+        max_loaded_models: 1,
+        ..Config::default()
+    };
+    let router = Router::new(&config, Surroundings::default());
+    let open = |model| {
+        let mut loaded = 0;
+        let wanted = Wanted { model, endpoint: None };
+        let provider = router.open(wanted, &Cancel::new(), &mut |_| loaded += 1).unwrap();
+        (provider, loaded)
+    };
+    let (first, loaded) = open("a");
+    assert_eq!((loaded, open("a.gguf").1), (1, 0), "loaded once");
+    assert_eq!(router.status().model, "a");
+    assert!(first.count_tokens(&["seven b"], &Cancel::new()) == [7], "letters, since it has no merges");
+
+    let (second, loaded) = open("b");
+    assert_eq!((loaded, router.status().model.as_str()), (1, "b"));
+    let request = ChatRequest {
+        system: "".into(),
+        messages: vec![Message::text(Role::User, "hello")],
+        tools: [].into(),
+        sampling: Sampling::default(),
+        max_tokens: 16,
+        tool_role: ToolRole::Auto,
+        force: None,
+        session: None,
+        prompt_tokens: 0,
+    };
+    let gone = first.generate(&request, &Cancel::new(), &mut |_| {}).unwrap_err();
+    assert!(matches!(gone, ProviderError::Unreachable { started: false, .. }), "{gone}");
+    assert_eq!(second.generate(&request, &Cancel::new(), &mut |_| {}).unwrap().content, "It works.");
+    // The built-in one takes nobody's place.
+    let (_small, loaded) = open("builtin");
+    assert_eq!((loaded, open("b").1), (1, 0));
+    let status = router.status();
+    assert_eq!((status.backend, status.running, status.pid), (Backend::Builtin, true, std::process::id()));
+    router.stop();
+    assert!(!router.status().running);
+}
