@@ -74,6 +74,9 @@ pub struct Tensor<'a> {
     pub bytes: Box<dyn FnMut() -> Vec<u8> + 'a>,
 }
 
+/// What is in a file: the whole numbers of its head, and its tensors, by name.
+pub type Contents = (HashMap<String, u32>, HashMap<String, Found>);
+
 /// Bytes of a tensor in a file.
 pub struct Found {
     pub kind: Kind,
@@ -156,13 +159,13 @@ fn put(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// The whole numbers of the head by name, and the tensors. Reads what [`write`] writes, and nothing else.
-pub fn read(path: &Path) -> Result<(HashMap<String, u32>, HashMap<String, Found>), Error> {
+/// Reads what [`write`] writes, and nothing else.
+pub fn read(path: &Path) -> Result<Contents, Error> {
     let bytes = std::fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
     parse(&bytes).ok_or_else(|| Error::Foreign { path: path.to_owned() })
 }
 
-fn parse(all: &[u8]) -> Option<(HashMap<String, u32>, HashMap<String, Found>)> {
+fn parse(all: &[u8]) -> Option<Contents> {
     let mut rest = Rest(all.strip_prefix(MAGIC)?);
     if rest.u32()? != VERSION {
         return None;

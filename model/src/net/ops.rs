@@ -34,6 +34,8 @@ fn maximum(x: &[f32]) -> f32 {
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     const MAGIC: f32 = 12_582_912.0; // 1.5 · 2^23: adding it rounds to a whole number
+    // `clamp` keeps what is no number, and that costs the vectors.
+    #[allow(clippy::manual_clamp)]
     let x = x.max(-87.0).min(88.0);
     let n = x.mul_add(std::f32::consts::LOG2_E, MAGIC);
     let power = n.to_bits().wrapping_sub(MAGIC.to_bits()).wrapping_add(127) << 23;

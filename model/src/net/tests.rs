@@ -84,7 +84,7 @@ fn conversations_do_not_see_each_other() {
             inputs: whole.inputs[part.clone()].to_vec(),
             targets: whole.targets[part.clone()].to_vec(),
             weights: whole.weights[part.clone()].to_vec(),
-            parts: vec![0..part.len()],
+            parts: std::iter::once(0..part.len()).collect(),
             read: 0,
         };
         apart += loss(&numbers, &row, Precision::Exact);
