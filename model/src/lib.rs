@@ -3,6 +3,7 @@
 pub mod data;
 pub mod decode;
 pub mod eval;
+pub mod gguf;
 pub mod matmul;
 pub mod net;
 pub mod train;

@@ -1,13 +1,14 @@
 //! `cargo run --profile train -p kontekst-model -- train` makes assets/kontekst.gguf.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use kontekst_model::data::{Draw, Role, prompt, sample};
 use kontekst_model::decode::answer;
 use kontekst_model::eval;
+use kontekst_model::gguf::{self, Quantization};
 use kontekst_model::net::Shape;
 use kontekst_model::train::{Checkpoint, Plan, Schedule, train};
 
@@ -29,12 +30,12 @@ enum Command {
         #[arg(default_value_t = 1)]
         seed: u64,
     },
-    /// Ask a checkpoint
-    Ask { checkpoint: PathBuf, request: String },
-    /// Examine a checkpoint: held-out requests, answers to results, handwritten phrasings
+    /// Ask a model or a checkpoint
+    Ask { model: PathBuf, request: String },
+    /// Examine a model or a checkpoint: held-out requests, answers to results, handwritten phrasings
     Eval {
-        #[arg(default_value = "target/kontekst.checkpoint")]
-        checkpoint: PathBuf,
+        #[arg(default_value = "assets/kontekst.gguf")]
+        model: PathBuf,
         /// Held-out requests that mean a call
         #[arg(long, default_value_t = eval::CALLS)]
         calls: usize,
@@ -43,6 +44,16 @@ enum Command {
         wrong: bool,
         #[arg(long, default_value_t = 2)]
         threads: usize,
+    },
+    /// Write a checkpoint as the model's file
+    Export { checkpoint: PathBuf, out: PathBuf },
+    /// Write a random model of 300 million numbers, to measure speed with
+    Random {
+        out: PathBuf,
+        #[arg(long, value_enum, default_value = "q8_0")]
+        quantization: Quantization,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
     },
 }
 
@@ -73,6 +84,9 @@ struct Training {
     /// What a byte counts that is not the model's to say
     #[arg(long, default_value_t = 0.1)]
     other: f32,
+    /// ... until this step
+    #[arg(long, default_value_t = 900)]
+    other_until: u64,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[arg(long, default_value_t = 2)]
@@ -80,6 +94,10 @@ struct Training {
     /// Stop after so many minutes; the same command goes on
     #[arg(long)]
     minutes: Option<f64>,
+    /// The model's file
+    #[arg(long, default_value = "assets/kontekst.gguf")]
+    out: PathBuf,
+    /// Where training stands is written there each minute
     #[arg(long, default_value = "target/kontekst.checkpoint")]
     checkpoint: PathBuf,
 }
@@ -103,7 +121,8 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
         Command::Train(training) => {
-            train(&training.plan(), |line| println!("{line}"))?;
+            let state = train(&training.plan(), |line| println!("{line}"))?;
+            gguf::write(&training.out, state.shape, &state.numbers)?;
         }
         Command::Samples { count, seed } => {
             let mut draw = Draw::for_training(fastrand::Rng::with_seed(seed));
@@ -115,21 +134,35 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
                 }
             }
         }
-        Command::Ask { checkpoint, request } => {
-            let state = Checkpoint::read(&checkpoint)?;
-            println!("{}", answer(state.shape, &state.numbers, &prompt(&[(Role::User, request)]), 1000));
+        Command::Ask { model, request } => {
+            let (shape, numbers) = load(&model)?;
+            println!("{}", answer(shape, &numbers, &prompt(&[(Role::User, request)]), 1000));
         }
-        Command::Eval { checkpoint, calls, wrong, threads } => {
-            let state = Checkpoint::read(&checkpoint)?;
-            let mut own = eval::Own { shape: state.shape, numbers: state.numbers, threads };
+        Command::Eval { model, calls, wrong, threads } => {
+            let (shape, numbers) = load(&model)?;
+            let mut own = eval::Own { shape, numbers, threads };
             let report = eval::run(&mut own, calls, &eval::handwritten_file())?;
             if wrong {
                 print!("{}", report.wrong());
             }
             print!("{report}");
         }
+        Command::Export { checkpoint, out } => {
+            let state = Checkpoint::read(&checkpoint)?;
+            gguf::write(&out, state.shape, &state.numbers)?;
+        }
+        Command::Random { out, quantization, seed } => gguf::random(&out, quantization, seed)?,
     }
     Ok(())
+}
+
+/// A model or a checkpoint, by its ending.
+fn load(path: &Path) -> Result<(Shape, Vec<f32>), Box<dyn Error>> {
+    if path.extension().is_some_and(|ending| ending == "gguf") {
+        return Ok(gguf::read(path)?);
+    }
+    let state = Checkpoint::read(path)?;
+    Ok((state.shape, state.numbers))
 }
 
 impl Training {
@@ -141,6 +174,7 @@ impl Training {
             rows: self.rows,
             tokens: self.tokens,
             other: self.other,
+            other_until: self.other_until,
             threads: self.threads,
             checkpoint: self.checkpoint.clone(),
             minutes: self.minutes,

@@ -15,7 +15,7 @@ pub use schedule::Schedule;
 
 use crate::matmul::Precision;
 use crate::net::{Memory, Packs, Shape, Weights, initial};
-use batch::{Share, learn};
+use batch::{GROUPS, Group, learn};
 use optimizer::Optimizer;
 use watch::Watch;
 
@@ -28,8 +28,9 @@ pub struct Plan {
     /// Rows in a step, and tokens in a row.
     pub rows: usize,
     pub tokens: usize,
-    /// How much a byte counts that is not the assistant's.
+    /// How much a byte counts that is not the assistant's, until which step.
     pub other: f32,
+    pub other_until: u64,
     pub threads: usize,
     /// Where it is written every minute, and from where it goes on.
     pub checkpoint: PathBuf,
@@ -59,8 +60,8 @@ pub fn train(plan: &Plan, mut say: impl FnMut(String)) -> Result<Checkpoint, Err
     let mut state = start(plan)?;
     let shape = plan.shape;
     let optimizer = Optimizer::new(shape, plan.threads);
-    let mut shares: Vec<Share> =
-        (0..plan.threads).map(|_| Share::new(Memory::new(Precision::Fast), shape)).collect();
+    let mut memories: Vec<Memory> = (0..plan.threads).map(|_| Memory::new(Precision::Fast)).collect();
+    let mut groups: Vec<Group> = (0..GROUPS).map(|_| Group::new(shape)).collect();
     let mut packs = Packs::default();
     let begun = Instant::now();
     let before = state.seconds;
@@ -73,12 +74,12 @@ pub fn train(plan: &Plan, mut say: impl FnMut(String)) -> Result<Checkpoint, Err
     ));
     while state.step < plan.schedule.steps {
         let weights = Weights::new(shape, &state.numbers, Precision::Fast, &mut packs);
-        let sums = learn(plan, state.step, &weights, &mut shares);
+        let sums = learn(plan, state.step, &weights, &mut memories, &mut groups);
         if !sums.loss.is_finite() {
             return Err(Error::Diverged { step: state.step });
         }
         let rate = plan.schedule.rate(state.step);
-        let length = optimizer.step(&mut state, &mut shares[0].slopes, rate, 1.0 / sums.weight as f32);
+        let length = optimizer.step(&mut state, &mut groups[0].slopes, rate, 1.0 / sums.weight as f32);
         state.step += 1;
         state.tokens += sums.tokens;
         state.seconds = before + begun.elapsed().as_secs_f64();
@@ -89,6 +90,8 @@ pub fn train(plan: &Plan, mut say: impl FnMut(String)) -> Result<Checkpoint, Err
         let over = plan.minutes.is_some_and(|minutes| begun.elapsed().as_secs_f64() > minutes * 60.0);
         if watch.save_is_due() || over {
             state.write(&plan.checkpoint)?;
+        }
+        if watch.look_is_due() {
             say(watch.right_calls(&state));
         }
         if over {

@@ -34,13 +34,7 @@ fn maximum(x: &[f32]) -> f32 {
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     const MAGIC: f32 = 12_582_912.0; // 1.5 · 2^23: adding it rounds to a whole number
-    let x = if x < -87.0 {
-        -87.0
-    } else if x > 88.0 {
-        88.0
-    } else {
-        x
-    };
+    let x = x.max(-87.0).min(88.0);
     let n = x.mul_add(std::f32::consts::LOG2_E, MAGIC);
     let power = n.to_bits().wrapping_sub(MAGIC.to_bits()).wrapping_add(127) << 23;
     let n = n - MAGIC;
@@ -103,11 +97,14 @@ wide! {
     pub fn swiglu_back(gate_up: &mut [f32], dout: &[f32], ffn: usize) {
         for (dout, both) in dout.chunks_exact(ffn).zip(gate_up.chunks_exact_mut(2 * ffn)) {
             let (gate, up) = both.split_at_mut(ffn);
-            for ((&dout, gate), up) in dout.iter().zip(gate).zip(up) {
-                let share = 1.0 / (1.0 + exp(-*gate));
-                let silu = *gate * share;
-                *gate = dout * *up * (share + silu * (1.0 - share));
-                *up = dout * silu;
+            let lanes = gate.chunks_exact_mut(LANES).zip(up.chunks_exact_mut(LANES));
+            for ((gate, up), dout) in lanes.zip(dout.chunks_exact(LANES)) {
+                for lane in 0..LANES {
+                    let share = 1.0 / (1.0 + exp(-gate[lane]));
+                    let silu = gate[lane] * share;
+                    gate[lane] = dout[lane] * up[lane] * (share + silu * (1.0 - share));
+                    up[lane] = dout[lane] * silu;
+                }
             }
         }
     }

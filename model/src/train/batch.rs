@@ -1,16 +1,23 @@
 //! A step's conversations, read and learnt from by all threads.
 
+use std::sync::Mutex;
+
 use super::Plan;
 use crate::data::{conversation, encode};
 use crate::net::ops::add;
 use crate::net::{Memory, Row, Shape, Weights, backward, forward};
 
-/// What one thread works with.
-pub struct Share {
-    memory: Memory,
+/// Rows that are read one after the other; their slopes are summed apart from the others'.
+///
+/// There are always as many groups, whichever thread reads them: so the sums are the same with any number of
+/// threads, and no thread waits long for another that has to share its core.
+pub struct Group {
     pub slopes: Vec<f32>,
     sums: Sums,
 }
+
+/// In a step. A step has a multiple of so many rows.
+pub const GROUPS: usize = 8;
 
 /// What a step comes to, over all its rows.
 #[derive(Clone, Copy, Default, Debug)]
@@ -24,41 +31,43 @@ pub struct Sums {
     pub tokens: u64,
 }
 
-impl Share {
-    pub fn new(memory: Memory, shape: Shape) -> Self {
-        Self { memory, slopes: vec![0.0; shape.size()], sums: Sums::default() }
+impl Group {
+    pub fn new(shape: Shape) -> Self {
+        Self { slopes: vec![0.0; shape.size()], sums: Sums::default() }
     }
 }
 
-/// Reads the rows of a step. The slopes of all are then the first share's.
-///
-/// Thread n has each n-th row, so that the sums have the same order each time.
-pub fn learn(plan: &Plan, step: u64, weights: &Weights, shares: &mut [Share]) -> Sums {
-    let threads = shares.len();
+/// Reads the rows of a step, with a thread per memory. The slopes of all are then the first group's.
+pub fn learn(
+    plan: &Plan,
+    step: u64,
+    weights: &Weights,
+    memories: &mut [Memory],
+    groups: &mut [Group],
+) -> Sums {
+    let rows = plan.rows.div_ceil(groups.len());
+    let open = Mutex::new(groups.iter_mut().enumerate());
     std::thread::scope(|scope| {
-        for (thread, share) in shares.iter_mut().enumerate() {
-            scope.spawn(move || {
-                share.slopes.fill(0.0);
-                share.sums = Sums::default();
-                for number in (thread..plan.rows).step_by(threads) {
-                    let row = row(plan, step, number);
-                    let (loss, said_loss) = forward(weights, &row, &mut share.memory);
-                    backward(weights, &row, &mut share.memory, &mut share.slopes);
-                    share.sums.loss += loss;
-                    share.sums.said_loss += said_loss;
-                    share.sums.weight += row.weights.iter().map(|&weight| f64::from(weight)).sum::<f64>();
-                    share.sums.said += row.weights.iter().filter(|&&weight| weight == 1.0).count() as f64;
-                    share.sums.tokens += row.read as u64;
+        for memory in memories {
+            scope.spawn(|| {
+                loop {
+                    let next = open.lock().expect("no thread panics while it holds this").next();
+                    let Some((number, group)) = next else { break };
+                    group.slopes.fill(0.0);
+                    group.sums = Sums::default();
+                    for number in (number * rows..plan.rows).take(rows) {
+                        group.read(&row(plan, step, number), weights, memory);
+                    }
                 }
             });
         }
     });
     let mut total = Sums::default();
-    let Some((first, others)) = shares.split_first_mut() else { return total };
-    for share in &*others {
-        add(&mut first.slopes, &share.slopes);
+    let Some((first, others)) = groups.split_first_mut() else { return total };
+    for group in &*others {
+        add(&mut first.slopes, &group.slopes);
     }
-    for sums in std::iter::once(&first.sums).chain(others.iter().map(|share| &share.sums)) {
+    for sums in std::iter::once(&first.sums).chain(others.iter().map(|group| &group.sums)) {
         total.loss += sums.loss;
         total.weight += sums.weight;
         total.said_loss += sums.said_loss;
@@ -66,6 +75,18 @@ pub fn learn(plan: &Plan, step: u64, weights: &Weights, shares: &mut [Share]) ->
         total.tokens += sums.tokens;
     }
     total
+}
+
+impl Group {
+    fn read(&mut self, row: &Row, weights: &Weights, memory: &mut Memory) {
+        let (loss, said_loss) = forward(weights, row, memory);
+        backward(weights, row, memory, &mut self.slopes);
+        self.sums.loss += loss;
+        self.sums.said_loss += said_loss;
+        self.sums.weight += row.weights.iter().map(|&weight| f64::from(weight)).sum::<f64>();
+        self.sums.said += row.weights.iter().filter(|&&weight| weight == 1.0).count() as f64;
+        self.sums.tokens += row.read as u64;
+    }
 }
 
 /// The same for the same seed, step and number.
@@ -76,16 +97,17 @@ fn row(plan: &Plan, step: u64, number: usize) -> Row {
     for _ in 0..4 {
         rng.u64(..);
     }
+    let other = if step < plan.other_until { plan.other } else { 0.0 };
     let mut row = Row::default();
     loop {
         let next = encode(&conversation(&mut rng));
         if row.length_with(&next) > plan.tokens {
             // One that is longer than a row has one for itself.
             if row.parts.is_empty() {
-                row.push(&next, plan.other);
+                row.push(&next, other);
             }
             return row;
         }
-        row.push(&next, plan.other);
+        row.push(&next, other);
     }
 }

@@ -9,13 +9,16 @@ use crate::decode::answer;
 
 const LINE: Duration = Duration::from_secs(10);
 const SAVE: Duration = Duration::from_secs(60);
+/// Looking takes a few seconds.
+const LOOK: Duration = Duration::from_secs(180);
 /// Conversations whose calls are looked at, and the seed that only they have.
-const LOOKED_AT: usize = 24;
+const LOOKED_AT: usize = 20;
 const SEED: u64 = u64::MAX / 3;
 
 pub struct Watch {
     line: Instant,
     save: Instant,
+    look: Instant,
     tokens: u64,
     sums: Sums,
     lengths: Vec<f64>,
@@ -26,6 +29,7 @@ impl Watch {
         Self {
             line: Instant::now(),
             save: Instant::now(),
+            look: Instant::now(),
             tokens,
             sums: Sums::default(),
             lengths: Vec::new(),
@@ -42,8 +46,17 @@ impl Watch {
         self.line.elapsed() >= LINE
     }
 
-    pub fn save_is_due(&self) -> bool {
-        self.save.elapsed() >= SAVE
+    pub fn look_is_due(&self) -> bool {
+        self.look.elapsed() >= LOOK
+    }
+
+    /// Asking begins the next minute.
+    pub fn save_is_due(&mut self) -> bool {
+        let due = self.save.elapsed() >= SAVE;
+        if due {
+            self.save = Instant::now();
+        }
+        due
     }
 
     /// Loss per assistant's byte since the last line, tokens so far, and tokens per second.
@@ -61,6 +74,7 @@ impl Watch {
         *self = Self {
             line: Instant::now(),
             save: self.save,
+            look: self.look,
             tokens: state.tokens,
             sums: Sums::default(),
             lengths: Vec::new(),
@@ -81,10 +95,10 @@ impl Watch {
             if said == wanted {
                 right += 1;
             } else if wrong.is_empty() {
-                wrong = format!("; to {:?} it said {said:?}", talk[0].1);
+                wrong = format!("; to {:?} it said {said:?} and not {wanted:?}", talk[0].1);
             }
         }
-        self.save = Instant::now();
+        self.look = Instant::now();
         format!("{right} of {LOOKED_AT} first answers right{wrong}")
     }
 }
