@@ -139,9 +139,8 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             println!("{}", answer(shape, &numbers, &prompt(&[(Role::User, request)]), 1000));
         }
         Command::Eval { model, calls, wrong, threads } => {
-            let (shape, numbers) = load(&model)?;
-            let mut own = eval::Own { shape, numbers, threads };
-            let report = eval::run(&mut own, calls, &eval::handwritten_file())?;
+            let mut examined = examined(&model, threads)?;
+            let report = eval::run(&mut *examined, calls, &eval::handwritten_file())?;
             if wrong {
                 print!("{}", report.wrong());
             }
@@ -154,6 +153,18 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Random { out, quantization, seed } => gguf::random(&out, quantization, seed)?,
     }
     Ok(())
+}
+
+/// A model's file in kontekst's own engine where that is built in, else by the trainer's decoder.
+fn examined(path: &Path, threads: usize) -> Result<Box<dyn eval::Model>, Box<dyn Error>> {
+    #[cfg(feature = "engine")]
+    if path.extension().is_some_and(|ending| ending == "gguf") {
+        println!("{} in kontekst's engine", path.display());
+        return Ok(Box::new(eval::InEngine::open(path.to_owned())?));
+    }
+    println!("{} by the trainer's decoder", path.display());
+    let (shape, numbers) = load(path)?;
+    Ok(Box::new(eval::Own { shape, numbers, threads }))
 }
 
 /// A model or a checkpoint, by its ending.

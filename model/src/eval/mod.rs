@@ -1,6 +1,8 @@
 //! How good a model is: requests with names that it has never seen, the reports of their results, and phrasings
 //! that a person wrote without knowing the generator.
 
+#[cfg(feature = "engine")]
+mod engine;
 mod handwritten;
 mod own;
 mod report;
@@ -11,6 +13,8 @@ use serde_json::Value;
 
 use crate::data::{Draw, Role, Sample, sample};
 
+#[cfg(feature = "engine")]
+pub use engine::InEngine;
 pub use handwritten::{Expected, Line, parse, phrasing};
 pub use own::Own;
 pub use report::{Report, Row};
