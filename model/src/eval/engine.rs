@@ -65,7 +65,10 @@ impl Model for InEngine {
         match self.provider.generate(&request, &Cancel::new(), &mut |_| {}) {
             Ok(turn) => match turn.calls.first() {
                 Some(call) => {
-                    format!("<tool_call>\n{{\"name\": \"{}\", \"arguments\": {}}}\n</tool_call>", call.name, call.arguments)
+                    format!(
+                        "<tool_call>\n{{\"name\": \"{}\", \"arguments\": {}}}\n</tool_call>",
+                        call.name, call.arguments
+                    )
                 }
                 None => turn.content,
             },
