@@ -157,6 +157,9 @@ _kontekst() {
             kontekst__subcmd__help__subcmd__sessions,use)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__use"
                 ;;
+            kontekst__subcmd__help__subcmd__sessions,workers)
+                cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__workers"
+                ;;
             kontekst__subcmd__help__subcmd__skills,list)
                 cmd="kontekst__subcmd__help__subcmd__skills__subcmd__list"
                 ;;
@@ -217,6 +220,9 @@ _kontekst() {
             kontekst__subcmd__sessions,use)
                 cmd="kontekst__subcmd__sessions__subcmd__use"
                 ;;
+            kontekst__subcmd__sessions,workers)
+                cmd="kontekst__subcmd__sessions__subcmd__workers"
+                ;;
             kontekst__subcmd__sessions__subcmd__help,delete)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__delete"
                 ;;
@@ -234,6 +240,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__sessions__subcmd__help,use)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__use"
+                ;;
+            kontekst__subcmd__sessions__subcmd__help,workers)
+                cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__workers"
                 ;;
             kontekst__subcmd__skills,help)
                 cmd="kontekst__subcmd__skills__subcmd__help"
@@ -758,7 +767,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__sessions)
-            opts="list show use delete set-agent"
+            opts="list show workers use delete set-agent"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -828,6 +837,20 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__sessions__subcmd__use)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__sessions__subcmd__workers)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1038,7 +1061,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__models__subcmd__pull)
-            opts="-q -h -V --into --sha256 --quiet --help --version"
+            opts="-q -h -V --into --sha256 --use --quiet --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1052,6 +1075,10 @@ _kontekst() {
                     return 0
                     ;;
                 --sha256)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --use)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1099,7 +1126,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__run)
-            opts="-a -s -n -C -q -v -h -V --agent --session --new --working-dir --auto-approve --allow --on-deny --no-stdin --no-skill --json --quiet --verbose --help --version"
+            opts="-a -s -n -C -q -v -h -V --agent --session --new --working-dir --auto-approve --allow --workers --on-deny --no-stdin --no-skill --json --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1151,7 +1178,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions)
-            opts="-h -V --json --help --version list show use delete set-agent help"
+            opts="-h -V --json --help --version list show workers use delete set-agent help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1179,7 +1206,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions__subcmd__help)
-            opts="list show use delete set-agent help"
+            opts="list show workers use delete set-agent help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1276,8 +1303,22 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__sessions__subcmd__help__subcmd__workers)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__sessions__subcmd__list)
-            opts="-h -V --json --help --version"
+            opts="-h -V --all --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1324,6 +1365,20 @@ _kontekst() {
             ;;
         kontekst__subcmd__sessions__subcmd__use)
             opts="-h -V --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__workers)
+            opts="-w -h -V --watch --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

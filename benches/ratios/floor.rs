@@ -4,12 +4,13 @@ use std::{
     borrow::Cow,
     io::{self, BufRead, BufReader, Write},
     net::TcpStream,
+    process::Command,
 };
 
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::Failure;
+use crate::{Failure, desk::Desk};
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
@@ -29,9 +30,15 @@ struct Delta<'a> {
     content: Option<Cow<'a, str>>,
 }
 
-/// Asks `model` at `address` and prints the answer as it comes.
-pub fn ask(address: &str, model: &str, prompt: &str) -> Result<(), Failure> {
-    let body = body(model, prompt);
+/// This program in the role of the client.
+pub fn command(desk: &Desk, address: &str, body: &str) -> Result<Command, Failure> {
+    let mut command = desk.command(std::env::current_exe()?);
+    command.args(["--floor", address, body]);
+    Ok(command)
+}
+
+/// Sends `body` to `address` and prints the answer as it comes.
+pub fn ask(address: &str, body: &str) -> Result<(), Failure> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     let head = format!(

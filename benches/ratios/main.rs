@@ -3,16 +3,22 @@
 //! `cargo bench --bench ratios [-- --rounds N --only WORD --check]` needs the release binary, which
 //! cargo builds, and curl. All talk to one scripted model server and run in turn, so that a busy
 //! machine slows all of them; the figures are medians of whole processes. Compare ratios, not milliseconds.
+//!
+//! With `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL`, some cases more talk to llama.cpp's own server. The
+//! model must be slow enough to be interrupted: `tests/llama/tiny_gguf.py --layers 12 --feed-forward 4096 FILE`.
 
 mod cases;
 mod clock;
+mod desk;
 mod floor;
 mod http;
 mod lab;
 mod process;
+mod real;
 mod script;
 mod server;
 mod table;
+mod tap;
 
 use std::{env, io, io::Write, path::PathBuf, process::ExitCode};
 
@@ -36,6 +42,12 @@ struct Args {
     /// Measure this binary instead of the one that cargo built
     #[arg(long, value_name = "PATH", default_value = env!("CARGO_BIN_EXE_kontekst"))]
     kontekst: PathBuf,
+    /// llama.cpp's server [default: $KONTEKST_LLAMA_SERVER]
+    #[arg(long, value_name = "PATH")]
+    llama_server: Option<PathBuf>,
+    /// A GGUF file for it [default: $KONTEKST_TEST_MODEL]
+    #[arg(long, value_name = "PATH")]
+    model: Option<PathBuf>,
     /// Given by cargo
     #[arg(long, hide = true)]
     bench: bool,
@@ -56,7 +68,7 @@ fn run() -> Result<ExitCode, Failure> {
     let words: Vec<String> = env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--serve", window] => server::serve(window)?,
-        ["--floor", address, model, prompt] => floor::ask(address, model, prompt)?,
+        ["--floor", address, body] => floor::ask(address, body)?,
         ["--launch", program, ..] => writeln!(io::stdout(), "{}", process::launch(program, &words[2..])?)?,
         _ => return measure(&Args::parse()),
     }
@@ -65,13 +77,14 @@ fn run() -> Result<ExitCode, Failure> {
 
 fn measure(args: &Args) -> Result<ExitCode, Failure> {
     let mut missed = 0;
+    let setup = setup(args);
     writeln!(io::stdout(), "{:<34} kontekst / the other", "")?;
-    for case in cases::ALL {
+    let real = if setup.llama.is_some() { cases::llama::ALL } else { &[] };
+    for case in cases::ALL.iter().chain(real) {
         if args.only.as_ref().is_some_and(|word| !case.name.contains(word.as_str())) {
             continue;
         }
-        let rows = (case.run)(&lab::Setup { kontekst: args.kontekst.clone(), rounds: args.rounds })
-            .unwrap_or_else(|error| vec![table::Row::failed(case.name, &error)]);
+        let rows = (case.run)(&setup).unwrap_or_else(|error| vec![table::Row::failed(case.name, &error)]);
         for row in rows {
             missed += u32::from(!row.passed());
             row.print()?;
@@ -79,4 +92,12 @@ fn measure(args: &Args) -> Result<ExitCode, Failure> {
     }
     writeln!(io::stdout(), "{missed} missed")?;
     Ok(if args.check && missed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn setup(args: &Args) -> lab::Setup {
+    let or = |given: &Option<PathBuf>, name| given.clone().or_else(|| env::var_os(name).map(PathBuf::from));
+    let server = or(&args.llama_server, "KONTEKST_LLAMA_SERVER");
+    let model = or(&args.model, "KONTEKST_TEST_MODEL");
+    let llama = server.zip(model).map(|(server, model)| lab::Llama { server, model });
+    lab::Setup { kontekst: args.kontekst.clone(), rounds: args.rounds, llama }
 }

@@ -24,6 +24,8 @@ pub struct Running {
     stdout: ChildStdout,
     stderr: std::fs::File,
     command: String,
+    /// The exit status that is a good one.
+    good: i32,
     pub started: u64,
 }
 
@@ -44,12 +46,17 @@ pub fn start(mut command: Command) -> Result<Running, Failure> {
     let mut child =
         command.spawn().map_err(|error| format!("cannot run {:?}: {error}", command.get_program()))?;
     let stdout = child.stdout.take().expect("stdout is piped");
-    Ok(Running { child, stdout, stderr, command: format!("{command:?}"), started })
+    Ok(Running { child, stdout, stderr, command: format!("{command:?}"), good: 0, started })
 }
 
 /// Starts a command and waits for its end.
 pub fn run(command: Command) -> Result<Ran, Failure> {
     start(command)?.finish()
+}
+
+/// As [`run`], for a command that has to end with the exit status `good`.
+pub fn run_to(good: i32, command: Command) -> Result<Ran, Failure> {
+    Running { good, ..start(command)? }.finish()
 }
 
 impl Running {
@@ -78,7 +85,7 @@ impl Running {
         }
         let used = self.child.wait4()?;
         let ended = clock::now();
-        if !used.status.success() {
+        if used.status.code() != Some(self.good) {
             let mut said = String::new();
             self.stderr.rewind()?;
             self.stderr.read_to_string(&mut said)?;

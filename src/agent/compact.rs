@@ -47,7 +47,9 @@ impl RunLoop<'_> {
         }
         let tokens = turn.usage.map_or(0, |usage| usage.completion);
         self.recorder.compacted(summary.to_owned(), tokens).await?;
+        let messages_before = self.window.history_messages();
         let (before, after) = self.window.compact(summarised(summary, tokens, &estimate));
-        self.emit(Event::Compacted { before, after }).await
+        let messages_after = self.window.history_messages();
+        self.emit(Event::Compacted { before, after, messages_before, messages_after }).await
     }
 }

@@ -4,21 +4,30 @@ mod anchors;
 mod bridge;
 mod broken;
 mod compact;
+mod conversation;
+mod crew;
 mod emitter;
 mod model_call;
+mod offer;
 mod prepare;
 pub mod protocol;
+mod purse;
 mod record;
 mod run_loop;
 mod session_turns;
 mod skill_tool;
+mod spawn_tool;
+mod standing;
 mod tool_calls;
+mod watch;
+mod worker;
+
+pub use watch::WorkerWatch;
 
 use std::{
     path::PathBuf,
     sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
     task::{Context, Poll},
-    time::Duration,
 };
 
 use tokio::sync::mpsc;
@@ -26,13 +35,20 @@ use tracing::Instrument as _;
 
 use crate::{
     config::{Config, Home},
-    core::{Cancel, Message, RunId, SessionId, ToolDef},
+    core::{Cancel, Message, RunId, SessionId},
     provider::{Models, ServerStatus},
     sessions::Sessions,
+    team::Teams,
+    tools::ClientTool,
 };
 use anchors::Anchors;
 use protocol::{Command, Event};
 use session_turns::SessionTurns;
+use standing::Origin;
+
+pub use conversation::Conversation;
+pub use offer::{ChosenModel, OwnTool};
+pub use spawn_tool::SPAWN_WORKER;
 
 /// The agent. Cheap to clone; every door holds one.
 #[derive(Clone)]
@@ -45,6 +61,7 @@ struct Shared {
     config: Config,
     models: Arc<dyn Models>,
     sessions: Sessions,
+    teams: Teams,
     turns: SessionTurns,
     anchors: Anchors,
     /// Stops every run.
@@ -61,10 +78,41 @@ pub struct StartRun {
     pub agent: String,
     /// Absolute; `None` means the configured one. The daemon has no current directory.
     pub working_dir: Option<PathBuf>,
-    /// Tools that run at the client, each with the time it may take.
-    pub client_tools: Vec<(ToolDef, Duration)>,
+    /// Tools that run here.
+    pub own_tools: OwnTools,
+    /// Tools that run at the client.
+    pub client_tools: Vec<ClientTool>,
     /// Blocks that join the system text, for example a project description.
     pub extra_context: Vec<String>,
+    /// Blocks that the model reads before the prompt in this run, and in no later one.
+    pub prompt_context: Vec<String>,
+    /// Stands in for the agent's `model`.
+    pub model: Option<String>,
+    /// Stands in for the configured window, in tokens; the model's own is the limit.
+    pub context_size: Option<u32>,
+    /// The team that its workers belong to; `None` is its session.
+    pub team: Option<SessionId>,
+    /// Let it start workers even if its agent may not.
+    pub workers: bool,
+}
+
+/// Which of the daemon's tools take part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OwnTools {
+    #[default]
+    All,
+    /// Those of these names. Where none of them works on files, no working directory is needed either.
+    Only(Vec<String>),
+}
+
+impl OwnTools {
+    fn need_a_place(&self) -> bool {
+        let needs_none = |name: &String| ["web_fetch", "skill", SPAWN_WORKER].contains(&&**name);
+        match self {
+            Self::All => true,
+            Self::Only(names) => !names.iter().all(needs_none),
+        }
+    }
 }
 
 /// What is asked.
@@ -77,6 +125,14 @@ pub enum Prompt {
         arguments: String,
         text: String,
     },
+}
+
+impl Prompt {
+    /// As typed, without the skill.
+    fn text(&self) -> &str {
+        let (Self::Text(text) | Self::Skill { text, .. }) = self;
+        text
+    }
 }
 
 impl Default for Prompt {
@@ -95,16 +151,19 @@ pub enum History {
     Session(SessionId),
     /// What the client kept. Nothing of the run is stored.
     Given(Vec<Message>),
+    /// A conversation in memory, which the run continues. One run at a time.
+    Kept(Conversation),
 }
 
 impl AgentCore {
     pub fn new(home: Home, config: Config, models: Arc<dyn Models>) -> Self {
-        let sessions = Sessions::new(&home);
+        let (sessions, teams) = (Sessions::new(&home), Teams::new(&home));
         let shared = Shared {
             home,
             config,
             models,
             sessions,
+            teams,
             turns: SessionTurns::default(),
             anchors: Anchors::default(),
             stop: Cancel::new(),
@@ -115,15 +174,29 @@ impl AgentCore {
 
     /// Starts a run and returns at once. Dropping the [`Run`] cancels it.
     pub fn start(&self, request: StartRun) -> Run {
+        self.begin(request, Origin::Client, self.shared.stop.child())
+    }
+
+    fn begin(&self, request: StartRun, origin: Origin, cancel: Cancel) -> Run {
         let (commands, inbox) = mpsc::channel(256);
         let (emitter, events) = emitter::channel();
-        let cancel = self.shared.stop.child();
         let id = RunId::new();
         let span = tracing::info_span!("run", id = %id);
         let active = Active::count(&self.shared);
-        let run = run_loop::drive(active, id.clone(), request, inbox, emitter, cancel.clone());
+        let run = run_loop::drive(active, id.clone(), request, origin, inbox, emitter, cancel.clone());
         tokio::spawn(run.instrument(span));
         Run { commands: Some(commands), events, cancel, ended: false }
+    }
+
+    /// What the workers of a team do: what the log has behind the event of number `after` (0 is all of it),
+    /// then what comes.
+    pub fn watch_workers(&self, team: &SessionId, after: u64) -> WorkerWatch {
+        WorkerWatch::new(Arc::clone(&self.shared), team.clone(), after)
+    }
+
+    /// Whether a session of this id is stored, or has had workers. Looks for two files.
+    pub fn has_team(&self, id: &SessionId) -> bool {
+        self.shared.teams.exists(id) || self.shared.sessions.exists(id)
     }
 
     /// Runs that are going.

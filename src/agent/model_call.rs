@@ -5,7 +5,8 @@ use std::sync::{Arc, PoisonError};
 use tokio::runtime::Handle;
 
 use crate::{
-    core::Message,
+    context::estimate,
+    core::{Message, Role},
     provider::{ChatRequest, Delta, ProviderError, Turn},
 };
 
@@ -82,7 +83,7 @@ impl RunLoop<'_> {
             messages,
             tools: self.tools.defs(),
             sampling: self.agent.sampling.clone(),
-            max_tokens,
+            max_tokens: self.standing.tokens(max_tokens),
             tool_role: self.agent.tool_role,
             force: None,
             session: self.session.clone(),
@@ -121,8 +122,21 @@ impl RunLoop<'_> {
                 () = self.cancel.cancelled() => return Err(Stop::Cancelled),
                 () = self.emitter.closed() => return Err(Stop::Cancelled),
                 command = self.command() => self.hear(command)?,
-                turn = call.join() => return Ok(turn?),
+                turn = call.join() => {
+                    let turn = turn?;
+                    if let (Some(purse), Ok(turn)) = (&self.standing.purse, &turn) {
+                        purse.spend(turn.usage.map_or_else(|| written(turn), |usage| usage.completion));
+                    }
+                    return Ok(turn);
+                }
             }
         }
     }
+}
+
+/// Tokens of an answer that nobody counted.
+fn written(turn: &Turn) -> u32 {
+    let mut answer = Message::text(Role::Assistant, turn.content.clone());
+    answer.tool_calls.clone_from(&turn.calls);
+    estimate(&answer).saturating_add(u32::try_from(turn.reasoning.len() / 4).unwrap_or(u32::MAX))
 }

@@ -12,15 +12,20 @@ use crate::{
 };
 
 use super::{
-    History, Prompt, Shared, StartRun,
+    History, OwnTools, Prompt, Shared, StartRun,
     protocol::{Event, Failure, RunError},
     record::{Recorder, chain, storage},
     session_turns::SessionTurn,
     skill_tool::SkillTool,
+    spawn_tool::SpawnTool,
+    standing::{Inherited, Origin, Standing},
 };
 
 /// The largest AGENTS.md that is taken in whole; a longer one would not leave room for a conversation.
 const PROJECT_TEXT_LIMIT: u64 = 32 * 1024;
+
+/// The smallest window that a client may ask for, in tokens: what the configuration allows, too.
+const MIN_WINDOW: u32 = 256;
 
 /// A run that can begin.
 pub(super) struct Prepared {
@@ -28,6 +33,8 @@ pub(super) struct Prepared {
     pub(super) system: Arc<str>,
     /// The user's message, not yet counted.
     pub(super) prompt: Message,
+    /// The same without its context, where it has one.
+    pub(super) bare: Option<String>,
     /// The tools that run here.
     pub(super) own_tools: ToolBox,
     /// And the client's with them.
@@ -36,8 +43,10 @@ pub(super) struct Prepared {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) window: Window,
     pub(super) recorder: Recorder,
-    /// `None` for a conversation that the client keeps.
+    /// `None` for a conversation that only the client keeps.
     pub(super) session: Option<SessionId>,
+    pub(super) standing: Standing,
+    pub(super) extra_context: Vec<String>,
 }
 
 /// The session a run belongs to, and the right to use it.
@@ -52,25 +61,50 @@ pub(super) fn prepare(
     shared: &Shared,
     run: &RunId,
     mut request: StartRun,
+    origin: Origin,
     seat: Seat,
     cancel: &Cancel,
     emit: &dyn Fn(Event),
 ) -> Result<Prepared, RunError> {
-    let agent = load_agent(shared, &request.agent, &seat.id)?;
+    let mut agent = load_agent(shared, &request.agent, &seat.id)?;
+    if let Some(model) = request.model.take() {
+        agent.model = model;
+    }
     let skills = Skills::load(&shared.home);
-    let place = Arc::new(open_place(shared, &request)?);
-    let prompt = prompt_message(&request.prompt, &skills)?;
-    let own_tools = own_tools(shared, skills);
+    let mut prompt = prompt_message(&request.prompt, &skills)?;
+    let bare = put_before(&request.prompt_context, &mut prompt);
+    let (place, own_tools, standing, parent) = match origin {
+        Origin::Client => {
+            let place = Arc::new(open_place(shared, &request)?);
+            let team = request.team.take().unwrap_or_else(|| seat.id.clone());
+            let standing = Standing::of_client(team, &shared.config, request.workers);
+            (place, chosen(own_tools(shared, skills), &request.own_tools), standing, None)
+        }
+        Origin::Parent(inherited) => {
+            let Inherited { place, tools, parent, standing } = *inherited;
+            (place, tools, standing, Some(parent))
+        }
+    };
+    // Who chooses among the daemon's tools chooses this one, too.
+    let by_agent = agent.workers && request.own_tools == OwnTools::All;
+    let own_tools = if standing.may_start() && (standing.asked_for || by_agent) {
+        own_tools.with(Arc::new(SpawnTool::new(shared.home.clone(), &agent)))
+    } else {
+        own_tools
+    };
     let tools = own_tools
         .clone()
         .with_client_tools(request.client_tools)
         .map_err(|error| RunError::new(Failure::Request, chain(&error)))?;
     let log = match request.history {
-        History::Given(_) => None,
+        History::Given(_) | History::Kept(_) => None,
         History::New | History::Session(_) => {
             Some(shared.sessions.open(&seat.id).map_err(|error| storage(&error))?)
         }
     };
+    if let Some(parent) = &parent {
+        shared.sessions.set_parent(&seat.id, parent).map_err(|error| storage(&error))?;
+    }
     emit(Event::Started { run: run.clone(), session: seat.id.clone(), agent: agent.id.to_string() });
 
     let mut notices = Vec::new();
@@ -87,27 +121,33 @@ pub(super) fn prepare(
     let definitions = definitions(&tools.defs());
     let mut given = match &mut request.history {
         History::Given(messages) => std::mem::take(messages),
+        History::Kept(conversation) => conversation.messages(),
         History::New | History::Session(_) => Vec::new(),
     };
     let uncounted: Vec<String> =
         given.iter().filter(|message| message.tokens == 0).map(counted_text).collect();
-    // All in one question; the prompt of a stored session is counted beside the first model call.
+    // All in one question. In a long session the server's count of the whole says little about the prompt,
+    // so that is asked about too; a new one saves itself the answer.
     let mut texts: Vec<&str> =
         vec![if shown.system { &system } else { "" }, if shown.tools { &definitions } else { "" }];
     texts.extend(uncounted.iter().map(String::as_str));
-    if !uncounted.is_empty() {
+    if !uncounted.is_empty() || matches!(request.history, History::Session(_)) {
         texts.push(&prompt.content);
     }
     let counts = provider.count_tokens(&texts, cancel);
     for (message, tokens) in given.iter_mut().filter(|message| message.tokens == 0).zip(&counts[2..]) {
         message.tokens = *tokens;
     }
+    if !shown.history {
+        given.iter_mut().for_each(|message| message.tokens = 0);
+    }
     let configured = agent.context_size.unwrap_or(shared.config.context_size);
-    let size = provider.window().map_or(configured, |window| window.min(configured));
+    let wanted = request.context_size.map_or(configured, |wanted| wanted.max(MIN_WINDOW));
+    let size = wanted.min(provider.window().unwrap_or(configured));
     let budget = Budget::new(size, agent.sampling.reply_limit(), counts[0], counts[1]);
     let history_budget = budget.history(crate::context::estimate(&prompt));
     let history = match request.history {
-        History::Given(_) => given,
+        History::Given(_) | History::Kept(_) => given,
         History::New => Vec::new(),
         History::Session(_) if !shown.history => Vec::new(),
         History::Session(_) => {
@@ -124,9 +164,26 @@ pub(super) fn prepare(
         }
     };
     let window = Window::new(budget, history_budget, history);
-    let session = log.is_some().then(|| seat.id.clone());
+    let session = match request.history {
+        History::Given(_) => None,
+        History::New | History::Session(_) | History::Kept(_) => Some(seat.id),
+    };
     let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
-    Ok(Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session })
+    Ok(Prepared {
+        agent,
+        system,
+        prompt,
+        bare,
+        own_tools,
+        tools,
+        place,
+        provider,
+        window,
+        recorder,
+        session,
+        standing,
+        extra_context: request.extra_context,
+    })
 }
 
 /// Finds or starts the model's server.
@@ -152,6 +209,10 @@ pub(super) fn provider_error(error: &ProviderError) -> RunError {
             .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said"),
         ProviderError::Overflow { .. } => RunError::new(Failure::Limit, error.to_string())
             .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
+        // 529 is what some gateways say for 503.
+        ProviderError::Status { status: 429 | 503 | 529, .. } => {
+            RunError { busy: true, ..RunError::new(Failure::Model, chain(error)) }
+        }
         ProviderError::Cancelled
         | ProviderError::Status { .. }
         | ProviderError::Protocol(_)
@@ -176,6 +237,10 @@ fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> Result<Agent
 }
 
 fn open_place(shared: &Shared, request: &StartRun) -> Result<Place, RunError> {
+    if request.working_dir.is_none() && !request.own_tools.need_a_place() {
+        return Place::nowhere(&shared.home.run())
+            .map_err(|error| RunError::new(Failure::Internal, chain(&error)));
+    }
     let configured = Some(&shared.config.tools.working_dir).filter(|dir| !dir.as_os_str().is_empty());
     let Some(dir) = request.working_dir.as_ref().or(configured) else {
         let message = "no working directory: the client sent none and none is configured";
@@ -206,10 +271,29 @@ fn prompt_message(prompt: &Prompt, skills: &Skills) -> Result<Message, RunError>
     Ok(Message::text(Role::User, text))
 }
 
-fn own_tools(shared: &Shared, skills: Skills) -> ToolBox {
+/// Puts what belongs to this run only before the prompt. Gives the prompt as it was, where that changed it.
+fn put_before(context: &[String], prompt: &mut Message) -> Option<String> {
+    let blocks: Vec<&str> =
+        context.iter().map(|block| block.trim()).filter(|block| !block.is_empty()).collect();
+    if blocks.is_empty() {
+        return None;
+    }
+    let whole = format!("{}\n\n---\n\n{}", blocks.join("\n\n"), prompt.content);
+    Some(std::mem::replace(&mut prompt.content, whole))
+}
+
+/// Every tool that runs here.
+pub(super) fn own_tools(shared: &Shared, skills: Skills) -> Vec<Arc<dyn Tool>> {
     let mut tools = builtin::all(&shared.config.tools);
     if skills.for_model().next().is_some() {
         tools.push(Arc::new(SkillTool::new(skills)) as Arc<dyn Tool>);
+    }
+    tools
+}
+
+fn chosen(mut tools: Vec<Arc<dyn Tool>>, wanted: &OwnTools) -> ToolBox {
+    if let OwnTools::Only(names) = wanted {
+        tools.retain(|tool| names.contains(&tool.def().name));
     }
     ToolBox::new(tools)
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use crate::{
-    core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolDef, ToolOutcome},
+    core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome},
     provider::Progress,
+    team::TeamEvent,
+    tools::ClientTool,
 };
 
 /// What a client may say while a run is going.
@@ -23,7 +25,7 @@ pub enum Command {
         outcome: ToolOutcome,
     },
     /// Replaces the client's tools from the next model call on.
-    SetClientTools(Vec<(ToolDef, Duration)>),
+    SetClientTools(Vec<ClientTool>),
 }
 
 /// What a denial means for the run once the approved calls of the turn have run.
@@ -47,10 +49,12 @@ pub enum Event {
     /// Something a person should know that changes nothing in the run.
     Notice(String),
     Progress(Progress),
-    /// The history was replaced by a summary of it. All in tokens.
+    /// The history was replaced by a summary of it. In tokens, and in messages.
     Compacted {
         before: u32,
         after: u32,
+        messages_before: usize,
+        messages_after: usize,
     },
     /// The session is busy with another run; this one waits.
     WaitingForSession,
@@ -68,10 +72,12 @@ pub enum Event {
         call: CallId,
         name: String,
     },
-    /// The client runs this one and replies with [`Command::ToolResult`].
+    /// The client runs this one and replies with [`Command::ToolResult`]. Several may be out at a time.
     ToolRequested {
         call: ToolCall,
         timeout: Duration,
+        /// The worker that asks, if it is not the run itself. No `ToolFinished` follows then.
+        worker: Option<SessionId>,
     },
     /// The outcome is on disk.
     ToolFinished {
@@ -79,6 +85,8 @@ pub enum Event {
         outcome: ToolOutcome,
     },
     ToolsCompleted,
+    /// What a worker of this run does, or a worker's worker. It is on disk.
+    Worker(TeamEvent),
     Ended(Outcome),
 }
 
@@ -88,6 +96,8 @@ pub struct ProposedCall {
     pub call: ToolCall,
     pub preview: String,
     pub caution: Option<String>,
+    /// The worker that asks, if it is not the run itself.
+    pub worker: Option<SessionId>,
 }
 
 /// How a run ends.
@@ -112,6 +122,8 @@ pub struct RunError {
     pub kind: Failure,
     pub message: String,
     pub hint: Option<String>,
+    /// The model server has too much to do; the same may work later.
+    pub busy: bool,
 }
 
 /// What sort of failure it was; doors turn it into their codes.
@@ -132,7 +144,7 @@ pub enum Failure {
 
 impl RunError {
     pub fn new(kind: Failure, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, busy: false }
     }
 
     #[must_use]

@@ -10,13 +10,13 @@ use tokio::{runtime::Handle, sync::mpsc};
 use crate::{
     config::Compaction,
     context::{Window, estimate},
-    core::{CallId, Cancel, Message, Role, RunId, SessionId, ToolDef},
+    core::{CallId, Cancel, Message, Role, RunId, SessionId},
     provider::{Finish, Provider, Turn},
-    tools::{Place, ToolBox},
+    tools::{ClientTool, Place, ToolBox},
 };
 
 use super::{
-    Active, History, Shared, StartRun,
+    Active, Conversation, History, Prompt, Shared, StartRun,
     bridge::blocking,
     broken::{BROKEN_TURNS, hopeless},
     emitter::{Emitter, Gone, LastWord},
@@ -24,6 +24,7 @@ use super::{
     protocol::{Command, Event, Failure, Outcome, RunError},
     record::Recorder,
     session_turns::SessionTurn,
+    standing::{Origin, Standing},
 };
 
 /// Why the loop left early.
@@ -49,12 +50,13 @@ pub(super) async fn drive(
     active: Active,
     id: RunId,
     request: StartRun,
+    origin: Origin,
     inbox: mpsc::Receiver<Command>,
     (emitter, last): (Emitter, LastWord),
     cancel: Cancel,
 ) {
     let began = std::time::Instant::now();
-    let outcome = match run(&active.0, id, request, inbox, &emitter, &cancel).await {
+    let outcome = match run(&active.0, id, request, origin, inbox, &emitter, &cancel).await {
         Ok(outcome) => outcome,
         Err(Stop::Cancelled) => Outcome::Cancelled,
         Err(Stop::Failed(error)) => Outcome::Failed(error),
@@ -74,31 +76,74 @@ async fn run(
     shared: &Arc<Shared>,
     id: RunId,
     request: StartRun,
+    origin: Origin,
     inbox: mpsc::Receiver<Command>,
     emitter: &Emitter,
     cancel: &Cancel,
 ) -> Result<Outcome, Stop> {
     let seat = take_seat(shared, &request.history, emitter, cancel).await?;
     tracing::info!(session = %seat.id, "run started");
+    let kept = Kept::of(&request);
     let mut preparing = {
         let (shared, emitter, cancel) = (Arc::clone(shared), emitter.clone(), cancel.clone());
         let runtime = Handle::current();
         blocking(move || {
             let emit = |event| emitter.emit_blocking(event, &cancel, &runtime);
-            prepare(&shared, &id, request, seat, &cancel, &emit)
+            prepare(&shared, &id, request, origin, seat, &cancel, &emit)
         })
     };
     let prepared = tokio::select! {
         biased;
-        () = cancel.cancelled() => return Err(Stop::Cancelled),
-        prepared = preparing.join() => prepared??,
+        () = cancel.cancelled() => Err(Stop::Cancelled),
+        prepared = preparing.join() => prepared.and_then(|prepared| prepared).map_err(Stop::from),
+    };
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(stop) => {
+            kept.never_began();
+            return Err(stop);
+        }
     };
     let mut run = RunLoop::new(shared, prepared, inbox, emitter, cancel);
     let result = run.turns().await;
     if result.is_err() {
         run.leave().await;
     }
+    kept.leave(run.window.said(run.bare.as_deref()));
     result
+}
+
+/// The conversation in memory that a run continues, if it does.
+struct Kept {
+    conversation: Option<Conversation>,
+    prompt: String,
+}
+
+impl Kept {
+    fn of(request: &StartRun) -> Self {
+        match (&request.history, &request.prompt) {
+            (History::Kept(conversation), Prompt::Text(text)) => {
+                Self { conversation: Some(conversation.clone()), prompt: text.clone() }
+            }
+            (History::Kept(conversation), Prompt::Skill { name, arguments, .. }) => {
+                Self { conversation: Some(conversation.clone()), prompt: format!("/{name} {arguments}") }
+            }
+            _ => Self { conversation: None, prompt: String::new() },
+        }
+    }
+
+    /// What the user said is not lost with a run that could not begin.
+    fn never_began(self) {
+        if let Some(conversation) = self.conversation.filter(|_| !self.prompt.trim().is_empty()) {
+            conversation.push(Message::text(Role::User, self.prompt));
+        }
+    }
+
+    fn leave(self, said: Vec<Message>) {
+        if let Some(conversation) = self.conversation {
+            conversation.replace(said);
+        }
+    }
 }
 
 /// Waits for the session's turn, if others are using it.
@@ -110,6 +155,8 @@ async fn take_seat(
 ) -> Result<Seat, Stop> {
     let id = match history {
         History::Session(id) => id.clone(),
+        // Whoever keeps it runs one at a time.
+        History::Kept(conversation) => return Ok(Seat { id: conversation.id().clone(), turn: None }),
         History::New | History::Given(_) => return Ok(Seat { id: SessionId::new(), turn: None }),
     };
     let turn: SessionTurn = match shared.turns.try_take(&id) {
@@ -143,8 +190,14 @@ pub(super) struct RunLoop<'a> {
     pub(super) window: Window,
     pub(super) system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
+    /// Its place in its team, and its budget.
+    pub(super) standing: Standing,
+    /// For its workers.
+    pub(super) extra_context: Vec<String>,
     /// The prompt, until it is written: with the answer, or when the run ends without one.
     unrecorded: Option<Message>,
+    /// The prompt without the context of this run, where it has one: what later runs see.
+    pub(super) bare: Option<String>,
     /// Its tokens are no guess any more.
     counted: bool,
     /// The answer was cut behind this call.
@@ -163,8 +216,21 @@ impl<'a> RunLoop<'a> {
         emitter: &'a Emitter,
         cancel: &'a Cancel,
     ) -> Self {
-        let Prepared { agent, system, prompt, own_tools, tools, place, provider, window, recorder, session } =
-            prepared;
+        let Prepared {
+            agent,
+            system,
+            prompt,
+            bare,
+            own_tools,
+            tools,
+            place,
+            provider,
+            window,
+            recorder,
+            session,
+            standing,
+            extra_context,
+        } = prepared;
         let inbox = Some(inbox);
         let (unrecorded, cut_after, partial) = (Some(prompt), None, Arc::default());
         Self {
@@ -181,7 +247,10 @@ impl<'a> RunLoop<'a> {
             window,
             system,
             agent,
+            standing,
+            extra_context,
             unrecorded,
+            bare,
             counted: false,
             cut_after,
             partial,
@@ -192,7 +261,8 @@ impl<'a> RunLoop<'a> {
     async fn turns(&mut self) -> Result<Outcome, Stop> {
         self.take_prompt().await?;
         let mut broken = 0;
-        for _ in 0..self.shared.config.max_turns {
+        for _ in 0..self.standing.turns {
+            self.afford()?;
             let mut turn = self.generate().await?;
             broken = if self.mend(&mut turn).await? { 0 } else { broken + 1 };
             let Turn { content, reasoning, calls, finish, usage, unread } = turn;
@@ -224,6 +294,7 @@ impl<'a> RunLoop<'a> {
             let mut context = self.window.snapshot();
             context.prompt_tokens = usage.map(|usage| usage.prompt);
             context.cached_tokens = usage.map(|usage| usage.cached);
+            context.answer_tokens = usage.map(|usage| usage.completion);
             let context = Box::new(context);
             let completed =
                 Event::TurnCompleted { content: content.clone(), reasoning: reasoning.clone(), context };
@@ -239,10 +310,21 @@ impl<'a> RunLoop<'a> {
                 return Err(hopeless().into());
             }
         }
-        let turns = self.shared.config.max_turns;
+        let turns = self.standing.turns;
         Err(RunError::new(Failure::Limit, format!("the run used up its {turns} turns"))
             .hint("raise `max_turns` in config.toml if the task needs more")
             .into())
+    }
+
+    /// Whether its model may write any more.
+    fn afford(&self) -> Result<(), Stop> {
+        match &self.standing.purse {
+            Some(purse) if purse.left() == 0 => {
+                let fact = format!("the run used up its {} tokens", purse.given());
+                Err(RunError::new(Failure::Limit, fact).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Puts the prompt into the window.
@@ -302,7 +384,12 @@ impl<'a> RunLoop<'a> {
         if !self.counted {
             self.count_prompt().await?;
         }
-        Ok(self.unrecorded.take())
+        let mut prompt = self.unrecorded.take();
+        if let (Some(prompt), Some(bare)) = (&mut prompt, &self.bare) {
+            prompt.content.clone_from(bare);
+            prompt.tokens = estimate(prompt);
+        }
+        Ok(prompt)
     }
 
     /// Takes a command that comes while nothing is asked of the client.
@@ -315,7 +402,7 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    fn set_client_tools(&mut self, tools: Vec<(ToolDef, std::time::Duration)>) -> Result<(), Stop> {
+    fn set_client_tools(&mut self, tools: Vec<ClientTool>) -> Result<(), Stop> {
         self.tools = self
             .own_tools
             .clone()
@@ -363,6 +450,7 @@ impl<'a> RunLoop<'a> {
             let mut answer = Message::text(Role::Assistant, text);
             answer.tokens = estimate(&answer);
             self.recorder.sign(&mut answer);
+            self.window.push(answer.clone());
             records.push(answer);
         }
         if let Err(error) = self.recorder.append(records).await {

@@ -2,12 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::time::Instant;
+
 use serde_json::Value;
 
 use crate::{
     core::{CallId, Message, ToolCall, ToolOutcome, ToolResult},
     tools::{
-        Proposal, Site, Tool,
+        Order, Proposal, Site, Tool,
         schema::{Sound, check},
     },
 };
@@ -16,6 +18,7 @@ use super::{
     bridge::blocking,
     protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError},
     run_loop::{RunLoop, Stop},
+    spawn_tool::SPAWN_WORKER,
 };
 
 /// A call and what is to become of it.
@@ -40,12 +43,42 @@ enum Ruling {
     /// Runs at the client.
     Client {
         timeout: Duration,
+        order: Order,
     },
     /// Does not run; the model reads why.
     Refused(String),
     Denied {
         reason: String,
     },
+}
+
+impl Pending {
+    /// May run while others of its kind do.
+    fn is_free(&self) -> bool {
+        matches!(self.ruling, Ruling::Client { order: Order::Free, .. })
+    }
+
+    /// Approved, and starts a worker.
+    fn is_worker(&self) -> bool {
+        self.call.name == SPAWN_WORKER && matches!(self.ruling, Ruling::Asked { .. })
+    }
+
+    /// The call that starts a worker, if it is one.
+    fn worker(self) -> Result<(ToolCall, Value), Box<Self>> {
+        match self {
+            Self { call, ruling: Ruling::Asked { args, .. } } if call.name == SPAWN_WORKER => {
+                Ok((call, args))
+            }
+            other => Err(Box::new(other)),
+        }
+    }
+}
+
+/// A call that is out at the client.
+struct Out {
+    call: ToolCall,
+    timeout: Duration,
+    outcome: Option<ToolOutcome>,
 }
 
 impl RunLoop<'_> {
@@ -64,9 +97,29 @@ impl RunLoop<'_> {
                 }
             };
         }
-        let mut pending = pending.into_iter();
+        let mut pending = pending.into_iter().peekable();
         while let Some(next) = pending.next() {
-            if let Err(stop) = self.run_call(next).await {
+            let result = if next.is_free() {
+                let mut group = vec![next];
+                group.extend(std::iter::from_fn(|| pending.next_if(Pending::is_free)));
+                self.run_at_client(group).await
+            } else {
+                match next.worker() {
+                    Ok(first) => {
+                        let mut calls = vec![first];
+                        while let Some(more) = pending.next_if(Pending::is_worker) {
+                            calls.extend(more.worker());
+                        }
+                        self.run_workers(&calls).await.map(|after| {
+                            if after == AfterDenial::End {
+                                ending = AfterDenial::End;
+                            }
+                        })
+                    }
+                    Err(next) => self.run_call(*next).await,
+                }
+            };
+            if let Err(stop) = result {
                 self.answer_rest(&mut pending).await;
                 return Err(stop);
             }
@@ -89,7 +142,7 @@ impl RunLoop<'_> {
                 };
                 let call = ToolCall { id: call.id, name, arguments };
                 let ruling = match tools.find(&call.name).expect("`check` found it") {
-                    Site::Client { timeout } => Ruling::Client { timeout: *timeout },
+                    Site::Client { timeout, order } => Ruling::Client { timeout: *timeout, order: *order },
                     Site::Here(tool) => {
                         let (tool, proposal) = (Arc::clone(tool), tool.propose(&args, &place));
                         if tool.needs_approval() {
@@ -167,7 +220,9 @@ impl RunLoop<'_> {
                 return self.answer(&call, &outcome).await;
             }
             Ruling::Refused(reason) => ToolOutcome::Failed(reason),
-            Ruling::Client { timeout } => self.run_at_client(&call, timeout).await?,
+            ruling @ Ruling::Client { .. } => {
+                return self.run_at_client(vec![Pending { call, ruling }]).await;
+            }
             Ruling::Free { tool, args, proposal } | Ruling::Asked { tool, args, proposal } => {
                 self.run_here(&call, tool, args, proposal).await?
             }
@@ -216,24 +271,59 @@ impl RunLoop<'_> {
         outcome
     }
 
-    async fn run_at_client(&mut self, call: &ToolCall, timeout: Duration) -> Result<ToolOutcome, Stop> {
-        self.emit(Event::ToolRequested { call: call.clone(), timeout }).await?;
-        let deadline = tokio::time::sleep(timeout);
-        tokio::pin!(deadline);
+    /// Has the client run these calls, all of them at the same time. Results may come in any order; the
+    /// model reads them in its own.
+    async fn run_at_client(&mut self, group: Vec<Pending>) -> Result<(), Stop> {
+        let mut out: Vec<Out> = Vec::with_capacity(group.len());
+        for Pending { call, ruling } in group {
+            if let Ruling::Client { timeout, .. } = ruling {
+                out.push(Out { call, timeout, outcome: None });
+            }
+        }
+        let waited = self.wait_for_client(&mut out).await;
+        for Out { call, outcome, .. } in out {
+            let reported = outcome.is_some();
+            let outcome = outcome
+                .unwrap_or_else(|| ToolOutcome::Failed("cancelled; its outcome is unknown".to_owned()));
+            self.answer(&call, &outcome).await?;
+            if reported && waited.is_ok() {
+                self.emit(Event::ToolFinished { call: call.id, outcome }).await?;
+            }
+        }
+        waited
+    }
+
+    async fn wait_for_client(&mut self, out: &mut [Out]) -> Result<(), Stop> {
+        for Out { call, timeout, .. } in &*out {
+            self.emit(Event::ToolRequested { call: call.clone(), timeout: *timeout, worker: None }).await?;
+        }
+        let began = Instant::now();
         loop {
+            let open = out.iter().filter(|out| out.outcome.is_none());
+            let Some(next) = open.map(|out| out.timeout).min() else { return Ok(()) };
             if !self.can_hear() {
-                return Ok(ToolOutcome::Failed("the client is gone".to_owned()));
+                for out in out.iter_mut().filter(|out| out.outcome.is_none()) {
+                    out.outcome = Some(ToolOutcome::Failed("the client is gone".to_owned()));
+                }
+                return Ok(());
             }
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Err(Stop::Cancelled),
                 () = self.emitter.closed() => return Err(Stop::Cancelled),
-                () = &mut deadline => {
-                    let seconds = timeout.as_secs();
-                    return Ok(ToolOutcome::Failed(format!("the client gave no result within {seconds} s")));
+                () = tokio::time::sleep_until(began + next) => {
+                    for out in out.iter_mut().filter(|out| out.outcome.is_none() && out.timeout <= next) {
+                        let late = format!("the client gave no result within {} s", out.timeout.as_secs());
+                        out.outcome = Some(ToolOutcome::Failed(late));
+                    }
                 }
                 command = self.command() => match command {
-                    Some(Command::ToolResult { call: id, outcome }) if id == call.id => return Ok(outcome),
+                    Some(Command::ToolResult { call, outcome }) => {
+                        let asked = out.iter_mut().find(|out| out.outcome.is_none() && out.call.id == call);
+                        if let Some(asked) = asked {
+                            asked.outcome = Some(outcome);
+                        }
+                    }
                     other => self.hear(other)?,
                 },
             }
@@ -241,7 +331,7 @@ impl RunLoop<'_> {
     }
 
     /// Stores a call's result and shows it to the model in the next turn, cut to what the window holds.
-    async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
+    pub(super) async fn answer(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
         let mut result = ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -305,6 +395,7 @@ fn proposed(pending: &Pending) -> Option<ProposedCall> {
         call: pending.call.clone(),
         preview: proposal.preview.clone(),
         caution: proposal.caution.clone(),
+        worker: None,
     })
 }
 

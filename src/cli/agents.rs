@@ -113,6 +113,7 @@ fn described(agent: &AgentConfig) -> Value {
         },
         "endpoint": agent.endpoint,
         "context_size": agent.context_size,
+        "workers": agent.workers,
         "sampling": agent.sampling,
         "has_prompt": agent.has_prompt,
         "has_config": agent.has_config,
@@ -142,6 +143,7 @@ fn show(agent: &AgentConfig, home: &Home, json: bool, out: &mut dyn Write) -> Re
         ("Tool role", Some(tool_role.to_owned())),
         ("Endpoint", agent.endpoint.clone()),
         ("Context size", whole(agent.context_size)),
+        ("Workers", agent.workers.then(|| "it may start some".to_owned())),
         ("Temperature", number(sampling.temperature)),
         ("Top p", number(sampling.top_p)),
         ("Top k", whole(sampling.top_k)),
@@ -216,7 +218,8 @@ mod tests {
                   "top_k": 40,
                   "top_p": 0.9
                 },
-                "tool_role": "auto"
+                "tool_role": "auto",
+                "workers": false
               }
             ]
         "#]],

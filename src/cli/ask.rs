@@ -55,7 +55,12 @@ fn answer(line: &str) -> Answer {
 
 /// The call as a person reads it: nothing in it can be anything but text.
 pub(super) fn proposal(call: &ProposedToolCall, palette: Palette) -> String {
-    let mut text = format!("\n{} {}\n", palette.bold(&literal(&call.name)), arguments(&call.arguments_json));
+    let who = match call.worker_id.as_str() {
+        "" => String::new(),
+        worker => format!("worker {}: ", literal(worker)),
+    };
+    let name = palette.bold(&literal(&call.name));
+    let mut text = format!("\n{who}{name} {}\n", arguments(&call.arguments_json));
     if !call.caution.is_empty() {
         text.push_str(&palette.red(&format!("  caution: {}", literal(&call.caution))));
         text.push('\n');
@@ -122,6 +127,7 @@ mod tests {
             arguments_json: r#"{"path":"a\u001b]0;x\u0007b","content":"\u202eevil"}"#.into(),
             preview: "+\u{9b}31mred\r\n-x".into(),
             caution: "\u{1b}c".into(),
+            worker_id: "\u{1b}[3".into(),
         };
         let text = proposal(&call, Palette::plain());
         assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");

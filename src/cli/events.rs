@@ -53,6 +53,7 @@ pub(super) fn json(event: &Event) -> Value {
         Event::Compacted(e) => {
             json!({"type": "compacted", "tokens_before": e.tokens_before, "tokens_after": e.tokens_after})
         }
+        Event::Worker(e) => worker(e),
         Event::Notice(e) => json!({"type": "notice", "text": e.text}),
     }
 }
@@ -60,8 +61,38 @@ pub(super) fn json(event: &Event) -> Value {
 fn call(call: &pb::ProposedToolCall) -> Value {
     json!({
         "call_id": call.call_id, "name": call.name, "arguments_json": call.arguments_json,
-        "preview": call.preview, "caution": call.caution,
+        "preview": call.preview, "caution": call.caution, "worker_id": call.worker_id,
     })
+}
+
+/// What a worker did. `event` is its name in `proto/kontekst.proto`.
+pub(super) fn worker(worker: &pb::WorkerEvent) -> Value {
+    use pb::worker_event::Event;
+    let mut json = match &worker.event {
+        Some(Event::Started(e)) => {
+            json!({"event": "started", "agent_name": e.agent_name, "prompt": e.prompt, "depth": e.depth})
+        }
+        Some(Event::Turn(e)) => json!({"event": "turn", "number": e.number}),
+        Some(Event::ToolCall(e)) => json!({"event": "tool_call", "tool": e.tool}),
+        Some(Event::ApprovalRequested(e)) => {
+            json!({"event": "approval_requested", "call_id": e.call_id, "tool": e.tool})
+        }
+        Some(Event::ApprovalResolved(e)) => {
+            json!({"event": "approval_resolved", "call_id": e.call_id, "approved": e.approved})
+        }
+        Some(Event::Completed(e)) => json!({"event": "completed", "result": e.result}),
+        Some(Event::Failed(e)) => json!({"event": "failed", "cause": e.cause, "message": e.message}),
+        Some(Event::Exited(e)) => json!({"event": "exited", "how": e.how}),
+        None => json!({}),
+    };
+    let head = json!({
+        "type": "worker", "seq": worker.seq, "at_ms": worker.at_ms, "worker_id": worker.worker_id,
+        "parent_id": worker.parent_id,
+    });
+    if let (Value::Object(json), Value::Object(head)) = (&mut json, head) {
+        json.extend(head);
+    }
+    json
 }
 
 fn context(context: &pb::ContextSnapshot) -> Value {

@@ -19,6 +19,7 @@ pub mod sessions;
 pub mod skills;
 mod status;
 pub mod table;
+mod workers;
 
 use std::{
     ffi::OsString,
@@ -71,7 +72,8 @@ Files:
   ~/.kontekst/config.toml         endpoint, model_dir, context_size, tools
   ~/.kontekst/agents/NAME/        config.toml (model, sampling) and agent.md (system prompt)
   ~/.kontekst/skills/             prompt templates: NAME.md or NAME/SKILL.md
-  ~/.kontekst/sessions/ID.jsonl   conversations, one message a line"
+  ~/.kontekst/sessions/ID.jsonl   conversations, one message a line
+  ~/.kontekst/teams/ID.jsonl      what the workers of a session did, one event a line"
 )]
 struct Cli {
     #[command(subcommand)]

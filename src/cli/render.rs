@@ -11,6 +11,7 @@ use crate::pb::{self, progress_event::Progress, run_event::Event};
 use super::{
     ask::arguments,
     printable::{Printable, printable},
+    workers::Workers,
 };
 
 /// Colours, or none.
@@ -91,6 +92,7 @@ pub(super) struct Screen {
     transient: bool,
     began: Instant,
     calls: HashMap<String, String>,
+    workers: Workers,
 }
 
 impl Screen {
@@ -107,6 +109,7 @@ impl Screen {
             transient: false,
             began: Instant::now(),
             calls: HashMap::new(),
+            workers: Workers::default(),
         }
     }
 
@@ -175,6 +178,12 @@ impl Screen {
             }
             Event::Started(started) => {
                 self.say(Talk::Verbose, &format!("run {} in session {}", started.run_id, started.session_id));
+            }
+            Event::Worker(event) => {
+                if let Some((level, text)) = self.workers.line(event) {
+                    self.close_line()?;
+                    self.say(level, &format!("  {text}"));
+                }
             }
             Event::ContextSnapshot(_) | Event::ToolsCompleted(_) => {}
         }

@@ -85,6 +85,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     allow: Vec<String>,
 
+    /// Let the model start workers: runs of its own, as `[workers]` in config.toml limits them
+    #[arg(long)]
+    workers: bool,
+
     /// What a refusal means: the run ends, or the model goes on without the tool
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDeny::End)]
     on_deny: OnDeny,
@@ -176,6 +180,7 @@ fn start(args: &mut Args, home: &Home, screen: &mut Screen) -> Result<StartRunCo
         agent_name: args.agent.clone().unwrap_or_default(),
         working_dir: working_dir(args.working_dir.take())?,
         skill: question.skill,
+        workers: args.workers,
     })
 }
 

@@ -1,6 +1,7 @@
 //! `kontekst sessions`: the stored conversations.
 
 mod show;
+mod workers;
 
 use std::{
     io::Write,
@@ -15,6 +16,7 @@ use crate::{
     config::{AgentConfig, Home},
     core::{Name, SessionId},
     sessions::{SessionError, SessionSummary, Sessions},
+    team::Teams,
 };
 
 /// List, show, choose and delete conversations
@@ -27,6 +29,7 @@ use crate::{
   kontekst sessions
   kontekst sessions show last
   kontekst sessions use 0198c2
+  kontekst sessions workers --watch
   kontekst sessions delete 0198c2 0198c3
   kontekst sessions set-agent coder")]
 pub struct Args {
@@ -40,18 +43,33 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the sessions, newest first (what `sessions` alone does)
-    List,
+    List {
+        /// Those of workers, too
+        #[arg(long)]
+        all: bool,
+    },
     /// Print a conversation
     Show {
         /// The session; the active one when left out
         id: Option<String>,
+    },
+    /// List the workers that a session's runs have started
+    ///
+    /// A worker is a run that a model started, with a session of its own. It needs `workers = true` in the
+    /// agent's config.toml or `kontekst run --workers`.
+    Workers {
+        /// The session; the active one when left out
+        id: Option<String>,
+        /// Print what they did and do, a line each time, until it is interrupted
+        #[arg(short, long)]
+        watch: bool,
     },
     /// Make a session the one that `kontekst run` continues
     Use {
         /// The session
         id: String,
     },
-    /// Delete sessions for good
+    /// Delete sessions for good, and those of their workers
     Delete {
         /// The sessions
         #[arg(required = true, value_name = "ID")]
@@ -80,16 +98,28 @@ pub fn run(args: Args, home: &Home, out: &mut dyn Write, terminal: bool) -> Resu
     home.create()?;
     let sessions = Sessions::new(home);
     let mut out = Page::new(out, terminal);
-    match command.unwrap_or(Command::List) {
-        Command::List => list(&sessions, json, &mut out),
+    match command.unwrap_or(Command::List { all: false }) {
+        Command::List { all } => list(&sessions, all, json, &mut out),
         Command::Show { id } => {
             let id = given_or_active(&sessions, id.as_deref())?;
             let listed = sessions.list()?.into_iter().find(|session| session.id == id);
             let session = listed.ok_or_else(|| SessionError::NotFound(id.to_string()))?;
+            let workers = workers::of(&sessions, &Teams::new(home), &id)?;
             if json {
-                show::json(&sessions, &session, &mut out)
+                show::json(&sessions, &session, &workers, &mut out)
             } else {
-                show::text(&sessions, &session, &mut out)
+                show::text(&sessions, &session, &workers, &mut out)
+            }
+        }
+        Command::Workers { id, watch } => {
+            let teams = Teams::new(home);
+            // A conversation that its client keeps has workers and no session.
+            let team = id.as_deref().and_then(|id| id.parse().ok()).filter(|id| teams.exists(id));
+            let id = team.map_or_else(|| given_or_active(&sessions, id.as_deref()), Ok)?;
+            if watch {
+                workers::watch(home, &sessions, &teams, &id, json, &mut out)
+            } else {
+                workers::list(&workers::of(&sessions, &teams, &id)?, json, &mut out)
             }
         }
         Command::Use { id } => {
@@ -97,7 +127,7 @@ pub fn run(args: Args, home: &Home, out: &mut dyn Write, terminal: bool) -> Resu
             sessions.set_active(&id)?;
             Ok(writeln!(out, "session {id} is active")?)
         }
-        Command::Delete { ids, force } => delete(&sessions, &ids, force, &mut out),
+        Command::Delete { ids, force } => delete(&sessions, &Teams::new(home), &ids, force, &mut out),
         Command::SetAgent { name, session } => {
             AgentConfig::load(home, &name)?;
             let id = given_or_active(&sessions, session.as_deref())?;
@@ -118,7 +148,13 @@ fn given_or_active(sessions: &Sessions, given: Option<&str>) -> Result<SessionId
 }
 
 /// All are looked up before the first is deleted, so that a typing error deletes nothing.
-fn delete(sessions: &Sessions, ids: &[String], force: bool, out: &mut dyn Write) -> Result<(), CliError> {
+fn delete(
+    sessions: &Sessions,
+    teams: &Teams,
+    ids: &[String],
+    force: bool,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
     let mut found = Vec::new();
     for text in ids {
         let id = sessions.resolve(text)?;
@@ -130,14 +166,45 @@ fn delete(sessions: &Sessions, ids: &[String], force: bool, out: &mut dyn Write)
         }
     }
     for id in found {
+        // Given twice, as a session and as a worker of another one.
+        if !sessions.exists(&id) {
+            continue;
+        }
+        let workers = descendants(sessions, &id)?;
+        for worker in &workers {
+            sessions.delete(worker, force)?;
+        }
+        teams.delete(&id)?;
         sessions.delete(&id, force)?;
-        writeln!(out, "deleted {id}")?;
+        match workers.len() {
+            0 => writeln!(out, "deleted {id}")?,
+            1 => writeln!(out, "deleted {id} and its worker")?,
+            count => writeln!(out, "deleted {id} and its {count} workers")?,
+        }
     }
     Ok(())
 }
 
-fn list(sessions: &Sessions, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+/// The sessions of a session's workers and of theirs.
+fn descendants(sessions: &Sessions, id: &SessionId) -> Result<Vec<SessionId>, CliError> {
     let listed = sessions.list()?;
+    let mut family = vec![id];
+    let mut at = 0;
+    while let Some(&parent) = family.get(at) {
+        let children = listed.iter().filter(|session| session.parent.as_ref() == Some(parent));
+        let new: Vec<&SessionId> =
+            children.map(|session| &session.id).filter(|id| !family.contains(id)).collect();
+        family.extend(new);
+        at += 1;
+    }
+    Ok(family.into_iter().skip(1).cloned().collect())
+}
+
+fn list(sessions: &Sessions, all: bool, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    let mut listed = sessions.list()?;
+    let total = listed.len();
+    listed.retain(|session| all || session.parent.is_none());
+    let hidden = total - listed.len();
     if json {
         let listed: Vec<Value> = listed.iter().map(described).collect();
         return Ok(writeln!(out, "{:#}", Value::from(listed))?);
@@ -156,7 +223,11 @@ fn list(sessions: &Sessions, json: bool, out: &mut dyn Write) -> Result<(), CliE
             age(now, session.modified),
         ]);
     }
-    Ok(table.write(out)?)
+    table.write(out)?;
+    if hidden > 0 {
+        writeln!(out, "\nNot listed: {hidden} of workers (--all).")?;
+    }
+    Ok(())
 }
 
 fn described(session: &SessionSummary) -> Value {
@@ -165,6 +236,7 @@ fn described(session: &SessionSummary) -> Value {
         "id": session.id,
         "active": session.active,
         "default_agent": session.default_agent,
+        "parent": session.parent,
         "bytes": session.bytes,
         // Unix time, as in the session files.
         "modified_ms": u64::try_from(modified.as_millis()).unwrap_or(u64::MAX),

@@ -44,7 +44,7 @@ fn as_json(status: &GetStatusResponse) -> serde_json::Value {
         "version": status.version, "pid": status.pid, "uptime_seconds": status.uptime_seconds,
         "started_at": status.started_at_rfc3339, "active_runs": status.active_runs,
         "socket": status.socket, "bind": status.bind, "data_dir": status.data_dir,
-        "warnings": status.warnings,
+        "confinement": status.confinement, "warnings": status.warnings,
         "model_server": {
             "engine": status.engine, "endpoint": status.endpoint, "model": status.model,
             "model_dir": status.model_dir,
@@ -68,7 +68,9 @@ fn page(status: &GetStatusResponse) -> String {
         ("model server", server(status)),
         ("model", model.to_owned()),
         ("models in", status.model_dir.clone()),
+        ("file tools", status.confinement.clone()),
     ];
+    rows.retain(|(name, value)| *name != "file tools" || !value.is_empty()); // an older daemon does not say
     rows.extend(status.warnings.iter().map(|warning| ("warning", warning.clone())));
     rows.iter().map(|(name, value)| format!("{name:<13} {}\n", printable(value))).collect()
 }

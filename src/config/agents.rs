@@ -37,6 +37,8 @@ pub struct AgentConfig {
     pub endpoint: Option<String>,
     /// Stands in for the global `context_size`.
     pub context_size: Option<u32>,
+    /// Its runs may start workers.
+    pub workers: bool,
     pub sampling: Sampling,
     /// `agent.md`, trimmed; empty when absent.
     pub prompt: String,
@@ -70,6 +72,7 @@ const KEYS: &[&str] = &[
     "tool_role",
     "endpoint",
     "context_size",
+    "workers",
     "sampling.temperature",
     "sampling.top_p",
     "sampling.top_k",
@@ -92,6 +95,7 @@ struct AgentFile {
     endpoint: Option<String>,
     #[serde(deserialize_with = "some_whole::<_, _, 256, 2_147_483_647>")]
     context_size: Option<u32>,
+    workers: bool,
     #[serde(with = "SamplingFile")]
     sampling: Sampling,
 }
@@ -178,6 +182,7 @@ impl AgentConfig {
             tool_role: file.tool_role,
             endpoint: file.endpoint,
             context_size: file.context_size,
+            workers: file.workers,
             sampling: file.sampling,
             prompt: prompt.unwrap_or_default(),
             has_prompt,
@@ -212,6 +217,7 @@ pub const DEFAULT: &str = "default";
 const DEFAULT_CONFIG: &str = r#"name = "Default Assistant"
 model = "gpt-oss-20b-Q4_K_M.gguf"   # a file in `model_dir`
 # tool_role = "auto"                # true: tool results have a role of their own; false: they are user text
+# workers = false                   # true: its runs may start other runs; `[workers]` in ../../config.toml limits them
 
 [sampling]
 temperature = 0.7

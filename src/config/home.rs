@@ -101,6 +101,25 @@ impl Home {
         self.root.join("sessions")
     }
 
+    /// What people think of answers.
+    pub fn feedback(&self) -> PathBuf {
+        self.root.join("feedback.jsonl")
+    }
+
+    /// What the workers of runs do.
+    pub fn teams(&self) -> PathBuf {
+        self.root.join("teams")
+    }
+
+    /// Makes [`Home::teams`], for this user only.
+    ///
+    /// # Errors
+    ///
+    /// As [`Home::create`].
+    pub fn create_teams(&self) -> Result<(), HomeError> {
+        private_dir(&self.teams())
+    }
+
     /// Sockets, locks, the token and `daemon.json`; nothing in it outlives a reboot in meaning.
     pub fn run(&self) -> PathBuf {
         self.root.join("run")

@@ -74,6 +74,8 @@ pub struct Config {
     #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
     pub max_turns: u32,
     pub tools: ToolsConfig,
+    pub roz: RozConfig,
+    pub workers: WorkersConfig,
     /// Keys in the file that mean nothing here, dotted; worth a warning. Never written.
     #[serde(skip)]
     pub unknown: Vec<String>,
@@ -148,6 +150,27 @@ pub struct ToolsConfig {
     pub web: WebToolsConfig,
 }
 
+/// `[workers]`: what runs that a model starts may take. A call can ask for less, never for more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkersConfig {
+    /// How many of one run work at the same time.
+    #[serde(deserialize_with = "whole::<_, _, 1, 16>")]
+    pub at_once: usize,
+    /// How many one run may start, with those that they start.
+    #[serde(deserialize_with = "whole::<_, _, 1, 256>")]
+    pub per_run: u32,
+    /// Model calls of one worker.
+    #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
+    pub max_turns: u32,
+    /// Tokens that the model writes for one worker and those that it starts.
+    #[serde(deserialize_with = "whole::<_, _, 1, MAX_TOKENS>")]
+    pub max_tokens: u32,
+    /// Seconds that one worker may take.
+    #[serde(deserialize_with = "whole::<_, _, 1, 86_400>")]
+    pub max_seconds: u32,
+}
+
 /// `[tools.file]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -167,6 +190,50 @@ pub struct WebToolsConfig {
     /// Hosts (`name` or `name:port`) that may be fetched although their address is not public.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_private: Vec<String>,
+}
+
+/// `[roz]`: the door for clients that run the tools themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RozConfig {
+    /// The agent whose prompt, model and sampling count.
+    pub agent: String,
+    /// Tools of the daemon that join those of the client; one that the client has, too, is the client's.
+    pub daemon_tools: Vec<String>,
+    /// The forms in which events are sent.
+    pub events: RozEvents,
+    pub models: RozModels,
+}
+
+impl Default for RozConfig {
+    fn default() -> Self {
+        Self {
+            agent: "default".to_owned(),
+            daemon_tools: Vec::new(),
+            events: RozEvents::default(),
+            models: RozModels::default(),
+        }
+    }
+}
+
+/// The forms in which a Roz session's events are sent: there are two generations of clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RozEvents {
+    /// Every client finds its own.
+    #[default]
+    Both,
+    First,
+    Second,
+}
+
+/// `[roz.models]`: what the usual short names stand for; empty is the agent's own model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RozModels {
+    pub fast: String,
+    pub standard: String,
+    pub max: String,
 }
 
 /// 1 GiB: both limits bound memory, since tools work on whole files and bodies.
@@ -192,6 +259,8 @@ impl Default for Config {
             compaction: Compaction::default(),
             max_turns: 50,
             tools: ToolsConfig::default(),
+            roz: RozConfig::default(),
+            workers: WorkersConfig::default(),
             unknown: Vec::new(),
         }
     }
@@ -205,6 +274,14 @@ impl Default for ToolsConfig {
             file: FileToolsConfig::default(),
             web: WebToolsConfig::default(),
         }
+    }
+}
+
+impl Default for WorkersConfig {
+    /// No source names figures. These let a worker read some files and write a report, on a machine with one
+    /// slot: two at once keep the model busy while a tool of one runs.
+    fn default() -> Self {
+        Self { at_once: 2, per_run: 8, max_turns: 20, max_tokens: 16_384, max_seconds: 600 }
     }
 }
 

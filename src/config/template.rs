@@ -31,6 +31,23 @@ max_size_bytes = 10485760            # largest file that is read or written
 timeout_seconds = 30                 # for one fetch
 max_response_bytes = 5242880         # a longer body is cut, and the cut is marked
 # allow_private = []                 # hosts that may be fetched although their address is private
+
+[roz]                                # clients of roz.v1.AgentService, which run the tools themselves
+agent = "default"                    # whose prompt and model they get
+daemon_tools = []                    # tools of the daemon that join theirs; files need [tools] working_dir
+events = "both"                      # "first" or "second" sends one generation's form only
+
+[roz.models]                         # what the short names stand for; empty is the agent's own model
+fast = ""
+standard = ""
+max = ""
+
+[workers]                            # runs that a model starts, where an agent has `workers = true`
+at_once = 2                          # of one run, at the same time
+per_run = 8                          # of one run in all, theirs included
+max_turns = 20                       # model calls of one worker
+max_tokens = 16384                   # tokens that the model may write for it
+max_seconds = 600                    # its time
 "##;
 
 /// Dotted paths of every key; a test holds that these are the fields of [`super::Config`].
@@ -57,4 +74,15 @@ pub(super) const KEYS: &[&str] = &[
     "tools.web.timeout_seconds",
     "tools.web.max_response_bytes",
     "tools.web.allow_private",
+    "roz.agent",
+    "roz.daemon_tools",
+    "roz.events",
+    "roz.models.fast",
+    "roz.models.standard",
+    "roz.models.max",
+    "workers.at_once",
+    "workers.per_run",
+    "workers.max_turns",
+    "workers.max_tokens",
+    "workers.max_seconds",
 ];

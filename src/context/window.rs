@@ -49,6 +49,11 @@ impl Window {
         !self.history.is_empty() && room >= 1200 && sum(&self.history).saturating_add(prompt) > room / 5 * 4
     }
 
+    /// Messages of the history.
+    pub fn history_messages(&self) -> usize {
+        self.history.len()
+    }
+
     /// Tokens that a summary of the history may take.
     pub fn summary_limit(&self) -> u32 {
         (self.budget.messages() / 6).clamp(64, 1024)
@@ -146,6 +151,18 @@ impl Window {
         self.history.iter().chain(&self.memory).cloned().collect()
     }
 
+    /// What was said, for the runs to come: with `prompt` as what the user said in this run, whatever the
+    /// model was shown beside it.
+    pub fn said(&self, prompt: Option<&str>) -> Vec<Message> {
+        let mut messages = self.messages();
+        let asked = messages[self.history.len()..].iter_mut().rfind(|message| message.role == Role::User);
+        if let (Some(asked), Some(prompt)) = (asked, prompt) {
+            prompt.clone_into(&mut asked.content);
+            asked.tokens = 0;
+        }
+        messages
+    }
+
     pub fn snapshot(&self) -> ContextSnapshot {
         let stats = |source| {
             move |message: &Message| MessageStats { role: message.role, tokens: message.tokens, source }
@@ -165,6 +182,7 @@ impl Window {
             messages,
             prompt_tokens: None,
             cached_tokens: None,
+            answer_tokens: None,
         }
     }
 }

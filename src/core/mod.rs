@@ -1,6 +1,7 @@
 //! Plain data that every layer shares. No I/O, no runtime.
 
 mod cancel;
+pub mod doors;
 mod id;
 mod lenient;
 mod message;

@@ -49,6 +49,8 @@ pub struct ContextSnapshot {
     /// Prompt tokens that the server says it read, and how many of them it took from its cache.
     pub prompt_tokens: Option<u32>,
     pub cached_tokens: Option<u32>,
+    /// Tokens of the answer, as the server counted them.
+    pub answer_tokens: Option<u32>,
 }
 
 impl ContextSnapshot {

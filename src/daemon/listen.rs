@@ -3,7 +3,6 @@
 use std::{
     fs, io,
     net::SocketAddr,
-    path::PathBuf,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -19,18 +18,19 @@ use tonic::{Request, Status, transport::server::Connected};
 
 use crate::{
     config::{Bind, Config, Home},
-    core::Cancel,
+    core::{Cancel, doors},
 };
 
 use super::{
     DaemonError,
     peer::{self, Peer},
+    socket::SocketFile,
 };
 
 /// Everything the daemon listens on.
 pub(super) struct Listeners {
     unix: UnixListener,
-    socket: PathBuf,
+    socket: SocketFile,
     tcp: Option<TcpListener>,
     token: Option<String>,
 }
@@ -46,7 +46,13 @@ impl Listeners {
             _ => {}
         }
         let unix = UnixListener::bind(&socket).map_err(listen)?;
-        Ok(Self { unix, socket: socket.clone(), tcp: None, token: None })
+        let file = SocketFile::at(socket.clone()).map_err(listen)?;
+        Ok(Self { unix, socket: file, tcp: None, token: None })
+    }
+
+    /// The unix socket's file.
+    pub(super) fn socket(&self) -> &SocketFile {
+        &self.socket
     }
 
     /// Listens on `bind` too, and gives its address.
@@ -136,7 +142,7 @@ impl Listeners {
                     .map(|stream| peer::unix(&stream).map(|peer| Connection { io: Io::Unix(stream), peer }));
                 hand_over(checked, &sender).await;
             }
-            fs::remove_file(&socket).ok();
+            socket.remove();
         });
         ReceiverStream::new(accepted)
     }
@@ -161,6 +167,7 @@ async fn hand_over(
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = std::net::TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
+    doors::opened(listener.local_addr()?);
     TcpListener::from_std(listener)
 }
 

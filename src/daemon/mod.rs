@@ -5,6 +5,7 @@ mod log;
 mod peer;
 mod ready;
 mod signals;
+mod socket;
 
 use std::{
     fs, io,
@@ -23,11 +24,15 @@ use crate::{
         write_hint,
     },
     core::Cancel,
-    doors::kontekst::{AgentDoor, DaemonDoor, Vitals},
+    doors::{
+        kontekst::{AgentDoor, DaemonDoor, Vitals},
+        roz::RozDoor,
+    },
     pb,
     provider::{Models, router::Router},
 };
 use listen::Listeners;
+use socket::SocketFile;
 
 /// Time that runs get to end once the daemon was told to stop; the promise to the outside is ten seconds.
 const STOP_LIMIT: Duration = Duration::from_secs(9);
@@ -129,7 +134,9 @@ fn start(
 
     // In this order: nobody can connect, no run is left, the model server goes, then the lock.
     models.stop();
-    fs::remove_file(home.daemon_info()).ok();
+    if DaemonInfo::load(home).is_none_or(|info| info.pid == std::process::id()) {
+        fs::remove_file(home.daemon_info()).ok();
+    }
     runtime.shutdown_timeout(Duration::from_millis(200));
     drop(lock);
     result
@@ -177,6 +184,7 @@ async fn run(
 ) -> Result<(), DaemonError> {
     let stop = Cancel::new();
     signals::watch(&stop).map_err(DaemonError::Runtime)?;
+    warnings.extend(daemon_tools(core).await);
     let mut listeners = Listeners::unix(home)?;
     let bind = match listeners.tcp(core.config(), home) {
         Ok(Some(address)) => address,
@@ -214,6 +222,8 @@ async fn run(
             core.stop();
         })
     };
+    let orphaned =
+        tokio::spawn(leave_when_nobody_can_come(listeners.socket().clone(), core.clone(), stop.clone()));
     let auth = listeners.auth();
     let server = Server::builder()
         .initial_stream_window_size(4 * 1024 * 1024)
@@ -233,8 +243,35 @@ async fn run(
         }
     };
     watchdog.abort();
+    orphaned.abort();
     core.stop();
     result
+}
+
+/// What is wrong with `[roz] daemon_tools`.
+async fn daemon_tools(core: &AgentCore) -> Vec<String> {
+    let config = core.config();
+    let wanted = &config.roz.daemon_tools;
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let known = core.own_tools().await;
+    let unknown = wanted.iter().filter(|name| known.iter().all(|tool| tool.name != **name));
+    unknown.map(|name| format!("config.toml: `daemon_tools` names `{name}`, which is no tool")).collect()
+}
+
+/// Without its socket file no client finds this daemon, and the next one starts another: this one finishes what it is
+/// doing and goes. It does not bind again, because the lock file may be gone with the socket.
+async fn leave_when_nobody_can_come(socket: SocketFile, core: AgentCore, stop: Cancel) {
+    socket.gone().await;
+    if stop.is_cancelled() {
+        return;
+    }
+    tracing::warn!("the socket file was removed: leaving when no run is going");
+    while core.active_runs() > 0 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    stop.cancel();
 }
 
 /// Resolves [`STOP_LIMIT`] after `stop` is given.
@@ -246,6 +283,7 @@ async fn overdue(stop: &Cancel) {
 async fn routes(core: &AgentCore, vitals: Vitals) -> tonic::service::Routes {
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<pb::agent_service_server::AgentServiceServer<AgentDoor>>().await;
+    health.set_serving::<pb::roz::agent_service_server::AgentServiceServer<RozDoor>>().await;
     health.set_serving::<pb::daemon_service_server::DaemonServiceServer<DaemonDoor>>().await;
     let reflection = || {
         tonic_reflection::server::Builder::configure()
@@ -256,6 +294,7 @@ async fn routes(core: &AgentCore, vitals: Vitals) -> tonic::service::Routes {
     routes
         .add_service(AgentDoor::service(core.clone()))
         .add_service(DaemonDoor::service(core.clone(), Arc::new(vitals)))
+        .add_service(RozDoor::service(core.clone()))
         .add_service(health_service)
         .add_service(reflection().build_v1().expect("the descriptors are ours"))
         .add_service(reflection().build_v1alpha().expect("the descriptors are ours"));

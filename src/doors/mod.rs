@@ -6,3 +6,4 @@
 //! `convert.rs`. A door may hold the state of a connection; it touches no disk and calls no provider.
 
 pub mod kontekst;
+pub mod roz;

@@ -8,7 +8,7 @@ use crate::engine::{
 /// Queries that are worked on together: what is read of the cache is used as many times.
 const ROWS: usize = 8;
 /// Products below which one core is faster than waking the others.
-const SMALL: usize = 1 << 17;
+const FEW: usize = 1 << 18;
 
 /// The queries of some positions of one layer.
 pub struct Attention<'a> {
@@ -21,6 +21,8 @@ pub struct Attention<'a> {
     /// Positions that are seen, the own among them.
     pub window: usize,
     pub scale: f32,
+    /// Only on this core.
+    pub alone: bool,
     pub cache: &'a Layer,
 }
 
@@ -67,14 +69,17 @@ impl Attention<'_> {
             }
             let ends: [usize; ROWS] =
                 std::array::from_fn(|row| self.position + (first + row.min(rows - 1)) / group + 1);
-            ARCH.dispatch(|| match rows {
-                1 => self.block::<1>(kv_head, &asked, &ends, out),
-                2 => self.block::<2>(kv_head, &asked, &ends, out),
-                3 | 4 => self.block::<4>(kv_head, &asked, &ends, out),
-                _ => self.block::<ROWS>(kv_head, &asked, &ends, out),
-            });
+            ARCH.dispatch(
+                #[inline(always)]
+                || match rows {
+                    1 => self.block::<1>(kv_head, &asked, &ends, out),
+                    2 => self.block::<2>(kv_head, &asked, &ends, out),
+                    3 | 4 => self.block::<4>(kv_head, &asked, &ends, out),
+                    _ => self.block::<ROWS>(kv_head, &asked, &ends, out),
+                },
+            );
         };
-        if rows * self.kv_heads * (self.position + count) * wide < SMALL {
+        if self.alone || rows * self.kv_heads * (self.position + count) * wide < FEW {
             found.chunks_mut(size).enumerate().for_each(|(number, out)| work(number, out));
         } else {
             in_parallel(&mut found, size, work);

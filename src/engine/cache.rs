@@ -6,7 +6,7 @@
 use crate::engine::{math::LANES, shape::Shape};
 
 /// Everything remembered of one text.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Cache {
     /// The tokens that were read. Positions beyond them are not valid.
     pub tokens: Vec<u32>,
@@ -14,7 +14,7 @@ pub struct Cache {
 }
 
 /// What one layer remembers.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Layer {
     /// By head. In each tile, number by number, sixteen positions.
     pub keys: Vec<Vec<u16>>,

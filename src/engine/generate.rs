@@ -110,6 +110,12 @@ impl Engine {
         let _one_at_a_time = lock(&self.running);
         let kept = job.session.as_deref().and_then(|session| lock(&self.store).take(session));
         let mut cache = kept.unwrap_or_else(|| Cache::new(&self.network.shape));
+        // A new conversation begins as others do: with the same instructions and tools.
+        if let Some((common, other)) = lock(&self.store).likest(&job.prompt)
+            && common >= cache.common(&job.prompt) + STEP
+        {
+            cache.clone_from(other);
+        }
         let done = guarded(|| Run { engine: self, job, cancel, sink }.run(&mut cache, constraint));
         if let (Some(session), Ok(_)) = (&job.session, &done) {
             lock(&self.store).put(session, cache);
@@ -119,7 +125,9 @@ impl Engine {
 
     /// Of `prompt`, the tokens that this session would not read again.
     pub fn cached(&self, session: &str, prompt: &[u32]) -> usize {
-        lock(&self.store).look(session).map_or(0, |cache| cache.common(prompt))
+        let store = lock(&self.store);
+        let own = store.look(session).map_or(0, |cache| cache.common(prompt));
+        store.likest(prompt).map_or(own, |(common, _)| if common >= own + STEP { common } else { own })
     }
 
     /// Frees what is kept of a session.

@@ -28,24 +28,30 @@ pub fn in_parallel(out: &mut [f32], size: usize, work: impl Fn(usize, &mut [f32]
 
 /// `vector` scaled to a mean square of one, times `weights`.
 pub fn normalise(vectors: &mut [f32], weights: &[f32], epsilon: f32) {
-    ARCH.dispatch(|| {
-        for vector in vectors.chunks_exact_mut(weights.len()) {
-            #[expect(clippy::cast_precision_loss, reason = "a width is small")]
-            let mean = dot(vector, vector) / weights.len() as f32;
-            let scale = (mean + epsilon).sqrt().recip();
-            for (number, weight) in vector.iter_mut().zip(weights) {
-                *number *= scale * weight;
+    ARCH.dispatch(
+        #[inline(always)]
+        || {
+            for vector in vectors.chunks_exact_mut(weights.len()) {
+                #[expect(clippy::cast_precision_loss, reason = "a width is small")]
+                let mean = dot(vector, vector) / weights.len() as f32;
+                let scale = (mean + epsilon).sqrt().recip();
+                for (number, weight) in vector.iter_mut().zip(weights) {
+                    *number *= scale * weight;
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 pub fn add(to: &mut [f32], from: &[f32]) {
-    ARCH.dispatch(|| {
-        for (to, from) in to.iter_mut().zip(from) {
-            *to += from;
-        }
-    });
+    ARCH.dispatch(
+        #[inline(always)]
+        || {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to += from;
+            }
+        },
+    );
 }
 
 /// Adds `bias` to each vector of its length.
@@ -57,22 +63,28 @@ pub fn add_to_each(vectors: &mut [f32], bias: &[f32]) {
 
 /// `gate` becomes `silu(gate) * up`.
 pub fn silu_times(gate: &mut [f32], up: &[f32]) {
-    ARCH.dispatch(|| {
-        for (gate, up) in gate.iter_mut().zip(up) {
-            *gate = *gate / (1.0 + exp(-*gate)) * up;
-        }
-    });
+    ARCH.dispatch(
+        #[inline(always)]
+        || {
+            for (gate, up) in gate.iter_mut().zip(up) {
+                *gate = *gate / (1.0 + exp(-*gate)) * up;
+            }
+        },
+    );
 }
 
 /// `gate` becomes `gelu(gate) * up`, by the approximation with tanh that Gemma uses.
 pub fn gelu_times(gate: &mut [f32], up: &[f32]) {
-    ARCH.dispatch(|| {
-        for (gate, up) in gate.iter_mut().zip(up) {
-            let inner = 0.797_884_6 * *gate * (1.0 + 0.044_715 * *gate * *gate);
-            // tanh(x) = 1 - 2 / (1 + exp(2x))
-            *gate = 0.5 * *gate * (2.0 - 2.0 / (1.0 + exp(2.0 * inner))) * up;
-        }
-    });
+    ARCH.dispatch(
+        #[inline(always)]
+        || {
+            for (gate, up) in gate.iter_mut().zip(up) {
+                let inner = 0.797_884_6 * *gate * (1.0 + 0.044_715 * *gate * *gate);
+                // tanh(x) = 1 - 2 / (1 + exp(2x))
+                *gate = 0.5 * *gate * (2.0 - 2.0 / (1.0 + exp(2.0 * inner))) * up;
+            }
+        },
+    );
 }
 
 /// The sum of products, in [`LANES`] partial sums.

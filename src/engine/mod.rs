@@ -20,6 +20,9 @@ mod store;
 mod tokens;
 mod weights;
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     io::{BufReader, Cursor, Read, Seek},
     path::Path,

@@ -259,6 +259,7 @@ impl Layer {
             position,
             window,
             scale: shape.scale,
+            alone: shape.small,
             cache: memory,
         };
         output.apply(&attention.of(&queries, count), count)

@@ -3,6 +3,7 @@
 use crate::engine::{
     EngineError,
     gguf::{Gguf, Value, broken},
+    weights::SMALL,
 };
 
 /// The architectures that this engine runs, as `general.architecture` calls them.
@@ -33,6 +34,8 @@ pub struct Shape {
     pub activation: Activation,
     /// Positions that a convolution looks at, its own among them.
     pub convolution: usize,
+    /// One core does it all; see [`SMALL`].
+    pub small: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +152,7 @@ impl Shape {
             embedding: if gemma { width_size.sqrt() } else { 1.0 },
             activation: if gemma { Activation::Gelu } else { Activation::Silu },
             convolution: if name == "lfm2" { sized("shortconv.l_cache", 64)? } else { 1 },
+            small: gguf.parameters() <= SMALL,
         })
     }
 

@@ -18,6 +18,12 @@ impl Store {
         self.sessions.iter().find_map(|(name, cache)| (name == session).then_some(cache))
     }
 
+    /// The cache that begins most like `prompt`, and how many tokens of it are the same.
+    pub fn likest(&self, prompt: &[u32]) -> Option<(usize, &Cache)> {
+        let all = self.sessions.iter().map(|(_, cache)| (cache.common(prompt), cache));
+        all.max_by_key(|(common, _)| *common)
+    }
+
     pub fn take(&mut self, session: &str) -> Option<Cache> {
         let at = self.sessions.iter().position(|(name, _)| name == session)?;
         Some(self.sessions.remove(at).1)

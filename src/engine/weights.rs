@@ -3,27 +3,40 @@
 use std::io::{Read, Seek};
 
 use candle_core::{
-    Device, Module as _, Tensor,
+    Device, Module as _, Storage, Tensor,
     quantized::{GgmlDType, QMatMul, QStorage, QTensor},
 };
 
 use crate::engine::{
     EngineError,
     gguf::{Gguf, broken},
+    math::{ARCH, dot},
 };
 
 /// candle's fast kernels want rows of whole blocks of 256 and 16 rows at a time.
 const BLOCK: usize = 256;
 const TILE: usize = 16;
+/// Vectors below which a small matrix is read row by row.
+const FEW: usize = 4;
+
+/// Models of so many numbers or fewer are multiplied on one core, as `f32`: they fit its cache, and to wait for
+/// other cores at each of a hundred small steps takes longer, on a busy machine by far (measured with 20 processes
+/// on two cores: 3 tokens a second with both, hundreds with one).
+pub const SMALL: u64 = 8_000_000;
 
 /// A matrix of `rows` outputs by `columns` inputs.
 pub struct Matrix {
     pub rows: usize,
     pub columns: usize,
-    /// Columns with those that were added, which are zero.
-    padded: usize,
-    inner: QMatMul,
+    inner: Inner,
     pub bytes: usize,
+}
+
+enum Inner {
+    /// As the file has it, with so many columns; those that were added are zero.
+    Large { weights: QMatMul, padded: usize },
+    /// As `f32`, and the same turned around for candle's dense kernels.
+    Small { rows: Tensor, turned: Tensor },
 }
 
 impl Matrix {
@@ -39,22 +52,38 @@ impl Matrix {
             [found, across] if across == columns && rows.is_none_or(|rows| rows == found) => found,
             _ => return Err(broken(&format!("{name} has the shape {:?}", info.dims))),
         };
+        let small = gguf.parameters() <= SMALL;
         let mut data = gguf.data(&info)?;
         let (mut padded, mut tall) = (columns, found);
-        if info.kind == GgmlDType::Q8_0 {
+        if info.kind == GgmlDType::Q8_0 && !small {
             (padded, tall) = (columns.next_multiple_of(BLOCK), found.next_multiple_of(TILE));
             data = pad(&data, found, columns, padded, tall);
         }
         let storage = QStorage::from_data(data.into(), &Device::Cpu, info.kind)?;
         let tensor = QTensor::new(storage, (tall, padded))?;
-        let bytes = tensor.storage_size_in_bytes();
-        Ok(Self { rows: found, columns, padded, inner: QMatMul::from_qtensor(tensor)?, bytes })
+        let (inner, bytes) = if small {
+            let rows = tensor.dequantize(&Device::Cpu)?;
+            let bytes = 4 * rows.elem_count();
+            (Inner::Small { turned: rows.t()?, rows }, bytes)
+        } else {
+            let bytes = tensor.storage_size_in_bytes();
+            (Inner::Large { weights: QMatMul::from_qtensor(tensor)?, padded }, bytes)
+        };
+        Ok(Self { rows: found, columns, inner, bytes })
     }
 
     /// Multiplies `count` vectors that stand one after the other.
     pub fn apply(&self, vectors: &[f32], count: usize) -> Result<Vec<f32>, EngineError> {
-        let input = widen(vectors, self.columns, self.padded);
-        let output = self.inner.forward(&Tensor::from_vec(input, (count, self.padded), &Device::Cpu)?)?;
+        let (weights, padded) = match &self.inner {
+            Inner::Small { rows, .. } if count < FEW => return few(rows, vectors, self.columns),
+            Inner::Small { turned, .. } => {
+                let input = Tensor::from_slice(vectors, (count, self.columns), &Device::Cpu)?;
+                return Ok(input.matmul(turned)?.flatten_all()?.to_vec1()?);
+            }
+            Inner::Large { weights, padded } => (weights, *padded),
+        };
+        let input = widen(vectors, self.columns, padded);
+        let output = weights.forward(&Tensor::from_vec(input, (count, padded), &Device::Cpu)?)?;
         let tall = output.dim(1)?;
         let output = output.flatten_all()?.to_vec1::<f32>()?;
         Ok(if tall == self.rows { output } else { narrow(&output, tall, self.rows) })
@@ -63,9 +92,32 @@ impl Matrix {
     /// Rows of the matrix, one after the other.
     pub fn lookup(&self, rows: &[u32]) -> Result<Vec<f32>, EngineError> {
         let ids = Tensor::new(rows, &Device::Cpu)?;
-        let found = self.inner.embedding(&ids)?.flatten_all()?.to_vec1::<f32>()?;
-        Ok(if self.padded == self.columns { found } else { narrow(&found, self.padded, self.columns) })
+        let (weights, padded) = match &self.inner {
+            Inner::Small { rows, .. } => {
+                return Ok(rows.index_select(&ids, 0)?.flatten_all()?.to_vec1()?);
+            }
+            Inner::Large { weights, padded } => (weights, *padded),
+        };
+        let found = weights.embedding(&ids)?.flatten_all()?.to_vec1::<f32>()?;
+        Ok(if padded == self.columns { found } else { narrow(&found, padded, self.columns) })
     }
+}
+
+/// Multiplies few vectors by a small matrix: one row at a time, so that nothing is copied and no core is woken.
+fn few(rows: &Tensor, vectors: &[f32], columns: usize) -> Result<Vec<f32>, EngineError> {
+    let (storage, _) = rows.storage_and_layout();
+    let Storage::Cpu(storage) = &*storage else { unreachable!("there is no other device") };
+    let rows = storage.as_slice::<f32>()?;
+    let mut out = Vec::with_capacity(vectors.len() / columns * (rows.len() / columns));
+    ARCH.dispatch(
+        #[inline(always)]
+        || {
+            for vector in vectors.chunks_exact(columns) {
+                out.extend(rows.chunks_exact(columns).map(|row| dot(row, vector)));
+            }
+        },
+    );
+    Ok(out)
 }
 
 /// Adds zeros to rows of `Q8_0`: blocks of 32 numbers in 34 bytes.

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     Progress, ProviderError,
-    llama::{Link, OpenAi, Probe, Server, Timing, probe, wire_model},
+    llama::{Engine, Link, OpenAi, Probe, Server, Timing, broken, probe, wake, wire_model},
     pause::pause,
 };
 use crate::core::Cancel;
@@ -73,30 +73,45 @@ impl Endpoint {
             // No probe: the request itself will show whether it is still there.
             return Ok(Arc::clone(provider));
         }
-        let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
+        let (start, mut wait, mut woken) = (Instant::now(), Duration::from_millis(50), false);
+        let (name, patience) = (wire_model(model), self.timing.probe);
         loop {
-            match probe(self.link(), wire_model(model), cancel, self.timing.probe)? {
+            let found = probe(self.link(), name, cancel, patience)?;
+            if matches!(found, Probe::Asleep) {
+                let failed = woken.then(|| broken(self.link(), name, cancel, patience)).flatten();
+                if let Some(error) = failed {
+                    return Err(error);
+                }
+                woken = true;
+                wake(self.link(), name, cancel, patience)?;
+            }
+            match found {
                 Probe::Ready(found) => {
                     tracing::debug!(endpoint = self.link().base(), engine = ?found.engine, "found a model server");
                     self.server.slots().resize(found.slots);
                     self.server.set_good(true);
                     *self.failed() = None;
+                    // llama-swap tells about a model once it has loaded it: it is asked again until then.
+                    let all = found.llama || found.engine != Engine::LlamaSwap;
                     let provider = Arc::new(OpenAi::new(Arc::clone(&self.server), model, found));
                     let mut known = self.known();
+                    if !all {
+                        return Ok(provider);
+                    }
                     if known.len() >= MODELS {
                         known.clear();
                     }
                     known.insert(model.to_owned(), Arc::clone(&provider));
                     return Ok(provider);
                 }
-                Probe::Loading if start.elapsed() < self.timing.load => {
+                Probe::Loading | Probe::Asleep if start.elapsed() < self.timing.load => {
                     sink(Progress::Loading { model: model.to_owned(), fraction: None });
                     if !pause(cancel, wait) {
                         return Err(ProviderError::Cancelled);
                     }
                     wait = (wait * 2).min(Duration::from_secs(1));
                 }
-                Probe::Loading => {
+                Probe::Loading | Probe::Asleep => {
                     let message = "it has been loading its model for too long".to_owned();
                     return Err(ProviderError::Status { status: 503, message });
                 }

@@ -101,6 +101,10 @@ impl Provider for Fleet {
         self.first.can_force()
     }
 
+    fn prompts_tools(&self) -> bool {
+        self.first.prompts_tools()
+    }
+
     fn slots(&self) -> usize {
         self.first.slots()
     }

@@ -2,9 +2,6 @@
 
 #[cfg(feature = "builtin")]
 pub mod builtin;
-#[cfg(not(feature = "builtin"))]
-#[path = "without_builtin.rs"]
-pub mod builtin;
 mod chat;
 mod endpoint;
 mod fleet;
@@ -14,9 +11,13 @@ mod pause;
 pub mod router;
 mod slots;
 pub mod supervisor;
+#[cfg(not(feature = "builtin"))]
+mod without_builtin;
 
 use std::{fmt, io, sync::Arc};
 
+#[cfg(not(feature = "builtin"))]
+pub use self::without_builtin as builtin;
 pub use crate::config::ToolRole;
 use crate::core::{Cancel, Message, Sampling, SessionId, ToolCall, ToolDef};
 
@@ -51,6 +52,11 @@ pub trait Provider: Send + Sync {
 
     /// Whether [`ChatRequest::force`] is understood.
     fn can_force(&self) -> bool {
+        false
+    }
+
+    /// Tools are told and called in plain text, because the template or the server knows none.
+    fn prompts_tools(&self) -> bool {
         false
     }
 
@@ -101,6 +107,11 @@ pub trait Models: Send + Sync {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError>;
+
+    /// The models that can be asked for by name, as far as is known. Blocks for at most two seconds.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// What is running right now. Blocks for at most two seconds.
     fn status(&self) -> ServerStatus;

@@ -25,6 +25,9 @@ use crate::{
 /// How long `status` may wait: for two requests or for a connection that is not made.
 const STATUS: Duration = Duration::from_millis(1500);
 
+/// Models of a server that are looked at.
+const NAMES: usize = 1024;
+
 /// Servers of agents that are remembered; one more and all are looked for again.
 const NAMED: usize = 64;
 
@@ -56,6 +59,8 @@ pub struct Router {
     /// Those that agents name, by address. A key goes with an address that the configuration has.
     named: Mutex<HashMap<String, Arc<[Endpoint]>>>,
     keys: HashMap<String, String>,
+    /// Somebody has said where a server is.
+    is_told: bool,
     supervisor: Arc<Supervisor>,
     in_process: Arc<OpenModels>,
     timing: Timing,
@@ -110,6 +115,7 @@ impl Router {
             endpoints,
             named: Mutex::default(),
             keys,
+            is_told: !config.endpoints.is_empty() || config.endpoint != Config::default().endpoint,
             supervisor: Supervisor::new(settings, timing),
             in_process,
             timing,
@@ -156,7 +162,7 @@ impl Router {
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
         if model == builtin::NAME && self.pin.is_none_or(|pin| pin == ProviderKind::Builtin) {
-            return self.built_in(model, cancel, sink);
+            return self.built_in(model, None, cancel, sink);
         }
         let missing = |fact: String, hint: String| {
             let fact = match absent {
@@ -188,10 +194,11 @@ impl Router {
             }
         }
         match file {
-            Ok(file) => self.in_process(model, &file, cancel, sink),
-            Err(NoFile::Absent(_)) if self.may_replace() => self.built_in(model, cancel, sink),
-            Err(NoFile::Absent(_)) if self.pin == Some(ProviderKind::Builtin) && model.is_empty() => {
-                self.built_in(model, cancel, sink)
+            Ok(file) => self.in_process(model, &file, absent, cancel, sink),
+            Err(NoFile::Absent(_))
+                if self.may_replace() || self.pin == Some(ProviderKind::Builtin) && model.is_empty() =>
+            {
+                self.built_in(model, absent, cancel, sink)
             }
             Err(NoFile::Absent(NoServer { fact, hint }) | NoFile::Unclear(NoServer { fact, hint })) => {
                 Err(missing(fact, hint))
@@ -209,6 +216,7 @@ impl Router {
         &self,
         model: &str,
         file: &Path,
+        absent: Option<&ProviderError>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
@@ -217,7 +225,7 @@ impl Router {
             Err(NotOpened::Error(error)) => Err(error),
             Err(NotOpened::Unknown(why)) if self.may_replace() => {
                 tracing::info!(file = %file.display(), why, "the built-in engine cannot run it");
-                self.built_in(model, cancel, sink)
+                self.built_in(model, absent, cancel, sink)
             }
             Err(NotOpened::Unknown(fact)) => {
                 Err(ProviderError::NoServer(NoServer { fact, hint: INSTALL.to_owned() }))
@@ -229,10 +237,17 @@ impl Router {
     fn built_in(
         &self,
         model: &str,
+        absent: Option<&ProviderError>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
-        let notice = builtin::notice(&self.better(model));
+        if let Some(error @ ProviderError::Status { status: 401 | 403, .. }) = absent {
+            return Err(no_server(&self.endpoints, error));
+        }
+        let mut notice = builtin::notice(&self.better(model));
+        if let Some(error) = absent.filter(|_| self.is_told) {
+            notice = format!("{}; {notice}", self.absence(error));
+        }
         self.in_process.open(&Which::BuiltIn, Some(notice), cancel, sink).map_err(|error| match error {
             NotOpened::Error(error) => error,
             NotOpened::Unknown(fact) => ProviderError::NoServer(NoServer { fact, hint: INSTALL.to_owned() }),
@@ -329,6 +344,14 @@ impl Models for Router {
         self.of_our_own(model, absent.as_ref(), cancel, sink)
     }
 
+    fn names(&self) -> Vec<String> {
+        let usual = self.endpoints.iter().find(|endpoint| !endpoint.is_shunned());
+        let asked =
+            usual.filter(|_| self.pin != Some(ProviderKind::LlamaServer) && !self.supervisor.is_running());
+        let served = asked.map(|endpoint| served(&endpoint.link().within(STATUS / 2))).unwrap_or_default();
+        if served.is_empty() { models(&self.model_dir) } else { served }
+    }
+
     fn status(&self) -> ServerStatus {
         if self.pin == Some(ProviderKind::Builtin) {
             return self.in_process_status();
@@ -343,7 +366,7 @@ impl Models for Router {
         // Not `/health`: it says nothing about whose server it is, or whether the key fits.
         let link = link.within(STATUS / 2);
         let found = probe(&link, &model, &Cancel::new(), STATUS / 2);
-        let healthy = matches!(found, Ok(Probe::Ready(_)));
+        let healthy = matches!(found, Ok(Probe::Ready(_) | Probe::Asleep));
         if !healthy && pid == 0 && self.in_process.running().is_some() {
             return self.in_process_status();
         }
@@ -380,6 +403,14 @@ impl NoFile {
         let (Self::Absent(reason) | Self::Unclear(reason)) = self;
         reason
     }
+}
+
+/// The models that a server lists; none when it does not answer.
+fn served(link: &Link) -> Vec<String> {
+    let Ok((200, body)) = link.ask("/v1/models", None, &Cancel::new(), STATUS / 2) else { return Vec::new() };
+    let list = serde_json::from_slice::<serde_json::Value>(&body).unwrap_or_default();
+    let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
+    ids.take(NAMES).map(super::llama::shown).collect()
 }
 
 /// The file of a model: directly beneath `dir`, with or without `.gguf` in its name. No name means the

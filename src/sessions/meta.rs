@@ -11,6 +11,9 @@ use crate::{
 /// Source: architecture seed, "Session Persistence".
 const DEFAULT_AGENT: &str = "default_agent";
 
+/// The session whose run started this one as a worker.
+const PARENT: &str = "parent";
+
 /// A hundred times what we write.
 const MAX_META: u64 = 64 * 1024;
 
@@ -26,11 +29,29 @@ impl Sessions {
     ///
     /// [`SessionError::NotFound`] when there is no such session.
     pub fn set_default_agent(&self, id: &SessionId, agent: &Name) -> Result<(), SessionError> {
+        self.set(id, DEFAULT_AGENT, agent.as_str())
+    }
+
+    /// The session whose run started this one as a worker.
+    pub fn parent(&self, id: &SessionId) -> Option<SessionId> {
+        self.meta(id).get(PARENT)?.as_str()?.parse().ok()
+    }
+
+    /// Sets [`Sessions::parent`] and keeps what else the file holds.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::NotFound`] when there is no such session.
+    pub fn set_parent(&self, id: &SessionId, parent: &SessionId) -> Result<(), SessionError> {
+        self.set(id, PARENT, parent.as_str())
+    }
+
+    fn set(&self, id: &SessionId, key: &str, value: &str) -> Result<(), SessionError> {
         if !self.exists(id) {
             return Err(SessionError::NotFound(id.to_string()));
         }
         let mut meta = self.meta(id);
-        meta.insert(DEFAULT_AGENT.to_owned(), Value::from(agent.as_str()));
+        meta.insert(key.to_owned(), Value::from(value));
         let text = Value::Object(meta).to_string();
         Ok(write_atomic(&self.meta_path(id), text.as_bytes())?)
     }

@@ -4,6 +4,7 @@
 //! crash costs itself and no other; what cannot be read is counted, never dropped silently.
 
 mod backward;
+mod feedback;
 mod log;
 mod meta;
 mod record;
@@ -14,6 +15,7 @@ mod transcript;
 #[cfg(test)]
 mod tests;
 
+pub use feedback::Feedback;
 pub use log::SessionLog;
 pub use record::Record;
 pub use tail::{Tail, summarised};
@@ -44,6 +46,8 @@ pub struct Sessions {
 pub struct SessionSummary {
     pub id: SessionId,
     pub default_agent: Option<Name>,
+    /// The session whose run started this one as a worker.
+    pub parent: Option<SessionId>,
     pub bytes: u64,
     pub modified: SystemTime,
     pub active: bool,
@@ -128,6 +132,7 @@ impl Sessions {
             if meta.is_file() {
                 sessions.push(SessionSummary {
                     default_agent: self.default_agent(&id),
+                    parent: self.parent(&id),
                     bytes: meta.len(),
                     modified: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
                     active: active.as_ref() == Some(&id),
@@ -139,7 +144,8 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// The session that `text` names: an id, the unique start of one, or `last` for the newest.
+    /// The session that `text` names: an id, the unique start of one, or `last` for the newest that is no
+    /// worker's.
     ///
     /// # Errors
     ///
@@ -150,12 +156,14 @@ impl Sessions {
         {
             return Ok(id);
         }
-        let mut ids = self.list()?.into_iter().map(|session| session.id);
+        let sessions = self.list()?;
         // The start of a name may be shown, never all of what was typed: it can be megabytes.
         let shown = || text.chars().take(128).collect();
         if text == "last" {
-            return ids.next().ok_or_else(|| SessionError::NotFound(shown()));
+            let newest = sessions.into_iter().find(|session| session.parent.is_none());
+            return newest.map(|session| session.id).ok_or_else(|| SessionError::NotFound(shown()));
         }
+        let ids = sessions.into_iter().map(|session| session.id);
         let mut ids: Vec<SessionId> =
             ids.filter(|id| !text.is_empty() && id.as_str().starts_with(text)).collect();
         match ids.len() {

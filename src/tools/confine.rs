@@ -1,10 +1,14 @@
 //! Landlock: the kernel keeps one thread within one directory.
 
-use std::{os::fd::BorrowedFd, thread};
+use std::{
+    fs::File,
+    os::fd::{AsFd as _, BorrowedFd},
+    thread,
+};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, RulesetStatus,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
 };
 
 /// The newest set of rights that is asked for; older kernels enforce those they know (5.13 has the first).
@@ -24,14 +28,43 @@ pub fn confined<T: Send>(root: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) 
     joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn restrict(root: BorrowedFd<'_>) -> Result<RulesetStatus, RulesetError> {
+/// What the kernel holds file tools to, in words: tried on a thread that ends with it.
+pub fn level() -> String {
+    let tried = thread::spawn(|| {
+        let root = File::open("/").map_err(|error| error.to_string())?;
+        restrict(root.as_fd()).map_err(|error| error.to_string())
+    });
+    let status = match tried.join() {
+        Ok(Ok(status)) => status,
+        Ok(Err(error)) => return format!("not held by the kernel: {error}"),
+        Err(_) => return "not held by the kernel".to_owned(),
+    };
+    let rights = match (status.ruleset, status.landlock) {
+        (RulesetStatus::FullyEnforced, _) => "all of its rights",
+        (RulesetStatus::PartiallyEnforced, _) => "the rights that this kernel knows",
+        (RulesetStatus::NotEnforced, LandlockStatus::NotEnabled) => {
+            return "not held by the kernel: Landlock is switched off".to_owned();
+        }
+        (RulesetStatus::NotEnforced, _) => {
+            return "not held by the kernel: it has no Landlock".to_owned();
+        }
+    };
+    match status.landlock {
+        LandlockStatus::Available { effective_abi, .. } => {
+            format!("held by Landlock, {rights} (ABI {effective_abi})")
+        }
+        _ => format!("held by Landlock, {rights}"),
+    }
+}
+
+fn restrict(root: BorrowedFd<'_>) -> Result<RestrictionStatus, RulesetError> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(RIGHTS))?
         .handle_access(AccessNet::from_all(RIGHTS))?
         .create()?
         .add_rule(PathBeneath::new(root, allowed()))?;
-    Ok(ruleset.restrict_self()?.ruleset)
+    ruleset.restrict_self()
 }
 
 /// What the file tools do: read, list, write, make and replace. Not: execute, make devices or links.
@@ -48,7 +81,7 @@ fn allowed() -> BitFlags<AccessFs> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::fd::AsFd};
+    use std::fs;
 
     use super::*;
 
@@ -60,7 +93,7 @@ mod tests {
         let root = fs::File::open(inside.path()).unwrap();
         let (status, own, canary, write) = confined(root.as_fd(), || {
             (
-                restrict(root.as_fd()).unwrap(),
+                restrict(root.as_fd()).unwrap().ruleset,
                 fs::read(inside.path().join("file")),
                 fs::read(outside.path().join("canary")),
                 fs::write(outside.path().join("new"), ""),
@@ -71,5 +104,11 @@ mod tests {
             assert!(canary.is_err() && write.is_err(), "Landlock is on but let the thread out");
         }
         assert_eq!(fs::read(outside.path().join("canary")).unwrap(), b"secret");
+        assert_eq!(
+            level().starts_with("held by Landlock"),
+            status != RulesetStatus::NotEnforced,
+            "{}",
+            level()
+        );
     }
 }

@@ -10,13 +10,27 @@ mod toolbox;
 mod workspace;
 
 pub use place::{Place, PlaceError};
-pub use toolbox::{Site, ToolBox, ToolBoxError};
+pub use toolbox::{ClientTool, Order, Site, ToolBox, ToolBoxError};
 pub use workspace::{FileError, InnerPath, Workspace};
+
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::core::{Cancel, ToolDef, ToolOutcome};
+
+/// What the kernel holds file tools to, in words. Tried once.
+pub fn confinement() -> &'static str {
+    static LEVEL: OnceLock<String> = OnceLock::new();
+    LEVEL.get_or_init(|| {
+        #[cfg(target_os = "linux")]
+        let level = confine::level();
+        #[cfg(not(target_os = "linux"))]
+        let level = "not held by the kernel: Landlock is Linux's".to_owned();
+        level
+    })
+}
 
 /// Something the model may call that runs in the daemon. Blocking by design.
 pub trait Tool: Send + Sync {

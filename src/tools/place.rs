@@ -43,6 +43,16 @@ impl Place {
         }
     }
 
+    /// An empty directory that has no name any more: nothing is found there and nothing can be made.
+    /// `within` is where it was for a moment.
+    pub fn nowhere(within: &Path) -> Result<Self, PlaceError> {
+        let io = |source| PlaceError::Io { dir: within.to_owned(), source };
+        let dir = tempfile::Builder::new().prefix(".nowhere-").tempdir_in(within).map_err(io)?;
+        let place = Self::new(dir.path())?;
+        dir.close().map_err(io)?;
+        Ok(place)
+    }
+
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
     }
@@ -71,6 +81,16 @@ mod tests {
         assert!(matches!(Place::new(Path::new("relative")), Err(PlaceError::NotAbsolute(_))));
         assert!(matches!(Place::new(&dir.path().join("no")), Err(PlaceError::Missing(_))));
         assert!(matches!(Place::new(&file), Err(PlaceError::NotADirectory(_))));
+    }
+
+    #[test]
+    fn nowhere_is_empty_and_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let nowhere = Place::nowhere(dir.path()).unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        let workspace = nowhere.workspace();
+        let path = workspace.path("AGENTS.md").unwrap();
+        assert!(matches!(workspace.open(&path), Err(crate::tools::FileError::Missing(_))));
     }
 
     #[test]

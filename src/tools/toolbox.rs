@@ -18,7 +18,26 @@ pub enum Site {
     /// The daemon.
     Here(Arc<dyn Tool>),
     /// The client that brought it; it has `timeout` to answer.
-    Client { timeout: Duration },
+    Client { timeout: Duration, order: Order },
+}
+
+/// A tool that runs at the client.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientTool {
+    pub def: ToolDef,
+    /// How long one call may take.
+    pub timeout: Duration,
+    pub order: Order,
+}
+
+/// Whether calls may run at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other.
+    #[default]
+    Single,
+    /// Together with the calls beside it that are free, too.
+    Free,
 }
 
 /// The tools of one run. The order never changes: it is part of the prompt, and a changed prompt costs
@@ -70,7 +89,7 @@ impl ToolBox {
     ///
     /// One [`ToolBoxError`] for the first tool that cannot be taken. At most 256 tools, 64 KiB for one
     /// definition and 1 MiB for all.
-    pub fn with_client_tools(self, tools: Vec<(ToolDef, Duration)>) -> Result<Self, ToolBoxError> {
+    pub fn with_client_tools(self, tools: Vec<ClientTool>) -> Result<Self, ToolBoxError> {
         if tools.len() > MAX_CLIENT_TOOLS {
             return Err(ToolBoxError::TooMany(tools.len()));
         }
@@ -78,7 +97,7 @@ impl ToolBox {
         let mut defs = self.defs.to_vec();
         let mut sites = self.sites;
         let mut total = 0;
-        for (def, timeout) in tools {
+        for ClientTool { def, timeout, order } in tools {
             total += checked(&def)?;
             if total > MAX_TOTAL_BYTES {
                 return Err(ToolBoxError::TotalTooLarge);
@@ -89,9 +108,32 @@ impl ToolBox {
                 None => {}
             }
             defs.push(def);
-            sites.push(Site::Client { timeout });
+            sites.push(Site::Client { timeout, order });
         }
         Ok(Self { defs: defs.into(), sites })
+    }
+
+    /// With one more of the daemon's tools, behind the others. A name that is taken stays whose it is.
+    #[must_use]
+    pub fn with(self, tool: Arc<dyn Tool>) -> Self {
+        let def = tool.def();
+        if self.find(&def.name).is_some() {
+            return self;
+        }
+        let defs = self.defs.iter().cloned().chain([def]).collect();
+        let mut sites = self.sites;
+        sites.push(Site::Here(tool));
+        Self { defs, sites }
+    }
+
+    /// Without the daemon's tool of this name; a client's stays.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Self {
+        let kept = self.defs.iter().zip(&self.sites);
+        let kept = kept.filter(|(def, site)| def.name != name || !matches!(site, Site::Here(_)));
+        let (defs, sites): (Vec<ToolDef>, Vec<Site>) =
+            kept.map(|(def, site)| (def.clone(), site.clone())).unzip();
+        Self { defs: defs.into(), sites }
     }
 
     /// What the model is offered; the same each time.
@@ -129,10 +171,10 @@ mod tests {
     use super::*;
     use crate::{config::ToolsConfig, tools::builtin};
 
-    fn named(name: &str) -> (ToolDef, Duration) {
+    fn named(name: &str) -> ClientTool {
         let def =
             ToolDef { name: name.into(), description: "d".into(), parameters: json!({"type": "object"}) };
-        (def, Duration::from_secs(1))
+        ClientTool { def, timeout: Duration::from_secs(1), order: Order::Single }
     }
 
     fn builtins() -> ToolBox {
@@ -154,6 +196,18 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_comes_and_goes_behind_the_others() {
+        let tool = || Arc::clone(&builtin::all(&ToolsConfig::default())[0]);
+        let name = tool().def().name;
+        let tools = builtins().without(&name).with_client_tools(vec![named("ask")]).unwrap();
+        assert!(tools.find(&name).is_none());
+        assert_eq!(tools.clone().with(tool()).defs().last().unwrap().name, name);
+        assert!(matches!(tools.without("ask").find("ask"), Some(Site::Client { .. })), "not ours to take");
+        let theirs = builtins().without(&name).with_client_tools(vec![named(&name)]).unwrap().with(tool());
+        assert!(matches!(theirs.find(&name), Some(Site::Client { .. })), "a name that is taken stays");
+    }
+
+    #[test]
     fn floods_are_refused() {
         let refused = |given| builtins().with_client_tools(given).err().unwrap();
         let many = |n: usize| (0..n).map(|i| named(&format!("t{i}"))).collect::<Vec<_>>();
@@ -163,15 +217,15 @@ mod tests {
             assert!(matches!(refused(vec![named(name)]), ToolBoxError::BadName(_)), "{name}");
         }
         let mut large = named("large");
-        large.0.description = "x".repeat(64 * 1024);
+        large.def.description = "x".repeat(64 * 1024);
         assert!(matches!(refused(vec![large]), ToolBoxError::TooLarge { .. }));
         let mut heavy = many(20);
-        for (def, _) in &mut heavy {
-            def.description = "x".repeat(60_000);
+        for tool in &mut heavy {
+            tool.def.description = "x".repeat(60_000);
         }
         assert_eq!(refused(heavy), ToolBoxError::TotalTooLarge);
         let mut odd = named("odd");
-        odd.0.parameters = json!([]);
+        odd.def.parameters = json!([]);
         assert_eq!(refused(vec![odd]), ToolBoxError::BadSchema("odd".into()));
     }
 }

@@ -6,7 +6,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
 use crate::{
-    fake_llama::{FakeLlama, Reply, Setup, gate},
+    fake_llama::{FakeLlama, Reply, Setup, gate, process::wait_until_gone},
     home::{Home, finish},
 };
 
@@ -42,6 +42,27 @@ fn a_killed_daemon_is_noticed_and_replaced() {
     let stderr = finish(client).fails(6);
     assert!(stderr.contains("the daemon went away"), "{stderr}");
     assert_eq!(home.run(&["run", "--new", "hi"]).success(), "whole\n");
+}
+
+#[test]
+fn a_daemon_that_nobody_can_find_leaves_when_it_is_done() {
+    let (wait, go) = gate();
+    let script = [Reply::text("half ").then_wait(wait).then_text("whole"), Reply::text("new")];
+    let model = FakeLlama::start(script);
+    let home = Home::new(&model.url());
+    let client = home.spawn(&["run", "--new", "hi"]);
+    model.wait_for_chats(1);
+    let first = home.daemon().unwrap();
+    fs::remove_dir_all(home.root().join("run")).unwrap();
+    assert_eq!(home.run(&["run", "--new", "hi"]).success(), "new\n");
+    let second = home.daemon().unwrap();
+    assert_ne!(first, second);
+    go.open();
+    assert_eq!(finish(client).success(), "half whole\n");
+    wait_until_gone(first.as_raw_nonzero().get().unsigned_abs());
+    // It has taken nothing of its successor's along.
+    assert_eq!(home.daemon(), Some(second));
+    home.run(&["status"]).success();
 }
 
 #[test]

@@ -93,6 +93,7 @@ fn start(home: &Home, prompt: &str) -> StartRunCommand {
         agent_name: "default".to_owned(),
         working_dir: home.work().display().to_string(),
         skill: None,
+        workers: false,
     }
 }
 
@@ -116,6 +117,7 @@ pub(crate) fn names(events: &[Event]) -> Vec<&'static str> {
             Event::Progress(_) => "progress",
             Event::Notice(_) => "notice",
             Event::Compacted(_) => "compacted",
+            Event::Worker(_) => "worker",
         })
         .collect()
 }

@@ -88,6 +88,12 @@ impl Shelf {
         )
     }
 
+    /// What is on disk, without the model that is part of the program.
+    fn listed(&self) -> Vec<Value> {
+        let listed: Vec<Value> = serde_json::from_str(&self.run(&["list", "--json"]).success()).unwrap();
+        listed.into_iter().filter(|model| model["place"] != "built in").collect()
+    }
+
     fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.dir()).into_iter().flatten();
         let mut names: Vec<_> =
@@ -104,7 +110,7 @@ fn an_empty_shelf_says_how_to_fill_it() {
     let shelf = Shelf::new(NOWHERE);
     let shown = shelf.run(&[]).success();
     assert!(shown.contains("no models in") && shown.contains("kontekst models pull ORG/NAME"), "{shown}");
-    assert_eq!(shelf.run(&["--json"]).success(), "[]\n");
+    assert_eq!(shelf.listed(), Vec::<Value>::new());
     assert!(shelf.run(&["show", "x"]).fails(2).contains("there is no model `x`"));
     assert!(shelf.run(&["use", "../x", "--agent", "nobody"]).fails(2).contains("no agent `nobody`"));
 }
@@ -117,9 +123,8 @@ fn what_is_there_is_listed_shown_and_chosen() {
     shelf.put("models/page.gguf", b"<html>");
     shelf.put("hf/hub/models--org--repo/snapshots/abc/deep/other.gguf", &gguf("qwen3", 5000));
 
-    let listed: Value = serde_json::from_str(&shelf.run(&["list", "--json"]).success()).unwrap();
-    let names: Vec<_> =
-        listed.as_array().unwrap().iter().map(|model| model["name"].as_str().unwrap()).collect();
+    let listed = shelf.listed();
+    let names: Vec<_> = listed.iter().map(|model| model["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["cut.gguf", "new-Q8_0.gguf", "page.gguf", "other.gguf"]);
     assert_eq!(listed[0]["error"], "it ends in the middle of its header");
     assert_eq!(listed[1]["training_window"], 2048);

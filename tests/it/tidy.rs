@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["core"],
     &["config"],
     &["engine"],
-    &["provider", "context", "sessions", "tools", "skills", "models"],
+    &["provider", "context", "sessions", "tools", "skills", "models", "team"],
     &["agent"],
     &["pb"],
     &["doors"],

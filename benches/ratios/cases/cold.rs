@@ -13,7 +13,7 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
     let [curl, kontekst] = in_turn(
         setup.rounds,
         [&mut || Ok(process::run(lab.ask_curl("t1d0", "say hello"))?.wall()), &mut || {
-            lab.stop_daemon()?;
+            lab.desk.stop_daemon()?;
             Ok(process::run(lab.ask_kontekst("t1d0", "say hello"))?.wall())
         }],
     )?;

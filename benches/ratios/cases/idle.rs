@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
     let lab = Lab::new(setup, WIDE)?;
     process::run(lab.ask_kontekst("t1d0", "say hello"))?;
-    let pid = lab.daemon().ok_or("no daemon after a run")?;
+    let pid = lab.desk.daemon().ok_or("no daemon after a run")?;
     // Threads that a run needed wait ten seconds for another one before they end. Then it is idle.
     thread::sleep(Duration::from_secs(12));
 

@@ -3,6 +3,7 @@
 mod cold;
 mod crowd;
 mod idle;
+pub mod llama;
 mod oneshot;
 mod resume;
 mod start;

@@ -18,7 +18,7 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
     let lab = Lab::new(setup, WIDE)?;
     process::run(lab.ask_kontekst("t1d0", &prompt()))?;
     lab.server.forget();
-    let stored = lab.sessions();
+    let stored = lab.desk.sessions();
 
     // Wall time, and the time at which the request was at the server, in milliseconds.
     let times = |ran: Ran| -> Result<(f64, f64), Failure> {
@@ -33,8 +33,8 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
         ],
     )?;
     let runs = setup.rounds as usize + 1;
-    if lab.sessions() != stored + runs {
-        return Err(format!("{runs} runs stored {} sessions", lab.sessions() - stored).into());
+    if lab.desk.sessions() != stored + runs {
+        return Err(format!("{runs} runs stored {} sessions", lab.desk.sessions() - stored).into());
     }
 
     let wall = |times: &[(f64, f64)]| median(&times.iter().map(|times| times.0).collect::<Vec<_>>());
@@ -67,7 +67,7 @@ fn megabytes(command: &std::process::Command) -> Result<f64, Failure> {
 /// second, so this is the longest part of a first answer.
 fn fixed_prompt(lab: &Lab) -> Result<Row, Failure> {
     lab.server.forget();
-    process::run(lab.kontekst(&["run", "--new", &prompt()]))?;
+    process::run(lab.desk.kontekst(&["run", "--new", &prompt()]))?;
     let bytes = lab.server.record()?.fixed_bytes as f64;
     Ok(Row::amount("system text and tools", bytes / 1024.0, 6.0, "KiB"))
 }

@@ -26,7 +26,7 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
 
     let resumed = ["run", "--session", "big", "--agent", "t1d0", "say hello"];
     lab.server.forget();
-    process::run(lab.kontekst(&resumed))?;
+    process::run(lab.desk.kontekst(&resumed))?;
     let sent = lab.server.record()?.body_bytes;
     if sent < 8 * 1024 {
         return Err(format!("{sent} bytes were sent: the history is not in them").into());
@@ -34,7 +34,7 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
     let [empty, big] = in_turn(
         setup.rounds,
         [&mut || process::run(lab.ask_kontekst("t1d0", "say hello"))?.first_byte(), &mut || {
-            process::run(lab.kontekst(&resumed))?.first_byte()
+            process::run(lab.desk.kontekst(&resumed))?.first_byte()
         }],
     )?;
     Ok(vec![Row::ratio("first token, 1 GB session", median(&big)?, median(&empty)?, 1.3, "x empty")])
@@ -42,22 +42,22 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
 
 /// A session of alternating messages of about one kilobyte and 250 tokens.
 fn write_session(lab: &Lab) -> Result<(), Failure> {
-    let space = rustix::fs::statvfs(&lab.home)?;
+    let space = rustix::fs::statvfs(&lab.desk.home)?;
     if space.f_bavail * space.f_frsize < 2 * GIGABYTE as u64 {
-        return Err(format!("less than 2 GB free in {}", lab.home.display()).into());
+        return Err(format!("less than 2 GB free in {}", lab.desk.home.display()).into());
     }
     let text = "All work and no play makes a dull boy. ".repeat(25);
     let pair = ["user", "assistant"]
         .map(|role| format!("{{\"role\":\"{role}\",\"content\":\"{text}\",\"tokens\":250}}\n"))
         .concat();
     let block = pair.repeat(1000);
-    fs::create_dir_all(lab.home.join("sessions"))?;
-    let mut file = File::create(lab.home.join("sessions/big.jsonl"))?;
+    fs::create_dir_all(lab.desk.home.join("sessions"))?;
+    let mut file = File::create(lab.desk.home.join("sessions/big.jsonl"))?;
     for _ in 0..GIGABYTE.div_ceil(block.len()) {
         file.write_all(block.as_bytes())?;
     }
     file.sync_all()?;
     // Warm: the first read of a cold page cache measures the disk.
-    io::copy(&mut File::open(lab.home.join("sessions/big.jsonl"))?, &mut io::sink())?;
+    io::copy(&mut File::open(lab.desk.home.join("sessions/big.jsonl"))?, &mut io::sink())?;
     Ok(())
 }

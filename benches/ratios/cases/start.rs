@@ -13,7 +13,7 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
     let [curl, kontekst] = in_turn(
         setup.rounds * 2,
         [&mut || Ok(process::run(lab.curl(&["--version"]))?.wall()), &mut || {
-            Ok(process::run(lab.kontekst(&["--version"]))?.wall())
+            Ok(process::run(lab.desk.kontekst(&["--version"]))?.wall())
         }],
     )?;
     Ok(vec![Row::ratio("--version", median(&kontekst)?, median(&curl)?, 0.12, "x curl")])

@@ -18,7 +18,7 @@ const HUGE: u32 = 1 << 24;
 pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
     let lab = Lab::new(setup, HUGE)?;
     let text = "The quick brown fox jumps over the lazy dog, and then over one more.\n";
-    let (input, body) = (lab.work.join("input.txt"), lab.work.join("body.json"));
+    let (input, body) = (lab.desk.work.join("input.txt"), lab.desk.work.join("body.json"));
     let fill = |bytes: usize| -> Result<(), Failure> {
         let text = text.repeat(bytes.div_ceil(text.len()));
         fs::write(&input, &text[..bytes])?;

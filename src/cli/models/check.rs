@@ -52,7 +52,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> Result<ExitCode, CliError> {
-    let (model, config) = subject(args, home, config, around)?;
+    let (model, config, named) = subject(args, home, config, around)?;
     let signals = Signals::listen()?;
     if daemon_has_a_model(home) {
         say(
@@ -60,9 +60,10 @@ pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> 
         );
     }
     let router = router::Router::new(&config, surroundings(&config));
-    let checked = check(&router, &model, &signals.cancel);
-    let endpoint = Some(router.status().endpoint).filter(|endpoint| !endpoint.is_empty());
-    let endpoint = endpoint.unwrap_or_else(|| "the built-in engine".to_owned());
+    let wanted = Wanted { model: &model, endpoint: named.as_deref() };
+    let checked = check(&router, wanted, &signals.cancel);
+    let endpoint = named.clone().unwrap_or_else(|| router.status().endpoint);
+    let endpoint = if endpoint.is_empty() { "the built-in engine".to_owned() } else { endpoint };
     router.stop();
     let Checked { measured, window, took, stands_in } = checked.map_err(|error| refused(error, &signals))?;
     let (model, endpoint) = match stands_in {
@@ -89,20 +90,19 @@ pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> 
     }
 }
 
-/// The model to measure, and the settings that it would run with.
+/// The model to measure, the settings that it would run with, and the server that its agent names.
 fn subject(
     args: &Args,
     home: &Home,
     config: &Config,
     around: &Surroundings,
-) -> Result<(String, Config), CliError> {
+) -> Result<(String, Config, Option<String>), CliError> {
     let mut config = config.clone();
     let Some(name) = &args.name else {
         let name: Name = agents::DEFAULT.parse().expect("a constant is a name");
         let agent = AgentConfig::load(home, &name)?;
         config.context_size = agent.context_size.unwrap_or(config.context_size);
-        config.endpoint = agent.endpoint.unwrap_or(config.endpoint);
-        return Ok((agent.model, config));
+        return Ok((agent.model, config, agent.endpoint));
     };
     if let Some(model) = shelf::find(&around.places, name)
         && model.place != crate::models::Place::ModelDir
@@ -110,12 +110,15 @@ fn subject(
         return Err(CliError::usage(format!("{name} is in the cache of {}", model.place.as_str()))
             .hint(format!("`kontekst models use {name}` links to it in model_dir")));
     }
-    Ok((name.clone(), config))
+    Ok((name.clone(), config, None))
 }
 
 fn surroundings(config: &Config) -> router::Surroundings {
-    let api_key = config.api_key_env.as_deref().and_then(|name| std::env::var(name).ok());
-    router::Surroundings { api_key, ..crate::cli::daemon::surroundings() }
+    let variable = |name: &String| std::env::var(name).ok();
+    let api_key = config.api_key_env.as_ref().and_then(variable);
+    let names = config.endpoints.iter().filter_map(|endpoint| endpoint.api_key_env.as_ref());
+    let api_keys = names.filter_map(|name| Some((name.clone(), variable(name)?))).collect();
+    router::Surroundings { api_key, api_keys, ..crate::cli::daemon::surroundings() }
 }
 
 /// Whether the daemon runs a model server of its own, which takes memory and cores from ours.
@@ -139,9 +142,9 @@ struct Checked {
     stands_in: bool,
 }
 
-fn check(router: &router::Router, model: &str, cancel: &Cancel) -> Result<Checked, ProviderError> {
+fn check(router: &router::Router, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Checked, ProviderError> {
     let mut said = false;
-    let provider = router.open(Wanted { model, endpoint: None }, cancel, &mut |progress| {
+    let provider = router.open(wanted, cancel, &mut |progress| {
         if let Progress::Loading { .. } = progress
             && !std::mem::replace(&mut said, true)
         {

@@ -32,7 +32,7 @@ pub fn run(
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
     let here = shelf::list(&around.places).into_iter().map(|model| (model.facts(), model));
     let models: Vec<(Model, Result<Facts, GgufError>)> =
-        own::model().into_iter().chain(here.map(|(facts, model)| (model, facts))).collect();
+        here.map(|(facts, model)| (model, facts)).chain(own::model()).collect();
     if args.json {
         let models: Vec<Value> =
             models.iter().map(|(model, facts)| described(model, facts, &agents)).collect();
@@ -128,7 +128,7 @@ pub(super) fn place(model: &Model) -> String {
         text = format!("{text}: {repository}");
     }
     match (model.files.len(), model.missing) {
-        (1, 0) => text,
+        (0 | 1, 0) => text,
         (count, 0) => format!("{text}, {count} files"),
         (count, missing) => format!("{text}, {missing} of {} files missing", count + missing as usize),
     }

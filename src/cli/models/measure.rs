@@ -33,6 +33,8 @@ pub struct Measured {
     pub first_word: Option<Duration>,
     pub cache: Option<Cache>,
     pub call: Option<Call>,
+    /// The call was asked for and made in plain text: the template or the server knows no tools.
+    pub prompted: bool,
 }
 
 /// What the server did not read again in the second turn.
@@ -127,6 +129,7 @@ fn questions(
         }
         Err(error) => return Err(error),
     };
+    measured.prompted = provider.prompts_tools();
     Ok(())
 }
 

@@ -32,6 +32,7 @@ impl Report<'_> {
             "cached_tokens": measured.cache.map(|cache| cache.cached),
             "cache_reuse": measured.cache.map(|cache| (cache.share() * 1000.0).round() / 1000.0),
             "tool_call_valid": measured.call.as_ref().map(|call| *call == Call::Valid),
+            "tool_call_prompted": measured.call.as_ref().map(|_| measured.prompted),
             "tool_call_problem": match &measured.call {
                 Some(Call::Invalid(why)) => Some(why),
                 _ => None,
@@ -59,6 +60,9 @@ impl Report<'_> {
         };
         let call = match &measured.call {
             None => "not measured".to_owned(),
+            Some(Call::Valid) if measured.prompted => {
+                "valid, in plain text: the server knows no tools for this model".to_owned()
+            }
             Some(Call::Valid) => "valid".to_owned(),
             Some(Call::Invalid(why)) => format!("invalid: {why}"),
         };
@@ -138,6 +142,7 @@ mod tests {
             first_word: Some(Duration::from_millis(150)),
             cache: Some(Cache { cached: 1990, possible: 2000 }),
             call: Some(Call::Valid),
+            prompted: false,
         };
         assert_eq!(
             verdict(&good),

@@ -7,16 +7,21 @@ use std::{
 
 use serde_json::Value;
 
-use super::{age, described, size};
+use super::{
+    age, described, size,
+    workers::{described as worker, state},
+};
 use crate::{
     cli::{error::CliError, printable::literal},
     core::{Message, Name, Role},
     sessions::{Entry, SessionSummary, Sessions},
+    team::Worker,
 };
 
 pub(super) fn text(
     sessions: &Sessions,
     session: &SessionSummary,
+    workers: &[Worker],
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     writeln!(out, "Session   {}", session.id)?;
@@ -24,6 +29,13 @@ pub(super) fn text(
     writeln!(out, "Agent     {}", session.default_agent.as_ref().map_or("-", Name::as_str))?;
     writeln!(out, "Size      {}", size(session.bytes))?;
     writeln!(out, "Modified  {}", age(SystemTime::now(), session.modified))?;
+    if let Some(parent) = &session.parent {
+        writeln!(out, "Parent    {parent}")?;
+    }
+    for (at, worker) in workers.iter().enumerate() {
+        let label = if at == 0 { "Workers" } else { "" };
+        writeln!(out, "{label:<9} {} ({}, {})", worker.id, one_line(&worker.agent), state(worker))?;
+    }
     let mut count = 0_u64;
     let mut damaged = 0_u64;
     for entry in sessions.entries(&session.id)? {
@@ -76,12 +88,14 @@ fn one_line(text: &str) -> String {
 pub(super) fn json(
     sessions: &Sessions,
     session: &SessionSummary,
+    workers: &[Worker],
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     // Written piece by piece: a conversation can be larger than memory should be.
     let head = described(session).to_string();
     let head = head.strip_suffix('}').expect("an object ends so");
-    write!(out, "{head},\"messages\":[")?;
+    let workers: Vec<Value> = workers.iter().map(worker).collect();
+    write!(out, "{head},\"workers\":{},\"messages\":[", Value::from(workers))?;
     let mut damaged = Vec::new();
     let mut first = true;
     for entry in sessions.entries(&session.id)? {

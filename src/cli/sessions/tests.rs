@@ -79,7 +79,7 @@ fn the_list_is_newest_first_and_marks_the_active_one() {
     );
     bench.sessions.set_default_agent(&"mid".parse().unwrap(), &"coder".parse().unwrap()).unwrap();
     bench.check(
-        Some(Command::List),
+        Some(Command::List { all: false }),
         &expect![[r#"
            SESSION ID  AGENT  SIZE  MODIFIED
            new         -      4.9K  1 minute ago
@@ -289,4 +289,62 @@ fn sizes_and_ages() {
         ["just now", "just now", "1 minute ago", "59 minutes ago", "1 hour ago", "1 day ago", "90 days ago"]
     );
     assert_eq!(age(now, now + Duration::from_secs(99)), "just now", "a clock that went back");
+}
+
+#[test]
+fn workers_are_told_with_their_state_and_go_with_their_session() {
+    use crate::team::{Cause, Exit, WorkerEvent};
+
+    let bench = Bench::new();
+    for (id, age) in [("s", 60), ("w1", 30), ("w2", 20)] {
+        bench.session(id, age, &[text(Role::User, "hi", 1)]);
+    }
+    let id = |id: &str| id.parse::<SessionId>().unwrap();
+    bench.sessions.set_parent(&id("w1"), &id("s")).unwrap();
+    bench.sessions.set_parent(&id("w2"), &id("w1")).unwrap();
+    let team = Teams::new(&bench.home).open(&id("s")).unwrap();
+    let started =
+        |depth, prompt: &str| WorkerEvent::Started { agent: "default".into(), prompt: prompt.into(), depth };
+    team.append(&id("w1"), &id("s"), started(1, "look\nat\x1b[2J it")).unwrap();
+    team.append(&id("w2"), &id("w1"), started(2, "closer")).unwrap();
+    team.append(&id("w2"), &id("w1"), WorkerEvent::ToolCall { tool: "read_file".into() }).unwrap();
+    let message = "the run used up its 2 turns".to_owned();
+    team.append(&id("w2"), &id("w1"), WorkerEvent::Failed { cause: Cause::Budget, message }).unwrap();
+    team.append(&id("w2"), &id("w1"), WorkerEvent::Exited { how: Exit::Failed }).unwrap();
+
+    let workers = |id: &str| Some(Command::Workers { id: Some(id.to_owned()), watch: false });
+    bench.check(
+        workers("s"),
+        &expect![[r#"
+            WORKER  AGENT    STATE    TURNS  CALLS  STARTED   TASK
+            w1      default  running  0      0      just now  look at it
+            └ w2    default  failed   0      1      just now  closer
+
+            w2: the run used up its 2 turns
+        "#]],
+    );
+    let json: Value = serde_json::from_str(&bench.run(workers("w1"), true).unwrap()).unwrap();
+    assert_eq!((json.as_array().unwrap().len(), &json[0]["id"]), (1, &Value::from("w2")));
+    bench.check(
+        workers("w2"),
+        &expect![[r#"
+            No workers. `kontekst run --workers "…"` lets the model start some.
+        "#]],
+    );
+    let shown = bench.run(showing(Some("w1")), false).unwrap();
+    assert!(shown.contains("Parent    s\nWorkers   w2 (default, failed)\n"), "{shown}");
+    let json: Value = serde_json::from_str(&bench.run(showing(Some("s")), true).unwrap()).unwrap();
+    assert_eq!((&json["parent"], &json["workers"][0]["state"]), (&Value::Null, &Value::from("running")));
+    assert!(bench.run(showing(Some("last")), false).unwrap().starts_with("Session   s\n"));
+
+    let listed = bench.run(None, false).unwrap();
+    assert!(!listed.contains("w1") && listed.ends_with("\nNot listed: 2 of workers (--all).\n"), "{listed}");
+    bench.check(
+        deleting(&["s", "w1"], false),
+        &expect![[r#"
+            deleted s and its 2 workers
+        "#]],
+    );
+    assert!(bench.run(Some(Command::List { all: true }), false).unwrap().starts_with("No sessions."));
+    assert!(!Teams::new(&bench.home).exists(&id("s")));
 }

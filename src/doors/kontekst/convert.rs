@@ -11,6 +11,7 @@ use crate::{
     core::{CallId, ContextSnapshot, RunId, Source, ToolOutcome},
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
     provider::Progress,
+    team::{TeamEvent, WorkerEvent},
 };
 
 /// A start command as the core takes it.
@@ -37,7 +38,8 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         Some(skill) => Prompt::Skill { name: skill.name, arguments: skill.arguments, text: start.prompt },
         None => Prompt::Text(start.prompt),
     };
-    Ok(StartRun { prompt, history, agent: start.agent_name, working_dir, ..StartRun::default() })
+    let workers = start.workers;
+    Ok(StartRun { prompt, history, agent: start.agent_name, working_dir, workers, ..StartRun::default() })
 }
 
 /// A command for a run that is going; `None` for those that the stream itself handles.
@@ -73,7 +75,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         }),
         Event::Notice(text) => Pb::Notice(pb::NoticeEvent { text }),
         Event::Progress(state) => Pb::Progress(pb::ProgressEvent { progress: Some(progress(state)) }),
-        Event::Compacted { before, after } => {
+        Event::Compacted { before, after, .. } => {
             Pb::Compacted(pb::CompactedEvent { tokens_before: int(before), tokens_after: int(after) })
         }
         Event::WaitingForSession => Pb::Progress(pb::ProgressEvent {
@@ -115,6 +117,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::ToolFinished { call, outcome: ToolOutcome::Failed(error) } => {
             Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id: call.to_string(), error })
         }
+        Event::Worker(event) => Pb::Worker(worker(event)),
         Event::ToolsCompleted => Pb::ToolsCompleted(pb::ToolsCompletedEvent {}),
         Event::Ended(outcome) => ended(outcome, run.map(RunId::to_string).unwrap_or_default()),
     };
@@ -171,6 +174,7 @@ fn proposed(call: ProposedCall) -> pb::ProposedToolCall {
         arguments_json: call.call.arguments,
         preview: call.preview,
         caution: call.caution.unwrap_or_default(),
+        worker_id: call.worker.map(|worker| worker.to_string()).unwrap_or_default(),
     }
 }
 
@@ -195,6 +199,36 @@ fn snapshot(context: &ContextSnapshot) -> pb::ContextSnapshot {
         tool_tokens: int(context.tool_tokens),
         prompt_tokens: context.prompt_tokens.map(int),
         cached_tokens: context.cached_tokens.map(int),
+    }
+}
+
+/// What a worker did, as this door says it.
+pub fn worker(event: TeamEvent) -> pb::WorkerEvent {
+    use pb::worker_event::Event as Pb;
+    let what = match event.what {
+        WorkerEvent::Started { agent, prompt, depth } => {
+            Pb::Started(pb::WorkerStarted { agent_name: agent, prompt, depth })
+        }
+        WorkerEvent::Turn { number } => Pb::Turn(pb::WorkerTurn { number }),
+        WorkerEvent::ToolCall { tool } => Pb::ToolCall(pb::WorkerToolCall { tool }),
+        WorkerEvent::ApprovalRequested { call, tool } => {
+            Pb::ApprovalRequested(pb::WorkerApprovalRequested { call_id: call.to_string(), tool })
+        }
+        WorkerEvent::ApprovalResolved { call, approved } => {
+            Pb::ApprovalResolved(pb::WorkerApprovalResolved { call_id: call.to_string(), approved })
+        }
+        WorkerEvent::Completed { result } => Pb::Completed(pb::WorkerCompleted { result }),
+        WorkerEvent::Failed { cause, message } => {
+            Pb::Failed(pb::WorkerFailed { cause: cause.as_str().to_owned(), message })
+        }
+        WorkerEvent::Exited { how } => Pb::Exited(pb::WorkerExited { how: how.as_str().to_owned() }),
+    };
+    pb::WorkerEvent {
+        seq: event.seq,
+        at_ms: i64::try_from(event.at).unwrap_or(i64::MAX),
+        worker_id: event.worker.to_string(),
+        parent_id: event.parent.to_string(),
+        event: Some(what),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
         daemon_service_server::{DaemonService, DaemonServiceServer},
     },
     provider::Backend,
+    tools,
 };
 
 /// What the daemon knows of itself.
@@ -69,6 +70,7 @@ impl DaemonService for DaemonDoor {
                 Backend::Builtin => "builtin",
             }
             .to_owned(),
+            confinement: tools::confinement().to_owned(),
         }))
     }
 

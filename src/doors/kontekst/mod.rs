@@ -4,7 +4,9 @@ mod convert;
 mod daemon_service;
 mod service;
 mod stream;
+mod watch;
 
+pub use convert::worker as worker_event;
 pub use daemon_service::{DaemonDoor, Vitals};
 pub use service::AgentDoor;
 

@@ -5,12 +5,16 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::{
     agent::AgentCore,
     pb::{
-        RunCommand,
+        RunCommand, WatchWorkersRequest,
         agent_service_server::{AgentService, AgentServiceServer},
     },
 };
 
-use super::{MESSAGE_LIMIT, stream::RunStream};
+use super::{
+    MESSAGE_LIMIT,
+    stream::RunStream,
+    watch::{WatchStream, watch},
+};
 
 /// Serves runs on an [`AgentCore`].
 pub struct AgentDoor {
@@ -28,8 +32,16 @@ impl AgentDoor {
 #[tonic::async_trait]
 impl AgentService for AgentDoor {
     type RunStream = RunStream;
+    type WatchWorkersStream = WatchStream;
 
     async fn run(&self, request: Request<Streaming<RunCommand>>) -> Result<Response<RunStream>, Status> {
         Ok(Response::new(RunStream::new(self.core.clone(), request.into_inner())))
+    }
+
+    async fn watch_workers(
+        &self,
+        request: Request<WatchWorkersRequest>,
+    ) -> Result<Response<WatchStream>, Status> {
+        Ok(Response::new(watch(&self.core, request.get_ref())?))
     }
 }

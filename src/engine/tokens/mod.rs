@@ -8,6 +8,9 @@ mod piece;
 mod split;
 mod spm;
 
+#[cfg(test)]
+mod tests;
+
 use std::{borrow::Cow, collections::HashMap};
 
 use aho_corasick::{AhoCorasick, MatchKind};

@@ -65,7 +65,9 @@ impl Model {
         let tokens = engine.tokens();
         let ids = 0..u32::try_from(tokens.len()).unwrap_or(u32::MAX);
         let text = |id: Option<u32>| id.map_or_else(String::new, |id| tokens.text(id).into_owned());
-        let control = ids.filter(|&id| tokens.is_control(id)).map(|id| tokens.text(id).into_owned());
+        // Some files call the token that ends an answer a part of the text.
+        let steers = |id: &u32| tokens.is_control(*id) || tokens.ends(*id);
+        let control = ids.filter(steers).map(|id| tokens.text(id).into_owned());
         let template = Template::new(Source {
             template: engine.facts().template.clone(),
             bos: text(tokens.bos()),
@@ -198,7 +200,10 @@ impl Model {
         };
         let usage = Usage { prompt: done.prompt, completion: done.completion, cached: done.cached };
         let turn = answer.into_turn(finish, usage, sink);
-        Ok(forced.map_or(turn.clone(), |tool| prompted::forced(&tool.name, turn)))
+        Ok(match forced {
+            Some(tool) => prompted::forced(&tool.name, turn),
+            None => turn,
+        })
     }
 
     fn render(&self, request: &ChatRequest) -> Result<Rendered, ProviderError> {

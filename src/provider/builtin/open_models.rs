@@ -226,8 +226,8 @@ impl OpenModels {
         sink: &mut dyn FnMut(Progress),
     ) -> Result<(), ProviderError> {
         model.slots().close();
+        sink(Progress::Queued { place: 1 });
         while !model.slots().idle(cancel, Duration::from_secs(60)) {
-            sink(Progress::Queued { place: 1 });
             if cancel.is_cancelled() {
                 model.slots().reopen();
                 return Err(ProviderError::Cancelled);

@@ -10,6 +10,7 @@ mod stall;
 mod stream;
 mod template;
 mod tokens;
+mod weight;
 mod wire;
 
 use std::{
@@ -23,10 +24,10 @@ use std::{
 
 pub use engine::Engine;
 pub use http::Link;
-pub use probe::{Capabilities, Probe, probe};
+pub use probe::{Capabilities, Probe, broken, probe, wake};
 pub use refusal::shown;
 
-use self::{answer::Answer, template::Overhead, tokens::Counts};
+use self::{answer::Answer, template::Overhead, tokens::Counts, weight::Weight};
 use super::{
     ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn,
     chat::{
@@ -37,7 +38,7 @@ use super::{
     pause::pause,
     slots::{NoPlace, Slots},
 };
-use crate::core::Cancel;
+use crate::core::{Cancel, Message, ToolDef};
 
 /// How long things may take. There is no limit on a whole answer: slow but moving is fine.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +136,10 @@ pub struct OpenAi {
     /// As requests carry it.
     model: String,
     capabilities: Capabilities,
+    /// It has refused a request because there were tools in it.
+    refuses_tools: AtomicBool,
+    /// For a server that cannot count.
+    weight: Weight,
     overhead: OnceLock<Option<Overhead>>,
 }
 
@@ -167,7 +172,14 @@ impl From<ProviderError> for Failed {
 
 impl OpenAi {
     pub fn new(server: Arc<Server>, model: &str, capabilities: Capabilities) -> Self {
-        Self { server, model: wire_model(model).to_owned(), capabilities, overhead: OnceLock::new() }
+        Self {
+            server,
+            model: wire_model(model).to_owned(),
+            capabilities,
+            refuses_tools: AtomicBool::new(false),
+            weight: Weight::default(),
+            overhead: OnceLock::new(),
+        }
     }
 
     pub fn server(&self) -> &Arc<Server> {
@@ -196,9 +208,16 @@ impl OpenAi {
         }
     }
 
-    fn body(&self, request: &ChatRequest, max_tokens: u32) -> Vec<u8> {
+    /// Learns from the count of a server that cannot be asked for one.
+    fn weigh(&self, request: &ChatRequest, turn: &Turn) {
+        if let Some(usage) = turn.usage.filter(|_| !self.capabilities.llama && turn.unread.is_none()) {
+            self.weight.learn(bytes(request), usage.prompt, self.capabilities.window);
+        }
+    }
+
+    /// `prompted` puts the tools into the system text.
+    fn body(&self, request: &ChatRequest, max_tokens: u32, prompted: bool) -> Vec<u8> {
         let Capabilities { llama, system_role, short_ids, .. } = self.capabilities;
-        let prompted = self.prompted(request);
         let dialect = Dialect {
             tool_role: request.tool_role != ToolRole::Text && !prompted,
             written_calls: prompted,
@@ -233,22 +252,15 @@ impl OpenAi {
         serde_json::to_vec(&request).expect("strings, numbers and JSON values are JSON")
     }
 
-    /// Whether tools are told and called in plain text, because the template knows none.
+    /// Whether tools are told and called in plain text, because the template knows none or the server said no.
     fn prompted(&self, request: &ChatRequest) -> bool {
-        request.tool_role != ToolRole::Native && !self.capabilities.tool_role
-    }
-
-    /// What reads the answer to a request.
-    fn answer(&self, request: &ChatRequest) -> Answer {
-        // A forced answer is arguments and nothing else.
-        let tools = if request.force.is_some() { &[] } else { &*request.tools };
-        Answer::new(Sieve::new(tools, self.prompted(request)))
+        request.tool_role != ToolRole::Native && self.prompts_tools()
     }
 
     fn attempt(
         &self,
         request: &ChatRequest,
-        body: &[u8],
+        (body, prompted): (&[u8], bool),
         cancel: &Cancel,
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, Failed> {
@@ -263,16 +275,32 @@ impl OpenAi {
                 _ if refusal::is_loading(status, &body) => Failed::Loading,
                 // llama-server's own 500 is about the request, and comes again.
                 502..=504 => Failed::Gateway(refused),
+                _ if refusal::is_about_tools(&refused) => refused.into(),
                 500 if !self.capabilities.llama => Failed::Gateway(refused),
                 _ => refused.into(),
             });
         }
-        let mut turn = stream::answer(&exchange, response, &self.server.timing, self.answer(request), sink)?;
+        // A forced answer is arguments and nothing else.
+        let tools = if request.force.is_some() { &[] } else { &*request.tools };
+        let answer = Answer::new(Sieve::new(tools, prompted));
+        let mut turn = stream::answer(&exchange, response, &self.server.timing, answer, sink)?;
         if let Some(tool) = request.forced() {
             turn = prompted::forced(&tool.name, turn);
         }
         Ok(turn)
     }
+}
+
+/// Bytes of everything in a request that the model reads.
+fn bytes(request: &ChatRequest) -> usize {
+    let message = |message: &Message| {
+        let calls: usize = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+        message.content.len() + calls + message.tool_result.as_ref().map_or(0, |result| result.output.len())
+    };
+    let tool = |tool: &ToolDef| tool.name.len() + tool.description.len() + tool.parameters.to_string().len();
+    request.system.len()
+        + request.messages.iter().map(message).sum::<usize>()
+        + request.tools.iter().map(tool).sum::<usize>()
 }
 
 impl Provider for OpenAi {
@@ -299,14 +327,26 @@ impl Provider for OpenAi {
         if let Some(kept) = &self.server.kept {
             kept.bring(&self.server.link, session, cancel);
         }
-        let max_tokens = self.max_tokens(request);
-        let (mut body, mut lowered, mut again) = (self.body(request, max_tokens), false, false);
+        let (mut max_tokens, mut prompted) = (self.max_tokens(request), self.prompted(request));
+        let (mut body, mut lowered, mut again) = (self.body(request, max_tokens, prompted), false, false);
         let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
         loop {
-            match self.attempt(request, &body, cancel, sink) {
+            match self.attempt(request, (&body, prompted), cancel, sink) {
                 Ok(mut turn) => {
                     self.look_for_truncation(request, &mut turn);
+                    self.weigh(request, &turn);
                     return Ok(turn);
+                }
+                Err(Failed::Error(error))
+                    if !prompted
+                        && request.tool_role != ToolRole::Native
+                        && !request.tools.is_empty()
+                        && refusal::is_about_tools(&error) =>
+                {
+                    tracing::info!(model = self.model, %error, "tools are told in plain text from now on");
+                    self.refuses_tools.store(true, SeqCst);
+                    prompted = true;
+                    body = self.body(request, max_tokens, prompted);
                 }
                 // vLLM counts what the answer may take: the prompt alone fits.
                 Err(Failed::Error(ProviderError::Overflow { prompt_tokens, window }))
@@ -316,7 +356,8 @@ impl Provider for OpenAi {
                         && prompt_tokens - window < max_tokens =>
                 {
                     lowered = true;
-                    body = self.body(request, max_tokens - (prompt_tokens - window));
+                    max_tokens -= prompt_tokens - window;
+                    body = self.body(request, max_tokens, prompted);
                 }
                 Err(Failed::Loading) if start.elapsed() < self.server.timing.load => {
                     sink(Delta::Progress(Progress::Loading { model: self.model.clone(), fraction: None }));
@@ -353,7 +394,7 @@ impl Provider for OpenAi {
             };
             self.server.counts.count(&self.server.link, &path, &self.model, texts, cancel)
         } else {
-            texts.iter().map(|text| tokens::estimate(text)).collect()
+            texts.iter().map(|text| self.weight.estimate(text.len())).collect()
         }
     }
 
@@ -372,6 +413,10 @@ impl Provider for OpenAi {
 
     fn can_force(&self) -> bool {
         self.capabilities.llama
+    }
+
+    fn prompts_tools(&self) -> bool {
+        !self.capabilities.tool_role || self.refuses_tools.load(SeqCst)
     }
 
     fn slots(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     engine::{self, Engine},
@@ -45,6 +45,8 @@ pub enum Probe {
     Ready(Capabilities),
     /// A server that is still reading its model.
     Loading,
+    /// A router that has not loaded this model. [`wake`] has it loaded.
+    Asleep,
 }
 
 #[derive(Deserialize, Default)]
@@ -79,8 +81,11 @@ pub fn probe(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> R
         return Err(refusal::of_status(status, &body));
     }
     match serde_json::from_slice::<Props>(&body) {
+        Ok(props) if status == 200 && props.role.as_deref() == Some("router") => {
+            return routed(link, model, cancel, patience);
+        }
         Ok(props) if status == 200 && props.default_generation_settings.is_some() => {
-            return Ok(Probe::Ready(llama(props, link, model, cancel, patience)));
+            return Ok(Probe::Ready(llama(props)));
         }
         _ => {}
     }
@@ -96,9 +101,30 @@ pub fn probe(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> R
     }
 }
 
-fn llama(props: Props, link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Capabilities {
-    let router = props.role.as_deref() == Some("router");
-    let props = if router { routed(link, model, cancel, patience).unwrap_or_default() } else { props };
+/// Has a router load a model. Asking its server for anything would do so too, but says nothing until it is
+/// done.
+///
+/// # Errors
+///
+/// [`ProviderError::Unreachable`] when it does not answer. Whether it loads the model is the next probe's matter.
+pub fn wake(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Result<(), ProviderError> {
+    let body = json!({ "model": model }).to_string();
+    let (status, answer) = link.ask("/models/load", Some(body.as_bytes()), cancel, patience)?;
+    tracing::debug!(model, status, answer = %String::from_utf8_lossy(&answer), "asked a router to load a model");
+    Ok(())
+}
+
+/// Why a router could not load a model, if it says so.
+pub fn broken(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Option<ProviderError> {
+    let (_, models) = link.ask("/models", None, cancel, patience).ok()?;
+    let models = serde_json::from_slice::<Value>(&models).ok()?;
+    let status = &models["data"].as_array()?.iter().find(|entry| entry["id"] == model)?["status"];
+    let code = status["exit_code"].as_i64().filter(|_| status["failed"] == true)?;
+    let message = format!("the router could not load {model}: its server ended with exit code {code}");
+    Some(ProviderError::Status { status: 500, message: refusal::shown(&message) })
+}
+
+fn llama(props: Props) -> Capabilities {
     let settings = props.default_generation_settings.unwrap_or_default();
     let caps = props.chat_template_caps.unwrap_or_default();
     let can = |key: &str| caps[key].as_bool().unwrap_or(true);
@@ -116,11 +142,28 @@ fn llama(props: Props, link: &Link, model: &str, cancel: &Cancel, patience: Dura
 }
 
 /// What a router says about one model, without making it load that model.
-fn routed(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Option<Props> {
+fn routed(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Result<Probe, ProviderError> {
+    if model.is_empty() {
+        return Ok(Probe::Ready(llama(Props::default()))); // no model in particular: the router is there
+    }
     let query: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
     let path = format!("/props?model={query}&autoload=false");
-    let (status, body) = link.ask(&path, None, cancel, patience).ok()?;
-    (status == 200).then(|| serde_json::from_slice(&body).ok())?
+    let (status, body) = link.ask(&path, None, cancel, patience)?;
+    if refusal::is_loading(status, &body) {
+        return Ok(Probe::Loading);
+    }
+    match refusal::of_status(status, &body) {
+        _ if status == 200 => Ok(Probe::Ready(llama(serde_json::from_slice(&body).unwrap_or_default()))),
+        // The last is about an earlier time: the file may be a better one by now.
+        ProviderError::Status { message, .. }
+            if ["not loaded", "not running", "failed to load"].iter().any(|why| message.contains(why)) =>
+        {
+            Ok(Probe::Asleep)
+        }
+        // The model's own server is on its way up or down.
+        ProviderError::Status { status: 500..=599, .. } => Ok(Probe::Loading),
+        error => Err(error),
+    }
 }
 
 fn other(list: &[Value], link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Capabilities {
@@ -128,7 +171,7 @@ fn other(list: &[Value], link: &Link, model: &str, cancel: &Cancel, patience: Du
     if engine == Engine::LlamaSwap
         && let Some(props) = upstream(link, model, cancel, patience)
     {
-        return Capabilities { engine, ..llama(props, link, model, cancel, patience) };
+        return Capabilities { engine, ..llama(props) };
     }
     Capabilities {
         llama: false,

@@ -40,6 +40,24 @@ pub fn is_loading(status: u16, body: &[u8]) -> bool {
     status == 503 && String::from_utf8_lossy(body).to_ascii_lowercase().contains("loading")
 }
 
+/// What servers say that have no tools for a model, in lower case: Ollama, vLLM without a parser for calls, old
+/// builds of llama-server without `--jinja`, OpenRouter.
+const NO_TOOLS: [&str; 6] = [
+    "does not support tools",
+    "does not support function",
+    "tool choice requires --enable-auto-tool-choice",
+    "--tool-call-parser",
+    "tools param requires --jinja",
+    "that support tool use",
+];
+
+/// It was refused because it offered tools.
+pub fn is_about_tools(error: &ProviderError) -> bool {
+    let ProviderError::Status { status: 400 | 404 | 422 | 500, message } = error else { return false };
+    let message = message.to_ascii_lowercase();
+    NO_TOOLS.iter().any(|text| message.contains(text))
+}
+
 fn message(error: &Value) -> Option<String> {
     [error, &error["message"], &error["detail"]].into_iter().find_map(Value::as_str).map(str::to_owned)
 }
@@ -110,6 +128,21 @@ mod tests {
                 "{body}"
             );
         }
+    }
+
+    #[test]
+    fn a_refusal_of_tools_is_known() {
+        for message in [
+            "registry.ollama.ai/library/gemma2:2b does not support tools",
+            "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+            "tools param requires --jinja flag",
+            "No endpoints found that support tool use",
+        ] {
+            assert!(is_about_tools(&ProviderError::Status { status: 400, message: message.to_owned() }));
+            assert!(!is_about_tools(&ProviderError::Status { status: 401, message: message.to_owned() }));
+        }
+        let other = ProviderError::Status { status: 400, message: "temperature is too high".to_owned() };
+        assert!(!is_about_tools(&other));
     }
 
     #[test]

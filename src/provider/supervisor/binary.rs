@@ -63,7 +63,7 @@ impl Options {
         Self::listed_in(&help(binary).unwrap_or_default())
     }
 
-    fn listed_in(help: &str) -> Self {
+    pub fn listed_in(help: &str) -> Self {
         // Options stand at the start of a line, several of them with commas between.
         let words = help.lines().filter(|line| line.starts_with('-')).flat_map(|line| line.split([',', ' ']));
         Self { names: words.filter(|word| word.starts_with('-')).map(str::to_owned).collect() }

@@ -72,6 +72,12 @@ pub fn arguments(
     if options.has("--cors-origins") {
         line.option("--cors-origins", "localhost"); // by default any web page may ask
     }
+    if options.has("--slot-prompt-similarity") {
+        // The slot's own prompt is kept only for one that is mostly the same; for any other, llama-server looks
+        // into its cache in RAM. By default a tenth is enough, and with one slot that is never looked into: the
+        // system text and the tools are as much. Putting a prompt there costs less than reading a fifth of it.
+        line.option("--slot-prompt-similarity", "0.8");
+    }
     line.first_known(&["--offline"]);
     if let Some(kv) = &settings.kv {
         line.path("--slot-save-path", kv.dir());
@@ -139,5 +145,16 @@ mod tests {
         assert!(line(&settings).ends_with(&["-np".to_owned(), "4".to_owned()]));
         let cpu = Settings { gpu_layers: Some(0), ..settings };
         assert_eq!(line(&cpu)[6..8], ["--n-gpu-layers", "0"]);
+    }
+
+    #[test]
+    fn only_a_prompt_that_is_mostly_the_same_keeps_the_slot() {
+        let line = |help: &str| {
+            let options = Options::listed_in(help);
+            arguments(&Settings::default(), &options, ("127.0.0.1", 1), Path::new("/m/a.gguf"), "a")
+        };
+        let known = line("-sps,  --slot-prompt-similarity SIMILARITY   how much of the prompt must match\n");
+        assert!(known.windows(2).any(|pair| pair == ["--slot-prompt-similarity", "0.8"]), "{known:?}");
+        assert!(!line("").contains(&"--slot-prompt-similarity".into()));
     }
 }

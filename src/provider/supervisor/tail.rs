@@ -47,7 +47,10 @@ impl Tail {
     pub fn last(&self, count: usize) -> Vec<&str> {
         let said = || self.lines.iter().map(String::as_str).filter(|line| !line.trim().is_empty());
         let is_error = |line: &&str| {
-            line.starts_with("E ") || line.contains(" E ") || line.to_ascii_lowercase().contains("error")
+            line.starts_with("E ")
+                || line.contains(" E ")
+                || line.to_ascii_lowercase().contains("error")
+                || is_abort(line)
         };
         let errors: Vec<&str> = said().filter(is_error).collect();
         let lines = if errors.is_empty() { said().collect() } else { errors };
@@ -55,9 +58,30 @@ impl Tail {
     }
 }
 
+/// `DIR/FILE.cpp:LINE: why`, what llama.cpp says before it aborts. A debugger's backtrace may follow.
+fn is_abort(line: &str) -> bool {
+    let Some((_, place)) = line.split_once(".cpp:").filter(|_| !line.starts_with('#')) else { return false };
+    place.split_once(": ").is_some_and(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_backtrace_does_not_hide_why_it_aborted() {
+        let mut tail = Tail::default();
+        for line in [
+            "I loading",
+            "/src/ggml-rpc.cpp:547: Failed to connect to 127.0.0.1:50052",
+            "30\t../sysdeps/unix/sysv/linux/wait4.c: No such file or directory.",
+            "#1  0x000055ac9ec648cb in ggml_abort () at /src/ggml.cpp:12: 3",
+            "[Inferior 1 (process 10367) detached]",
+        ] {
+            tail.push(line.as_bytes());
+        }
+        assert_eq!(tail.last(3), ["/src/ggml-rpc.cpp:547: Failed to connect to 127.0.0.1:50052"]);
+    }
 
     #[test]
     fn it_is_bounded_plain_and_keeps_no_secret() {

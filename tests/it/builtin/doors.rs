@@ -17,8 +17,10 @@ fn a_client_approves_a_call() {
         let call_id = proposed.calls[0].call_id.clone();
         talk.say(Command::ApproveTool(ApproveToolCommand { call_id })).await;
         let events = talk.drain().await;
+        let mut names = names(&events);
+        names.dedup(); // an answer comes in as many pieces as it likes
         assert_eq!(
-            names(&events),
+            names,
             [
                 "tool_started",
                 "tool_completed",

@@ -6,7 +6,7 @@ use kontekst::{
     config::{Config, ProviderKind},
     core::{Cancel, Message, Role, Sampling},
     provider::{
-        Backend, ChatRequest, Models as _, ProviderError, ToolRole, Wanted,
+        Backend, ChatRequest, Models as _, Progress, ProviderError, ToolRole, Wanted,
         router::{Router, Surroundings},
     },
 };
@@ -130,7 +130,8 @@ fn models_are_loaded_once_and_as_many_as_may_be() {
     let open = |model| {
         let mut loaded = 0;
         let wanted = Wanted { model, endpoint: None };
-        let provider = router.open(wanted, &Cancel::new(), &mut |_| loaded += 1).unwrap();
+        let mut sink = |progress| loaded += i32::from(matches!(progress, Progress::Loading { .. }));
+        let provider = router.open(wanted, &Cancel::new(), &mut sink).unwrap();
         (provider, loaded)
     };
     let (first, loaded) = open("a");
@@ -161,4 +162,40 @@ fn models_are_loaded_once_and_as_many_as_may_be() {
     assert_eq!((status.backend, status.running, status.pid), (Backend::Builtin, true, std::process::id()));
     router.stop();
     assert!(!router.status().running);
+}
+
+#[test]
+fn models_are_listed_with_what_runs_them_and_the_built_in_one_is_among_them() {
+    let home = home();
+    tiny::write(&home.work().join("models/odd.gguf"), "odd");
+    let listed: Vec<serde_json::Value> =
+        serde_json::from_str(&home.run(&["models", "--json"]).success()).unwrap();
+    let runs = |name: &str| {
+        let model = listed.iter().find(|model| model["name"] == name);
+        model.unwrap_or_else(|| panic!("{name}: {listed:?}"))["builtin_engine"].clone()
+    };
+    assert_eq!(
+        (runs("tiny.gguf"), runs("odd.gguf"), runs("builtin")),
+        (true.into(), false.into(), true.into())
+    );
+    let table = home.run(&["models"]).success();
+    assert!(table.contains("anywhere") && table.contains("llama-server"), "{table}");
+
+    let shown = home.run(&["models", "show", "builtin"]).success();
+    for part in ["in the program", "the built-in engine, and llama-server", "model = \"builtin\""] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    home.run(&["models", "use", "builtin"]).success();
+    assert!(home.read("agents/default/config.toml").contains("model = \"builtin\""));
+    let listed = home.run(&["models", "--json"]).success();
+    assert!(listed.contains("\"default\""), "{listed}");
+}
+
+#[test]
+fn a_model_is_measured_in_this_process() {
+    let home = home();
+    let checked = home.run(&["models", "check", "--json", "tiny"]);
+    let report: serde_json::Value = serde_json::from_str(&checked.stdout).unwrap();
+    assert_eq!((&report["model"], &report["endpoint"]), (&"tiny".into(), &"the built-in engine".into()));
+    assert!(report["cached_tokens"].as_u64().unwrap() > 0, "{report}");
 }

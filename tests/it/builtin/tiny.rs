@@ -10,7 +10,7 @@ const TEMPLATE: &str = "\
 {%- set ns = namespace(go='<|text|>') -%}
 {%- for message in messages -%}
 {{- '<|im_start|>' + message.role + '\\n' -}}
-{%- if loop.first and tools -%}{{- tools | tojson -}}{%- endif -%}
+{%- if loop.first -%}{%- for tool in tools -%}{{- tool.function.name + ' ' -}}{%- endfor -%}{%- endif -%}
 {%- if message.role == 'user' -%}
 {%- set ns.go = '<|text|>' -%}
 {%- for word in ['tool', 'think', 'broken', 'long'] -%}

@@ -1,9 +1,11 @@
 //! The agent core in memory: a scripted model, real tools, real files.
 
 mod endings;
-mod scripted;
+mod kept;
+pub(crate) mod scripted;
 mod tools;
 mod window;
+mod workers;
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -32,6 +34,10 @@ impl Room {
     }
 
     fn with_config(steps: impl IntoIterator<Item = Step>, change: impl FnOnce(&mut Config)) -> Self {
+        Self::with_model(Scripted::new(steps), change)
+    }
+
+    fn with_model(model: Scripted, change: impl FnOnce(&mut Config)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::find(Some(dir.path().join("home"))).unwrap();
         let mut config = Config::load(&home).unwrap();
@@ -39,13 +45,20 @@ impl Room {
         change(&mut config);
         kontekst::config::agents::create_default(&home).unwrap();
         fs::create_dir(dir.path().join("work")).unwrap();
-        let model = Arc::new(Scripted::new(steps));
+        let model = Arc::new(model);
         let core = AgentCore::new(home, config, Arc::clone(&model) as _);
         Self { dir, core, model }
     }
 
     fn work(&self) -> std::path::PathBuf {
         self.dir.path().join("work")
+    }
+
+    /// An agent with this `config.toml`.
+    fn agent(&self, name: &str, config: &str) {
+        let dir = self.home().join("agents").join(name);
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("config.toml"), config).unwrap();
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -142,6 +155,7 @@ fn names(events: &[Event]) -> Vec<&'static str> {
             Event::ToolFinished { outcome, .. } if outcome.is_error() => "tool_failed",
             Event::ToolFinished { .. } => "tool_done",
             Event::ToolsCompleted => "tools_completed",
+            Event::Worker(_) => "worker",
             Event::Ended(Outcome::Completed { .. }) => "completed",
             Event::Ended(Outcome::Denied) => "denied",
             Event::Ended(Outcome::Cancelled) => "cancelled",

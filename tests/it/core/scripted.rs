@@ -16,13 +16,17 @@ use kontekst::{
 use serde_json::Value;
 
 /// What the model does when it is asked once.
-pub(super) enum Step {
+pub(crate) enum Step {
     Say(&'static str),
+    /// The same in pieces of 4 KiB; ASCII only.
+    Whole(&'static str),
     /// Reasoning, then the answer.
     Think(&'static str, &'static str),
     Call(Vec<(&'static str, Value)>),
     /// A call with these very arguments.
     RawCall(&'static str, &'static str),
+    /// The same, with this id.
+    CallAs(&'static str, &'static str, &'static str),
     /// Says this much and then nothing until it is cancelled.
     Hang(&'static str),
     /// The answer stops at `max_tokens`.
@@ -32,33 +36,64 @@ pub(super) enum Step {
     Fail(ProviderError),
     /// Says this much, then the server is gone.
     Break(&'static str),
+    /// What is done for the first message that begins so.
+    ByPrompt(Vec<(&'static str, Step)>),
 }
 
 /// The script, shared by everything that is opened from it.
 #[derive(Clone)]
-pub(super) struct Scripted {
+pub(crate) struct Scripted {
     state: Arc<Mutex<State>>,
+    /// Held for each answer, where there is one place at the model.
+    slot: Option<Arc<Mutex<()>>>,
 }
 
 struct State {
     steps: VecDeque<Step>,
     requests: Vec<ChatRequest>,
     opened: u32,
+    /// The models that were asked for.
+    wanted: Vec<String>,
+    names: Vec<String>,
 }
 
 impl Scripted {
-    pub(super) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+    pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         let steps = steps.into_iter().collect();
-        Self { state: Arc::new(Mutex::new(State { steps, requests: Vec::new(), opened: 0 })) }
+        Self {
+            state: Arc::new(Mutex::new(State {
+                steps,
+                requests: Vec::new(),
+                opened: 0,
+                wanted: Vec::new(),
+                names: Vec::new(),
+            })),
+            slot: None,
+        }
+    }
+
+    /// One that answers one request at a time.
+    pub(crate) fn with_one_slot(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self { slot: Some(Arc::default()), ..Self::new(steps) }
     }
 
     /// What was asked, oldest first.
-    pub(super) fn requests(&self) -> Vec<ChatRequest> {
+    pub(crate) fn requests(&self) -> Vec<ChatRequest> {
         self.state.lock().unwrap().requests.clone()
     }
 
+    /// Models that can be asked for by name.
+    pub(crate) fn serves(&self, names: &[&str]) {
+        self.state.lock().unwrap().names = names.iter().map(|&name| name.to_owned()).collect();
+    }
+
+    /// The models that were asked for, oldest first.
+    pub(crate) fn wanted(&self) -> Vec<String> {
+        self.state.lock().unwrap().wanted.clone()
+    }
+
     /// How often a backend was looked for.
-    pub(super) fn opened(&self) -> u32 {
+    pub(crate) fn opened(&self) -> u32 {
         self.state.lock().unwrap().opened
     }
 }
@@ -66,12 +101,18 @@ impl Scripted {
 impl Models for Scripted {
     fn open(
         &self,
-        _: Wanted<'_>,
+        wanted: Wanted<'_>,
         _: &Cancel,
         _: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
-        self.state.lock().unwrap().opened += 1;
+        let mut state = self.state.lock().unwrap();
+        state.opened += 1;
+        state.wanted.push(wanted.model.to_owned());
         Ok(Arc::new(self.clone()))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.state.lock().unwrap().names.clone()
     }
 
     fn status(&self) -> ServerStatus {
@@ -88,6 +129,7 @@ impl Provider for Scripted {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
+        let _slot = self.slot.as_ref().map(|slot| slot.lock().unwrap());
         let step = {
             let mut state = self.state.lock().unwrap();
             state.requests.push(request.clone());
@@ -98,9 +140,23 @@ impl Provider for Scripted {
             usage: Some(Usage { prompt: prompt_tokens(request), completion: 7, cached: 0 }),
             ..Turn::default()
         };
+        let step = match step {
+            Step::ByPrompt(steps) => {
+                let begins = |prompt: &str| request.messages[0].content.starts_with(prompt);
+                steps.into_iter().find(|(prompt, _)| begins(prompt)).expect("a step for each prompt").1
+            }
+            step => step,
+        };
         match step {
+            Step::ByPrompt(_) => unreachable!("taken apart above"),
             Step::Say(text) => {
                 text.split_inclusive(' ').for_each(&mut say);
+                turn.content = text.to_owned();
+            }
+            Step::Whole(text) => {
+                for start in (0..text.len()).step_by(4096) {
+                    say(&text[start..text.len().min(start + 4096)]);
+                }
                 turn.content = text.to_owned();
             }
             Step::Think(thought, text) => {
@@ -113,6 +169,9 @@ impl Provider for Scripted {
                 turn.calls = calls.iter().map(|(name, args)| call(name, &args.to_string())).collect();
             }
             Step::RawCall(name, args) => turn.calls = vec![call(name, args)],
+            Step::CallAs(id, name, args) => {
+                turn.calls = vec![ToolCall { id: CallId::new(id), ..call(name, args) }];
+            }
             Step::Hang(text) => {
                 say(text);
                 let (wake, asleep) = mpsc::channel();
@@ -164,7 +223,7 @@ fn prompt_tokens(request: &ChatRequest) -> u32 {
 }
 
 /// The server cannot be reached; `started` says whether part of an answer had come.
-pub(super) fn gone(started: bool) -> ProviderError {
+pub(crate) fn gone(started: bool) -> ProviderError {
     ProviderError::Unreachable {
         endpoint: "http://127.0.0.1:1".to_owned(),
         started,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kontekst::{
     agent::protocol::{AfterDenial, Command, Event},
     core::{Role, ToolDef, ToolOutcome},
+    tools::{ClientTool, Order},
 };
 use serde_json::json;
 
@@ -206,13 +207,13 @@ async fn a_model_that_only_calls_tools_meets_the_turn_limit() {
     assert_eq!(room.model.requests().len(), 3);
 }
 
-fn clock() -> (ToolDef, Duration) {
+fn clock() -> ClientTool {
     let def = ToolDef {
         name: "clock".into(),
         description: "the time".into(),
         parameters: json!({"type": "object", "properties": {}}),
     };
-    (def, Duration::from_secs(60))
+    ClientTool { def, timeout: Duration::from_secs(60), order: Order::Single }
 }
 
 #[tokio::test]

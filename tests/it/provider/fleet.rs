@@ -6,7 +6,7 @@ use kontekst::{
     config::{Config, EndpointConfig, ProviderKind},
     core::Cancel,
     provider::{
-        Models as _, Provider, ProviderError, Turn, Usage, Wanted,
+        Models as _, Progress, Provider, ProviderError, Turn, Usage, Wanted,
         llama::{Engine, Link, Probe, probe},
         router::{Router, Surroundings},
     },
@@ -250,6 +250,66 @@ fn a_prompt_that_was_cut_is_noticed() {
     assert_eq!(unread(9000, 7000), None);
     assert_eq!(unread(900, 100), None); // too little to tell
     assert_eq!(unread(9000, 0), None); // it does not count
+}
+
+#[test]
+fn who_cannot_count_teaches_by_what_a_prompt_had() {
+    let text = "x".repeat(8000);
+    let setup = Setup { llama: false, ..Setup::default() };
+    let fake = FakeLlama::with(setup, [Reply::text("ok").usage(4000, 1, 0)]);
+    let provider = connect(&fake.url(), TIMING);
+    let count = || provider.count_tokens(&[&text], &Cancel::new())[0];
+    assert_eq!(count(), 2000);
+    ask(&provider, &prompt(&text)).0.unwrap();
+    assert!((3900..=4000).contains(&count()), "{}", count());
+}
+
+/// A router with the models `m`, which it has to load first, and `bad`, which it cannot.
+fn llama_router() -> FakeLlama {
+    let (mut asked, mut tried) = (0, false);
+    FakeLlama::start([]).always(|_| Reply::text("ok")).replay(move |request| {
+        let ok = |body: &Value| Some(Reply::json(200, body));
+        let path = request.path.split("&autoload").next().unwrap_or_default();
+        match (path, &request.body["model"]) {
+            ("/props", _) => ok(&json!({"role": "router", "default_generation_settings": {"n_ctx": 0}})),
+            ("/props?model=m", _) if asked == 0 => Some(Reply::error(400, "model is not loaded")),
+            ("/props?model=m", _) if asked < 3 => {
+                asked += 1;
+                Some(Reply::loading())
+            }
+            ("/props?model=m", _) => {
+                ok(&json!({"default_generation_settings": {"n_ctx": 512}, "total_slots": 2,
+                    "chat_template_caps": {"supports_tools": false}}))
+            }
+            ("/props?model=bad", _) => Some(Reply::error(400, "model is not loaded")),
+            ("/props?model=", _) => None,
+            ("/models/load", model) => {
+                (asked, tried) = (1, model == "bad");
+                ok(&json!({"success": true}))
+            }
+            ("/models", _) => {
+                ok(&json!({"data": [{"id": "bad", "status": {"failed": tried, "exit_code": 1}}]}))
+            }
+            (path, _) if path.starts_with("/props") => Some(Reply::error(400, "model 'x' not found")),
+            _ => None,
+        }
+    })
+}
+
+#[test]
+fn a_router_loads_a_model_before_it_is_asked() {
+    let fake = llama_router();
+    let router = fleet(&[&fake]);
+    let mut told = Vec::new();
+    let wanted = |model: &'static str| Wanted { model, endpoint: None };
+    let provider = router.open(wanted("m"), &Cancel::new(), &mut |progress| told.push(progress)).unwrap();
+    assert_eq!((provider.window(), provider.slots(), provider.prompts_tools()), (Some(512), 2, true));
+    assert!(told.iter().all(|told| matches!(told, Progress::Loading { .. })) && !told.is_empty(), "{told:?}");
+    assert!(router.status().healthy);
+    for (model, why) in [("bad", "ended with exit code 1"), ("x", "model 'x' not found")] {
+        let Err(error) = router.open(wanted(model), &Cancel::new(), &mut |_| {}) else { panic!() };
+        assert!(error.to_string().contains(why), "{error}");
+    }
 }
 
 #[test]

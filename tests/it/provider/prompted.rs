@@ -2,7 +2,7 @@
 
 use kontekst::{
     core::{Message, Role, ToolResult},
-    provider::{Provider as _, ToolRole},
+    provider::{ChatRequest, Provider as _, ProviderError, ToolRole},
 };
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::fake_llama::{FakeLlama, Reply, Setup};
 
 const CALL: &str = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>";
 
-fn with_tool() -> kontekst::provider::ChatRequest {
+fn with_tool() -> ChatRequest {
     let mut request = prompt("read it");
     request.tools = [read_file()].into();
     request
@@ -46,6 +46,37 @@ fn the_tool_role_decides_and_auto_asks_the_template() {
         assert_eq!(chat["messages"][0]["content"].as_str().unwrap().contains("<tools>"), !native);
         fake.assert_clean();
     }
+}
+
+/// Ollama, and vLLM without a parser for calls.
+#[test]
+fn a_server_that_refuses_tools_is_told_in_text_from_then_on() {
+    for refusal in [
+        "registry.ollama.ai/library/gemma2:2b does not support tools",
+        "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+    ] {
+        let setup = Setup { llama: false, ..Setup::default() };
+        let fake = FakeLlama::with(setup, [Reply::error(400, refusal), Reply::text(CALL), Reply::text("ok")]);
+        let provider = connect(&fake.url(), TIMING);
+        assert!(!provider.prompts_tools());
+        let turn = ask(&provider, &with_tool()).0.unwrap();
+        assert_eq!((turn.calls.len(), turn.calls[0].name.as_str()), (1, "read_file"), "{turn:?}");
+        assert!(provider.prompts_tools());
+        ask(&provider, &with_tool()).0.unwrap();
+        let chats = fake.chats();
+        let native: Vec<bool> = chats.iter().map(|chat| chat.get("tools").is_some()).collect();
+        assert_eq!(native, [true, false, false]);
+        fake.assert_clean();
+    }
+}
+
+#[test]
+fn who_insists_on_native_tools_is_told_that_there_are_none() {
+    let setup = Setup { llama: false, ..Setup::default() };
+    let fake = FakeLlama::with(setup, [Reply::error(400, "m does not support tools")]);
+    let request = ChatRequest { tool_role: ToolRole::Native, ..with_tool() };
+    let error = ask(&connect(&fake.url(), TIMING), &request).0.unwrap_err();
+    assert!(matches!(error, ProviderError::Status { status: 400, .. }), "{error:?}");
 }
 
 #[test]

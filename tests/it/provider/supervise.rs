@@ -212,6 +212,8 @@ fn a_pin_is_honoured_or_refused() {
 #[test]
 fn what_is_missing_is_said_with_what_to_do() {
     let mut place = Place::new();
+    // Else the built-in model would answer.
+    place.config.provider = Some(ProviderKind::LlamaServer);
     let error = |place: &Place| match open(&place.router(), "three") {
         Err(ProviderError::NoServer(missing)) => missing,
         other => panic!("{:?}", other.err()),

@@ -219,14 +219,14 @@ fn broken_streams() {
 }
 
 /// What a probe finds behind recorded answers, `path` → recording.
-fn probed(answers: &'static [(&'static str, &'static str)]) -> Probe {
+fn probed(answers: &'static [(&'static str, &'static str)]) -> Result<Probe, ProviderError> {
     let fake = FakeLlama::with(Setup::default(), []).replay(move |request| {
         let path = format!("{} {}", request.method, request.path);
         let (_, name) = answers.iter().find(|(known, _)| *known == path)?;
         Some(Reply::raw(recorded(name)))
     });
     let link = Link::new(&fake.url(), None, TIMING.connect);
-    probe(&link, "alpha", &Cancel::new(), TIMING.probe).unwrap()
+    probe(&link, "alpha", &Cancel::new(), TIMING.probe)
 }
 
 #[test]
@@ -277,31 +277,20 @@ fn what_servers_say_about_themselves() {
                     short_ids: false,
                 },
             ),
-            Ready(
-                Capabilities {
-                    llama: true,
-                    engine: LlamaCpp,
-                    window: None,
-                    slots: 4,
-                    model_path: None,
-                    tool_role: true,
-                    system_role: true,
-                    short_ids: false,
-                },
-            ),
             Loading,
         ]
     "#]];
-    expected.assert_debug_eq(&[
-        probed(&[("GET /props", "props")]),
-        probed(&[("GET /props", "not_found"), ("GET /v1/models", "models")]),
-        probed(&[
-            ("GET /props", "router_props"),
-            ("GET /props?model=alpha&autoload=false", "router_props_of_model"),
-        ]),
-        probed(&[("GET /props", "router_props"), ("GET /props?model=alpha&autoload=false", "unknown_model")]),
-        probed(&[("GET /props", "loading")]),
-    ]);
+    let found: [&[_]; 4] = [
+        &[("GET /props", "props")],
+        &[("GET /props", "not_found"), ("GET /v1/models", "models")],
+        &[("GET /props", "router_props"), ("GET /props?model=alpha&autoload=false", "router_props_of_model")],
+        &[("GET /props", "loading")],
+    ];
+    expected.assert_debug_eq(&found.map(|answers| probed(answers).unwrap()));
+    let unknown: &[_] =
+        &[("GET /props", "router_props"), ("GET /props?model=alpha&autoload=false", "unknown_model")];
+    let error = probed(unknown).unwrap_err();
+    assert_eq!(error.to_string(), "the model server answered 400: model 'nope' not found");
 }
 
 #[test]

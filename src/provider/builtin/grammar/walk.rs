@@ -152,7 +152,7 @@ impl Stack {
             Frame::Free { name, value } => match name.step(byte) {
                 Some(Some(name)) => next.push(self.with(Frame::Free { name, value })),
                 Some(None) => {
-                    next.push(self.with(Frame::Value { shape: value, space: true }).with(Frame::Colon))
+                    next.push(self.with(Frame::Value { shape: value, space: true }).with(Frame::Colon));
                 }
                 None => {}
             },
@@ -218,10 +218,10 @@ impl Stack {
         let frame = |at| Frame::Array { shape, count, at };
         match (at, byte) {
             (Inside::Open { space: true }, b' ') => {
-                next.push(self.with(frame(Inside::Open { space: false })))
+                next.push(self.with(frame(Inside::Open { space: false })));
             }
             (Inside::Comma { space: true }, b' ') => {
-                next.push(self.with(frame(Inside::Comma { space: false })))
+                next.push(self.with(frame(Inside::Comma { space: false })));
             }
             (Inside::Open { .. } | Inside::Item, b']') if count >= least => next.push(self),
             (Inside::Item, b',') if count < most => next.push(self.with(frame(Inside::COMMA))),

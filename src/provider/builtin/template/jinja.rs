@@ -120,6 +120,7 @@ fn one_line(error: &Error) -> String {
 }
 
 /// As `json.dumps(value, ensure_ascii=False)` writes it: `{"a": [1, 2]}`.
+#[expect(clippy::needless_pass_by_value, reason = "a filter is given its arguments")]
 fn to_json(value: &Value, options: Kwargs) -> Result<Value, Error> {
     let indent: Option<usize> = options.get("indent")?;
     for name in ["ensure_ascii", "separators", "sort_keys"] {

@@ -13,7 +13,7 @@ use ureq::{
 use url::Url;
 
 use super::{
-    gate::{Gate, NotPublic},
+    gate::{Gate, NotPublic, OwnDoor},
     page::Page,
     request::{Method, Request, permitted},
 };
@@ -138,6 +138,9 @@ fn explained(error: &ureq::Error, url: &Url, limits: Limits) -> String {
         _ => None,
     };
     if let Some(refused) = inner.and_then(|inner| inner.downcast_ref::<NotPublic>()) {
+        return refused.to_string();
+    }
+    if let Some(refused) = inner.and_then(|inner| inner.downcast_ref::<OwnDoor>()) {
         return refused.to_string();
     }
     // An error of reading the body comes wrapped once more.

@@ -17,6 +17,7 @@ use ureq::{
 };
 
 use super::address::{Listed, is_public};
+use crate::core::doors;
 
 /// A resolver that knows the public web only.
 #[derive(Debug)]
@@ -29,6 +30,11 @@ pub struct Gate<R = DefaultResolver> {
 #[derive(Debug, thiserror::Error)]
 #[error("the host {0} is not on the public internet; [tools.web] allow_private in config.toml can list it")]
 pub struct NotPublic(String);
+
+/// It is this daemon itself that listens there.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is a door of this daemon, which web_fetch does not go through")]
+pub struct OwnDoor(String);
 
 impl<R> Gate<R> {
     pub fn new(names: R, listed: Listed) -> Self {
@@ -47,11 +53,16 @@ impl<R: Resolver> Resolver for Gate<R> {
         let host = uri.host().unwrap_or_default();
         let mut open = self.empty();
         for &address in &found {
-            if is_public(address.ip()) || self.listed.has(host, address.port()) {
+            let allowed = is_public(address.ip()) || self.listed.has(host, address.port());
+            // The daemon's own doors stay shut whatever is listed: behind them, the model could approve its calls.
+            if allowed && !doors::is_ours(address) {
                 open.push(address);
             }
         }
         if open.is_empty() {
+            if !found.is_empty() && found.iter().all(|&address| doors::is_ours(address)) {
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, OwnDoor(host.to_owned())).into());
+            }
             let refused = NotPublic(host.to_owned());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, refused).into());
         }

@@ -107,6 +107,24 @@ fn get(tool: &WebFetch, args: &Value) -> Result<String, String> {
     tool.run(DefaultResolver::default(), args, &Cancel::new())
 }
 
+#[test]
+fn a_door_of_our_own_is_shut_even_when_it_is_listed() {
+    let door = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = door.local_addr().unwrap();
+    crate::core::doors::opened(address);
+    let tool = WebFetch::new(&WebToolsConfig {
+        allow_private: vec!["127.0.0.1".to_owned(), "localhost".to_owned()],
+        ..WebToolsConfig::default()
+    });
+    for host in ["127.0.0.1", "127.1", "[::ffff:127.0.0.1]"] {
+        let url = format!("http://{host}:{}/", address.port());
+        let why = get(&tool, &json!({ "url": url })).unwrap_err();
+        assert!(why.contains("a door of this daemon") || why.contains("not on the public internet"), "{why}");
+    }
+    door.set_nonblocking(true).unwrap();
+    assert!(door.accept().is_err(), "somebody came in");
+}
+
 /// Spellings of this machine and of networks that are nobody's business.
 const PRIVATE: &[&str] = &[
     "127.0.0.1",

@@ -1,0 +1,78 @@
+//! With llama.cpp's own server: what is read twice, and how soon the machine is given back.
+
+mod cancel;
+mod count;
+mod oneshot;
+mod orphans;
+mod turns;
+
+use std::{net::SocketAddr, path::Path, process::Command};
+
+use serde_json::Value;
+
+use super::Case;
+use crate::{
+    Failure,
+    desk::Desk,
+    lab::{Llama, Setup},
+    process,
+};
+
+pub const ALL: &[Case] = &[
+    Case { name: "llama count", run: count::run },
+    Case { name: "llama turns", run: turns::run },
+    Case { name: "llama cancel", run: cancel::run },
+    Case { name: "llama oneshot", run: oneshot::run },
+    Case { name: "llama orphans", run: orphans::run },
+];
+
+/// Tokens that one request of these cases sees.
+const WINDOW: u32 = 8192;
+
+fn llama(setup: &Setup) -> Result<&Llama, Failure> {
+    setup.llama.as_ref().ok_or_else(|| "no llama-server and no model were given".into())
+}
+
+/// kontekst with a llama-server of its own.
+fn with_its_own(setup: &Setup) -> Result<Desk, Failure> {
+    let Llama { server, model } = llama(setup)?;
+    let name = model.file_name().ok_or("the model is no file")?.to_string_lossy().into_owned();
+    let dir = model.parent().unwrap_or(Path::new("/"));
+    let config = format!(
+        "provider = \"llama-server\"\nllama_server = \"{}\"\nmodel_dir = \"{}\"\n",
+        server.display(),
+        dir.display()
+    );
+    desk(setup, &config, &name)
+}
+
+/// kontekst with the server at an address.
+fn with_server(setup: &Setup, address: SocketAddr) -> Result<Desk, Failure> {
+    desk(setup, &format!("provider = \"endpoint\"\nendpoint = \"http://{address}\"\n"), "bench")
+}
+
+fn desk(setup: &Setup, provider: &str, model: &str) -> Result<Desk, Failure> {
+    let desk = Desk::new(&setup.kontekst, &format!("{provider}bind = \"off\"\ncontext_size = {WINDOW}\n"))?;
+    for (agent, max_tokens) in [("default", 8), ("brief", 1)] {
+        let sampling = format!("[sampling]\ntemperature = 0.0\nmax_tokens = {max_tokens}\n");
+        desk.agent(agent, &format!("model = \"{model}\"\n{sampling}"))?;
+    }
+    Ok(desk)
+}
+
+/// So many lines, never the same twice.
+fn text(lines: u32) -> String {
+    let now = crate::clock::now();
+    (0..lines).map(|line| format!("{now} {line} The session is stored as lines of text.\n")).collect()
+}
+
+/// What a run with `--json` says, line by line.
+fn events(command: Command) -> Result<Vec<Value>, Failure> {
+    let ran = process::run(command)?;
+    let lines = ran.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    Ok(lines.map(serde_json::from_slice).collect::<Result<_, _>>()?)
+}
+
+fn of_type<'a>(events: &'a [Value], kind: &str) -> Result<&'a Value, Failure> {
+    events.iter().rfind(|event| event["type"] == kind).ok_or_else(|| format!("no {kind}").into())
+}

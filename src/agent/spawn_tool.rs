@@ -1,0 +1,96 @@
+//! The `spawn_worker` tool as the model and a person see it. Runs are started by `crew.rs`.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::{
+    config::{AgentConfig, Home},
+    core::{Cancel, Name, ToolDef, ToolOutcome},
+    tools::{Place, Proposal, Tool},
+};
+
+use super::standing::Wanted;
+
+pub const SPAWN_WORKER: &str = "spawn_worker";
+
+/// Offers workers.
+pub(super) struct SpawnTool {
+    home: Home,
+    /// The parent's endpoint, where it has one of its own.
+    endpoint: Option<String>,
+}
+
+/// A call, read.
+pub(super) struct Order {
+    pub(super) prompt: String,
+    /// Empty for the parent's own.
+    pub(super) agent: String,
+    pub(super) wanted: Wanted,
+}
+
+impl SpawnTool {
+    pub(super) fn new(home: Home, parent: &AgentConfig) -> Self {
+        Self { home, endpoint: parent.endpoint.clone() }
+    }
+
+    /// What the worker reads and finds out goes to another server than what the parent does.
+    fn elsewhere(&self, agent: &str) -> Option<String> {
+        let name: Name = agent.parse().ok()?;
+        let endpoint = AgentConfig::load(&self.home, &name).ok()?.endpoint;
+        let server = endpoint.as_deref().unwrap_or("the server that config.toml names");
+        (endpoint != self.endpoint)
+            .then(|| format!("the agent `{agent}` is at {server}: what this worker reads is sent there"))
+    }
+}
+
+impl Order {
+    pub(super) fn read(args: &Value) -> Self {
+        let text = |key: &str| args[key].as_str().unwrap_or_default().trim().to_owned();
+        let number = |key: &str| args[key].as_u64().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        Self {
+            prompt: text("prompt"),
+            agent: text("agent"),
+            wanted: Wanted { turns: number("turns"), tokens: number("tokens"), seconds: number("seconds") },
+        }
+    }
+}
+
+impl Tool for SpawnTool {
+    fn def(&self) -> ToolDef {
+        ToolDef {
+            name: SPAWN_WORKER.to_owned(),
+            description:
+                "Give a task to a worker, which knows only your prompt, and get its answer. Workers \
+                called together work side by side."
+                    .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "prompt": {"type": "string"},
+                    "agent": {"type": "string", "description": "default: yours"},
+                    "turns": {"type": "integer"},
+                    "tokens": {"type": "integer"},
+                    "seconds": {"type": "integer"},
+                },
+                "required": ["prompt"],
+            }),
+        }
+    }
+
+    fn propose(&self, args: &Value, _: &Place) -> Proposal {
+        let Order { prompt, agent, wanted } = Order::read(args);
+        let mut preview = prompt;
+        for (limit, unit) in [(wanted.turns, "turns"), (wanted.tokens, "tokens"), (wanted.seconds, "seconds")]
+        {
+            if let Some(limit) = limit {
+                write!(preview, "\n[at most {limit} {unit}]").expect("writes to a string");
+            }
+        }
+        Proposal { preview, caution: self.elsewhere(&agent), target: None }
+    }
+
+    fn execute(&self, _: &Value, _: &Place, _: &Proposal, _: &Cancel) -> ToolOutcome {
+        ToolOutcome::Failed("workers can only be started by a run".to_owned())
+    }
+}

@@ -1,0 +1,152 @@
+//! The workers of a session: what became of them, and what they do.
+
+use std::{
+    io::{self, Write},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Value, json};
+
+use super::age;
+use crate::{
+    cli::{
+        error::CliError,
+        events,
+        table::Table,
+        workers::{Workers, start},
+    },
+    client::{self, ClientError},
+    config::Home,
+    core::SessionId,
+    doors::kontekst::worker_event,
+    pb::{WatchWorkersRequest, WorkerEvent},
+    sessions::Sessions,
+    team::{Exit, TeamError, Teams, Worker, workers},
+};
+
+/// More generations than there can be: a file that was changed by hand may name itself.
+const GENERATIONS: usize = 8;
+
+impl From<TeamError> for CliError {
+    fn from(error: TeamError) -> Self {
+        Self::failed("the log of workers cannot be used").cause(error.to_string())
+    }
+}
+
+/// The session at the top: its log has all workers below it.
+fn root(sessions: &Sessions, id: &SessionId) -> SessionId {
+    let mut root = id.clone();
+    for _ in 0..GENERATIONS {
+        match sessions.parent(&root) {
+            Some(parent) => root = parent,
+            None => break,
+        }
+    }
+    root
+}
+
+/// The workers of a session, and theirs.
+pub(super) fn of(sessions: &Sessions, teams: &Teams, id: &SessionId) -> Result<Vec<Worker>, CliError> {
+    let mut found = workers(&teams.read(&root(sessions, id))?);
+    let mut family = vec![id.clone()];
+    found.retain(|worker| {
+        let ours = family.contains(&worker.parent);
+        if ours {
+            family.push(worker.id.clone());
+        }
+        ours
+    });
+    Ok(found)
+}
+
+pub(super) fn state(worker: &Worker) -> &'static str {
+    worker.exit.map_or("running", Exit::as_str)
+}
+
+pub(super) fn list(workers: &[Worker], json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    if json {
+        let workers: Vec<Value> = workers.iter().map(described).collect();
+        return Ok(writeln!(out, "{:#}", Value::from(workers))?);
+    }
+    if workers.is_empty() {
+        return Ok(writeln!(out, "No workers. `kontekst run --workers \"…\"` lets the model start some.")?);
+    }
+    let now = SystemTime::now();
+    let mut table = Table::new(["WORKER", "AGENT", "STATE", "TURNS", "CALLS", "STARTED", "TASK"]);
+    for worker in workers {
+        table.row([
+            format!("{}{}", if worker.depth > 1 { "└ " } else { "" }, worker.id),
+            worker.agent.clone(),
+            state(worker).to_owned(),
+            worker.turns.to_string(),
+            worker.tool_calls.to_string(),
+            age(now, UNIX_EPOCH + Duration::from_millis(worker.started)),
+            start(&worker.prompt),
+        ]);
+    }
+    table.write(out)?;
+    for (worker, failure) in workers.iter().filter_map(|worker| Some((worker, worker.failure.as_ref()?))) {
+        writeln!(out, "\n{}: {}", worker.id, start(failure))?;
+    }
+    Ok(())
+}
+
+pub(super) fn described(worker: &Worker) -> Value {
+    json!({
+        "id": worker.id,
+        "parent": worker.parent,
+        "agent": worker.agent,
+        "prompt": worker.prompt,
+        "depth": worker.depth,
+        "state": state(worker),
+        "turns": worker.turns,
+        "tool_calls": worker.tool_calls,
+        "failure": worker.failure,
+        "started_ms": worker.started,
+    })
+}
+
+/// Prints a line for each event until it is interrupted, or at once all there is when no daemon runs: then
+/// nobody works.
+pub(super) fn watch(
+    home: &Home,
+    sessions: &Sessions,
+    teams: &Teams,
+    id: &SessionId,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let root = root(sessions, id);
+    let mut names = Workers::default();
+    let mut show = |event: &WorkerEvent| -> io::Result<()> {
+        let ours = *id == root || [&event.worker_id, &event.parent_id].contains(&&id.to_string());
+        if !ours {
+            return Ok(());
+        }
+        if json {
+            writeln!(out, "{}", events::worker(event))?;
+        } else if let Some((_, line)) = names.line(event) {
+            writeln!(out, "{line}")?;
+        }
+        out.flush()
+    };
+    let stream = match client::probe(home) {
+        Ok(stream) => stream,
+        Err(ClientError::NotRunning) => {
+            for event in teams.read(&root)? {
+                show(&worker_event(event))?;
+            }
+            return Ok(());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    client::runtime()?.block_on(async {
+        let mut agent = client::agent(client::channel(stream).await?);
+        let request = WatchWorkersRequest { session_id: root.to_string(), ..Default::default() };
+        let mut events = agent.watch_workers(request).await.map_err(ClientError::from)?.into_inner();
+        while let Some(event) = events.message().await.map_err(ClientError::from)? {
+            show(&event)?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,97 @@
+//! Workers in one line each time: while a run goes on, and while they are watched.
+
+use crate::pb::{self, worker_event::Event};
+
+use super::{printable::printable, render::Talk};
+
+/// Characters of a prompt or a message that are shown.
+const SHOWN: usize = 100;
+
+/// The workers that were seen, so that each has a short name.
+#[derive(Default)]
+pub(super) struct Workers {
+    seen: Vec<String>,
+}
+
+impl Workers {
+    /// One line about an event, and for whom. `None` for what says nothing new.
+    pub(super) fn line(&mut self, event: &pb::WorkerEvent) -> Option<(Talk, String)> {
+        let name = self.name(&event.worker_id);
+        let (level, text) = match event.event.as_ref()? {
+            Event::Started(started) => {
+                let of = match started.depth {
+                    0 | 1 => String::new(),
+                    _ => format!(" of {}", self.name(&event.parent_id)),
+                };
+                let (agent, prompt) = (start(&started.agent_name), start(&started.prompt));
+                let id = printable(&event.worker_id);
+                (Talk::Normal, format!("{name}{of} started ({agent}, session {id}): {prompt}"))
+            }
+            Event::Turn(turn) => (Talk::Verbose, format!("{name}: turn {}", turn.number)),
+            Event::ToolCall(call) => (Talk::Normal, format!("{name}: {}", start(&call.tool))),
+            Event::ApprovalRequested(asked) => {
+                (Talk::Verbose, format!("{name} asks for {}", start(&asked.tool)))
+            }
+            Event::ApprovalResolved(resolved) if resolved.approved => return None,
+            Event::ApprovalResolved(_) => (Talk::Normal, format!("{name}: denied")),
+            Event::Completed(_) => return None,
+            Event::Failed(failed) => (Talk::Normal, format!("{name} failed: {}", start(&failed.message))),
+            Event::Exited(exited) => match exited.how.as_str() {
+                "completed" => (Talk::Normal, format!("{name} is done")),
+                "failed" => return None,
+                how => (Talk::Normal, format!("{name} was {}", start(how))),
+            },
+        };
+        Some((level, text))
+    }
+
+    fn name(&mut self, id: &str) -> String {
+        let at = self.seen.iter().position(|seen| seen == id).unwrap_or_else(|| {
+            self.seen.push(id.to_owned());
+            self.seen.len() - 1
+        });
+        format!("worker {}", at + 1)
+    }
+}
+
+/// The start of a text on one line, and nothing but text.
+pub(super) fn start(text: &str) -> String {
+    let text = printable(text);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(worker: &str, event: Event) -> pb::WorkerEvent {
+        pb::WorkerEvent {
+            seq: 1,
+            at_ms: 1,
+            worker_id: worker.to_owned(),
+            parent_id: "s".to_owned(),
+            event: Some(event),
+        }
+    }
+
+    #[test]
+    fn a_worker_has_a_number_and_its_texts_are_one_line_of_text() {
+        let mut workers = Workers::default();
+        let started = |prompt: &str| {
+            let (agent_name, prompt) = ("a\u{1b}[31m".to_owned(), prompt.to_owned());
+            Event::Started(pb::WorkerStarted { agent_name, prompt, depth: 1 })
+        };
+        let mut line = |id: &str, what| workers.line(&event(id, what)).map(|(_, text)| text);
+        assert_eq!(line("x", started("do\n\tit\u{9b}2J")).unwrap(), "worker 1 started (a, session x): do it");
+        assert!(line("y", started(&"日".repeat(500))).unwrap().ends_with("日…"));
+        let tool = Event::ToolCall(pb::WorkerToolCall { tool: "read_file".to_owned() });
+        assert_eq!(line("x", tool).unwrap(), "worker 1: read_file");
+        let exited = |how: &str| Event::Exited(pb::WorkerExited { how: how.to_owned() });
+        assert_eq!(line("y", exited("completed")).unwrap(), "worker 2 is done");
+        assert_eq!(line("x", exited("cancelled")).unwrap(), "worker 1 was cancelled");
+    }
+}

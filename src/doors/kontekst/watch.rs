@@ -1,0 +1,59 @@
+//! One `WatchWorkers` stream.
+
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+use tracing::Instrument as _;
+
+use crate::{
+    agent::{AgentCore, WorkerWatch},
+    core::SessionId,
+    pb::{WatchWorkersRequest, WorkerEvent},
+};
+
+use super::convert;
+
+pub type WatchStream = ReceiverStream<Result<WorkerEvent, Status>>;
+
+/// Events that wait for a slow client; the others wait in the log.
+const QUEUE: usize = 16;
+
+/// Starts to tell of a session's workers.
+///
+/// # Errors
+///
+/// INVALID_ARGUMENT for what is no session id, NOT_FOUND when there is no such session.
+pub(super) fn watch(core: &AgentCore, request: &WatchWorkersRequest) -> Result<WatchStream, Status> {
+    let session: SessionId =
+        request.session_id.parse().map_err(|error| Status::invalid_argument(format!("session: {error}")))?;
+    if !core.has_team(&session) {
+        return Err(Status::not_found(format!("no session `{session}`")));
+    }
+    let (events, stream) = mpsc::channel(QUEUE);
+    let watch = core.watch_workers(&session, request.after);
+    let (core, past_only) = (core.clone(), request.past_only);
+    let telling = async move {
+        tokio::select! {
+            biased;
+            () = core.stopped() => {}
+            () = events.closed() => {}
+            () = tell(watch, past_only, &events) => {}
+        }
+    };
+    tokio::spawn(telling.in_current_span());
+    Ok(ReceiverStream::new(stream))
+}
+
+async fn tell(mut watch: WorkerWatch, past_only: bool, events: &mpsc::Sender<Result<WorkerEvent, Status>>) {
+    loop {
+        let next = if past_only { watch.past().await } else { watch.next().await.map(Some) };
+        let (event, last) = match next {
+            Ok(Some(event)) => (Ok(convert::worker(event)), false),
+            Ok(None) => return,
+            Err(error) => (Err(Status::internal(error.message)), true),
+        };
+        if events.send(event).await.is_err() || last {
+            return;
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The Roz gRPC door: `roz.v1.AgentService`, sessions of many turns whose tools run at the client.
+//!
+//! One stream is one session. [`session`] is its task, [`state`] the table of what may be said when,
+//! [`turn`] what a client hears of a run, [`news`] that in the client's words and [`convert`] on the wire,
+//! in both generations' forms at once. [`outbox`] bounds what a client that does not read may cost. [`watch`] tells of the workers of a session.
+
+mod approvals;
+mod convert;
+mod history;
+mod news;
+mod outbox;
+mod service;
+mod session;
+mod start;
+mod state;
+mod structs;
+mod tools;
+mod turn;
+mod watch;
+
+pub use service::RozDoor;
+
+/// The largest message either side takes. Source: what the second generation's server allows.
+pub const MESSAGE_LIMIT: usize = 12 * 1024 * 1024;

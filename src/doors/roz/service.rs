@@ -1,0 +1,68 @@
+//! `roz.v1.AgentService`.
+
+use std::pin::Pin;
+
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::{
+    agent::AgentCore,
+    pb::roz::{
+        AnalyzeMediaChunk, AnalyzeMediaRequest, SessionRequest, TeamEvent, WatchTeamRequest,
+        agent_service_server::{AgentService, AgentServiceServer},
+    },
+};
+
+use super::{
+    MESSAGE_LIMIT,
+    outbox::{self, Frames},
+    session::Session,
+    watch::{self, Live},
+};
+
+/// Serves sessions on an [`AgentCore`].
+pub struct RozDoor {
+    core: AgentCore,
+    live: Live,
+}
+
+impl RozDoor {
+    pub fn service(core: AgentCore) -> AgentServiceServer<Self> {
+        AgentServiceServer::new(Self { core, live: Live::default() })
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT)
+    }
+}
+
+#[tonic::async_trait]
+impl AgentService for RozDoor {
+    type StreamSessionStream = Frames;
+    type WatchTeamStream = ReceiverStream<Result<TeamEvent, Status>>;
+    type AnalyzeMediaStream = Pin<Box<dyn Stream<Item = Result<AnalyzeMediaChunk, Status>> + Send>>;
+
+    /// Answers at once: clients wait for the headers before they say anything.
+    async fn stream_session(
+        &self,
+        request: Request<Streaming<SessionRequest>>,
+    ) -> Result<Response<Frames>, Status> {
+        let (out, frames) = outbox::channel(self.core.config().roz.events);
+        let session = Session::new(self.core.clone(), self.live.clone(), request.into_inner(), out);
+        tokio::spawn(session.serve());
+        Ok(Response::new(frames))
+    }
+
+    async fn watch_team(
+        &self,
+        request: Request<WatchTeamRequest>,
+    ) -> Result<Response<Self::WatchTeamStream>, Status> {
+        let team = watch::task(&self.core, &self.live, &request.into_inner().task_id)?;
+        Ok(Response::new(watch::watch(self.core.clone(), team)))
+    }
+
+    async fn analyze_media(
+        &self,
+        _: Request<AnalyzeMediaRequest>,
+    ) -> Result<Response<Self::AnalyzeMediaStream>, Status> {
+        Err(Status::unimplemented("kontekst does not analyse media over this door"))
+    }
+}

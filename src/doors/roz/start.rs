@@ -1,0 +1,186 @@
+//! The start of a session, and of each of its turns.
+
+use uuid::Uuid;
+
+use crate::{
+    agent::{AgentCore, Conversation, History, OwnTool, OwnTools, Prompt, SPAWN_WORKER, StartRun},
+    config::RozModels,
+    core::SessionId,
+    pb::roz::{
+        AgentPlacement, BinaryContent, ContentBlock, RegisterTools, StartSession, UserMessage,
+        content_block::Block,
+    },
+};
+
+use super::{
+    history,
+    news::{Fault, News, Usage},
+    tools::{self, Registry},
+    turn::Ids,
+};
+
+/// Bytes of an id that a client makes up; it comes back in every frame.
+const ID: usize = 256;
+/// Bytes of context that a message may leave for the next turn.
+const PENDING: usize = 256 * 1024;
+
+/// A session that was started.
+pub(super) struct Open {
+    pub(super) id: SessionId,
+    pub(super) conversation: Conversation,
+    agent: String,
+    model: Option<String>,
+    project: Vec<String>,
+    context_size: Option<u32>,
+    tools: Registry,
+    /// The daemon's tools that join the client's.
+    own: Vec<OwnTool>,
+    /// Left by `RegisterTools` for the next turn that brings none of its own.
+    pending: Option<String>,
+    turns: u32,
+    pub(super) ids: Ids,
+    pub(super) totals: Usage,
+    told_mode: bool,
+}
+
+/// A turn that can begin.
+pub(super) struct Beginning {
+    pub(super) request: StartRun,
+    pub(super) message: String,
+    pub(super) index: u32,
+    /// What the client should know about it.
+    pub(super) note: Option<String>,
+}
+
+impl Open {
+    /// Takes a session's start.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] that ends the stream.
+    pub(super) async fn new(core: &AgentCore, start: StartSession) -> Result<(Self, News), Fault> {
+        if start.agent_placement() == AgentPlacement::Edge {
+            return Err(Fault::invalid("this daemon has no edge workers; use AUTO or CLOUD"));
+        }
+        if start.history.len() > history::LIMIT {
+            let (count, limit) = (start.history.len(), history::LIMIT);
+            return Err(Fault::invalid(format!("a history of {count} messages; the limit is {limit}")));
+        }
+        if start.host_id.as_ref().is_some_and(|host| !host.is_empty()) {
+            tracing::info!("a session names a host; there are none here, and it runs without");
+        }
+        let tools = Registry::new(tools::declared(start.tools)?);
+        let config = &core.config().roz;
+        let mut own = core.own_tools().await;
+        own.retain(|tool| config.daemon_tools.contains(&tool.name));
+        let model =
+            core.choose_model(&config.agent, alias(&start.model.unwrap_or_default(), &config.models)).await;
+        let id: SessionId = Uuid::new_v4().to_string().parse().expect("a UUID is a good name");
+        let news = News::Started {
+            session: id.to_string(),
+            model: model.name,
+            permissions: tools.permissions(&own),
+        };
+        let open = Self {
+            conversation: Conversation::new(id.clone(), history::messages(start.history)),
+            id,
+            agent: config.agent.clone(),
+            model: model.wanted,
+            project: start.project_context,
+            context_size: start.max_context_tokens.filter(|&tokens| tokens > 0),
+            tools,
+            own,
+            pending: None,
+            turns: 0,
+            ids: Ids::default(),
+            totals: Usage::default(),
+            told_mode: false,
+        };
+        Ok((open, news))
+    }
+
+    /// Changes the tools of the turns to come.
+    pub(super) fn register(&mut self, register: RegisterTools) -> Result<(), Fault> {
+        let context = register.system_context.filter(|context| !context.trim().is_empty());
+        if context.as_ref().is_some_and(|context| context.len() > PENDING) {
+            return Err(Fault::invalid(format!("system_context has more than {PENDING} bytes")));
+        }
+        let source = register.source.unwrap_or_default();
+        if source.len() > ID {
+            return Err(Fault::invalid(format!("source has more than {ID} bytes")));
+        }
+        self.tools.register(&source, tools::declared(register.tools)?)?;
+        // The last one to leave something is read, whatever its source.
+        if context.is_some() {
+            self.pending = context;
+        }
+        Ok(())
+    }
+
+    /// Takes a prompt.
+    pub(super) fn begin(&mut self, message: UserMessage) -> Result<Beginning, Fault> {
+        let id = message.message_id.unwrap_or_default();
+        if id.len() > ID {
+            return Err(Fault::invalid(format!("message_id has more than {ID} bytes")));
+        }
+        if message.content.trim().is_empty() {
+            return Err(Fault::invalid("the message is empty"));
+        }
+        let client_tools = match message.tools {
+            none if none.is_empty() => self.tools.snapshot(),
+            snapshot => tools::declared(snapshot)?,
+        };
+        let ours = self.own.iter().filter(|own| client_tools.iter().all(|tool| tool.def.name != own.name));
+        let own: Vec<String> = ours.map(|own| own.name.clone()).collect();
+        // What comes with the message goes first, and leaves what is pending where it is.
+        let inline = message.system_context.filter(|context| !context.trim().is_empty());
+        let workflow = inline.or_else(|| self.pending.take());
+        self.turns += 1;
+        let note =
+            message.ai_mode.filter(|mode| mode.starts_with("ooda")).filter(|_| !self.told_mode).map(|_| {
+                self.told_mode = true;
+                "there are no modes here: this runs as react".to_owned()
+            });
+        let request = StartRun {
+            prompt: Prompt::Text(message.content),
+            history: History::Kept(self.conversation.clone()),
+            agent: self.agent.clone(),
+            workers: own.iter().any(|name| name == SPAWN_WORKER),
+            own_tools: OwnTools::Only(own),
+            client_tools,
+            extra_context: self.project.clone(),
+            prompt_context: workflow
+                .into_iter()
+                .chain(message.context.into_iter().filter_map(block))
+                .collect(),
+            model: self.model.clone(),
+            context_size: self.context_size,
+            ..StartRun::default()
+        };
+        let message = if id.is_empty() { Uuid::new_v4().to_string() } else { id };
+        Ok(Beginning { request, message, index: self.turns, note })
+    }
+}
+
+/// A labelled block as the model reads it.
+fn block(block: ContentBlock) -> Option<String> {
+    let label = block.label.filter(|label| !label.trim().is_empty()).unwrap_or_else(|| "Context".to_owned());
+    match block.block? {
+        Block::Text(text) if text.trim().is_empty() => None,
+        Block::Text(text) => Some(format!("[{label}]\n{text}")),
+        Block::Binary(BinaryContent { mime_type, data }) => {
+            let kind = history::shown(&mime_type);
+            Some(format!("[{label}]\n({kind}, {} bytes, not shown)", data.len()))
+        }
+    }
+}
+
+/// What a short name stands for.
+fn alias<'a>(model: &'a str, models: &'a RozModels) -> &'a str {
+    match model {
+        "fast" => &models.fast,
+        "standard" => &models.standard,
+        "max" => &models.max,
+        name => name,
+    }
+}

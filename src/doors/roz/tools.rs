@@ -1,0 +1,263 @@
+//! The tools that a client has declared. Pure.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    agent::OwnTool,
+    core::ToolDef,
+    pb::roz::{ToolCategoryHint, ToolSchema},
+    tools::{ClientTool, Order, ToolBox},
+};
+
+use super::{
+    news::{Fault, Permission},
+    structs,
+};
+
+/// No call is given up earlier, whatever its tool declares: clients declare 30 s for everything.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Tools that one message may bring; the tool box takes no more either.
+const TOOLS: usize = 256;
+
+/// The tools of a session, in the order in which the model sees them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Registry {
+    tools: Vec<Registered>,
+}
+
+#[derive(Clone, Debug)]
+struct Registered {
+    tool: ClientTool,
+    /// Who registered it; empty for the session itself.
+    source: String,
+}
+
+/// Tools as a client declares them. Of two of one name the last counts; what wants a sandbox is left out,
+/// since there is none.
+///
+/// # Errors
+///
+/// A [`Fault`] when there are too many, they are too large, or one has no usable name or schema. None of
+/// them is taken then.
+pub(super) fn declared(schemas: Vec<ToolSchema>) -> Result<Vec<ClientTool>, Fault> {
+    if schemas.len() > TOOLS {
+        return Err(Fault::invalid(format!("{} tools are more than the limit of {TOOLS}", schemas.len())));
+    }
+    let mut tools: Vec<ClientTool> = Vec::with_capacity(schemas.len());
+    for schema in schemas {
+        if schema.category() != ToolCategoryHint::ToolCategoryCodeSandbox {
+            put(&mut tools, tool(schema), |tool| tool);
+        }
+    }
+    sound(&tools)?;
+    Ok(tools)
+}
+
+fn tool(schema: ToolSchema) -> ClientTool {
+    let order = match schema.category() {
+        ToolCategoryHint::ToolCategoryPure => Order::Free,
+        _ => Order::Single,
+    };
+    let mut parameters = schema.parameters_schema.map(structs::json).unwrap_or_default();
+    normalise(&mut parameters);
+    ClientTool {
+        def: ToolDef {
+            name: schema.name,
+            description: schema.description,
+            parameters: Value::Object(parameters),
+        },
+        timeout: PATIENCE.max(Duration::from_millis(schema.timeout_ms.into())),
+        order,
+    }
+}
+
+/// A schema that says nothing about its type means an object.
+fn normalise(parameters: &mut Map<String, Value>) {
+    parameters.entry("type").or_insert_with(|| json!("object"));
+    parameters.entry("properties").or_insert_with(|| json!({}));
+}
+
+/// Puts a tool in the place of the one of its name, else at the end.
+fn put<T>(list: &mut Vec<T>, new: T, tool: impl Fn(&T) -> &ClientTool) {
+    match list.iter_mut().find(|known| tool(known).def.name == tool(&new).def.name) {
+        Some(known) => *known = new,
+        None => list.push(new),
+    }
+}
+
+fn sound(tools: &[ClientTool]) -> Result<(), Fault> {
+    match ToolBox::new(Vec::new()).with_client_tools(tools.to_vec()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Fault::invalid(error.to_string())),
+    }
+}
+
+impl Registry {
+    /// The tools that a session starts with.
+    pub(super) fn new(tools: Vec<ClientTool>) -> Self {
+        let tools = tools.into_iter().map(|tool| Registered { tool, source: String::new() }).collect();
+        Self { tools }
+    }
+
+    /// Takes the tools of a source in place of those it has: what is named `{source}__…`, and what was
+    /// registered under it. Without a source they are added.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] when they would be too many or too large together; nothing has changed then.
+    pub(super) fn register(&mut self, source: &str, tools: Vec<ClientTool>) -> Result<(), Fault> {
+        let mut list = self.tools.clone();
+        if !source.is_empty() {
+            let prefix = format!("{source}__");
+            list.retain(|known| known.source != source && !known.tool.def.name.starts_with(&prefix));
+        }
+        for tool in tools {
+            put(&mut list, Registered { tool, source: source.to_owned() }, |known| &known.tool);
+        }
+        sound(&list.iter().map(|known| known.tool.clone()).collect::<Vec<_>>())?;
+        self.tools = list;
+        Ok(())
+    }
+
+    /// The tools as they are now.
+    pub(super) fn snapshot(&self) -> Vec<ClientTool> {
+        self.tools.iter().map(|known| known.tool.clone()).collect()
+    }
+
+    /// What may be done with the session's tools, and with those of the daemon's that join them.
+    pub(super) fn permissions(&self, own: &[OwnTool]) -> Vec<Permission> {
+        let mut rules: Vec<Permission> = self.tools.iter().map(|known| at_client(&known.tool)).collect();
+        let ours = own.iter().filter(|own| self.tools.iter().all(|known| known.tool.def.name != own.name));
+        rules.extend(ours.map(here));
+        if rules.is_empty() {
+            rules.push(Permission {
+                pattern: "*".to_owned(),
+                policy: "allow",
+                category: None,
+                reason: "there are no tools yet; those that the client registers run at the client",
+            });
+        }
+        rules
+    }
+}
+
+fn at_client(tool: &ClientTool) -> Permission {
+    Permission {
+        pattern: tool.def.name.clone(),
+        policy: "allow",
+        category: Some(match tool.order {
+            Order::Free => "pure",
+            Order::Single => "physical",
+        }),
+        reason: "runs at the client",
+    }
+}
+
+fn here(tool: &OwnTool) -> Permission {
+    let (policy, category, reason) = if tool.needs_approval {
+        ("require_confirmation", "physical", "runs in the daemon once the client has said yes")
+    } else {
+        ("allow", "pure", "runs in the daemon")
+    };
+    Permission { pattern: tool.name.clone(), policy, category: Some(category), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(name: &str) -> ToolSchema {
+        ToolSchema { name: name.to_owned(), ..ToolSchema::default() }
+    }
+
+    fn tools(names: &[&str]) -> Vec<ClientTool> {
+        declared(names.iter().map(|name| schema(name)).collect()).unwrap()
+    }
+
+    fn names(registry: &Registry) -> Vec<String> {
+        registry.snapshot().into_iter().map(|tool| tool.def.name).collect()
+    }
+
+    #[test]
+    fn a_source_replaces_its_own_by_prefix_and_by_record() {
+        let mut registry = Registry::new(tools(&["bash", "sim__old"]));
+        registry.register("sim", tools(&["sim__a", "plain"])).unwrap();
+        assert_eq!(names(&registry), ["bash", "sim__a", "plain"]);
+        registry.register("other", tools(&["other__x"])).unwrap();
+        registry.register("", tools(&["more", "bash"])).unwrap();
+        assert_eq!(names(&registry), ["bash", "sim__a", "plain", "other__x", "more"]);
+        registry.register("sim", Vec::new()).unwrap();
+        assert_eq!(names(&registry), ["bash", "other__x", "more"]);
+    }
+
+    #[test]
+    fn the_last_of_a_name_counts_and_sandboxes_are_left_out() {
+        let mut second = schema("a");
+        second.description = "second".to_owned();
+        let mut sandboxed = schema("execute_code");
+        sandboxed.set_category(ToolCategoryHint::ToolCategoryCodeSandbox);
+        let tools = declared(vec![schema("a"), schema("b"), second, sandboxed]).unwrap();
+        assert_eq!((tools.len(), tools[0].def.description.as_str()), (2, "second"));
+    }
+
+    #[test]
+    fn timeouts_are_honoured_but_never_shorter_than_the_published_service_waits() {
+        for (declared_ms, waits) in [(0, 120), (30_000, 120), (120_001, 120), (600_000, 600)] {
+            let mut schema = schema("a");
+            schema.timeout_ms = declared_ms;
+            assert_eq!(declared(vec![schema]).unwrap()[0].timeout.as_secs(), waits);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_offered_is_refused_whole() {
+        let many: Vec<_> = (0..257).map(|n| schema(&format!("t{n}"))).collect();
+        let mut list = schema("list");
+        list.parameters_schema = Some(structs::pb(json!({"type": "array"})));
+        let mut large = schema("large");
+        large.description = "x".repeat(65 * 1024);
+        for (bad, why) in [
+            (many, "more than the limit of 256"),
+            (vec![schema("ok"), schema("not a name")], "not a tool name"),
+            (vec![list], "JSON Schema of type object"),
+            (vec![large], "more than the limit of 65536"),
+        ] {
+            let fault = declared(bad).unwrap_err();
+            assert!(fault.code == "invalid_argument" && fault.message.contains(why), "{fault:?}");
+        }
+        let mut registry = Registry::default();
+        for n in 0..16 {
+            let mut heavy = schema(&format!("h{n}"));
+            heavy.description = "x".repeat(64_000);
+            registry.register("", declared(vec![heavy]).unwrap()).unwrap();
+        }
+        let mut heavy = schema("last");
+        heavy.description = "x".repeat(64_000);
+        assert!(registry.register("", declared(vec![heavy]).unwrap()).is_err());
+        assert_eq!(names(&registry).len(), 16);
+    }
+
+    #[test]
+    fn permissions_say_what_is_true() {
+        let own = |name: &str, needs_approval| OwnTool { name: name.to_owned(), needs_approval };
+        let mut pure = schema("look");
+        pure.set_category(ToolCategoryHint::ToolCategoryPure);
+        let registry = Registry::new(declared(vec![pure, schema("bash")]).unwrap());
+        let rules = registry.permissions(&[own("bash", true), own("write_file", true), own("skill", false)]);
+        let rules: Vec<_> =
+            rules.iter().map(|rule| (rule.pattern.as_str(), rule.policy, rule.category)).collect();
+        assert_eq!(
+            rules,
+            [
+                ("look", "allow", Some("pure")),
+                ("bash", "allow", Some("physical")),
+                ("write_file", "require_confirmation", Some("physical")),
+                ("skill", "allow", Some("pure")),
+            ]
+        );
+        assert_eq!(Registry::default().permissions(&[])[0].pattern, "*");
+    }
+}

@@ -1,0 +1,62 @@
+//! Tokens of a text where nobody counts them: learned from what the server says that whole prompts had.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Prompts below this teach nothing: what the template adds is too much of them. In bytes.
+const ENOUGH: usize = 4096;
+
+/// Tokens in 1000 bytes before anything is learned: bytes / 4. Source: architecture of the first kontekst.
+const USUAL: u32 = 250;
+
+/// What can be true of a text that a person would read: 10 bytes a token, or one.
+const POSSIBLE: std::ops::RangeInclusive<u32> = 100..=1000;
+
+/// Tokens in 1000 bytes of one model's texts.
+pub struct Weight(AtomicU32);
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self(AtomicU32::new(USUAL))
+    }
+}
+
+impl Weight {
+    /// Tokens of so many bytes.
+    pub fn estimate(&self, bytes: usize) -> u32 {
+        let tokens = bytes as u64 * u64::from(self.0.load(Relaxed)) / 1000;
+        u32::try_from(tokens).unwrap_or(u32::MAX)
+    }
+
+    /// A prompt of so many bytes had so many tokens. A server that cuts prompts counts too few: of one that may
+    /// not have fitted the window, only more than was known is believed.
+    pub fn learn(&self, bytes: usize, tokens: u32, window: Option<u32>) {
+        if bytes < ENOUGH {
+            return;
+        }
+        let whole = window.is_some_and(|window| self.estimate(bytes) < window / 4 * 3);
+        let weight = u32::try_from(u64::from(tokens) * 1000 / bytes as u64).unwrap_or(u32::MAX);
+        if POSSIBLE.contains(&weight) && (whole || weight > self.0.load(Relaxed)) {
+            self.0.store(weight, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_server_counts_is_learned_unless_it_may_have_cut() {
+        let weight = Weight::default();
+        assert_eq!(weight.estimate(4000), 1000);
+        weight.learn(100, 90, Some(65_536)); // too short
+        weight.learn(8000, 1, Some(65_536)); // impossible
+        weight.learn(8000, 1600, None); // cut, perhaps
+        weight.learn(8000, 1600, Some(2048));
+        assert_eq!(weight.estimate(4000), 1000);
+        weight.learn(8000, 1600, Some(4096));
+        assert_eq!(weight.estimate(4000), 800);
+        weight.learn(8000, 4000, None);
+        assert_eq!(weight.estimate(4000), 2000);
+    }
+}

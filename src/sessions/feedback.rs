@@ -1,0 +1,88 @@
+//! What people think of answers: `feedback.jsonl`, one opinion a line.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde::Serialize;
+
+use crate::config::{Home, PathContext as _, PathError};
+
+use super::SessionError;
+
+/// Bytes that the file may have; no client fills the disk with opinions.
+const LIMIT: u64 = 16 * 1024 * 1024;
+/// Characters of each of the texts; ids and ratings are far shorter.
+const TEXT: usize = 128;
+
+/// One opinion about one answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Feedback {
+    pub session: String,
+    pub message: String,
+    /// What the client calls it; `up` and `down` are usual.
+    pub rating: String,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    /// Unix time in milliseconds.
+    at: u64,
+    #[serde(flatten)]
+    feedback: &'a Feedback,
+}
+
+impl Feedback {
+    /// Appends it in one write. Long texts are cut.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Path`], also when the file has reached 16 MiB.
+    pub fn append(self, home: &Home) -> Result<(), SessionError> {
+        let path = home.feedback();
+        let cut = |text: String| text.chars().take(TEXT).collect();
+        let feedback =
+            Self { session: cut(self.session), message: cut(self.message), rating: cut(self.rating) };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let mut line = serde_json::to_vec(&Line { at, feedback: &feedback }).expect("strings and a number");
+        line.push(b'\n');
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).context(&path)?;
+        if file.metadata().context(&path)?.len() + line.len() as u64 > LIMIT {
+            return Err(PathError::new(path, io::Error::from(io::ErrorKind::FileTooLarge)).into());
+        }
+        file.write_all(&line).and_then(|()| file.sync_data()).context(&path)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opinion_is_one_line_whatever_it_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::find(Some(dir.path().to_owned())).unwrap();
+        let opinion = |rating: &str| Feedback {
+            session: "s".to_owned(),
+            message: "m\n{}".to_owned(),
+            rating: rating.to_owned(),
+        };
+        opinion("up").append(&home).unwrap();
+        opinion(&"x".repeat(10_000)).append(&home).unwrap();
+        let text = std::fs::read_to_string(home.feedback()).unwrap();
+        let lines: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!((&lines[0]["rating"], &lines[0]["message"]), (&"up".into(), &"m\n{}".into()));
+        assert_eq!(lines[1]["rating"].as_str().unwrap().len(), TEXT);
+
+        let full = OpenOptions::new().write(true).open(home.feedback()).unwrap();
+        full.set_len(LIMIT).unwrap();
+        assert!(opinion("down").append(&home).is_err());
+    }
+}

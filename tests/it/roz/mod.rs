@@ -1,0 +1,290 @@
+//! The Roz door on the wire: the real service behind a socket, a scripted model behind that.
+
+mod approvals;
+mod conversation;
+mod endings;
+mod generations;
+mod hostile;
+mod lifecycle;
+mod many;
+mod states;
+mod tools;
+mod workers;
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use kontekst::{
+    agent::AgentCore,
+    config::{Config, Home},
+    doors::roz::RozDoor,
+    pb::roz::{
+        Ping, RegisterTools, SessionRequest, SessionResponse, StartSession, ToolCategoryHint, ToolRequest,
+        ToolResult, ToolSchema, UserMessage, agent_service_client::AgentServiceClient,
+        session_request::Request, session_response::Response,
+    },
+};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::{net::UnixStream, sync::mpsc};
+use tokio_stream::wrappers::{ReceiverStream, UnixListenerStream};
+use tonic::{
+    Streaming,
+    transport::{Endpoint, Server},
+};
+
+use crate::core::scripted::{Scripted, Step};
+
+/// A core with its Roz door on a socket; all of it ends with the test's runtime.
+struct Room {
+    dir: TempDir,
+    core: AgentCore,
+    model: Arc<Scripted>,
+}
+
+impl Room {
+    fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self::with_config(steps, |_, _| {})
+    }
+
+    /// `change` is given the working directory that daemon tools may be sent to.
+    fn with_config(steps: impl IntoIterator<Item = Step>, change: impl FnOnce(&mut Config, PathBuf)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().join("work");
+        fs::create_dir(&work).unwrap();
+        let home = Home::find(Some(dir.path().join("home"))).unwrap();
+        let mut config = Config::load(&home).unwrap();
+        config.context_size = 16_384;
+        change(&mut config, work);
+        kontekst::config::agents::create_default(&home).unwrap();
+        let model = Arc::new(Scripted::new(steps));
+        let core = AgentCore::new(home, config, Arc::clone(&model) as _);
+        let listener = tokio::net::UnixListener::bind(dir.path().join("socket")).unwrap();
+        let server = Server::builder().add_service(RozDoor::service(core.clone()));
+        tokio::spawn(server.serve_with_incoming(UnixListenerStream::new(listener)));
+        Self { dir, core, model }
+    }
+
+    async fn client(&self) -> AgentServiceClient<tonic::transport::Channel> {
+        let mut stream = Some(UnixStream::connect(self.dir.path().join("socket")).await.unwrap());
+        let connector = tower::service_fn(move |_: tonic::transport::Uri| {
+            let stream = stream.take().map(hyper_util::rt::TokioIo::new);
+            async move { stream.ok_or_else(|| std::io::Error::other("one connection only")) }
+        });
+        // The usual windows of HTTP/2, which are smaller than those of our own clients.
+        let endpoint = Endpoint::from_static("http://roz");
+        AgentServiceClient::new(endpoint.connect_with_connector(connector).await.unwrap())
+    }
+
+    /// A stream on which nothing has been said; its headers are there.
+    async fn open(&self) -> Talk {
+        Talk::open(self.client().await).await
+    }
+
+    /// A session with these tools.
+    async fn session(&self, tools: impl IntoIterator<Item = ToolSchema>) -> Talk {
+        let mut talk = self.open().await;
+        talk.say(Request::Start(StartSession {
+            tools: tools.into_iter().collect(),
+            ..StartSession::default()
+        }))
+        .await;
+        let started = talk.next().await.unwrap();
+        assert!(matches!(started, Response::SessionStarted(_)), "{started:?}");
+        talk
+    }
+
+    /// What the model was asked the `n`th time, as one text: system, then messages.
+    fn prompt(&self, n: usize) -> String {
+        let request = &self.model.requests()[n];
+        let mut text = format!("{}\n", request.system);
+        for message in &request.messages {
+            let result = message.tool_result.as_ref().map(|result| result.output.as_str());
+            text.push_str(&format!("<{}> {}\n", message.role.as_str(), result.unwrap_or(&message.content)));
+        }
+        text
+    }
+
+    /// The names of the tools that the model was offered the `n`th time.
+    fn offered(&self, n: usize) -> Vec<String> {
+        self.model.requests()[n].tools.iter().map(|tool| tool.name.clone()).collect()
+    }
+
+    fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+}
+
+/// One stream.
+struct Talk {
+    requests: Option<mpsc::Sender<SessionRequest>>,
+    frames: Streaming<SessionResponse>,
+}
+
+impl Talk {
+    async fn open(mut client: AgentServiceClient<tonic::transport::Channel>) -> Self {
+        let (requests, outbox) = mpsc::channel(64);
+        let frames = client.stream_session(ReceiverStream::new(outbox)).await.unwrap().into_inner();
+        Self { requests: Some(requests), frames }
+    }
+
+    async fn say(&self, request: Request) {
+        let request = SessionRequest { request: Some(request) };
+        self.requests.as_ref().unwrap().send(request).await.unwrap();
+    }
+
+    async fn ask(&self, content: &str) {
+        self.say(Request::UserMessage(user(content))).await;
+    }
+
+    async fn answer(&self, request: &ToolRequest, result: &str) {
+        self.say(Request::ToolResult(done(&request.tool_call_id, result))).await;
+    }
+
+    async fn register(&self, source: &str, tools: Vec<ToolSchema>) {
+        let source = Some(source.to_owned());
+        self.say(Request::RegisterTools(RegisterTools { source, tools, system_context: None })).await;
+    }
+
+    fn half_close(&mut self) {
+        self.requests = None;
+    }
+
+    /// The next frame, whole; `None` at the end, which must be a good one.
+    async fn frame(&mut self) -> Option<SessionResponse> {
+        self.frames.message().await.expect("the stream ends with OK")
+    }
+
+    /// The next frame of the first generation.
+    async fn next(&mut self) -> Option<Response> {
+        loop {
+            if let Some(response) = self.frame().await?.response {
+                return Some(response);
+            }
+        }
+    }
+
+    /// Frames up to and including the first that `last` likes.
+    async fn until(&mut self, last: impl Fn(&Response) -> bool) -> Vec<Response> {
+        let mut seen = Vec::new();
+        while let Some(response) = self.next().await {
+            let found = last(&response);
+            seen.push(response);
+            if found {
+                return seen;
+            }
+        }
+        panic!("the stream ended: {:?}", names(&seen));
+    }
+
+    /// Frames up to the end of the turn, which may be an error.
+    async fn turn(&mut self) -> Vec<Response> {
+        self.until(|response| matches!(response, Response::TurnComplete(_) | Response::Error(_))).await
+    }
+
+    /// The next tool request.
+    async fn request(&mut self) -> ToolRequest {
+        let seen = self.until(|response| matches!(response, Response::ToolRequest(_))).await;
+        let Some(Response::ToolRequest(request)) = seen.into_iter().next_back() else { unreachable!() };
+        request
+    }
+
+    /// The code of the next error.
+    async fn error(&mut self) -> String {
+        let seen = self.until(|response| matches!(response, Response::Error(_))).await;
+        let Some(Response::Error(error)) = seen.into_iter().next_back() else { unreachable!() };
+        error.code
+    }
+
+    /// Everything said so far has been looked at once this is back.
+    async fn ping(&mut self) {
+        self.say(Request::Ping(Ping {})).await;
+        let seen = self.until(|response| matches!(response, Response::Pong(_))).await;
+        assert_eq!(names(&seen), ["pong"]);
+    }
+
+    /// All frames that are left.
+    async fn rest(&mut self) -> Vec<SessionResponse> {
+        let mut rest = Vec::new();
+        while let Some(frame) = self.frame().await {
+            rest.push(frame);
+        }
+        rest
+    }
+}
+
+fn user(content: &str) -> UserMessage {
+    UserMessage { content: content.to_owned(), ..UserMessage::default() }
+}
+
+fn done(id: &str, result: &str) -> ToolResult {
+    ToolResult {
+        tool_call_id: id.to_owned(),
+        success: true,
+        result: result.to_owned(),
+        ..ToolResult::default()
+    }
+}
+
+fn tool(name: &str, category: ToolCategoryHint) -> ToolSchema {
+    ToolSchema {
+        name: name.to_owned(),
+        description: format!("the tool {name}"),
+        parameters_schema: None,
+        timeout_ms: 30_000,
+        category: category.into(),
+    }
+}
+
+/// A tool whose calls run one at a time.
+fn single(name: &str) -> ToolSchema {
+    tool(name, ToolCategoryHint::ToolCategoryPhysical)
+}
+
+/// A tool whose calls run together.
+fn pure(name: &str) -> ToolSchema {
+    tool(name, ToolCategoryHint::ToolCategoryPure)
+}
+
+fn call(name: &'static str, args: Value) -> Step {
+    Step::Call(vec![(name, args)])
+}
+
+fn text(frames: &[Response]) -> String {
+    let text = frames.iter().filter_map(|frame| match frame {
+        Response::TextDelta(delta) => Some(delta.content.as_str()),
+        _ => None,
+    });
+    text.collect()
+}
+
+/// How a turn stopped.
+fn stop(frames: &[Response]) -> &str {
+    match frames.last() {
+        Some(Response::TurnComplete(complete)) => &complete.stop_reason,
+        Some(Response::Error(error)) => &error.code,
+        other => panic!("no ending: {other:?}"),
+    }
+}
+
+/// The frames' names, for comparing orders.
+fn names(frames: &[Response]) -> Vec<String> {
+    let name = |frame: &Response| match frame {
+        Response::SessionStarted(_) => "started".to_owned(),
+        Response::TextDelta(_) => "text".to_owned(),
+        Response::ThinkingDelta(_) => "thinking".to_owned(),
+        Response::ToolRequest(request) => format!("request {}", request.tool_name),
+        Response::TurnComplete(complete) => complete.stop_reason.clone(),
+        Response::Error(error) => format!("error {}", error.code),
+        Response::Keepalive(_) => "keepalive".to_owned(),
+        Response::Pong(_) => "pong".to_owned(),
+        Response::ContextCompacted(_) => "compacted".to_owned(),
+        Response::PresenceHint(hint) => hint.level.clone(),
+        Response::ActivityUpdate(update) => format!("{} {}", update.state, update.detail).trim().to_owned(),
+        Response::Telemetry(_)
+        | Response::TaskProgress(_)
+        | Response::WebrtcOffer(_)
+        | Response::IceCandidate(_)
+        | Response::CameraUpdate(_) => "robot".to_owned(),
+    };
+    frames.iter().map(name).collect()
+}

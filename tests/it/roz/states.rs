@@ -1,0 +1,148 @@
+//! Every cell of the table of states and messages.
+
+use kontekst::pb::roz::{
+    CameraRequest, CancelSession, CancelTurn, IceCandidate, MessageFeedback, PermissionDecision, Ping,
+    RegisterTools, SessionRequest, StartSession, ToolResult, WebRtcAnswer, session_request::Request,
+    session_response::Response,
+};
+use serde_json::json;
+
+use super::{Room, Talk, call, names, single, user};
+use crate::core::scripted::Step;
+
+/// Where the stream is when the message comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    NoSession,
+    Idle,
+    InTurn,
+}
+
+/// What comes of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Expected {
+    /// The first frame.
+    Frame(&'static str),
+    /// Nothing, and the stream goes on.
+    Silence,
+    /// The stream ends.
+    End,
+}
+
+use Expected::{End, Frame, Silence};
+
+fn table() -> Vec<(&'static str, Option<Request>, [Expected; 3])> {
+    let all = |expected| [expected; 3];
+    vec![
+        (
+            "start",
+            Some(Request::Start(StartSession::default())),
+            [Frame("started"), Frame("error already_started"), Frame("error already_started")],
+        ),
+        (
+            "user_message",
+            Some(Request::UserMessage(user("go"))),
+            [Frame("error no_session"), Frame("full"), Frame("error turn_in_progress")],
+        ),
+        (
+            "tool_result",
+            Some(Request::ToolResult(ToolResult {
+                tool_call_id: "nobody's".to_owned(),
+                ..ToolResult::default()
+            })),
+            [Frame("error no_session"), Frame("error no_active_turn"), Silence],
+        ),
+        (
+            "permission_decision",
+            Some(Request::PermissionDecision(PermissionDecision {
+                approved: true,
+                ..PermissionDecision::default()
+            })),
+            all(Silence),
+        ),
+        (
+            "register_tools",
+            Some(Request::RegisterTools(RegisterTools::default())),
+            [Frame("error no_session"), Silence, Silence],
+        ),
+        ("cancel_turn", Some(Request::CancelTurn(CancelTurn::default())), [Silence, Silence, Frame("idle")]),
+        ("cancel_session", Some(Request::CancelSession(CancelSession::default())), all(End)),
+        ("ping", Some(Request::Ping(Ping {})), all(Frame("pong"))),
+        ("feedback", Some(Request::Feedback(MessageFeedback::default())), all(Silence)),
+        ("nothing", None, all(Silence)),
+        ("webrtc_answer", Some(Request::WebrtcAnswer(WebRtcAnswer::default())), all(Silence)),
+        ("ice_candidate", Some(Request::IceCandidate(IceCandidate::default())), all(Silence)),
+        ("camera_request", Some(Request::CameraRequest(CameraRequest::default())), all(Silence)),
+    ]
+}
+
+/// A stream in this state. In a turn, a tool call is out at the client.
+async fn reach(room: &Room, state: State) -> Talk {
+    if state == State::NoSession {
+        return room.open().await;
+    }
+    let mut talk = room.session([single("bash")]).await;
+    if state == State::InTurn {
+        talk.ask("go").await;
+        talk.request().await;
+    }
+    talk
+}
+
+async fn check(what: &str, request: Option<Request>, state: State, expected: Expected) {
+    let room = Room::new([call("bash", json!({})), Step::Say("fine")]);
+    let mut talk = reach(&room, state).await;
+    talk.requests.as_ref().unwrap().send(SessionRequest { request }).await.unwrap();
+    match expected {
+        Frame(frame) => {
+            let seen = talk.next().await.map(|seen| names(&[seen]).remove(0));
+            assert_eq!(seen.as_deref(), Some(frame), "{what} in {state:?}");
+            // Whatever it was, the stream goes on.
+            talk.say(Request::Ping(Ping {})).await;
+            talk.until(|frame| matches!(frame, Response::Pong(_))).await;
+        }
+        Silence => talk.ping().await,
+        End => {
+            let errors = |frame: &Response| matches!(frame, Response::Error(_));
+            let rest = talk.rest().await;
+            assert!(
+                !rest.iter().filter_map(|frame| frame.response.as_ref()).any(errors),
+                "{what} in {state:?}"
+            );
+        }
+    }
+    // A session that was there still works.
+    if state == State::Idle && expected != End && what != "user_message" {
+        talk.ask("go").await;
+        talk.request().await;
+    }
+}
+
+#[tokio::test]
+async fn every_message_in_every_state() {
+    for (what, request, row) in table() {
+        for (state, expected) in [State::NoSession, State::Idle, State::InTurn].into_iter().zip(row) {
+            check(what, request.clone(), state, expected).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_half_close_in_every_state() {
+    for state in [State::NoSession, State::Idle, State::InTurn] {
+        let room = Room::new([call("bash", json!({})), Step::Say("without it, then")]);
+        let mut talk = reach(&room, state).await;
+        talk.half_close();
+        let rest = talk.rest().await;
+        let first: Vec<_> = rest.iter().filter_map(|frame| frame.response.clone()).collect();
+        match state {
+            State::NoSession => assert_eq!(rest, []),
+            State::Idle => assert_eq!((first.len(), rest.len()), (0, 1), "session_completed: {rest:?}"),
+            // The turn finishes without the client's tools.
+            State::InTurn => {
+                assert_eq!(*names(&first).last().unwrap(), "end_turn");
+                assert!(room.prompt(1).contains("the client has closed its side"), "{}", room.prompt(1));
+            }
+        }
+    }
+}
