@@ -60,7 +60,7 @@ impl Draw {
     fn owned(&mut self, make: impl Fn(&mut Self) -> String) -> String {
         loop {
             let text = make(self);
-            if (hash(&text) % 8 == 0) == self.held_out {
+            if hash(&text).is_multiple_of(8) == self.held_out {
                 return text;
             }
         }
