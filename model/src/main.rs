@@ -67,13 +67,13 @@ struct Training {
     /// Numbers inside a feed-forward layer; a multiple of 32
     #[arg(long, default_value_t = 416)]
     ffn: usize,
-    #[arg(long, default_value_t = 4900)]
+    #[arg(long, default_value_t = 5620)]
     steps: u64,
     /// The highest learning rate
     #[arg(long, default_value_t = 0.0015)]
     rate: f32,
     /// The share of the steps in which the rate falls
-    #[arg(long, default_value_t = 0.58)]
+    #[arg(long, default_value_t = 0.6)]
     fall: f32,
     /// Rows in a step
     #[arg(long, default_value_t = 16)]
