@@ -7,6 +7,7 @@ mod compact;
 mod conversation;
 mod crew;
 mod emitter;
+mod files;
 mod model_call;
 mod offer;
 mod prepare;
@@ -90,6 +91,11 @@ pub struct StartRun {
     pub model: Option<String>,
     /// Stands in for the configured window, in tokens; the model's own is the limit.
     pub context_size: Option<u32>,
+    /// Stands in for the agent's `endpoint`.
+    pub endpoint: Option<String>,
+    pub pace: Pace,
+    /// Model calls before the run fails; the configuration may allow fewer.
+    pub max_turns: Option<u32>,
     /// The team that its workers belong to; `None` is its session.
     pub team: Option<SessionId>,
     /// Let it start workers even if its agent may not.
@@ -113,6 +119,16 @@ impl OwnTools {
             Self::Only(names) => !names.iter().all(needs_none),
         }
     }
+}
+
+/// When the calls of one turn are proposed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// All at once; none runs before each has its decision.
+    #[default]
+    Together,
+    /// Each when the one before it has run, so that it is proposed against what that has left.
+    OneByOne,
 }
 
 /// What is asked.

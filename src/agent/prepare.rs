@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    History, OwnTools, Prompt, Shared, StartRun,
+    History, OwnTools, Pace, Prompt, Shared, StartRun,
     protocol::{Event, Failure, RunError},
     record::{Recorder, chain, storage},
     session_turns::SessionTurn,
@@ -45,6 +45,7 @@ pub(super) struct Prepared {
     pub(super) recorder: Recorder,
     /// `None` for a conversation that only the client keeps.
     pub(super) session: Option<SessionId>,
+    pub(super) pace: Pace,
     pub(super) standing: Standing,
     pub(super) extra_context: Vec<String>,
 }
@@ -67,9 +68,8 @@ pub(super) fn prepare(
     emit: &dyn Fn(Event),
 ) -> Result<Prepared, RunError> {
     let mut agent = load_agent(shared, &request.agent, &seat.id)?;
-    if let Some(model) = request.model.take() {
-        agent.model = model;
-    }
+    agent.model = request.model.take().unwrap_or(agent.model);
+    agent.endpoint = request.endpoint.take().or(agent.endpoint);
     let skills = Skills::load(&shared.home);
     let mut prompt = prompt_message(&request.prompt, &skills)?;
     let bare = put_before(&request.prompt_context, &mut prompt);
@@ -78,7 +78,8 @@ pub(super) fn prepare(
             let place = Arc::new(open_place(shared, &request)?);
             let team = request.team.take().unwrap_or_else(|| seat.id.clone());
             let standing = Standing::of_client(team, &shared.config, request.workers);
-            (place, chosen(own_tools(shared, skills), &request.own_tools), standing, None)
+            let tools = chosen(own_tools(shared, skills), &request.own_tools);
+            (place, tools, standing.within(request.max_turns), None)
         }
         Origin::Parent(inherited) => {
             let Inherited { place, tools, parent, standing } = *inherited;
@@ -181,6 +182,7 @@ pub(super) fn prepare(
         window,
         recorder,
         session,
+        pace: request.pace,
         standing,
         extra_context: request.extra_context,
     })
@@ -220,7 +222,7 @@ pub(super) fn provider_error(error: &ProviderError) -> RunError {
     }
 }
 
-fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> Result<AgentConfig, RunError> {
+pub(super) fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> Result<AgentConfig, RunError> {
     let name: Name = if asked.is_empty() {
         let stored = shared.sessions.default_agent(session);
         stored.unwrap_or_else(|| "default".parse().expect("a good name"))

@@ -6,7 +6,7 @@ use crate::{
     core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome},
     provider::Progress,
     team::TeamEvent,
-    tools::ClientTool,
+    tools::{ClientTool, Effect},
 };
 
 /// What a client may say while a run is going.
@@ -96,9 +96,13 @@ pub struct ProposedCall {
     pub call: ToolCall,
     pub preview: String,
     pub caution: Option<String>,
+    pub effect: Effect,
     /// The worker that asks, if it is not the run itself.
     pub worker: Option<SessionId>,
 }
+
+/// How the outcome of a tool that was stopped for its time begins.
+pub const TIMED_OUT: &str = "timed out after";
 
 /// How a run ends.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::{
-    Active, Conversation, History, Prompt, Shared, StartRun,
+    Active, Conversation, History, Pace, Prompt, Shared, StartRun,
     bridge::blocking,
     broken::{BROKEN_TURNS, hopeless},
     emitter::{Emitter, Gone, LastWord},
@@ -190,6 +190,7 @@ pub(super) struct RunLoop<'a> {
     pub(super) window: Window,
     pub(super) system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
+    pub(super) pace: Pace,
     /// Its place in its team, and its budget.
     pub(super) standing: Standing,
     /// For its workers.
@@ -228,6 +229,7 @@ impl<'a> RunLoop<'a> {
             window,
             recorder,
             session,
+            pace,
             standing,
             extra_context,
         } = prepared;
@@ -247,6 +249,7 @@ impl<'a> RunLoop<'a> {
             window,
             system,
             agent,
+            pace,
             standing,
             extra_context,
             unrecorded,

@@ -87,7 +87,7 @@ impl Tool for SpawnTool {
                 write!(preview, "\n[at most {limit} {unit}]").expect("writes to a string");
             }
         }
-        Proposal { preview, caution: self.elsewhere(&agent), target: None }
+        Proposal { preview, caution: self.elsewhere(&agent), ..Proposal::default() }
     }
 
     fn execute(&self, _: &Value, _: &Place, _: &Proposal, _: &Cancel) -> ToolOutcome {

@@ -77,6 +77,12 @@ impl Standing {
         }
     }
 
+    /// With no more model calls than its client wants.
+    pub(super) fn within(self, turns: Option<u32>) -> Self {
+        let turns = turns.map_or(self.turns, |turns| turns.clamp(1, self.turns));
+        Self { turns, ..self }
+    }
+
     /// Whether it may start workers, as far as its depth goes.
     pub(super) fn may_start(&self) -> bool {
         self.depth < MAX_DEPTH

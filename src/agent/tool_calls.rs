@@ -15,8 +15,9 @@ use crate::{
 };
 
 use super::{
+    Pace,
     bridge::blocking,
-    protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError},
+    protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError, TIMED_OUT},
     run_loop::{RunLoop, Stop},
     spawn_tool::SPAWN_WORKER,
 };
@@ -84,6 +85,32 @@ struct Out {
 impl RunLoop<'_> {
     /// Proposes, decides and runs the calls of a turn. `Some` ends the run.
     pub(super) async fn use_tools(&mut self, calls: Vec<ToolCall>) -> Result<Option<Outcome>, Stop> {
+        let at_once = match self.pace {
+            Pace::Together => calls.len(),
+            Pace::OneByOne => 1,
+        };
+        let mut calls = calls.into_iter();
+        let mut ending = AfterDenial::Continue;
+        loop {
+            let some: Vec<ToolCall> = calls.by_ref().take(at_once).collect();
+            if some.is_empty() {
+                break;
+            }
+            match self.use_some(some).await {
+                Ok(AfterDenial::Continue) => {}
+                Ok(AfterDenial::End) => ending = AfterDenial::End,
+                Err(stop) => {
+                    self.answer_rest(&mut calls).await;
+                    return Err(stop);
+                }
+            }
+        }
+        self.emit(Event::ToolsCompleted).await?;
+        Ok((ending == AfterDenial::End).then_some(Outcome::Denied))
+    }
+
+    /// Proposes, decides and runs those that are proposed together.
+    async fn use_some(&mut self, calls: Vec<ToolCall>) -> Result<AfterDenial, Stop> {
         let mut pending = self.rule(calls).await?;
         let proposed: Vec<ProposedCall> = pending.iter().filter_map(proposed).collect();
         let mut ending = AfterDenial::Continue;
@@ -92,7 +119,7 @@ impl RunLoop<'_> {
             ending = match self.decide(&mut pending).await {
                 Ok(ending) => ending,
                 Err(stop) => {
-                    self.answer_rest(&mut pending.into_iter()).await;
+                    self.answer_rest(&mut pending.into_iter().map(|pending| pending.call)).await;
                     return Err(stop);
                 }
             };
@@ -120,12 +147,11 @@ impl RunLoop<'_> {
                 }
             };
             if let Err(stop) = result {
-                self.answer_rest(&mut pending).await;
+                self.answer_rest(&mut pending.map(|pending| pending.call)).await;
                 return Err(stop);
             }
         }
-        self.emit(Event::ToolsCompleted).await?;
-        Ok((ending == AfterDenial::End).then_some(Outcome::Denied))
+        Ok(ending)
     }
 
     /// Looks each call up and reads its preview from the real files.
@@ -259,7 +285,7 @@ impl RunLoop<'_> {
                 outcome = work.join() => break Ok(outcome.unwrap_or_else(|error| ToolOutcome::Failed(error.message))),
                 () = &mut deadline => {
                     stop.cancel();
-                    break Ok(ToolOutcome::Failed(format!("timed out after {} s", limit.as_secs())));
+                    break Ok(ToolOutcome::Failed(format!("{TIMED_OUT} {} s", limit.as_secs())));
                 }
                 command = self.command() => self.hear(command)?,
             }
@@ -355,8 +381,8 @@ impl RunLoop<'_> {
 
     /// Answers the calls that will not run because the run is over, so that the stored conversation
     /// has no open ends.
-    async fn answer_rest(&mut self, pending: &mut (dyn Iterator<Item = Pending> + Send)) {
-        for Pending { call, .. } in pending {
+    async fn answer_rest(&mut self, calls: &mut (dyn Iterator<Item = ToolCall> + Send)) {
+        for call in calls {
             let outcome = ToolOutcome::Failed("cancelled before it ran".to_owned());
             if let Err(Stop::Failed(RunError { kind: Failure::Storage, message, .. })) =
                 self.answer(&call, &outcome).await
@@ -395,6 +421,7 @@ fn proposed(pending: &Pending) -> Option<ProposedCall> {
         call: pending.call.clone(),
         preview: proposal.preview.clone(),
         caution: proposal.caution.clone(),
+        effect: proposal.effect.clone(),
         worker: None,
     })
 }

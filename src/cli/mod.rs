@@ -14,6 +14,7 @@ mod policy;
 pub mod printable;
 mod prompt;
 mod render;
+mod rpc;
 mod run;
 pub mod sessions;
 pub mod skills;
@@ -89,6 +90,7 @@ enum Command {
     Skills(skills::Args),
     Sessions(sessions::Args),
     Daemon(daemon::Args),
+    Rpc(rpc::Args),
     /// Becomes a model server that dies with the daemon.
     #[command(hide = true)]
     ExecChild {
@@ -133,6 +135,7 @@ fn dispatch(command: Command) -> Result<ExitCode, CliError> {
         Command::Run(args) => run::run(args, &home),
         Command::Status(args) => status::run(&args, &home),
         Command::Daemon(args) => daemon::run(&args, &home),
+        Command::Rpc(args) => rpc::run(&args, &home),
         Command::Models(args) => models::run(args, &home),
         Command::Agents(args) => on_stdout(|out, terminal| agents::run(args, &home, out, terminal)),
         Command::Skills(args) => on_stdout(|out, terminal| skills::run(args, &home, out, terminal)),

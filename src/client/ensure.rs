@@ -3,7 +3,7 @@
 //! A client tries to connect without any lock. Only when that fails does it take the spawn lock, try
 //! again (another client may have won), and start a daemon. See `ARCHITECTURE.md`, "Daemon lifecycle".
 
-use std::{io, os::unix::net::UnixStream, time::Duration};
+use std::{io, os::unix::net::UnixStream, path::Path, time::Duration};
 
 use crate::{
     config::{DaemonInfo, Home, Lock},
@@ -29,9 +29,13 @@ pub struct Connected {
 ///
 /// [`ClientError::NotRunning`], or that what listens there is not ours.
 pub fn probe(home: &Home) -> Result<UnixStream, ClientError> {
-    let path = home.socket();
+    connect(&home.socket())
+}
+
+/// Connects to a socket of the daemon.
+pub(super) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
     let shown = || path.display().to_string();
-    let stream = match UnixStream::connect(&path) {
+    let stream = match UnixStream::connect(path) {
         Ok(stream) => stream,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
             return Err(ClientError::NotRunning);

@@ -1,10 +1,12 @@
 //! Finds or starts the daemon and talks to it.
 
 mod ensure;
+mod relay;
 mod spawn;
 mod version;
 
 pub use ensure::{Connected, ensure, probe};
+pub use relay::{Relayed, editor_stream, relay};
 
 use std::{io, os::unix::net::UnixStream};
 

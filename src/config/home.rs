@@ -129,6 +129,11 @@ impl Home {
         self.run().join("daemon.sock")
     }
 
+    /// Where `kontekst rpc` hands its bytes over.
+    pub fn kaiak_socket(&self) -> PathBuf {
+        self.run().join("kaiak.sock")
+    }
+
     /// Held by the daemon for its life.
     pub fn daemon_lock(&self) -> PathBuf {
         self.run().join("daemon.lock")

@@ -5,6 +5,7 @@ mod bind;
 pub mod file;
 mod handshake;
 mod home;
+mod kaiak;
 pub mod lock;
 mod template;
 pub(crate) mod toml_file;
@@ -14,6 +15,7 @@ pub use bind::{BadBind, Bind};
 pub use file::{PathContext, PathError, write_atomic, write_hint};
 pub use handshake::{DaemonInfo, Readiness};
 pub use home::{Home, HomeError, NoHome};
+pub use kaiak::{KaiakConfig, KaiakProvider};
 pub use lock::{Lock, LockError};
 pub use toml_file::TomlError;
 
@@ -74,6 +76,7 @@ pub struct Config {
     #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
     pub max_turns: u32,
     pub tools: ToolsConfig,
+    pub kaiak: KaiakConfig,
     pub roz: RozConfig,
     pub workers: WorkersConfig,
     /// Keys in the file that mean nothing here, dotted; worth a warning. Never written.
@@ -259,6 +262,7 @@ impl Default for Config {
             compaction: Compaction::default(),
             max_turns: 50,
             tools: ToolsConfig::default(),
+            kaiak: KaiakConfig::default(),
             roz: RozConfig::default(),
             workers: WorkersConfig::default(),
             unknown: Vec::new(),

@@ -32,6 +32,12 @@ timeout_seconds = 30                 # for one fetch
 max_response_bytes = 5242880         # a longer body is cut, and the cut is marked
 # allow_private = []                 # hosts that may be fetched although their address is private
 
+[kaiak]                              # editors, through `kontekst rpc`
+agent = "default"                    # who fixes what they report
+max_sessions = 10                    # open at a time
+approval_timeout_seconds = 300       # a question that nobody answers for so long means no
+# providers = { openai = { endpoint = "https://api.openai.com", api_key_env = "OPENAI_API_KEY", model = "gpt-4" } }
+
 [roz]                                # clients of roz.v1.AgentService, which run the tools themselves
 agent = "default"                    # whose prompt and model they get
 daemon_tools = []                    # tools of the daemon that join theirs; files need [tools] working_dir
@@ -74,6 +80,10 @@ pub(super) const KEYS: &[&str] = &[
     "tools.web.timeout_seconds",
     "tools.web.max_response_bytes",
     "tools.web.allow_private",
+    "kaiak.agent",
+    "kaiak.max_sessions",
+    "kaiak.approval_timeout_seconds",
+    "kaiak.providers",
     "roz.agent",
     "roz.daemon_tools",
     "roz.events",

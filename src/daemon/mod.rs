@@ -1,5 +1,6 @@
 //! The process that owns the model, the sessions and the tools.
 
+mod editors;
 mod listen;
 mod log;
 mod peer;
@@ -25,12 +26,14 @@ use crate::{
     },
     core::Cancel,
     doors::{
+        kaiak::KaiakDoor,
         kontekst::{AgentDoor, DaemonDoor, Vitals},
         roz::RozDoor,
     },
     pb,
     provider::{Models, router::Router},
 };
+use editors::Editors;
 use listen::Listeners;
 use socket::SocketFile;
 
@@ -127,10 +130,22 @@ fn start(
             }
         }
     }
+    let mut keyless = Vec::new();
+    for (provider, name) in config
+        .kaiak
+        .providers
+        .iter()
+        .filter_map(|(provider, found)| Some((provider, found.api_key_env.as_ref()?)))
+    {
+        match variable(name) {
+            Some(key) => api_keys.push((name.clone(), key)),
+            None => keyless.push(provider.clone()),
+        }
+    }
     let around = Surroundings { api_key, api_keys, home: Some(home.clone()), ..around };
     let models: Arc<dyn Models> = Arc::new(Router::new(&config, around));
     let core = AgentCore::new(home.clone(), config, Arc::clone(&models));
-    let result = runtime.block_on(run(home, mode, &core, warnings));
+    let result = runtime.block_on(run(home, mode, &core, warnings, keyless));
 
     // In this order: nobody can connect, no run is left, the model server goes, then the lock.
     models.stop();
@@ -181,9 +196,11 @@ async fn run(
     mode: Mode,
     core: &AgentCore,
     mut warnings: Vec<String>,
+    keyless: Vec<String>,
 ) -> Result<(), DaemonError> {
     let stop = Cancel::new();
     signals::watch(&stop).map_err(DaemonError::Runtime)?;
+    let editors = Editors::bind(home)?;
     warnings.extend(daemon_tools(core).await);
     let mut listeners = Listeners::unix(home)?;
     let bind = match listeners.tcp(core.config(), home) {
@@ -222,6 +239,7 @@ async fn run(
             core.stop();
         })
     };
+    let editors = tokio::spawn(editors.serve(KaiakDoor::new(core.clone(), keyless), stop.clone()));
     let orphaned =
         tokio::spawn(leave_when_nobody_can_come(listeners.socket().clone(), core.clone(), stop.clone()));
     let auth = listeners.auth();
@@ -234,9 +252,13 @@ async fn run(
         .layer(tonic::service::InterceptorLayer::new(auth))
         .add_routes(routes(core, vitals).await)
         .serve_with_incoming_shutdown(listeners.accept(&stop), stop.cancelled());
-    tokio::pin!(server);
+    let served = async {
+        let result = server.await;
+        editors.await.ok();
+        result
+    };
     let result = tokio::select! {
-        result = &mut server => result.map_err(DaemonError::Serve),
+        result = served => result.map_err(DaemonError::Serve),
         () = overdue(&stop) => {
             tracing::warn!("some clients did not let go in time");
             Ok(())

@@ -81,6 +81,14 @@ impl Router {
             });
             keys.extend(key.map(|key| (base(&endpoint.url), key)));
         }
+        for provider in config.kaiak.providers.values() {
+            let key = provider.api_key_env.as_ref().and_then(|name| {
+                around.api_keys.iter().find_map(|(known, key)| (known == name).then(|| key.clone()))
+            });
+            if let Some(key) = key {
+                keys.entry(base(&provider.endpoint)).or_insert(key);
+            }
+        }
         let mut urls: Vec<&str> = config.endpoints.iter().map(|endpoint| endpoint.url.as_str()).collect();
         if urls.is_empty() {
             urls.push(&config.endpoint);

@@ -13,7 +13,7 @@ pub use place::{Place, PlaceError};
 pub use toolbox::{ClientTool, Order, Site, ToolBox, ToolBoxError};
 pub use workspace::{FileError, InnerPath, Workspace};
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -63,6 +63,30 @@ pub struct Proposal {
     pub caution: Option<String>,
     /// The bytes the preview was made from.
     pub target: Option<Fingerprint>,
+    pub effect: Effect,
+}
+
+/// What a call would do to a file, for those who show more than a preview.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Effect {
+    /// It changes no file, or nobody can tell beforehand.
+    #[default]
+    Unknown,
+    Change(Arc<Change>),
+    /// Nothing: the call would fail, and this is why.
+    Fails(String),
+    /// Nothing: the file is out of reach, and this is why.
+    Refused(String),
+}
+
+/// One file before and after. Exactly `new` is written if exactly `old` is still there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Relative to the working directory, in plain form.
+    pub path: String,
+    /// `None` when there is no such file yet.
+    pub old: Option<Vec<u8>>,
+    pub new: String,
 }
 
 /// The identity of a file's content at one moment. Equal fingerprints mean equal bytes.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::workspace::Workspace;
+use super::{FileError, workspace::Workspace};
 
 /// The working directory of one run. Share it in an `Arc`.
 pub struct Place {
@@ -41,6 +41,20 @@ impl Place {
             Err(Errno::NOTDIR) => Err(PlaceError::NotADirectory(dir())),
             Err(errno) => Err(PlaceError::Io { dir: dir(), source: errno.into() }),
         }
+    }
+
+    /// Its absolute name without links; `None` where the kernel does not tell it as text.
+    pub fn dir(&self) -> Option<&str> {
+        self.workspace.names().last().map(String::as_str)
+    }
+
+    /// Whether its entries can be listed.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Io`].
+    pub fn readable(&self) -> Result<(), FileError> {
+        self.workspace.open_dir("").map(drop)
     }
 
     /// An empty directory that has no name any more: nothing is found there and nothing can be made.

@@ -10,6 +10,7 @@ mod fake_llama;
 mod generated;
 mod grpc;
 mod home;
+mod kaiak;
 mod machines;
 mod models;
 mod orphans;

@@ -7,6 +7,7 @@ by themselves. The chat template ends each prompt with a token that the last mes
   !tool   calls read_file with {"path": "README.md"}; if that is not offered, the next one of CALLS that is
   !think  thinks one sentence, then answers
   !long   goes on until it is stopped
+  !fix-a  calls edit_file on src/a.rs, !fix-b on src/b.rs: old_method becomes new_method
   else    answers with one sentence; so does every answer to a tool's result
 
 The same bytes come out every time. Needs numpy and gguf.
@@ -49,14 +50,26 @@ CALLS = [
         "web_fetch": {"url": "http://127.0.0.1/"},
     }.items()
 ]
+# Calls of one file each, whole: what an editor asks for.
+FIXES = {
+    f"<|fix-{name}|>": "<tool_call>\n"
+    + json.dumps(
+        {
+            "name": "edit_file",
+            "arguments": {"new_str": "new_method", "old_str": "old_method", "path": f"src/{name}.rs"},
+        }
+    )
+    + "\n</tool_call>"
+    for name in ("a", "b")
+}
 # What prompts hold besides sentences, for the tokenizer.
 SCHEMA = '{"type": "function", "function": {"name": "x", "description": "Reads a file.", "parameters": {"type": "object", "properties": {"path": {"type": "string", "description": "A path."}}, "required": ["path"]}}}'
 
 THOUGHT = "I should think about this step by step before I answer."
 
-CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|text|>", "<|tool|>", "<|think|>", "<|long|>"]
+CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|text|>", "<|tool|>", "<|think|>", "<|long|>", *FIXES]
 PIECES = ["<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>"]
-PIECES += [*CALLS, THOUGHT, "Once upon a time", " and then", " it went on"]
+PIECES += [*CALLS, THOUGHT, "Once upon a time", " and then", " it went on", *FIXES.values()]
 
 # Tokens with one follower.
 CHAIN = [
@@ -64,6 +77,8 @@ CHAIN = [
     ("<tool_call>", "\n"),
     *[(call, "</tool_call>") for call in CALLS],
     ("</tool_call>", "<|im_end|>"),
+    *FIXES.items(),
+    *[(fix, "<|im_end|>") for fix in FIXES.values()],
     ("<|think|>", "<think>"),
     ("<think>", THOUGHT),
     (THOUGHT, "</think>"),
@@ -91,6 +106,8 @@ TEMPLATE = r"""
 {%- if message.role == 'user' or (message.role == 'system' and not loop.first) -%}
 {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' -}}
 {%- if '!tool' in message.content and tools -%}{%- set ns.go = '<|tool|>' -%}
+{%- elif '!fix-a' in message.content and tools -%}{%- set ns.go = '<|fix-a|>' -%}
+{%- elif '!fix-b' in message.content and tools -%}{%- set ns.go = '<|fix-b|>' -%}
 {%- elif '!think' in message.content and not (enable_thinking is defined and enable_thinking is false) -%}{%- set ns.go = '<|think|>' -%}
 {%- elif '!long' in message.content -%}{%- set ns.go = '<|long|>' -%}
 {%- else -%}{%- set ns.go = '<|text|>' -%}{%- endif -%}

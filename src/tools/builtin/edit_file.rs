@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     args, near, outcome,
-    target::{Target, would_fail},
+    target::{NoTarget, Target},
 };
 use crate::{
     core::{Cancel, ToolDef, ToolOutcome},
@@ -63,13 +63,15 @@ impl Tool for EditFile {
                 Ok(edited) => target.proposal(Ok(&edited.content)),
                 Err(why) => target.proposal(Err(&why)),
             },
-            Err(why) => Proposal { preview: would_fail(&why), ..Proposal::default() },
+            Err(none) => none.proposal(),
         })
     }
 
     fn execute(&self, args: &Value, place: &Place, approved: &Proposal, _: &Cancel) -> ToolOutcome {
         outcome(place.confined(|workspace| {
-            let target = self.target(args, workspace)?;
+            let target = self.target(args, workspace).map_err(|none| none.why())?;
+            // Before the edit is made again: what no longer fits because the file changed should say so.
+            target.still(approved).map_err(|e| e.explained())?;
             let edited = self.edited(args, &target)?;
             if target.old() == Some(edited.content.as_bytes()) {
                 return Ok(format!("no change: old_str and new_str are the same in {}", target.path()));
@@ -81,12 +83,12 @@ impl Tool for EditFile {
 }
 
 impl EditFile {
-    fn target<'a>(&self, args: &Value, workspace: &'a Workspace) -> Result<Target<'a>, String> {
+    fn target<'a>(&self, args: &Value, workspace: &'a Workspace) -> Result<Target<'a>, NoTarget> {
         let path = args::text(args, "path")?;
-        let target = Target::find(workspace, path, self.limit).map_err(|e| e.explained())?;
+        let target = Target::find(workspace, path, self.limit)?;
         match target.old() {
             Some(_) => Ok(target),
-            None => Err(format!("file does not exist: {}", target.path())),
+            None => Err(format!("file does not exist: {}", target.path()).into()),
         }
     }
 

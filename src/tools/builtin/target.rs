@@ -1,7 +1,9 @@
 //! The file that a write or an edit is about: what it is now, what a person was shown, what it becomes.
 
+use std::sync::Arc;
+
 use crate::tools::{
-    FileError, Fingerprint, InnerPath, Proposal, Workspace, protected,
+    Change, Effect, FileError, Fingerprint, InnerPath, Proposal, Workspace, protected,
     workspace::{Existing, Spot},
 };
 
@@ -37,12 +39,16 @@ impl<'a> Target<'a> {
 
     /// What a person is shown for a change to `new`, or for a call that would fail.
     pub fn proposal(&self, new: Result<&str, &str>) -> Proposal {
-        let preview = match new {
-            Ok(new) => self.preview(new),
-            Err(why) => would_fail(why),
+        let (preview, effect) = match new {
+            Ok(new) => (self.preview(new), Effect::Change(Arc::new(self.change(new)))),
+            Err(why) => (would_fail(why), Effect::Fails(why.to_owned())),
         };
         let caution = self.caution(new.unwrap_or_default());
-        Proposal { preview, caution, target: Some(self.fingerprint()) }
+        Proposal { preview, caution, target: Some(self.fingerprint()), effect }
+    }
+
+    fn change(&self, new: &str) -> Change {
+        Change { path: self.path.to_string(), old: self.old().map(<[u8]>::to_vec), new: new.to_owned() }
     }
 
     fn preview(&self, new: &str) -> String {
@@ -79,18 +85,66 @@ impl<'a> Target<'a> {
             .or_else(|| protected::hidden_characters(new))
     }
 
+    /// Whether the file is still what was approved.
+    pub fn still(&self, approved: &Proposal) -> Result<(), FileError> {
+        if approved.target.as_ref() == Some(&self.fingerprint()) {
+            Ok(())
+        } else {
+            Err(FileError::Changed(self.path.to_string()))
+        }
+    }
+
     /// Writes `new`, if the file is still what was approved.
     pub fn put(&self, new: &str, approved: &Proposal) -> Result<(), FileError> {
-        let shown = approved.target.as_ref() == Some(&self.fingerprint());
+        self.still(approved)?;
         // A path that leads to a protected file only now was not approved as one.
         let cautioned = approved.caution.is_some() || self.caution(new).is_none();
-        if !shown || !cautioned {
+        if !cautioned {
             return Err(FileError::Changed(self.path.to_string()));
         }
         if self.old.is_none() && !self.spot.has_parents() {
             return self.workspace.locate_making_parents(&self.path)?.replace(new.as_bytes(), None);
         }
         self.spot.replace(new.as_bytes(), self.old.as_ref())
+    }
+}
+
+/// Why there is no target.
+pub enum NoTarget {
+    /// The call makes no sense.
+    Wrong(String),
+    OutOfReach(FileError),
+}
+
+impl NoTarget {
+    pub fn why(&self) -> String {
+        match self {
+            Self::Wrong(why) => why.clone(),
+            Self::OutOfReach(error) => error.explained(),
+        }
+    }
+
+    /// What a person is shown for a call that cannot even begin.
+    pub fn proposal(&self) -> Proposal {
+        let why = self.why();
+        let preview = would_fail(&why);
+        let effect = match self {
+            Self::Wrong(_) => Effect::Fails(why),
+            Self::OutOfReach(_) => Effect::Refused(why),
+        };
+        Proposal { preview, effect, ..Proposal::default() }
+    }
+}
+
+impl From<String> for NoTarget {
+    fn from(why: String) -> Self {
+        Self::Wrong(why)
+    }
+}
+
+impl From<FileError> for NoTarget {
+    fn from(error: FileError) -> Self {
+        Self::OutOfReach(error)
     }
 }
 

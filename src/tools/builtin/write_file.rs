@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     args, outcome,
-    target::{Target, would_fail},
+    target::{NoTarget, Target},
 };
 use crate::{
     core::{Cancel, ToolDef, ToolOutcome},
@@ -37,13 +37,13 @@ impl Tool for WriteFile {
     fn propose(&self, args: &Value, place: &Place) -> Proposal {
         place.confined(|workspace| match self.target(args, workspace) {
             Ok((target, content)) => target.proposal(Ok(content)),
-            Err(why) => Proposal { preview: would_fail(&why), ..Proposal::default() },
+            Err(none) => none.proposal(),
         })
     }
 
     fn execute(&self, args: &Value, place: &Place, approved: &Proposal, _: &Cancel) -> ToolOutcome {
         outcome(place.confined(|workspace| {
-            let (target, content) = self.target(args, workspace)?;
+            let (target, content) = self.target(args, workspace).map_err(|none| none.why())?;
             let path = target.path();
             if target.old() == Some(content.as_bytes()) {
                 return Ok(format!("no change: {path} already has this content"));
@@ -55,17 +55,17 @@ impl Tool for WriteFile {
 }
 
 impl WriteFile {
-    fn target<'a>(&self, args: &'a Value, workspace: &'a Workspace) -> Result<(Target<'a>, &'a str), String> {
+    fn target<'a>(
+        &self,
+        args: &'a Value,
+        workspace: &'a Workspace,
+    ) -> Result<(Target<'a>, &'a str), NoTarget> {
         let path = args::text(args, "path")?;
         let content = args::text(args, "content")?;
         if content.len() as u64 > self.limit {
-            return Err(format!(
-                "the content has {} bytes, more than the limit of {}",
-                content.len(),
-                self.limit
-            ));
+            let (bytes, limit) = (content.len(), self.limit);
+            return Err(format!("the content has {bytes} bytes, more than the limit of {limit}").into());
         }
-        let target = Target::find(workspace, path, self.limit).map_err(|e| e.explained())?;
-        Ok((target, content))
+        Ok((Target::find(workspace, path, self.limit)?, content))
     }
 }

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use kontekst::{
-    agent::protocol::{AfterDenial, Command, Event},
+    agent::{
+        OwnTools, Pace, StartRun,
+        protocol::{AfterDenial, Command, Event, ProposedCall},
+    },
     core::{Role, ToolDef, ToolOutcome},
-    tools::{ClientTool, Order},
+    tools::{ClientTool, Effect, Order},
 };
 use serde_json::json;
 
@@ -219,8 +222,7 @@ fn clock() -> ClientTool {
 #[tokio::test]
 async fn a_clients_tool_runs_at_the_client() {
     let room = Room::new([Step::Call(vec![("clock", json!({}))]), Step::Say("noon")]);
-    let mut run =
-        room.start(kontekst::agent::StartRun { client_tools: vec![clock()], ..room.request("time?") });
+    let mut run = room.start(StartRun { client_tools: vec![clock()], ..room.request("time?") });
     let events = play(&mut run, |event| match event {
         Event::ToolRequested { call, .. } => {
             vec![Command::ToolResult { call: call.id.clone(), outcome: ToolOutcome::Done("12:00".into()) }]
@@ -247,8 +249,7 @@ async fn a_clients_tool_runs_at_the_client() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_gives_no_result_is_not_waited_for_for_ever() {
     let room = Room::new([Step::Call(vec![("clock", json!({}))]), Step::Say("unknown")]);
-    let mut run =
-        room.start(kontekst::agent::StartRun { client_tools: vec![clock()], ..room.request("time?") });
+    let mut run = room.start(StartRun { client_tools: vec![clock()], ..room.request("time?") });
     let events = play(&mut run, |_| Vec::new()).await;
     assert!(names(&events).contains(&"tool_failed"));
     assert_eq!(*names(&events).last().unwrap(), "completed");
@@ -279,4 +280,117 @@ async fn a_skill_is_loaded_without_asking() {
     );
     let asked = &room.model.requests()[1].messages;
     assert!(asked[2].tool_result.as_ref().unwrap().output.contains("Say hi to Ada."));
+}
+
+fn change(old: &str, new: &str) -> (&'static str, serde_json::Value) {
+    ("edit_file", json!({"path": "f", "old_str": old, "new_str": new}))
+}
+
+#[tokio::test]
+async fn one_by_one_each_call_is_proposed_against_what_the_last_one_left() {
+    let room = Room::new([Step::Call(vec![change("a", "b"), change("b", "c"), write("g")]), Step::Say("ok")]);
+    room.write("f", "a\n");
+    let mut run = room.start(StartRun { pace: Pace::OneByOne, ..room.request("go") });
+    let mut shown = Vec::new();
+    let events = play(&mut run, |event| {
+        if let Event::ToolsProposed(calls) = event {
+            let [ProposedCall { effect: Effect::Change(change), .. }] = &calls[..] else {
+                panic!("{calls:?}")
+            };
+            let old = change.old.as_deref().map(String::from_utf8_lossy).map(String::from);
+            shown.push((change.path.clone(), old, change.new.clone()));
+        }
+        decide(event, |arguments| arguments.contains("\"g").then_some(AfterDenial::Continue))
+    })
+    .await;
+    let step =
+        |path: &str, old: Option<&str>, new: &str| (path.to_owned(), old.map(str::to_owned), new.to_owned());
+    assert_eq!(shown, [step("f", Some("a\n"), "b\n"), step("f", Some("b\n"), "c\n"), step("g", None, "g\n")]);
+    assert_eq!((room.read("f").as_str(), room.exists("g")), ("c\n", false));
+    let asked = &room.model.requests()[1].messages;
+    assert_eq!(asked.iter().filter(|message| message.role == Role::Tool).count(), 3);
+    assert_eq!(names(&events).iter().filter(|name| **name == "tools_completed").count(), 1);
+}
+
+#[tokio::test]
+async fn a_stop_between_two_calls_leaves_none_open() {
+    let room = Room::new([Step::Call(vec![change("a", "b"), write("g")]), Step::Say("ok")]);
+    room.write("f", "a\n");
+    let request = StartRun { pace: Pace::OneByOne, ..room.in_session("s", "go") };
+    let mut run = room.start(request);
+    until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
+    run.cancel();
+    play(&mut run, |_| Vec::new()).await;
+    room.run(room.in_session("s", "next")).await;
+    let asked = &room.model.requests()[1].messages;
+    let results = asked.iter().filter(|message| message.role == Role::Tool).count();
+    assert_eq!((asked[1].tool_calls.len(), results), (2, 2));
+    assert_eq!(room.read("f"), "a\n");
+}
+
+#[tokio::test]
+async fn what_a_call_would_do_is_told_before_it_is_approved() {
+    for (call, wanted) in [
+        (("write_file", json!({"path": "f", "content": "x"})), "change"),
+        (("edit_file", json!({"path": "f", "old_str": "none", "new_str": "x"})), "fails"),
+        (("edit_file", json!({"path": "absent", "old_str": "none", "new_str": "x"})), "fails"),
+        (("write_file", json!({"path": "../f", "content": "x"})), "refused"),
+        (("edit_file", json!({"path": "/etc/passwd", "old_str": "root", "new_str": "x"})), "refused"),
+        (("read_file", json!({"path": "f"})), "unknown"),
+    ] {
+        let room = Room::new([Step::Call(vec![call.clone()]), Step::Say("ok")]);
+        room.write("f", "a\n");
+        let events = room.run(room.request("go")).await;
+        let effect = events.iter().find_map(|event| match event {
+            Event::ToolsProposed(calls) => Some(match &calls[0].effect {
+                Effect::Unknown => "unknown",
+                Effect::Change(_) => "change",
+                Effect::Fails(_) => "fails",
+                Effect::Refused(_) => "refused",
+            }),
+            _ => None,
+        });
+        assert_eq!(effect, Some(wanted), "{call:?}");
+        // Even a yes to what cannot be shown writes nothing.
+        assert_eq!(room.read("f"), if wanted == "change" { "x" } else { "a\n" });
+    }
+}
+
+#[tokio::test]
+async fn an_edit_of_a_file_that_changed_says_so_even_where_it_no_longer_fits() {
+    let room = Room::new([Step::Call(vec![change("a", "b")]), Step::Say("ok")]);
+    room.write("f", "a\n");
+    let mut run = room.start(room.request("go"));
+    let events = play(&mut run, |event| {
+        if matches!(event, Event::ToolsProposed(_)) {
+            room.write("f", "mine\n");
+        }
+        decide(event, |_| None)
+    })
+    .await;
+    let failed = events.iter().find_map(|event| match event {
+        Event::ToolFinished { outcome, .. } => Some(outcome.text()),
+        _ => None,
+    });
+    assert!(failed.unwrap().contains("changed since it was shown"), "{failed:?}");
+    assert_eq!(room.read("f"), "mine\n");
+}
+
+#[tokio::test]
+async fn a_run_may_have_fewer_tools_and_turns_and_another_model() {
+    let look = || Step::Call(vec![("list_files", json!({"pattern": "*"}))]);
+    let room = Room::new([look(), look()]);
+    let events = room
+        .run(StartRun {
+            own_tools: OwnTools::Only(vec!["list_files".to_owned()]),
+            max_turns: Some(2),
+            model: Some("another".to_owned()),
+            ..room.request("go")
+        })
+        .await;
+    assert_eq!(*names(&events).last().unwrap(), "failed");
+    let asked = room.model.requests();
+    let names: Vec<_> = asked[0].tools.iter().map(|def| def.name.as_str()).collect();
+    assert_eq!((asked.len(), names), (2, vec!["list_files"]));
+    assert_eq!(room.model.wanted(), ["another"]);
 }

@@ -1,0 +1,108 @@
+//! `kontekst rpc`: the language server that an editor starts.
+
+mod listen;
+mod parent;
+
+use std::{
+    io,
+    os::unix::{ffi::OsStrExt as _, net::UnixStream},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    thread,
+};
+
+use crate::{
+    client::{self, Relayed},
+    config::Home,
+};
+
+use super::error::CliError;
+
+/// Serves an editor: fixes for what a static analysis found, as JSON-RPC.
+///
+/// Speaks the Kaiak API over the framing of the language server protocol, on stdin and stdout unless another
+/// transport is chosen, and passes everything to the daemon, which it starts if there is none. Every change
+/// of a file waits for the approval of the editor's user. Ends when the editor does.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Talk on stdin and stdout. The default
+    #[arg(long, conflicts_with_all = ["socket", "pipe"])]
+    stdio: bool,
+
+    /// Listen on a unix socket, for this user only, until interrupted
+    #[arg(long, value_name = "PATH", conflicts_with = "pipe", value_hint = clap::ValueHint::FilePath)]
+    socket: Option<PathBuf>,
+
+    /// Connect to a unix socket on which the editor listens
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
+    pipe: Option<PathBuf>,
+
+    /// End when this process does
+    #[arg(long = "clientProcessId", alias = "client-process-id", value_name = "PID")]
+    client_process: Option<i32>,
+}
+
+pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
+    for path in [&args.socket, &args.pipe].into_iter().flatten() {
+        check(path)?;
+    }
+    if let Some(pid) = args.client_process {
+        let gone = parent::watch(pid).map_err(|error| {
+            CliError::usage(format!("process {pid} cannot be watched")).cause(error.to_string())
+        })?;
+        let socket = args.socket.clone();
+        thread::spawn(move || {
+            gone.wait();
+            if let Some(socket) = socket {
+                std::fs::remove_file(socket).ok();
+            }
+            // The other threads block on pipes that may never end.
+            parent::leave();
+        });
+    }
+    match (&args.socket, &args.pipe) {
+        (Some(socket), _) => listen::listen(socket, home),
+        (None, Some(pipe)) => {
+            let cannot = |error: io::Error| {
+                CliError::unreachable(format!("cannot connect to `{}`", pipe.display()))
+                    .cause(error.to_string())
+            };
+            let editor = UnixStream::connect(pipe).map_err(cannot)?;
+            let input = editor.try_clone().map_err(cannot)?;
+            carry(input, editor, home)
+        }
+        (None, None) => carry(io::stdin(), io::stdout().lock(), home),
+    }
+}
+
+/// Refuses what cannot be a socket.
+fn check(path: &Path) -> Result<(), CliError> {
+    let text = path.as_os_str().as_bytes();
+    if text.iter().all(u8::is_ascii_digit) {
+        return Err(CliError::usage(format!("`{}` is a port, and TCP is not served", path.display()))
+            .hint("use the transport `stdio` or `pipe` of the editor's client"));
+    }
+    // Source: `sun_path` of Linux has 108 bytes, that of macOS 104.
+    let most = if cfg!(target_os = "macos") { 103 } else { 107 };
+    if text.len() > most {
+        let message = format!("`{}` has more than {most} bytes, too many for a socket", path.display());
+        return Err(CliError::usage(message).hint("choose a shorter path"));
+    }
+    Ok(())
+}
+
+fn carry(
+    input: impl io::Read + Send + 'static,
+    mut output: impl io::Write,
+    home: &Home,
+) -> Result<ExitCode, CliError> {
+    let daemon = client::editor_stream(home)?;
+    let relayed = client::relay(input, &mut output, &daemon)
+        .map_err(|error| CliError::failed("the connection to the daemon broke").cause(error.to_string()))?;
+    match relayed {
+        Relayed::Exit(code) => Ok(ExitCode::from(code)),
+        Relayed::Left => Ok(ExitCode::SUCCESS),
+        Relayed::DaemonLeft => Err(CliError::unreachable("the daemon closed the connection")
+            .hint("start the server again in the editor; `kontekst daemon logs` may say why")),
+    }
+}

@@ -1,0 +1,59 @@
+//! The end of the process that started us.
+
+use std::io;
+
+use rustix::process::{Pid, test_kill_process};
+
+/// A process that is watched.
+pub(super) struct Watched {
+    #[cfg(target_os = "linux")]
+    process: Option<std::os::fd::OwnedFd>,
+    #[cfg(not(target_os = "linux"))]
+    pid: Pid,
+}
+
+/// Watches a process. One that is gone already counts as ended.
+///
+/// # Errors
+///
+/// `pid` is no process id.
+pub(super) fn watch(pid: i32) -> io::Result<Watched> {
+    let id = Pid::from_raw(pid).filter(|_| pid > 0);
+    let pid = id.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is no process id"))?;
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::{io::Errno, process::PidfdFlags};
+        match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(process) => Ok(Watched { process: Some(process) }),
+            Err(Errno::SRCH) => Ok(Watched { process: None }),
+            // A thread's id, or a kernel that does not have it: better to live than to end for nothing.
+            Err(error) if test_kill_process(pid).is_ok() => Err(error.into()),
+            Err(_) => Ok(Watched { process: None }),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    Ok(Watched { pid })
+}
+
+impl Watched {
+    /// Returns when it has ended.
+    pub(super) fn wait(self) {
+        #[cfg(target_os = "linux")]
+        if let Some(process) = self.process {
+            use rustix::event::{PollFd, PollFlags, poll};
+            let mut events = [PollFd::new(&process, PollFlags::IN)];
+            while poll(&mut events, None).is_err() {}
+        }
+        #[cfg(not(target_os = "linux"))]
+        while test_kill_process(self.pid).is_ok() {
+            // There is no event to wait for.
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        }
+    }
+}
+
+/// Ends this process. The daemon sees the connection end and cancels what was going.
+#[expect(clippy::exit, reason = "other threads are blocked on pipes that nobody will close")]
+pub(super) fn leave() -> ! {
+    std::process::exit(0)
+}

@@ -1,0 +1,85 @@
+//! Carries bytes between an editor and the daemon.
+
+use std::{
+    io::{self, Read, Write},
+    net::Shutdown,
+    os::unix::net::UnixStream,
+    thread,
+};
+
+use crate::config::Home;
+
+use super::{ClientError, ensure, ensure::connect};
+
+/// How a relay ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relayed {
+    /// The editor said `exit`; with this exit code.
+    Exit(u8),
+    /// The editor closed its side, or reads no more.
+    Left,
+    /// The daemon is gone.
+    DaemonLeft,
+}
+
+/// Connects to the door for editors, starting the daemon if it is not there.
+///
+/// # Errors
+///
+/// [`ClientError`].
+pub fn editor_stream(home: &Home) -> Result<UnixStream, ClientError> {
+    let mut tries = 0;
+    loop {
+        drop(ensure(home)?);
+        tries += 1;
+        match connect(&home.kaiak_socket()) {
+            // One that was just leaving; its successor is started next.
+            Err(ClientError::NotRunning) if tries < 3 => {}
+            connected => return connected,
+        }
+    }
+}
+
+/// Carries bytes until one side ends. `input` is read on a thread of its own, which ends with it.
+///
+/// # Errors
+///
+/// No second handle of the connection could be had.
+pub fn relay(
+    mut input: impl Read + Send + 'static,
+    output: &mut impl Write,
+    daemon: &UnixStream,
+) -> io::Result<Relayed> {
+    let mut to_daemon = daemon.try_clone()?;
+    let reader = thread::spawn(move || {
+        // Whatever ends it, the daemon sees the end.
+        io::copy(&mut input, &mut to_daemon).ok();
+        to_daemon.shutdown(Shutdown::Write).ok();
+    });
+    let mut from_daemon = daemon;
+    let mut buffer = vec![0; 64 * 1024];
+    let mut last = None;
+    loop {
+        let count = match from_daemon.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        // No frame holds a control character but line ends: the byte behind the last one is the exit code.
+        let (frames, end) = match buffer[count - 1] {
+            code @ 0..=1 => (&buffer[..count - 1], Some(code)),
+            _ => (&buffer[..count], None),
+        };
+        last = end.or(last);
+        if output.write_all(frames).and_then(|()| output.flush()).is_err() {
+            daemon.shutdown(Shutdown::Both).ok();
+            return Ok(Relayed::Left);
+        }
+    }
+    Ok(match last {
+        Some(code) => Relayed::Exit(code),
+        None if reader.is_finished() => Relayed::Left,
+        None => Relayed::DaemonLeft,
+    })
+}

@@ -1,0 +1,210 @@
+//! From the agent core's words to those of the API. Pure.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{
+    agent::protocol::{Failure, RunError},
+    core::{ToolDef, ToolOutcome},
+    tools::{ClientTool, Order},
+};
+
+use super::{error::Code, interaction::Kind};
+
+/// The daemon's tools that a run of this door has: it reads, and proposes changes. No network.
+pub(super) const TOOLS: [&str; 4] = ["read_file", "write_file", "edit_file", "list_files"];
+
+/// The tool by which the model asks the user; it runs here, at the door.
+pub(super) const ASK: &str = "ask_user";
+
+/// Text of one message, in bytes: even if every one of them has to be escaped, the message stays below the
+/// seed's 1 MB.
+pub(super) const MAX_TEXT: usize = 128 * 1024;
+
+/// Text that is repeated of a tool's arguments and results, in bytes.
+const MAX_SHOWN: usize = 64 * 1024;
+const MAX_ARGUMENT: usize = 4 * 1024;
+
+/// Most options of a question, and the longest text of each and of the question, in bytes.
+const MAX_OPTIONS: usize = 50;
+const MAX_OPTION: usize = 1024;
+const MAX_QUESTION: usize = 16 * 1024;
+
+pub(super) fn ask_tool(timeout: Duration) -> ClientTool {
+    let def = ToolDef {
+        name: ASK.to_owned(),
+        description: "Ask the user one question. With options the user picks one of them.".to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "question": {"type": "string"},
+                "options": {"type": "array", "items": {"type": "string"}},
+                "multiple": {"type": "boolean", "description": "Several options may be picked"},
+            },
+            "required": ["question"],
+        }),
+    };
+    ClientTool { def, timeout, order: Order::Single }
+}
+
+/// The question of a call of [`ask_tool`].
+///
+/// # Errors
+///
+/// What is wrong with it, for the model.
+pub(super) fn question(arguments: &Value) -> Result<(String, Kind), String> {
+    let question = arguments["question"].as_str().map(str::trim).filter(|text| !text.is_empty());
+    let question = shortened(question.ok_or("missing question")?, MAX_QUESTION).0;
+    let options: Vec<String> = arguments["options"].as_array().map_or_else(Vec::new, |options| {
+        options.iter().filter_map(|option| Some(shortened(option.as_str()?, MAX_OPTION).0)).collect()
+    });
+    if options.len() > MAX_OPTIONS {
+        return Err(format!("{} options are more than {MAX_OPTIONS}", options.len()));
+    }
+    let multiple = arguments["multiple"].as_bool().unwrap_or_default();
+    let kind = if options.is_empty() { Kind::Input } else { Kind::Choice { options, multiple } };
+    Ok((question, kind))
+}
+
+/// The content of `stream/tool_call` for a call that begins.
+pub(super) fn tool_start(name: &str, arguments: &str) -> Value {
+    json!({"tool_name": name, "operation": "start", "parameters": parameters(arguments)})
+}
+
+/// The same for one that has ended.
+pub(super) fn tool_end(name: &str, arguments: &str, outcome: &ToolOutcome) -> Value {
+    let (text, truncated) = shortened(outcome.text(), MAX_SHOWN);
+    let (operation, mut result) = match outcome {
+        ToolOutcome::Done(_) => ("complete", json!({"success": true, "data": text})),
+        ToolOutcome::Failed(_) => ("error", json!({"success": false, "error": text})),
+    };
+    if truncated {
+        result["truncated"] = json!(true);
+    }
+    json!({"tool_name": name, "operation": operation, "parameters": parameters(arguments), "result": result})
+}
+
+/// A call's arguments with long texts cut: what a file becomes is shown by its proposal.
+fn parameters(arguments: &str) -> Value {
+    if arguments.len() > super::framing::MAX_BODY as usize {
+        return json!({});
+    }
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(arguments) else { return json!({}) };
+    for value in fields.values_mut() {
+        let (text, is_cut) = match value.as_str() {
+            Some(text) => shortened(text, MAX_ARGUMENT),
+            None => shortened(&value.to_string(), MAX_ARGUMENT),
+        };
+        if is_cut {
+            *value = text.into();
+        }
+    }
+    // A model may name as many arguments as it likes.
+    if fields.len() > 32 { json!({}) } else { Value::Object(fields) }
+}
+
+/// The content of `stream/error` for a run that failed, and whether the other files may do better.
+pub(super) fn failure(error: &RunError) -> Trouble {
+    let (error_code, code, recoverable) = match error.kind {
+        Failure::Request => ("AGENT_INITIALIZATION_FAILED", Code::AgentInitializationFailed, false),
+        Failure::Unreachable => ("MODEL_UNREACHABLE", Code::AgentInitializationFailed, false),
+        Failure::Model => ("MODEL_FAILED", Code::Internal, true),
+        Failure::Limit => ("LIMIT_REACHED", Code::ResourceExhausted, true),
+        Failure::Storage => ("STORAGE_FAILED", Code::Internal, false),
+        Failure::Internal => ("INTERNAL_ERROR", Code::Internal, false),
+    };
+    let details = error.hint.as_ref().map(|hint| json!({"suggestion": hint}));
+    Trouble { error_code, code, message: error.message.clone(), details, recoverable }
+}
+
+/// Something that the client should know went wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Trouble {
+    pub error_code: &'static str,
+    pub code: Code,
+    pub message: String,
+    pub details: Option<Value>,
+    /// The request goes on.
+    pub recoverable: bool,
+}
+
+impl Trouble {
+    /// One after which the request goes on.
+    pub(super) fn passing(
+        error_code: &'static str,
+        code: Code,
+        message: impl Into<String>,
+        details: Value,
+    ) -> Self {
+        Self { error_code, code, message: message.into(), details: Some(details), recoverable: true }
+    }
+
+    pub(super) fn content(&self) -> Value {
+        let (message, _) = shortened(&self.message, MAX_SHOWN);
+        let mut content = json!({
+            "error_code": self.error_code, "message": message, "recoverable": self.recoverable,
+            "code": self.code as i32,
+        });
+        if let Some(details) = &self.details {
+            content["details"] = details.clone();
+        }
+        content
+    }
+}
+
+/// The start of a text, and whether something is missing.
+fn shortened(text: &str, limit: usize) -> (String, bool) {
+    let end = text.floor_char_boundary(limit);
+    (text[..end].to_owned(), end < text.len())
+}
+
+/// Pieces of a text of at most [`MAX_TEXT`] bytes, cut between characters. At least one.
+pub(super) fn pieces(mut text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    while text.len() > MAX_TEXT {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(MAX_TEXT));
+        pieces.push(piece);
+        text = rest;
+    }
+    pieces.push(text);
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_text_is_cut_between_characters_and_nothing_is_lost() {
+        let text = "é🦀".repeat(100_000);
+        let cut = pieces(&text);
+        assert!(cut.len() > 3 && cut.iter().all(|piece| piece.len() <= MAX_TEXT));
+        assert_eq!(cut.concat(), text);
+        assert_eq!(pieces(""), [""]);
+    }
+
+    #[test]
+    fn a_call_shows_its_result_and_not_a_whole_file() {
+        let arguments = json!({"path": "a", "content": "x".repeat(1_000_000)}).to_string();
+        let start = tool_start("write_file", &arguments);
+        assert_eq!((&start["operation"], &start["parameters"]["path"]), (&json!("start"), &json!("a")));
+        assert!(start.to_string().len() < 2 * MAX_ARGUMENT);
+        let done = tool_end("read_file", "{}", &ToolOutcome::Done("y".repeat(1_000_000)));
+        assert_eq!((&done["operation"], &done["result"]["truncated"]), (&json!("complete"), &json!(true)));
+        let failed = tool_end("read_file", "not json", &ToolOutcome::Failed("no".to_owned()));
+        assert_eq!(failed["result"], json!({"success": false, "error": "no"}));
+    }
+
+    #[test]
+    fn a_question_with_options_is_a_choice() {
+        let (text, kind) =
+            question(&json!({"question": " which? ", "options": ["a", "b"], "multiple": true})).unwrap();
+        let options = vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!((text.as_str(), kind), ("which?", Kind::Choice { options, multiple: true }));
+        assert_eq!(question(&json!({"question": "why?", "options": []})).unwrap().1, Kind::Input);
+        assert!(question(&json!({"options": ["a"]})).is_err());
+        assert!(question(&json!({"question": "q", "options": vec!["a"; 51]})).is_err());
+    }
+}

@@ -1,0 +1,514 @@
+//! The work of one request: a run of the agent for each file, its events told, its questions asked.
+
+mod asking;
+
+use std::{
+    sync::Arc,
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use crate::{
+    agent::{
+        History, OwnTools, Pace, Prompt, Run, StartRun,
+        protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError, TIMED_OUT},
+    },
+    core::{CallId, ToolOutcome},
+    provider::Progress,
+    tools::{Effect, FileError},
+};
+
+use super::{
+    Shared, convert,
+    convert::Trouble,
+    error::{Code, RpcError},
+    incidents::FileGroup,
+    interaction::Reply,
+    prompt::{self, Part},
+    proposal::{MAX_FILE, Proposal},
+    request::{Ending, Request},
+    session::Session,
+    voice::{Beside, Gone, Voice},
+};
+use asking::Question;
+
+/// What is to be done.
+pub(super) struct Work {
+    pub files: Vec<FileGroup>,
+    /// The JSON of an object.
+    pub migration: Option<String>,
+    /// Tokens that the model can see.
+    pub window: u32,
+}
+
+/// Why the work ended early.
+enum Stop {
+    /// The client is gone or the request was cancelled.
+    Cancelled,
+    /// It cannot go on; the client has been told why.
+    Failed,
+}
+
+impl From<Gone> for Stop {
+    fn from(_: Gone) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// Does the work of a request to its end, and announces that, whatever happens.
+pub(super) async fn drive(
+    shared: Arc<Shared>,
+    session: Arc<Session>,
+    request: Arc<Request>,
+    voice: Voice,
+    work: Work,
+) {
+    let began = Instant::now();
+    let mut fix = Fix {
+        shared: Arc::clone(&shared),
+        session: Arc::clone(&session),
+        request: Arc::clone(&request),
+        voice,
+        deadline: tokio::time::Instant::now() + session.settings.timeout,
+        count: Count::default(),
+        approved: None,
+    };
+    let ending = match fix.work(work).await {
+        Ok(()) if fix.count.incidents > 0 && fix.count.failures == 0 => Ending::Success,
+        Ok(()) | Err(Stop::Failed) => Ending::Failed,
+        Err(Stop::Cancelled) => Ending::Cancelled,
+    };
+    let ending = request.close(ending);
+    let Fix { voice, count, .. } = fix;
+    // Who sees the end may ask for the next at once: the place is free by then.
+    session.end(&request.id);
+    shared.requests.over(&request.id);
+    let (percentage, phase, description) = match ending {
+        Ending::Success => (100, "completed", "All done"),
+        Ending::Failed => (voice.percentage(), "failed", "Not everything could be done"),
+        Ending::Cancelled => (voice.percentage(), "cancelled", "Cancelled"),
+    };
+    voice
+        .say_last("progress", json!({"percentage": percentage, "phase": phase, "description": description}))
+        .await;
+    let summary = json!({
+        "incidents_processed": count.incidents,
+        "proposals_generated": count.proposals,
+        "proposals_applied": count.applied,
+        "user_interactions": count.interactions,
+        "processing_time_ms": u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    });
+    let content = json!({
+        "event": "request_completed", "request_id": request.id, "status": ending.as_str(), "summary": summary,
+    });
+    voice.say_last("system", content).await;
+    request.over.cancel();
+}
+
+#[derive(Default)]
+struct Count {
+    incidents: usize,
+    /// Files that were given up.
+    failures: usize,
+    proposals: usize,
+    applied: usize,
+    interactions: usize,
+}
+
+struct Fix {
+    shared: Arc<Shared>,
+    session: Arc<Session>,
+    request: Arc<Request>,
+    voice: Voice,
+    /// Moves on while the user is waited for.
+    deadline: tokio::time::Instant,
+    count: Count,
+    /// The change that the user has said yes to and that is being written.
+    approved: Option<Approved>,
+}
+
+struct Approved {
+    call: CallId,
+    proposal: Proposal,
+    done: oneshot::Sender<Result<(), RpcError>>,
+}
+
+/// Where a run is in its request.
+struct Stretch {
+    /// Percent when it begins and when it has ended.
+    from: u8,
+    to: u8,
+    /// The file and its place among the others.
+    name: String,
+}
+
+impl Stretch {
+    /// The percentage at a fraction of it.
+    fn at(&self, fraction: f32) -> u8 {
+        let width = f32::from(self.to.saturating_sub(self.from));
+        self.from + (width * fraction.clamp(0.0, 1.0)) as u8
+    }
+}
+
+impl Fix {
+    async fn work(&mut self, work: Work) -> Result<(), Stop> {
+        let Work { files, migration, window } = work;
+        let total = files.len();
+        self.voice.progress(5, "initializing", format!("{total} file(s) to look at")).await?;
+        let room = room(window);
+        let context = prompt::context(migration.as_deref(), room / 2);
+        for (number, group) in files.into_iter().enumerate() {
+            let share = |number: usize| u8::try_from(10 + 85 * number / total).expect("at most 95");
+            let name = format!("{} ({} of {total})", group.path, number + 1);
+            let (from, to) = (share(number), share(number + 1));
+            let incidents = group.incidents.len();
+            self.voice
+                .progress(from, "analyzing_incidents", format!("{name}: {incidents} incident(s)"))
+                .await?;
+            let Some(code) = self.read(&group.path).await? else { continue };
+            let parts = prompt::parts(&group, code.as_deref(), room);
+            let of = parts.len();
+            for (at, part) in parts.into_iter().enumerate() {
+                let within =
+                    |at: usize| from + u8::try_from(usize::from(to - from) * at / of).expect("small");
+                let stretch = Stretch { from: within(at), to: within(at + 1), name: name.clone() };
+                self.file(&group, part, &context, &stretch).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of a file; the inner `None` is a file that is not there yet, the outer one that cannot be
+    /// worked on, which the client is told.
+    async fn read(&mut self, path: &str) -> Result<Option<Option<String>>, Stop> {
+        let place = Arc::clone(&self.session.place);
+        let read = self.shared.core.read(place, path.to_owned(), MAX_FILE).await;
+        let details = json!({"file_path": path});
+        let trouble = match read {
+            Ok(bytes) => match String::from_utf8(bytes) {
+                Ok(text) if !text.contains('\0') => return Ok(Some(Some(text))),
+                _ => {
+                    let message = format!("{path} is not UTF-8 text");
+                    Trouble::passing("NOT_TEXT", Code::FileModificationFailed, message, details)
+                }
+            },
+            Err(FileError::Missing(_)) => return Ok(Some(None)),
+            Err(error @ FileError::TooLarge { .. }) => {
+                Trouble::passing("FILE_TOO_LARGE", Code::ResourceExhausted, error.explained(), details)
+            }
+            Err(error) => {
+                let code = Code::WorkspaceAccessDenied;
+                Trouble::passing("FILE_UNREADABLE", code, error.explained(), details)
+            }
+        };
+        self.voice.trouble(&trouble).await?;
+        Ok(None)
+    }
+
+    /// One run about one file.
+    async fn file(
+        &mut self,
+        group: &FileGroup,
+        part: Part,
+        context: &[String],
+        stretch: &Stretch,
+    ) -> Result<(), Stop> {
+        let config = &self.shared.core.config().kaiak;
+        let patience = Duration::from_secs(config.approval_timeout_seconds);
+        let settings = &self.session.settings;
+        // The door's own clock decides; the core's comes after it.
+        let tools = vec![convert::ask_tool(patience + Duration::from_secs(60))];
+        let request = StartRun {
+            prompt: Prompt::Text(part.text),
+            // Each file is a conversation of its own: a small window has no room for the others.
+            history: History::Given(Vec::new()),
+            agent: config.agent.to_string(),
+            working_dir: Some(self.session.dir.clone()),
+            client_tools: tools,
+            extra_context: context.to_vec(),
+            own_tools: OwnTools::Only(convert::TOOLS.map(str::to_owned).into()),
+            pace: Pace::OneByOne,
+            max_turns: Some(settings.max_turns),
+            model: settings.model.clone(),
+            endpoint: settings.endpoint.clone(),
+            ..StartRun::default()
+        };
+        self.voice.progress(stretch.at(0.0), "calling_ai_agent", format!("{}: asking", stretch.name)).await?;
+        let run = self.shared.core.start(request);
+        let outcome = self.follow(run, group, stretch).await;
+        // Whoever waits for the outcome of a write hears that there is none.
+        self.approved = None;
+        match outcome? {
+            Outcome::Completed { .. } => {
+                self.count.incidents += part.incidents;
+                Ok(())
+            }
+            Outcome::Failed(error) => {
+                self.count.failures += 1;
+                let trouble = convert::failure(&error);
+                self.voice.trouble(&trouble).await?;
+                if trouble.recoverable { Ok(()) } else { Err(Stop::Failed) }
+            }
+            Outcome::Denied | Outcome::Cancelled => Err(Stop::Cancelled),
+        }
+    }
+
+    /// Follows a run to its ending.
+    async fn follow(&mut self, mut run: Run, group: &FileGroup, stretch: &Stretch) -> Result<Outcome, Stop> {
+        let mut calls: Vec<(CallId, String, String)> = Vec::new();
+        let mut said = false;
+        let mut next = None;
+        loop {
+            let event = match next.take() {
+                Some(event) => event,
+                None => tokio::select! {
+                    biased;
+                    () = self.request.cancel.cancelled() => return Err(Stop::Cancelled),
+                    // What the user has approved is waited for.
+                    () = tokio::time::sleep_until(self.deadline), if self.approved.is_none() => {
+                        return self.too_slow().await;
+                    }
+                    event = run.event() => event.ok_or(Stop::Cancelled)?,
+                },
+            };
+            match event {
+                // Runs of this door have no workers.
+                Event::Started { .. }
+                | Event::WaitingForSession
+                | Event::ToolsCompleted
+                | Event::Worker(_) => {}
+                Event::Notice(text) => self.voice.system("notice", "info", json!({"text": text})).await?,
+                Event::Compacted { before, after, .. } => {
+                    let summary = json!({"tokens_before": before, "tokens_after": after});
+                    self.voice.system("compacted", "info", summary).await?;
+                }
+                Event::Progress(progress) => self.progress(&progress, stretch).await?,
+                Event::Text(mut text) => {
+                    next = gather(&mut run, &mut text, |event| match event {
+                        Event::Text(more) => Ok(more),
+                        other => Err(other),
+                    });
+                    if !said {
+                        let description = format!("{}: answering", stretch.name);
+                        self.voice.progress(stretch.at(0.5), "processing_response", description).await?;
+                    }
+                    said = true;
+                    for piece in convert::pieces(&text) {
+                        self.voice
+                            .say("ai_response", Beside::Nothing, json!({"text": piece, "partial": true}))
+                            .await?;
+                    }
+                }
+                Event::Reasoning(mut text) => {
+                    next = gather(&mut run, &mut text, |event| match event {
+                        Event::Reasoning(more) => Ok(more),
+                        other => Err(other),
+                    });
+                    for piece in convert::pieces(&text) {
+                        self.voice.say("thinking", Beside::Nothing, json!({"text": piece})).await?;
+                    }
+                }
+                Event::TurnCompleted { .. } => {
+                    if std::mem::take(&mut said) {
+                        // Everything has been said; this only ends it.
+                        self.voice
+                            .say("ai_response", Beside::Nothing, json!({"text": "", "partial": false}))
+                            .await?;
+                    }
+                }
+                Event::ToolsProposed(proposed) => {
+                    for proposed in proposed {
+                        let call = &proposed.call;
+                        calls.push((call.id.clone(), call.name.clone(), call.arguments.clone()));
+                        let command = self.decide(proposed, group, stretch).await?;
+                        run.send(command);
+                    }
+                }
+                Event::ToolRequested { call, worker: _, .. } => {
+                    calls.push((call.id.clone(), call.name.clone(), call.arguments.clone()));
+                    let start = convert::tool_start(&call.name, &call.arguments);
+                    self.voice.say("tool_call", Beside::Nothing, start).await?;
+                    let outcome = self.ask_user(&call).await?;
+                    run.send(Command::ToolResult { call: call.id, outcome });
+                }
+                Event::ToolStarted { call, name } => {
+                    let arguments = arguments(&calls, &call);
+                    self.voice
+                        .say("tool_call", Beside::Nothing, convert::tool_start(&name, arguments))
+                        .await?;
+                }
+                Event::ToolFinished { call, outcome } => self.finished(&mut calls, &call, &outcome).await?,
+                Event::Ended(outcome) => return Ok(outcome),
+            }
+        }
+    }
+
+    async fn progress(&mut self, progress: &Progress, stretch: &Stretch) -> Result<(), Gone> {
+        let Stretch { name, .. } = stretch;
+        let (fraction, description) = match progress {
+            Progress::Queued { place } => (0.0, format!("{name}: waiting for the model, place {place}")),
+            Progress::Loading { model, .. } => (0.0, format!("{name}: loading {model}")),
+            Progress::Prefill { processed, total, .. } => {
+                let fraction = f64::from(*processed) / f64::from((*total).max(1));
+                (0.4 * fraction as f32, format!("{name}: reading, {processed} of {total} tokens"))
+            }
+        };
+        self.voice.progress(stretch.at(fraction), "calling_ai_agent", description).await
+    }
+
+    /// Whether a call may run.
+    async fn decide(
+        &mut self,
+        proposed: ProposedCall,
+        group: &FileGroup,
+        stretch: &Stretch,
+    ) -> Result<Command, Stop> {
+        let ProposedCall { call, caution, effect, .. } = proposed;
+        let deny =
+            |reason: String| Command::Deny { call: call.id.clone(), reason, then: AfterDenial::Continue };
+        let change = match effect {
+            Effect::Change(change) => change,
+            // It reads, or it fails and says why: nothing is written without a change that was approved.
+            Effect::Unknown if matches!(call.name.as_str(), "read_file" | "list_files") => {
+                return Ok(Command::Approve(call.id));
+            }
+            Effect::Fails(_) => return Ok(Command::Approve(call.id)),
+            Effect::Unknown => return Ok(deny("this tool is not available here".to_owned())),
+            Effect::Refused(why) => {
+                let details = json!({"tool_name": call.name});
+                let code = Code::FileModificationFailed;
+                self.voice.trouble(&Trouble::passing("PROPOSAL_REFUSED", code, &why, details)).await?;
+                return Ok(deny(why));
+            }
+        };
+        if change.old.as_deref() == Some(change.new.as_bytes()) {
+            return Ok(Command::Approve(call.id));
+        }
+        let proposal = match Proposal::new(&change, &about(group, &change.path), caution.as_deref()) {
+            Ok(proposal) => proposal,
+            Err(trouble) => {
+                self.voice.trouble(&trouble).await?;
+                return Ok(deny(trouble.message));
+            }
+        };
+        let description = format!("{}: a change is proposed", stretch.name);
+        self.voice.progress(stretch.at(0.8), "generating_fixes", description).await?;
+        self.count.proposals += 1;
+        let question = Question::approval(&proposal);
+        self.voice.say("file_modification", Beside::Proposal(&proposal.id), proposal.content.clone()).await?;
+        let summary = json!({"proposal_id": proposal.id, "file_path": proposal.path});
+        let refused = match self.ask(question).await? {
+            Some(answer) if answer.reply == Reply::Approved => {
+                let id = call.id.clone();
+                self.approved = Some(Approved { call: id.clone(), proposal, done: answer.done });
+                return Ok(Command::Approve(id));
+            }
+            Some(answer) => {
+                answer.done.send(Ok(())).ok();
+                match answer.reply {
+                    Reply::Refused { comment: Some(comment) } => format!("the user refused: {comment}"),
+                    _ => "the user refused this change".to_owned(),
+                }
+            }
+            None => "the user did not answer in time".to_owned(),
+        };
+        self.voice.system("proposal_rejected", "discarded", summary).await?;
+        Ok(deny(refused))
+    }
+
+    async fn finished(
+        &mut self,
+        calls: &mut Vec<(CallId, String, String)>,
+        call: &CallId,
+        outcome: &ToolOutcome,
+    ) -> Result<(), Stop> {
+        let at = calls.iter().position(|(id, ..)| id == call);
+        // A call that could not even be proposed has not been seen to start.
+        let (name, arguments) = match at {
+            Some(at) => {
+                let (_, name, arguments) = calls.swap_remove(at);
+                (name, arguments)
+            }
+            None => {
+                let start = convert::tool_start("unknown", "{}");
+                self.voice.say("tool_call", Beside::Nothing, start).await?;
+                ("unknown".to_owned(), "{}".to_owned())
+            }
+        };
+        if let Some(Approved { proposal, done, .. }) =
+            self.approved.take_if(|approved| approved.call == *call)
+        {
+            if outcome.is_error() {
+                done.send(Err(proposal.not_applied(outcome))).ok();
+            } else {
+                self.count.applied += 1;
+                let summary = json!({"proposal_id": proposal.id, "file_path": proposal.path});
+                done.send(Ok(())).ok();
+                self.voice.system("proposal_applied", "applied", summary).await?;
+            }
+        }
+        if outcome.is_error() && outcome.text().starts_with(TIMED_OUT) {
+            let details = json!({"tool_name": name});
+            let trouble = Trouble::passing("TOOL_TIMEOUT", Code::ToolTimeout, outcome.text(), details);
+            self.voice.trouble(&trouble).await?;
+        }
+        let end = convert::tool_end(&name, &arguments, outcome);
+        self.voice.say("tool_call", Beside::Nothing, end).await?;
+        Ok(())
+    }
+
+    /// The request used up its time.
+    async fn too_slow(&mut self) -> Result<Outcome, Stop> {
+        let seconds = self.session.settings.timeout.as_secs();
+        let error = RunError::new(Failure::Limit, format!("the request was not done after {seconds} s"))
+            .hint("raise `timeout` in the session's configuration, or send fewer incidents at once");
+        let trouble =
+            Trouble { error_code: "REQUEST_TIMEOUT", recoverable: false, ..convert::failure(&error) };
+        self.voice.trouble(&trouble).await?;
+        Err(Stop::Failed)
+    }
+}
+
+fn arguments<'a>(calls: &'a [(CallId, String, String)], call: &CallId) -> &'a str {
+    calls.iter().find(|(id, ..)| id == call).map_or("{}", |(_, _, arguments)| arguments)
+}
+
+/// Why a file is changed, in a few words.
+fn about(group: &FileGroup, path: &str) -> String {
+    if group.path != path {
+        return format!("Part of the fix of {}", group.path);
+    }
+    let mut about: Vec<&str> = Vec::new();
+    for incident in &group.incidents {
+        if about.len() < 3 && !about.contains(&incident.description.as_str()) {
+            about.push(&incident.description);
+        }
+    }
+    let mut text = about.join("; ");
+    text.truncate(text.floor_char_boundary(500));
+    text
+}
+
+/// Adds what is there already of the same kind, up to a message full. Gives the first event of another kind.
+fn gather(run: &mut Run, text: &mut String, same: impl Fn(Event) -> Result<String, Event>) -> Option<Event> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    while text.len() < convert::MAX_TEXT / 2 {
+        let Poll::Ready(Some(event)) = run.poll_event(&mut context) else { return None };
+        match same(event) {
+            Ok(more) => text.push_str(&more),
+            Err(other) => return Some(other),
+        }
+    }
+    None
+}
+
+/// Bytes that a prompt may take of a window of so many tokens. A quarter is the answer's, the system text and
+/// the tools take about 1200, and half of the rest is for calls and what they give; a token is three bytes of
+/// code.
+fn room(window: u32) -> usize {
+    let tokens = (window / 4 * 3).saturating_sub(1200) / 2;
+    (tokens as usize * 3).clamp(1500, 200_000)
+}

@@ -1,0 +1,125 @@
+//! Questions to the user, and the time they take.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::core::{ToolCall, ToolOutcome};
+
+use super::{
+    super::{
+        Shared, convert,
+        interaction::{Answer, Closed, Interaction, Kind, Reply},
+        proposal::Proposal,
+        voice::Beside,
+    },
+    Fix, Stop,
+};
+
+/// What the user is asked.
+pub(super) struct Question {
+    prompt: String,
+    kind: Kind,
+    proposal: Option<String>,
+}
+
+impl Question {
+    pub(super) fn approval(proposal: &Proposal) -> Self {
+        Self { prompt: proposal.question.clone(), kind: Kind::Approval, proposal: Some(proposal.id.clone()) }
+    }
+
+    fn content(&self, interaction: &str, timeout: Duration) -> Value {
+        let mut content = json!({
+            "interaction_type": self.kind.name(),
+            "interaction_id": interaction,
+            "prompt": self.prompt,
+            "timeout": timeout.as_secs(),
+        });
+        if let Some(proposal) = &self.proposal {
+            content["proposal_id"] = json!(proposal);
+        }
+        if let Kind::Choice { options, multiple } = &self.kind {
+            content["options"] = json!(options);
+            content["multiple"] = json!(multiple);
+        }
+        content
+    }
+}
+
+/// Closes a question that nobody waits for any more, however the waiting ends.
+struct Open {
+    shared: Arc<Shared>,
+    interaction: Arc<Interaction>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.interaction.close(Closed::Cancelled);
+        self.shared.interactions.over(&self.interaction.id);
+    }
+}
+
+impl Fix {
+    /// Asks and waits for the answer; `None` when none came in time, which the client is told.
+    pub(super) async fn ask(&mut self, question: Question) -> Result<Option<Answer>, Stop> {
+        let patience = Duration::from_secs(self.shared.core.config().kaiak.approval_timeout_seconds);
+        let name = question.kind.name();
+        let content = |id: &str| question.content(id, patience);
+        let (interaction, mut answer) = Interaction::new(question.kind.clone());
+        let interaction = Arc::new(interaction);
+        self.shared.interactions.insert(&interaction.id, Arc::clone(&interaction));
+        let open = Open { shared: Arc::clone(&self.shared), interaction };
+        let id = &open.interaction.id;
+        self.count.interactions += 1;
+        let began = tokio::time::Instant::now();
+        self.voice.say("user_interaction", Beside::Interaction(id), content(id)).await?;
+        let answered = tokio::select! {
+            biased;
+            () = self.request.cancel.cancelled() => return Err(Stop::Cancelled),
+            answered = &mut answer => Some(answered.map_err(|_| Stop::Cancelled)?),
+            () = tokio::time::sleep(patience) => {
+                // An answer that came at the same moment counts.
+                if open.interaction.close(Closed::Expired) { None } else { answer.await.ok() }
+            }
+        };
+        // The model's time is not the user's.
+        self.deadline += began.elapsed();
+        if answered.is_none() {
+            let default = if name == "approval" { "deny" } else { "cancel" };
+            let summary = json!({
+                "interaction_id": id, "default_action": default, "interaction_type": name,
+            });
+            self.voice.system("interaction_timeout", "timeout_processed", summary).await?;
+        }
+        Ok(answered)
+    }
+
+    /// Runs a call of the tool by which the model asks.
+    pub(super) async fn ask_user(&mut self, call: &ToolCall) -> Result<ToolOutcome, Stop> {
+        let question = call.parsed().and_then(|arguments| convert::question(&arguments));
+        let (prompt, kind) = match question {
+            Ok(question) => question,
+            Err(why) => return Ok(ToolOutcome::Failed(why)),
+        };
+        let options = match &kind {
+            Kind::Choice { options, .. } => options.clone(),
+            Kind::Approval | Kind::Input => Vec::new(),
+        };
+        let Some(answer) = self.ask(Question { prompt, kind, proposal: None }).await? else {
+            return Ok(ToolOutcome::Failed("the user did not answer in time".to_owned()));
+        };
+        let outcome = match answer.reply {
+            Reply::Chosen(chosen) => {
+                let picked: Vec<&str> =
+                    chosen.iter().filter_map(|at| options.get(*at)).map(String::as_str).collect();
+                ToolOutcome::Done(format!("the user chose: {}", picked.join("; ")))
+            }
+            Reply::Text(text) => ToolOutcome::Done(text),
+            Reply::Approved | Reply::Refused { .. } => {
+                unreachable!("an answer is of its question's kind")
+            }
+        };
+        answer.done.send(Ok(())).ok();
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,310 @@
+//! The six methods.
+
+use std::{
+    collections::HashSet,
+    path::PathBuf,
+    sync::{Arc, PoisonError},
+};
+
+use serde_json::{Value, json};
+
+use crate::tools::FileError;
+
+use super::{
+    Shared, clock,
+    connection::Connection,
+    error::{Code, RpcError, bad_field},
+    fix,
+    incidents::{self, by_file},
+    interaction::Closed,
+    params::Fields,
+    request::Request,
+    session::Session,
+    settings,
+    voice::Voice,
+};
+
+/// The longest `session_name`, in characters.
+const MAX_NAME: usize = 256;
+
+/// Directories that are no workspace, and everything beneath those that end with `/`.
+const SYSTEM: &[&str] = &["/", "/usr", "/var", "/home", "/boot/", "/dev/", "/etc/", "/proc/", "/sys/"];
+
+/// The answer to a call, and what begins once it is on its way.
+pub(super) struct Answered {
+    pub outcome: Result<Value, RpcError>,
+    pub then: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl From<Result<Value, RpcError>> for Answered {
+    fn from(outcome: Result<Value, RpcError>) -> Self {
+        Self { outcome, then: None }
+    }
+}
+
+/// Answers one call.
+pub(super) async fn call(
+    connection: &Arc<Connection>,
+    method: &str,
+    params: Option<&str>,
+    shut_down: bool,
+) -> Answered {
+    if method == "workspace/executeCommand" {
+        return match command(params) {
+            Ok((method, params)) => Box::pin(call(connection, &method, params.as_deref(), shut_down)).await,
+            Err(error) => Err(error).into(),
+        };
+    }
+    if shut_down && method.starts_with("kaiak/") {
+        return Err(Code::InvalidRequest.with(json!({"reason": "the server was shut down"}))).into();
+    }
+    let shared = &connection.shared;
+    match method {
+        "kaiak/session/create" => create(connection, params).await.into(),
+        "kaiak/session/terminate" => terminate(shared, params).await.into(),
+        "kaiak/session/status" => status(shared, params).into(),
+        "kaiak/fix/generate" => match generate(connection, params).await {
+            Ok((result, then)) => Answered { outcome: Ok(result), then: Some(then) },
+            Err(error) => Err(error).into(),
+        },
+        "kaiak/fix/cancel" => cancel(shared, params).await.into(),
+        "kaiak/interaction/respond" => respond(shared, params).await.into(),
+        _ => Err(Code::MethodNotFound.with(json!({"method": method}))).into(),
+    }
+}
+
+/// The method of this API that an editor command stands for, and its parameters.
+fn command(params: Option<&str>) -> Result<(String, Option<String>), RpcError> {
+    let fields = Fields::read(params, ["command", "arguments"])?;
+    let command = fields.some_text("command")?;
+    if !command.starts_with("kaiak/") {
+        return Err(Code::MethodNotFound.with(json!({"method": command})));
+    }
+    let arguments = match fields.raw("arguments") {
+        None => None,
+        Some(raw) => {
+            let (first, _) =
+                super::params::items(raw.get(), 1).map_err(|_| bad_field("arguments", "is not an array"))?;
+            first.first().map(|first| first.get().to_owned())
+        }
+    };
+    Ok((command, arguments))
+}
+
+async fn create(connection: &Connection, params: Option<&str>) -> Result<Value, RpcError> {
+    let shared = &connection.shared;
+    let fields = Fields::read(params, ["workspace_path", "session_name", "configuration"])?;
+    let path = fields.some_text("workspace_path")?;
+    if fields.text("session_name")?.is_some_and(|name| name.chars().count() > MAX_NAME) {
+        return Err(bad_field("session_name", format!("is longer than {MAX_NAME} characters")));
+    }
+    let configuration = fields.object("configuration")?;
+    if !path.starts_with('/') || path.contains('\0') {
+        return Err(bad_field("workspace_path", "is not an absolute path"));
+    }
+    let denied =
+        |reason: &str| Code::WorkspaceAccessDenied.with(json!({"workspace_path": path, "reason": reason}));
+    let place = shared.core.place(PathBuf::from(&path)).await.map_err(|error| denied(&error.message))?;
+    // The root has no name among those of a place.
+    let dir = place.dir().unwrap_or("/").to_owned();
+    if is_system(&dir) {
+        return Err(denied("this directory is not a workspace"));
+    }
+    make_room(shared)?;
+    let config = &shared.core.config().kaiak;
+    let settings = settings::read(configuration, config, &shared.keyless)?;
+    shared
+        .core
+        .agent(config.agent.as_str())
+        .await
+        .map_err(|error| Code::SessionCreationFailed.with(json!({"reason": error.message})))?;
+    let session = Session::new(place, dir.into(), settings, connection.cancel.clone());
+    let result = json!({
+        "session_id": session.id, "status": "created", "created_at": session.created_at(),
+    });
+    let id = session.id.clone();
+    // Others may have taken the last place meanwhile.
+    let _turn = shared.creating.lock().unwrap_or_else(PoisonError::into_inner);
+    make_room(shared)?;
+    shared.sessions.insert(&id, Arc::new(session));
+    Ok(result)
+}
+
+fn is_system(dir: &str) -> bool {
+    SYSTEM.iter().any(|system| match system.strip_suffix('/') {
+        Some(tree) if !tree.is_empty() => dir == tree || dir.starts_with(system),
+        _ => dir == *system,
+    })
+}
+
+/// Sees that there is room for one more session; those whose client is gone make way.
+fn make_room(shared: &Shared) -> Result<(), RpcError> {
+    let max = shared.core.config().kaiak.max_sessions;
+    let mut live = shared.sessions.all();
+    live.retain(|session| !session.is_terminated());
+    if live.len() < max {
+        return Ok(());
+    }
+    let oldest =
+        live.iter().filter_map(|session| Some((session.abandoned()?, session))).min_by_key(|(at, _)| *at);
+    match oldest {
+        Some((_, session)) => {
+            if session.terminate().is_ok() {
+                shared.sessions.over(&session.id);
+            }
+            Ok(())
+        }
+        None => Err(Code::ResourceExhausted.with(json!({
+            "limit": "sessions", "max": max, "active": live.len(),
+            "suggestion": "terminate a session with kaiak/session/terminate",
+        }))),
+    }
+}
+
+fn session(shared: &Shared, id: &str) -> Result<Arc<Session>, RpcError> {
+    shared.sessions.find(id).ok_or_else(|| {
+        Code::SessionNotFound.with(json!({
+            "session_id": id, "suggestion": "Create a new session with kaiak/session/create",
+        }))
+    })
+}
+
+async fn terminate(shared: &Shared, params: Option<&str>) -> Result<Value, RpcError> {
+    let id = Fields::read(params, ["session_id"])?.some_text("session_id")?;
+    let session = session(shared, &id)?;
+    let requests = session.terminate()?;
+    for request in &requests {
+        // One that is ending anyway is waited for, too.
+        request.stop().ok();
+    }
+    for request in &requests {
+        request.over.cancelled().await;
+    }
+    shared.sessions.over(&id);
+    Ok(json!({
+        "session_id": id, "status": "terminated", "message_count": session.message_count(),
+        "terminated_at": clock::now(),
+    }))
+}
+
+fn status(shared: &Shared, params: Option<&str>) -> Result<Value, RpcError> {
+    let id = Fields::read(params, ["session_id"])?.some_text("session_id")?;
+    session(shared, &id)?.status()
+}
+
+type Begin = Box<dyn FnOnce() + Send>;
+
+async fn generate(connection: &Arc<Connection>, params: Option<&str>) -> Result<(Value, Begin), RpcError> {
+    let shared = &connection.shared;
+    let fields = Fields::read(params, ["session_id", "incidents", "migration_context"])?;
+    let id = fields.some_text("session_id")?;
+    let incidents = fields.raw("incidents").ok_or_else(|| bad_field("incidents", "is missing"))?;
+    if !incidents.get().starts_with('[') {
+        return Err(bad_field("incidents", "is not an array"));
+    }
+    let migration = fields.object("migration_context")?.map(str::to_owned);
+    let session = session(shared, &id)?;
+    if session.is_terminated() {
+        return Err(Code::SessionTerminated.with(json!({"session_id": id})));
+    }
+    if connection.cancel.is_cancelled() {
+        return Err(Code::SessionNotReady.with(json!({"session_id": id, "reason": "the daemon is stopping"})));
+    }
+    let incidents = incidents::read(incidents)?;
+    reachable(shared, &session, &incidents).await?;
+    let agent = shared
+        .core
+        .agent(shared.core.config().kaiak.agent.as_str())
+        .await
+        .map_err(|error| Code::AgentInitializationFailed.with(json!({"reason": error.message})))?;
+    let request = Arc::new(Request::new(&connection.runs));
+    session.begin(&request, &connection.cancel)?;
+    shared.requests.insert(&request.id, Arc::clone(&request));
+    let result = json!({
+        "request_id": request.id, "session_id": id, "status": "processing",
+        "incident_count": incidents.len(), "created_at": clock::now(),
+    });
+    let voice = Voice::new(Arc::clone(&session), Arc::clone(&request), connection.outbox.clone());
+    let window = agent.context_size.unwrap_or(shared.core.config().context_size);
+    let work = fix::Work { files: by_file(incidents), migration, window };
+    let shared = Arc::clone(shared);
+    let begin = move || drop(tokio::spawn(fix::drive(shared, session, request, voice, work)));
+    Ok((result, Box::new(begin)))
+}
+
+/// Sees that no incident is about a file outside of the workspace.
+async fn reachable(
+    shared: &Shared,
+    session: &Session,
+    incidents: &[incidents::Incident],
+) -> Result<(), RpcError> {
+    let mut seen = HashSet::new();
+    let paths: Vec<String> = incidents
+        .iter()
+        .map(|incident| incident.file_path.clone())
+        .filter(|path| seen.insert(path.clone()))
+        .collect();
+    let looked = shared.core.look(Arc::clone(&session.place), paths.clone()).await;
+    let looked = looked.map_err(|_| RpcError::from(Code::Internal))?;
+    for (path, result) in paths.iter().zip(looked) {
+        let index = || incidents.iter().position(|incident| incident.file_path == *path);
+        match result {
+            Err(FileError::Outside(_)) => {
+                return Err(Code::WorkspaceAccessDenied.with(json!({
+                    "file_path": path, "index": index(), "reason": "it leads out of the workspace",
+                })));
+            }
+            Err(error @ (FileError::BadPath { .. } | FileError::Directory(_))) => {
+                let mut wrong = bad_field("file_path", error.explained());
+                if let Some(data) = &mut wrong.data {
+                    data["index"] = json!(index());
+                }
+                return Err(wrong);
+            }
+            // What cannot be read is told when its turn comes; what is not there may be made.
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+async fn cancel(shared: &Shared, params: Option<&str>) -> Result<Value, RpcError> {
+    let id = Fields::read(params, ["request_id"])?.some_text("request_id")?;
+    let request =
+        shared.requests.find(&id).ok_or_else(|| Code::RequestNotFound.with(json!({"request_id": id})))?;
+    request.stop()?;
+    request.over.cancelled().await;
+    Ok(json!({"request_id": id, "status": "cancelled", "cancelled_at": clock::now()}))
+}
+
+async fn respond(shared: &Shared, params: Option<&str>) -> Result<Value, RpcError> {
+    let fields = Fields::read(params, ["interaction_id", "response_type", "response_data"])?;
+    let id = fields.some_text("interaction_id")?;
+    let response_type = fields.some_text("response_type")?;
+    let data = fields.object("response_data")?.ok_or_else(|| bad_field("response_data", "is missing"))?;
+    let interaction = shared
+        .interactions
+        .find(&id)
+        .ok_or_else(|| Code::InteractionNotFound.with(json!({"interaction_id": id})))?;
+    // The fields that answers have, and not the whole of what was sent.
+    let known = Fields::read(Some(data), ["approved", "comment", "selected_indices", "text"])?;
+    let mut data = serde_json::Map::new();
+    for (name, limit) in [
+        ("approved", 16),
+        ("comment", 64 * 1024),
+        ("selected_indices", 64 * 1024),
+        // Holds a text of 1 MiB however it is escaped.
+        ("text", 6 * 1024 * 1024 + 2),
+    ] {
+        if let Some(raw) = known.raw(name).filter(|raw| raw.get().len() <= limit) {
+            data.insert(name.to_owned(), serde_json::from_str(raw.get()).unwrap_or_default());
+        }
+    }
+    let told = interaction.respond(&response_type, &Value::Object(data))?;
+    match told.await {
+        Ok(outcome) => outcome?,
+        // The request ended before anything came of the answer.
+        Err(_) => return Err(interaction.too_late(Closed::Cancelled)),
+    }
+    Ok(json!({"interaction_id": id, "status": "processed", "responded_at": clock::now()}))
+}

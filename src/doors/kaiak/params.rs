@@ -1,0 +1,130 @@
+//! Parameters, field by field, without building more than is asked for. Pure.
+
+use std::fmt;
+
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::error::{Code, RpcError, bad_field};
+
+/// The largest text in one field, in bytes. Source: the seed's 1 MB of one file.
+const MAX_TEXT: usize = 1024 * 1024;
+
+/// The fields of one object. `null` is as good as absent.
+pub(super) struct Fields<'a, const N: usize> {
+    names: [&'static str; N],
+    values: [Option<&'a RawValue>; N],
+}
+
+impl<'a, const N: usize> Fields<'a, N> {
+    /// Reads an object; fields that are not named are ignored.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidParams`] when it is no object.
+    pub(super) fn read(json: Option<&'a str>, names: [&'static str; N]) -> Result<Self, RpcError> {
+        let refused = |why: &str| Code::InvalidParams.with(serde_json::json!({"reason": why}));
+        let json = json.filter(|json| json.starts_with('{')).ok_or_else(|| refused("params is an object"))?;
+        let values = serde_json::Deserializer::from_str(json)
+            .deserialize_map(Named(names))
+            .map_err(|_| refused("params is an object that can be read"))?;
+        Ok(Self { names, values })
+    }
+
+    /// The raw JSON of a field.
+    pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
+        let at = self.names.iter().position(|known| *known == name)?;
+        self.values[at].filter(|raw| raw.get() != "null")
+    }
+
+    /// A text, if it is there.
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>, RpcError> {
+        let Some(raw) = self.raw(name) else { return Ok(None) };
+        if raw.get().len() > MAX_TEXT {
+            return Err(bad_field(name, "is longer than 1 MiB"));
+        }
+        serde_json::from_str(raw.get()).map(Some).map_err(|_| bad_field(name, "is not a string"))
+    }
+
+    /// A text that is there and not empty.
+    pub(super) fn some_text(&self, name: &str) -> Result<String, RpcError> {
+        match self.text(name)? {
+            Some(text) if !text.is_empty() => Ok(text),
+            Some(_) => Err(bad_field(name, "is empty")),
+            None => Err(bad_field(name, "is missing")),
+        }
+    }
+
+    /// A whole number from `least` to `most`, if it is there.
+    pub(super) fn whole(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, RpcError> {
+        let Some(raw) = self.raw(name) else { return Ok(None) };
+        let number: Option<u64> = serde_json::from_str(raw.get()).ok();
+        match number.filter(|number| (least..=most).contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => Err(bad_field(name, format!("is not a whole number from {least} to {most}"))),
+        }
+    }
+
+    /// The JSON of an object, if it is there.
+    pub(super) fn object(&self, name: &str) -> Result<Option<&'a str>, RpcError> {
+        match self.raw(name).map(RawValue::get) {
+            Some(json) if !json.starts_with('{') => Err(bad_field(name, "is not an object")),
+            json => Ok(json),
+        }
+    }
+}
+
+struct Named<const N: usize>([&'static str; N]);
+
+impl<'de, const N: usize> Visitor<'de> for Named<N> {
+    type Value = [Option<&'de RawValue>; N];
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut values = [None; N];
+        while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+            match self.0.iter().position(|name| *name == key) {
+                Some(at) => values[at] = Some(map.next_value()?),
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// The first `most` items of an array, and how many there are.
+///
+/// # Errors
+///
+/// It is no array.
+pub(super) fn items(json: &str, most: usize) -> Result<(Vec<&RawValue>, usize), serde_json::Error> {
+    serde_json::Deserializer::from_str(json).deserialize_seq(First(most))
+}
+
+struct First(usize);
+
+impl<'de> Visitor<'de> for First {
+    type Value = (Vec<&'de RawValue>, usize);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut first = Vec::new();
+        while first.len() < self.0 {
+            match seq.next_element()? {
+                Some(item) => first.push(item),
+                None => return Ok((first.clone(), first.len())),
+            }
+        }
+        let mut count = first.len();
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok((first, count))
+    }
+}

@@ -1,0 +1,217 @@
+//! One session: its workspace, its settings, its counts.
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use serde_json::{Value, json};
+
+use crate::{core::Cancel, tools::Place};
+
+use super::{
+    clock::timestamp,
+    error::{Code, RpcError},
+    request::Request,
+    settings::Settings,
+};
+
+/// Source: the seed's "Maximum 10 concurrent per session".
+const MAX_REQUESTS: usize = 10;
+
+/// Source: the seed's "Maximum 100 per minute per session".
+const STATUS_CALLS: usize = 100;
+const STATUS_WINDOW: Duration = Duration::from_secs(60);
+
+pub(super) struct Session {
+    pub id: String,
+    pub place: Arc<Place>,
+    /// The workspace's own name, without links.
+    pub dir: PathBuf,
+    pub settings: Settings,
+    created_at: SystemTime,
+    state: Mutex<State>,
+}
+
+struct State {
+    terminated: bool,
+    /// A request was made.
+    used: bool,
+    /// The newest last.
+    active: Vec<Arc<Request>>,
+    messages: u64,
+    errors: u64,
+    updated_at: SystemTime,
+    status_calls: VecDeque<Instant>,
+    /// The connection that used it last.
+    connection: Cancel,
+    idle_since: Instant,
+}
+
+impl Session {
+    pub(super) fn new(place: Arc<Place>, dir: PathBuf, settings: Settings, connection: Cancel) -> Self {
+        let now = SystemTime::now();
+        let state = State {
+            terminated: false,
+            used: false,
+            active: Vec::new(),
+            messages: 0,
+            errors: 0,
+            updated_at: now,
+            status_calls: VecDeque::new(),
+            connection,
+            idle_since: Instant::now(),
+        };
+        let id = uuid::Uuid::new_v4().to_string();
+        Self { id, place, dir, settings, created_at: now, state: Mutex::new(state) }
+    }
+
+    pub(super) fn created_at(&self) -> String {
+        timestamp(self.created_at)
+    }
+
+    pub(super) fn is_terminated(&self) -> bool {
+        self.state().terminated
+    }
+
+    /// When it was last used, if its client is gone and nothing is going.
+    pub(super) fn abandoned(&self) -> Option<Instant> {
+        let state = self.state();
+        (state.connection.is_cancelled() && state.active.is_empty()).then_some(state.idle_since)
+    }
+
+    /// Takes a request in.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SessionTerminated`], [`Code::ResourceExhausted`].
+    pub(super) fn begin(&self, request: &Arc<Request>, connection: &Cancel) -> Result<(), RpcError> {
+        let mut state = self.state();
+        self.alive(&state)?;
+        let active = state.active.len();
+        if active >= MAX_REQUESTS {
+            let data = json!({"limit": "concurrent_requests", "max": MAX_REQUESTS, "active": active});
+            return Err(Code::ResourceExhausted.with(data));
+        }
+        state.active.push(Arc::clone(request));
+        state.used = true;
+        state.connection = connection.clone();
+        state.touch();
+        Ok(())
+    }
+
+    pub(super) fn end(&self, request: &str) {
+        let mut state = self.state();
+        state.active.retain(|active| active.id != request);
+        state.touch();
+    }
+
+    /// Ends it and gives the requests that are to be cancelled.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SessionTerminated`] the second time.
+    pub(super) fn terminate(&self) -> Result<Vec<Arc<Request>>, RpcError> {
+        let mut state = self.state();
+        self.alive(&state)?;
+        state.terminated = true;
+        state.touch();
+        Ok(state.active.clone())
+    }
+
+    pub(super) fn message_count(&self) -> u64 {
+        self.state().messages
+    }
+
+    /// Counts one notification and has it sent under its number. Nothing comes between the two, so that
+    /// numbers rise on the wire.
+    pub(super) fn speak(&self, is_error: bool, send: impl FnOnce(u64)) {
+        let mut state = self.state();
+        state.messages += 1;
+        state.errors += u64::from(is_error);
+        state.touch();
+        send(state.messages);
+    }
+
+    /// # Errors
+    ///
+    /// [`Code::ResourceExhausted`] when it was asked too often in the last minute.
+    pub(super) fn status(&self) -> Result<Value, RpcError> {
+        self.status_at(Instant::now())
+    }
+
+    fn status_at(&self, now: Instant) -> Result<Value, RpcError> {
+        let mut state = self.state();
+        while state.status_calls.front().is_some_and(|call| now.duration_since(*call) >= STATUS_WINDOW) {
+            state.status_calls.pop_front();
+        }
+        if state.status_calls.len() >= STATUS_CALLS {
+            let oldest = state.status_calls.front().map_or(Duration::ZERO, |call| now.duration_since(*call));
+            let wait = STATUS_WINDOW.saturating_sub(oldest).as_millis();
+            return Err(Code::ResourceExhausted.with(json!({
+                "limit": "status_rate", "max": STATUS_CALLS, "window_seconds": STATUS_WINDOW.as_secs(),
+                "retry_after_ms": u64::try_from(wait).unwrap_or(u64::MAX),
+            })));
+        }
+        state.status_calls.push_back(now);
+        let status = match &*state {
+            State { terminated: true, .. } => "terminated",
+            State { active, .. } if !active.is_empty() => "processing",
+            State { used: true, .. } => "ready",
+            State { .. } => "created",
+        };
+        Ok(json!({
+            "session_id": self.id,
+            "status": status,
+            "active_request_id": state.active.last().map(|request| request.id.clone()),
+            "message_count": state.messages,
+            "error_count": state.errors,
+            "created_at": timestamp(self.created_at),
+            "updated_at": timestamp(state.updated_at),
+        }))
+    }
+
+    fn alive(&self, state: &State) -> Result<(), RpcError> {
+        if state.terminated {
+            return Err(Code::SessionTerminated.with(json!({"session_id": self.id})));
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn touch(&mut self) {
+        self.updated_at = SystemTime::now();
+        self.idle_since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doors::kaiak::settings;
+
+    #[test]
+    fn a_hundred_looks_in_any_minute() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Arc::new(Place::new(dir.path()).unwrap());
+        let settings = settings::read(None, &Default::default(), &Default::default()).unwrap();
+        let session = Session::new(place, dir.path().to_owned(), settings, Cancel::new());
+        let start = Instant::now();
+        let look = |seconds: u64| session.status_at(start + Duration::from_secs(seconds));
+        for second in 0..100 {
+            look(second / 2).unwrap();
+        }
+        let error = look(50).unwrap_err();
+        assert_eq!(error.data.unwrap()["retry_after_ms"], 10_000);
+        assert!(look(59).is_err());
+        // The first two are a minute old.
+        assert!(look(60).is_ok() && look(60).is_ok() && look(60).is_err());
+    }
+}

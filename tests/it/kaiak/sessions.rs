@@ -1,0 +1,233 @@
+//! Sessions: made, looked at, ended, and never too many; and the ways in.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::{
+        fs::PermissionsExt as _,
+        net::{UnixListener, UnixStream},
+    },
+};
+
+use serde_json::{Value, json};
+
+use super::{PATIENCE, Room, assert_time, frame, incident, is_uuid, read_frames};
+use crate::fake_llama::{FakeLlama, Reply};
+
+#[test]
+fn a_session_is_created_as_documented() {
+    let room = Room::new([]);
+    let mut editor = room.editor();
+    let params = json!({"workspace_path": room.workspace(), "session_name": "migration-session-1"});
+    let created = editor.result("kaiak/session/create", &params);
+    let session = created["session_id"].as_str().unwrap();
+    assert!(is_uuid(session), "{session}");
+    assert_eq!(created["status"], "created");
+    assert_time(&created["created_at"]);
+    let status = editor.result("kaiak/session/status", &json!({"session_id": session}));
+    assert_eq!(
+        (&status["status"], &status["active_request_id"], &status["message_count"], &status["error_count"]),
+        (&json!("created"), &Value::Null, &json!(0), &json!(0))
+    );
+    assert_time(&status["created_at"]);
+    assert!(status["created_at"].as_str().unwrap() <= status["updated_at"].as_str().unwrap());
+    for name in [json!("migration-session-1"), Value::Null] {
+        let params = json!({"workspace_path": room.workspace(), "session_name": name});
+        assert_ne!(editor.result("kaiak/session/create", &params)["session_id"], session);
+    }
+}
+
+#[test]
+fn what_a_session_cannot_be_made_from() {
+    let room = Room::new([]);
+    let mut editor = room.editor();
+    let create = "kaiak/session/create";
+    editor.error(create, &json!({}), -32602);
+    for path in [json!(5), json!(""), json!("relative/dir"), json!("/a\u{0}b")] {
+        let data = editor.error(create, &json!({"workspace_path": path}), -32602);
+        assert_eq!(data["field"], "workspace_path");
+    }
+    let data = editor.error(create, &json!({"workspace_path": "/nonexistent/path"}), -32002);
+    assert_eq!(data["workspace_path"], "/nonexistent/path");
+    editor.error(create, &json!({"workspace_path": room.path("src/main.rs")}), -32002);
+    for system in ["/", "/etc", "/proc/self"] {
+        editor.error(create, &json!({"workspace_path": system}), -32002);
+    }
+    let secret = room.path("secret");
+    fs::create_dir(&secret).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read_dir(&secret).is_err() {
+        editor.error(create, &json!({"workspace_path": secret}), -32002);
+    }
+    for (field, value, code) in [
+        ("timeout", json!("300"), -32602),
+        ("timeout", json!(-1), -32602),
+        ("max_turns", json!(0), -32602),
+        ("provider", json!("no-such"), -32602),
+        ("provider", json!("anthropic"), -32014),
+    ] {
+        let params = json!({"workspace_path": room.workspace(), "configuration": {field: value}});
+        editor.error(create, &params, code);
+    }
+    let params = json!({"workspace_path": room.workspace(), "configuration": []});
+    editor.error(create, &params, -32602);
+    room.home.write("agents/default/config.toml", "model = 5\n");
+    editor.error(create, &json!({"workspace_path": room.workspace()}), -32001);
+}
+
+#[test]
+fn unknown_sessions_are_not_found_and_ids_are_texts() {
+    let room = Room::new([]);
+    let mut editor = room.editor();
+    for method in ["kaiak/session/status", "kaiak/session/terminate"] {
+        let data = editor.error(method, &json!({"session_id": "nope"}), -32003);
+        assert_eq!(data["session_id"], "nope");
+        for params in [json!({}), json!({"session_id": 5}), json!({"session_id": ""})] {
+            editor.error(method, &params, -32602);
+        }
+    }
+}
+
+#[test]
+fn a_terminated_session_stays_so() {
+    let room = Room::new([]);
+    let mut editor = room.editor();
+    let session = editor.create(&room);
+    let id = json!({"session_id": session});
+    let ended = editor.result("kaiak/session/terminate", &id);
+    assert_eq!((&ended["status"], &ended["message_count"]), (&json!("terminated"), &json!(0)));
+    assert_time(&ended["terminated_at"]);
+    editor.error("kaiak/session/terminate", &id, -32004);
+    let generate = json!({"session_id": session, "incidents": [incident("src/main.rs", 2)]});
+    editor.error("kaiak/fix/generate", &generate, -32004);
+    assert_eq!(editor.result("kaiak/session/status", &id)["status"], "terminated");
+}
+
+#[test]
+fn of_twenty_terminates_one_succeeds() {
+    let room = Room::new([]);
+    let mut editor = room.editor();
+    let session = editor.create(&room);
+    let ids: Vec<u64> =
+        (0..20).map(|_| editor.ask("kaiak/session/terminate", &json!({"session_id": session}))).collect();
+    let codes: Vec<Value> = ids.iter().map(|id| editor.answer(*id)["error"]["code"].clone()).collect();
+    let of = |code: Value| codes.iter().filter(|found| **found == code).count();
+    assert_eq!((of(Value::Null), of(json!(-32004))), (1, 19));
+}
+
+#[test]
+fn there_are_ten_sessions_at_a_time() {
+    let room = Room::new([]);
+    let mut editor = room.editor();
+    let sessions: Vec<String> = (0..10).map(|_| editor.create(&room)).collect();
+    let params = json!({"workspace_path": room.workspace()});
+    let data = editor.error("kaiak/session/create", &params, -32015);
+    assert_eq!((&data["limit"], &data["max"]), (&json!("sessions"), &json!(10)));
+    editor.result("kaiak/session/terminate", &json!({"session_id": sessions[3]}));
+    editor.create(&room);
+    // Those whose editor is gone make way for others.
+    assert_eq!(editor.leave().0, 0);
+    let mut editor = room.editor();
+    editor.create(&room);
+    let status = editor.result("kaiak/session/status", &json!({"session_id": sessions[9]}));
+    assert_eq!(status["status"], "created", "a session outlives its connection");
+}
+
+#[test]
+fn a_hundred_looks_a_minute() {
+    let room = Room::new([]);
+    let mut editor = room.editor();
+    let (busy, other) = (editor.create(&room), editor.create(&room));
+    let ids: Vec<u64> =
+        (0..101).map(|_| editor.ask("kaiak/session/status", &json!({"session_id": busy}))).collect();
+    let answers: Vec<Value> = ids.iter().map(|id| editor.answer(*id)).collect();
+    let refused: Vec<&Value> = answers.iter().filter(|answer| answer.get("error").is_some()).collect();
+    assert_eq!(refused.len(), 1);
+    assert_eq!(refused[0]["error"]["code"], -32015);
+    assert_eq!(refused[0]["error"]["data"]["limit"], "status_rate");
+    editor.result("kaiak/session/status", &json!({"session_id": other}));
+}
+
+#[test]
+fn a_provider_is_one_of_the_configuration_and_no_key_comes_from_a_client() {
+    let other = FakeLlama::start([Reply::text("nothing to do")]);
+    let config = format!("[kaiak.providers.openai]\nendpoint = \"{}\"\nmodel = \"gpt-4\"\n", other.url());
+    let room = Room::with_config([], &config);
+    let mut editor = room.editor();
+    let session =
+        editor.create_with(&room, &json!({"provider": "openai", "api_key": "stolen", "timeout": 60}));
+    editor.generate(&session);
+    assert_eq!(editor.ended(), "success");
+    assert_eq!(other.chats()[0]["model"], "gpt-4");
+    assert!(other.requests().iter().all(|request| request.header("authorization").is_none()));
+    assert!(room.model.chats().is_empty());
+
+    let config = "[kaiak.providers.far]\nendpoint = \"http://127.0.0.1:1\"\napi_key_env = \"NOT_SET\"\n";
+    let room = Room::with_config([], config);
+    let mut editor = room.editor();
+    let params = json!({"workspace_path": room.workspace(), "configuration": {"provider": "far"}});
+    editor.error("kaiak/session/create", &params, -32014);
+}
+
+#[test]
+fn an_editor_may_listen_and_be_connected_to() {
+    let room = Room::new([]);
+    let path = room.path("editor.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let mut child = room.home.spawn(&["rpc", "--pipe", path.to_str().unwrap()]);
+    let (mut server, _) = listener.accept().unwrap();
+    let frames = read_frames(server.try_clone().unwrap());
+    server.write_all(&frame(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#)).unwrap();
+    assert_eq!(frames.recv_timeout(PATIENCE).unwrap()["id"], 0);
+    drop(server.shutdown(std::net::Shutdown::Both));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_socket_serves_several_editors_of_this_user() {
+    let room = Room::new([]);
+    let path = room.path("kaiak.sock");
+    let name = path.to_str().unwrap();
+    for bad in ["6009", &"x".repeat(120), room.path("src/main.rs").to_str().unwrap()] {
+        room.home.run(&["rpc", "--socket", bad]).fails(2);
+    }
+    let listen = || {
+        let mut child = room.home.spawn(&["rpc", "--socket", name]);
+        let mut said = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, format!("listening on {name}\n"));
+        child
+    };
+    let mut child = listen();
+    let connect = || UnixStream::connect(&path).unwrap();
+    let mut editors = [connect(), connect()];
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    for editor in &mut editors {
+        let frames = read_frames(editor.try_clone().unwrap());
+        editor.write_all(&frame(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#)).unwrap();
+        assert_eq!(frames.recv_timeout(PATIENCE).unwrap()["id"], 0);
+    }
+    // Somebody serves there already.
+    room.home.run(&["rpc", "--socket", name]).fails(2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What the dead one left is no obstacle.
+    let mut child = listen();
+    drop(connect());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn it_ends_with_the_process_that_it_watches() {
+    let room = Room::new([]);
+    let mut client = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let mut editor = room.editor_with(&["rpc", "--stdio", &format!("--clientProcessId={}", client.id())]);
+    editor.create(&room);
+    client.kill().unwrap();
+    client.wait().unwrap();
+    assert_eq!(editor.child.wait().unwrap().code(), Some(0));
+    // One that is gone already.
+    let mut late = room.editor_with(&["rpc", "--clientProcessId", &client.id().to_string()]);
+    assert_eq!(late.child.wait().unwrap().code(), Some(0));
+}
