@@ -1,0 +1,113 @@
+//! What is asked, and what it means.
+
+mod edit;
+mod fetch;
+mod list;
+mod other;
+mod piped;
+mod read;
+mod write;
+
+use super::{Call, Draw};
+
+/// What a request means.
+pub enum Meaning {
+    Call(Call),
+    /// It is answered at once.
+    Say(String),
+}
+
+pub struct Request {
+    pub kind: &'static str,
+    pub text: String,
+    pub meaning: Meaning,
+}
+
+/// A request of any kind.
+pub fn request(draw: &mut Draw) -> Request {
+    match draw.between(0, 99) {
+        0..16 => list::request(draw),
+        16..40 => read::request(draw),
+        40..56 => write::request(draw),
+        56..74 => edit::request(draw),
+        74..83 => fetch::request(draw),
+        83..89 => piped::request(draw),
+        _ => other::request(draw),
+    }
+}
+
+fn call(kind: &'static str, text: String, call: Call) -> Request {
+    Request { kind, text, meaning: Meaning::Call(call) }
+}
+
+/// A path as it is put into a request: bare, or in quotes, always if it has spaces.
+fn named(draw: &mut Draw, path: &str) -> String {
+    if path.contains(' ') || draw.chance(16) { quoted(draw, path) } else { path.to_owned() }
+}
+
+/// A file of any kind, and how it is put.
+fn some_path(draw: &mut Draw) -> (String, String) {
+    let path = if draw.chance(4) { draw.spaced_path() } else { draw.path() };
+    let shown = named(draw, &path);
+    (path, shown)
+}
+
+/// In quotes that do not occur in it.
+fn quoted(draw: &mut Draw, text: &str) -> String {
+    let pairs =
+        [('"', '"'), ('"', '"'), ('"', '"'), ('\'', '\''), ('\'', '\''), ('`', '`'), ('“', '”'), ('‘', '’')];
+    let mut open: Vec<_> = pairs.into_iter().filter(|(start, end)| !text.contains([*start, *end])).collect();
+    if open.is_empty() {
+        open.push(('«', '»'));
+    }
+    let (start, end) = draw.pick(&open);
+    format!("{start}{text}{end}")
+}
+
+/// A number in digits, or as a word if it is small.
+fn number(draw: &mut Draw, number: u32) -> String {
+    const WORDS: [&str; 21] = [
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+    ];
+    match WORDS.get(number as usize) {
+        Some(word) if draw.chance(25) => (*word).to_owned(),
+        _ => number.to_string(),
+    }
+}
+
+fn ordinal(draw: &mut Draw, number: u32) -> String {
+    const WORDS: [&str; 10] =
+        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+    match WORDS.get(number as usize - 1) {
+        Some(word) if draw.chance(70) => (*word).to_owned(),
+        _ => {
+            let end = match (number % 10, number % 100) {
+                (1, rest) if rest != 11 => "st",
+                (2, rest) if rest != 12 => "nd",
+                (3, rest) if rest != 13 => "rd",
+                _ => "th",
+            };
+            format!("{number}{end}")
+        }
+    }
+}

@@ -1,0 +1,94 @@
+use super::{Memory, Packs, Row, Shape, Weights, backward, forward, initial};
+use crate::data::Encoded;
+use crate::matmul::Precision;
+
+const SHAPE: Shape = Shape { width: 64, layers: 2, ffn: 96 };
+
+fn row() -> Row {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let mut row = Row::default();
+    for length in [40, 170, 3] {
+        let ids: Vec<u16> = (0..length).map(|_| rng.u16(..260)).collect();
+        let said = ids.iter().map(|id| id % 3 != 0).collect();
+        row.push(&Encoded { ids, said }, 0.1);
+    }
+    row
+}
+
+fn loss(numbers: &[f32], row: &Row, precision: Precision) -> f64 {
+    forward(&Weights::new(SHAPE, numbers, precision, &mut Packs::default()), row, &mut Memory::new(precision))
+        .0
+}
+
+/// A small step in some direction changes the loss by as much as the slopes say, for each kind of matrix.
+#[test]
+fn slopes_agree_with_differences() {
+    let row = row();
+    let numbers = initial(SHAPE, 1);
+    for precision in [Precision::Exact, Precision::Fast] {
+        let mut memory = Memory::new(precision);
+        let mut slopes = vec![0.0; SHAPE.size()];
+        let mut packs = Packs::default();
+        let weights = Weights::new(SHAPE, &numbers, precision, &mut packs);
+        forward(&weights, &row, &mut memory);
+        backward(&weights, &row, &mut memory, &mut slopes);
+
+        let first = SHAPE.layer(0);
+        let last = SHAPE.layer(1);
+        let ranges = [
+            SHAPE.embedding(),
+            first.norm1,
+            first.qkv,
+            first.out,
+            first.norm2,
+            first.gate_up,
+            first.down,
+            last.norm1,
+            last.qkv,
+            last.out,
+            last.norm2,
+            last.gate_up,
+            last.down,
+            SHAPE.norm(),
+            SHAPE.head(),
+        ];
+        for (which, range) in ranges.into_iter().enumerate() {
+            // Along the slopes themselves: the largest change there is for a step of this length.
+            let length = slopes[range.clone()].iter().map(|s| f64::from(s * s)).sum::<f64>().sqrt();
+            let step = 0.005;
+            let mut moved = [numbers.clone(), numbers.clone()];
+            for at in range {
+                let part = (f64::from(slopes[at]) / length * step) as f32;
+                moved[0][at] -= part;
+                moved[1][at] += part;
+            }
+            let [low, high] = moved.map(|numbers| loss(&numbers, &row, Precision::Exact));
+            let seen = (high - low) / (2.0 * step);
+            let allowed = if precision == Precision::Exact { 0.005 } else { 0.03 };
+            assert!(
+                (seen / length - 1.0).abs() < allowed,
+                "{precision:?} {which}: {seen}, expected {length}"
+            );
+        }
+    }
+}
+
+/// What stands beside a conversation in its row does not change what is said to it.
+#[test]
+fn conversations_do_not_see_each_other() {
+    let numbers = initial(SHAPE, 1);
+    let whole = row();
+    let mut apart = 0.0;
+    for part in &whole.parts {
+        let row = Row {
+            inputs: whole.inputs[part.clone()].to_vec(),
+            targets: whole.targets[part.clone()].to_vec(),
+            weights: whole.weights[part.clone()].to_vec(),
+            parts: std::iter::once(0..part.len()).collect(),
+            read: 0,
+        };
+        apart += loss(&numbers, &row, Precision::Exact);
+    }
+    let together = loss(&numbers, &whole, Precision::Exact);
+    assert!((together - apart).abs() < 1e-3 * apart, "{together} {apart}");
+}
