@@ -183,7 +183,7 @@ fn read_all(mut stream: TcpStream) -> Answer {
 
 fn parse(raw: &[u8]) -> Answer {
     let end = raw.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or_else(|| {
-        panic!("no head: {}", String::from_utf8_lossy(&raw));
+        panic!("no head: {}", String::from_utf8_lossy(raw));
     });
     let head = String::from_utf8(raw[..end].to_vec()).unwrap();
     let mut lines = head.split("\r\n");

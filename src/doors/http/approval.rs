@@ -76,11 +76,20 @@ fn decision(policy: HttpApproval, call: &ProposedCall) -> Option<Command> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::{CallId, ToolCall};
+    use crate::{
+        core::{CallId, ToolCall},
+        tools::Effect,
+    };
 
     fn call(name: &str, caution: Option<&str>) -> ProposedCall {
         let call = ToolCall { id: CallId::new("c"), name: name.to_owned(), arguments: "{}".to_owned() };
-        ProposedCall { call, preview: String::new(), caution: caution.map(str::to_owned) }
+        ProposedCall {
+            call,
+            preview: String::new(),
+            caution: caution.map(str::to_owned),
+            effect: Effect::default(),
+            worker: None,
+        }
     }
 
     #[test]

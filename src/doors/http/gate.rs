@@ -104,7 +104,7 @@ impl Gate {
         let shown = headers.contains_key(header::AUTHORIZATION);
         // A preflight can carry no token; what follows it must.
         let excused = method == Method::OPTIONS;
-        if !excused && ((shown && !token) || (caller == Caller::Stranger && !token)) {
+        if !excused && !token && (shown || caller == Caller::Stranger) {
             return Err(Refusal::Token);
         }
         Ok(Pass { origin: origin.cloned(), token })

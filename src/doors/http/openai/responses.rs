@@ -188,14 +188,14 @@ impl Response {
     }
 
     fn output(&self) -> Vec<Value> {
-        let message = (!self.text.is_empty()).then(|| self.item("completed", vec![self.part()]));
+        let message = (!self.text.is_empty()).then(|| self.item("completed", &[self.part()]));
         message
             .into_iter()
             .chain(self.calls.iter().map(|(id, call)| function_call(id, call, "completed")))
             .collect()
     }
 
-    fn item(&self, status: &str, content: Vec<Value>) -> Value {
+    fn item(&self, status: &str, content: &[Value]) -> Value {
         json!({"id": self.message, "type": "message", "status": status, "role": "assistant", "content": content})
     }
 
@@ -222,7 +222,7 @@ impl Response {
 
     fn say(&mut self, piece: &str, out: &mut Vec<u8>) {
         if self.text.is_empty() {
-            let item = self.item("in_progress", Vec::new());
+            let item = self.item("in_progress", &[]);
             self.send("response.output_item.added", json!({"output_index": 0, "item": item}), out);
             let part = json!({"type": "output_text", "text": "", "annotations": []});
             let place = json!({"item_id": self.message, "output_index": 0, "content_index": 0, "part": part});
@@ -245,7 +245,7 @@ impl Response {
         let mut done = place;
         done["part"] = self.part();
         self.send("response.content_part.done", done, out);
-        let item = self.item("completed", vec![self.part()]);
+        let item = self.item("completed", &[self.part()]);
         self.send("response.output_item.done", json!({"output_index": 0, "item": item}), out);
     }
 
