@@ -320,7 +320,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run status agents models skills sessions daemon rpc exec-child help"
+            opts="-h -V --help --version run status agents models skills sessions approvals web daemon rpc exec-child help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -714,7 +714,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help)
-            opts="run status agents models skills sessions daemon rpc exec-child help"
+            opts="run status agents models skills sessions approvals web daemon rpc exec-child help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::Subcommand;
+use prost_types::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
@@ -156,7 +157,7 @@ fn list(waiting: &[PendingApproval], out: &mut Page) -> Result<(), CliError> {
     }
     for (at, pending) in waiting.iter().enumerate() {
         let call = call_of(pending);
-        let since = pending.since.as_ref().map_or(0, |since| since.seconds);
+        let since = pending.since_rfc3339.parse().map_or(0, |since: Timestamp| since.seconds);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
         let age = i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(since);
         writeln!(
@@ -190,7 +191,7 @@ fn described(pending: &PendingApproval) -> Value {
     let call = call_of(pending);
     json!({
         "call": call.call_id, "run": pending.run_id, "session": pending.session_id, "agent": pending.agent_name,
-        "since": pending.since.as_ref().map(ToString::to_string), "tool": call.name,
+        "since": pending.since_rfc3339, "tool": call.name,
         "arguments": call.arguments_json, "preview": call.preview, "caution": call.caution,
     })
 }

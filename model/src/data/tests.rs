@@ -1,3 +1,5 @@
+//! Conversations are sound, varied, and seen as the chat template shows them.
+
 use minijinja::{Environment, Value, context, value::Serde};
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! The examination counts what is right, and nothing else.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The hand-written gradients against finite differences, and the network against itself.
+
 use super::{Memory, Packs, Row, Shape, Weights, backward, forward, initial};
 use crate::data::Encoded;
 use crate::matmul::Precision;

@@ -61,7 +61,7 @@ fn pending(waiting: Waiting) -> impl Iterator<Item = PendingApproval> {
         run_id: run.to_string(),
         session_id: session.to_string(),
         agent_name: agent.clone(),
-        since: Some(since.into()),
+        since_rfc3339: prost_types::Timestamp::from(since).to_string(),
         call: Some(proposed(call)),
     })
 }
