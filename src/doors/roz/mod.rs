@@ -1,8 +1,8 @@
 //! The Roz gRPC door: `roz.v1.AgentService`, sessions of many turns whose tools run at the client.
 //!
-//! One stream is one session. [`session`] is its task, [`state`] the table of what may be said when,
-//! [`turn`] what a client hears of a run, [`news`] that in the client's words and [`convert`] on the wire,
-//! in both generations' forms at once. [`outbox`] bounds what a client that does not read may cost. [`watch`] tells of the workers of a session.
+//! One stream is one session. `session.rs` is its task, `state.rs` the table of what may be said when,
+//! `turn.rs` what a client hears of a run, `news.rs` that in the client's words and `convert.rs` on the wire,
+//! in both generations' forms at once. `outbox.rs` bounds what a client that does not read may cost. `watch.rs` tells of the workers of a session.
 
 mod approvals;
 mod convert;
