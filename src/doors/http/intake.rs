@@ -100,4 +100,25 @@ mod tests {
         assert_eq!(read(BODY_LIMIT).await.unwrap().len(), BODY_LIMIT);
         assert_eq!(read(BODY_LIMIT + 1).await.unwrap_err().status, StatusCode::PAYLOAD_TOO_LARGE);
     }
+
+    /// A body of which nothing more comes.
+    struct Stalled;
+
+    impl Body for Stalled {
+        type Data = Bytes;
+        type Error = std::io::Error;
+
+        fn poll_frame(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<hyper::body::Frame<Bytes>, std::io::Error>>> {
+            std::task::Poll::Pending
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_given_up() {
+        let headers = kind("application/json");
+        assert_eq!(read(&headers, Stalled).await.unwrap_err().status, StatusCode::REQUEST_TIMEOUT);
+    }
 }

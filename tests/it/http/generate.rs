@@ -185,15 +185,26 @@ fn approval_is_one_runs_and_never_covers_what_runs_code() {
             .collect();
         results.iter().map(|item| item["ok"].as_bool().unwrap()).collect::<Vec<_>>()
     };
-    let model = FakeLlama::start(
-        script()
-            .into_iter()
-            .chain([Reply::calls([("write_file", json!({"path": "asked.txt", "content": "x"}))])]),
-    );
+    let model = FakeLlama::start(script()).always(|request| {
+        let asked = request.body["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+        match asked.as_str() {
+            Some("write") => Reply::calls([("write_file", json!({"path": "asked.txt", "content": "x"}))]),
+            Some(number) if number.parse::<u32>().is_ok_and(|number| number % 2 == 0) => {
+                Reply::error(500, "boom")
+            }
+            _ => Reply::text("ok"),
+        }
+    });
     let server = Server::start(&model);
     assert_eq!(oks(&server), [false, false, true, true]);
     assert!(server.file(".git/hooks/pre-commit").is_none() && server.file("plain.txt").is_some());
-    // A run of another door still asks.
+    // Many at once, some of which fail, leave nothing behind: a run of another door still asks.
+    std::thread::scope(|scope| {
+        for n in 0..20 {
+            let server = &server;
+            scope.spawn(move || server.generate(&json!({"input": format!("{n}")})));
+        }
+    });
     server.home.run(&["run", "write"]).fails(3);
     assert!(server.file("asked.txt").is_none());
 
