@@ -28,6 +28,10 @@ const NAMELESS: &str = "";
 /// Bytes of what was read of conversations that one model keeps.
 const KEPT: usize = 512 << 20;
 
+/// Tokens of one answer of a model that knows its tools by heart, which are bytes: twice what it has to say at most.
+/// A copy that runs in circles ends there.
+const BY_HEART_REPLY: u32 = 1024;
+
 /// A model that is loaded, until its memory is wanted back.
 pub struct Model {
     name: String,
@@ -223,6 +227,7 @@ impl Model {
     fn sampling(&self, request: &ChatRequest, room: u32) -> Sampling {
         let max_tokens = Some(request.max_tokens.min(room).max(1));
         if self.template.traits().by_heart() {
+            let max_tokens = max_tokens.map(|most| most.min(BY_HEART_REPLY));
             Sampling { temperature: Some(0.0), max_tokens, ..Sampling::default() }
         } else {
             Sampling { max_tokens, ..request.sampling.clone() }
