@@ -28,6 +28,17 @@ pub enum Command {
     SetClientTools(Vec<ClientTool>),
 }
 
+impl Command {
+    /// A client's word on a call. A denial without a reason reads "user denied"; `go_on` lets the model read it.
+    pub fn decision(call: CallId, approve: bool, reason: String, go_on: bool) -> Self {
+        if approve {
+            return Self::Approve(call);
+        }
+        let reason = if reason.is_empty() { "user denied".to_owned() } else { reason };
+        Self::Deny { call, reason, then: if go_on { AfterDenial::Continue } else { AfterDenial::End } }
+    }
+}
+
 /// What a denial means for the run once the approved calls of the turn have run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterDenial {

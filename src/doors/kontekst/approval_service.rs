@@ -3,10 +3,7 @@
 use tonic::{Request, Response, Status};
 
 use crate::{
-    agent::{
-        AgentCore, Waiting,
-        protocol::{AfterDenial, Command},
-    },
+    agent::{AgentCore, Waiting, protocol::Command},
     core::{CallId, RunId},
     pb::{
         DecideRequest, DecideResponse, ListApprovalsRequest, ListApprovalsResponse, PendingApproval,
@@ -42,15 +39,7 @@ impl ApprovalService for ApprovalDoor {
         let run: RunId =
             run_id.parse().map_err(|_| Status::invalid_argument("run_id is not the id of a run"))?;
         let call = CallId::new(call_id);
-        let command = if approve {
-            Command::Approve(call.clone())
-        } else {
-            Command::Deny {
-                call: call.clone(),
-                reason: if reason.is_empty() { "user denied".to_owned() } else { reason },
-                then: if continue_run { AfterDenial::Continue } else { AfterDenial::End },
-            }
-        };
+        let command = Command::decision(call.clone(), approve, reason, continue_run);
         Ok(Response::new(DecideResponse { taken: self.core.decide(&run, &call, command) }))
     }
 }

@@ -6,7 +6,7 @@ use std::{collections::VecDeque, path::PathBuf};
 use crate::{
     agent::{
         History, Prompt, StartRun,
-        protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError},
+        protocol::{Command, Event, Failure, Outcome, ProposedCall, RunError},
     },
     core::{CallId, ContextSnapshot, RunId, Source, ToolOutcome},
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
@@ -46,11 +46,9 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
 pub(super) fn command(command: run_command::Command) -> Option<Command> {
     match command {
         run_command::Command::ApproveTool(approve) => Some(Command::Approve(CallId::new(approve.call_id))),
-        run_command::Command::DenyTool(deny) => Some(Command::Deny {
-            call: CallId::new(deny.call_id),
-            reason: if deny.reason.is_empty() { "user denied".to_owned() } else { deny.reason },
-            then: if deny.continue_run { AfterDenial::Continue } else { AfterDenial::End },
-        }),
+        run_command::Command::DenyTool(deny) => {
+            Some(Command::decision(CallId::new(deny.call_id), false, deny.reason, deny.continue_run))
+        }
         run_command::Command::Start(_) | run_command::Command::Cancel(_) => None,
     }
 }

@@ -9,7 +9,7 @@ use super::{
         answer::{self, Answer, Fault, Pieces},
         events::{self, Script},
     },
-    conversation::{Building, Conversation, Function, Text},
+    conversation::{Building, Conversation, Function, Text, offered},
     created, error, id,
     outcome::{Finish, Listener, Piece, chat_call},
     sampling, start_run,
@@ -120,10 +120,8 @@ fn tools(request: &Request) -> Result<Vec<ClientTool>, Fault> {
     if request.stop.as_ref().is_some_and(|stop| !stop.is_null() && *stop != json!([])) {
         return Err(Fault::bad("stop is not supported"));
     }
-    match request.tool_choice.as_ref().map(|choice| choice.as_str()) {
-        None | Some(Some("auto")) => {}
-        Some(Some("none")) => return Ok(Vec::new()),
-        Some(_) => return Err(Fault::bad("tool_choice must be auto or none")),
+    if !offered(request.tool_choice.as_ref())? {
+        return Ok(Vec::new());
     }
     let declared = request.tools.as_deref().unwrap_or_default();
     declared

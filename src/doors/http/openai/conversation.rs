@@ -169,6 +169,15 @@ impl Function {
     }
 }
 
+/// Whether the tools that a request brings are for the model, by its `tool_choice`.
+pub(super) fn offered(choice: Option<&Value>) -> Result<bool, Fault> {
+    match choice.map(Value::as_str) {
+        None | Some(Some("auto")) => Ok(true),
+        Some(Some("none")) => Ok(false),
+        Some(_) => Err(Fault::bad("tool_choice must be auto or none")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

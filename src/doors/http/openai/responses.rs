@@ -9,7 +9,7 @@ use super::{
         answer::{self, Answer, Fault, Pieces},
         events::{self, Script},
     },
-    conversation::{Building, Function, Text},
+    conversation::{Building, Function, Text, offered},
     created, error, id,
     outcome::{Finish, Listener, Piece},
     sampling, start_run,
@@ -112,10 +112,8 @@ pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<
 }
 
 fn tools(tools: Option<Vec<Tool>>, choice: Option<&Value>) -> Result<Vec<ClientTool>, Fault> {
-    match choice.map(Value::as_str) {
-        None | Some(Some("auto")) => {}
-        Some(Some("none")) => return Ok(Vec::new()),
-        Some(_) => return Err(Fault::bad("tool_choice must be auto or none")),
+    if !offered(choice)? {
+        return Ok(Vec::new());
     }
     let made = tools.unwrap_or_default().into_iter().map(|tool| match tool.kind.as_str() {
         "function" => Ok(tool.function.tool()),

@@ -14,7 +14,7 @@ use super::super::{
 use crate::{
     agent::{
         AgentCore, History, Prompt, Run, StartRun,
-        protocol::{AfterDenial, Command, Event, Outcome},
+        protocol::{Command, Event, Outcome},
     },
     core::{CallId, RunId},
     provider::Progress,
@@ -68,13 +68,7 @@ pub(super) fn start(door: &HttpDoor, body: &[u8]) -> Result<Answer, Fault> {
 pub(super) fn decide(core: &AgentCore, run: &str, body: &[u8]) -> Result<Answer, Fault> {
     let decision: Decision = parse(body)?;
     let call = CallId::new(decision.call);
-    let command = if decision.approve {
-        Command::Approve(call.clone())
-    } else {
-        let reason = if decision.reason.is_empty() { "user denied".to_owned() } else { decision.reason };
-        let then = if decision.go_on { AfterDenial::Continue } else { AfterDenial::End };
-        Command::Deny { call: call.clone(), reason, then }
-    };
+    let command = Command::decision(call.clone(), decision.approve, decision.reason, decision.go_on);
     match id(run).is_some_and(|run| core.decide(&run, &call, command)) {
         true => Ok(answer::empty(StatusCode::NO_CONTENT)),
         false => Err(Fault::new(StatusCode::NOT_FOUND, "no such call waits for a decision")),
