@@ -1,37 +1,20 @@
 //! What a network remembers of the tokens it has read.
-//!
-//! Keys and values are kept in half precision, sixteen positions to a tile, in the order in which
-//! `attention` reads them. Going back to an earlier position costs nothing: what lies behind it is overwritten.
 
-use crate::engine::{math::LANES, shape::Shape};
+use kontekst_kernels::Memory;
+
+use crate::engine::shape::Shape;
 
 /// Everything remembered of one text.
 #[derive(Clone, Default)]
 pub struct Cache {
     /// The tokens that were read. Positions beyond them are not valid.
     pub tokens: Vec<u32>,
-    pub layers: Vec<Layer>,
-}
-
-/// What one layer remembers.
-#[derive(Clone, Default)]
-pub struct Layer {
-    /// By head. In each tile, number by number, sixteen positions.
-    pub keys: Vec<Vec<u16>>,
-    /// By head. In each tile, sixteen numbers at a time, position by position.
-    pub values: Vec<Vec<u16>>,
-    /// What a convolution was given, position by position.
-    pub inputs: Vec<u16>,
+    pub layers: Vec<Memory>,
 }
 
 impl Cache {
     pub fn new(shape: &Shape) -> Self {
-        let layer = |&heads: &usize| Layer {
-            keys: vec![Vec::new(); heads],
-            values: vec![Vec::new(); heads],
-            inputs: Vec::new(),
-        };
-        Self { tokens: Vec::new(), layers: shape.kv_heads.iter().map(layer).collect() }
+        Self { tokens: Vec::new(), layers: shape.kv_heads.iter().map(|&heads| Memory::new(heads)).collect() }
     }
 
     /// Forgets what lies behind the first `count` tokens.
@@ -46,25 +29,6 @@ impl Cache {
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        let sum = |list: &[Vec<u16>]| list.iter().map(Vec::capacity).sum::<usize>();
-        let layer = |layer: &Layer| sum(&layer.keys) + sum(&layer.values) + layer.inputs.capacity();
-        2 * self.layers.iter().map(layer).sum::<usize>() + 4 * self.tokens.capacity()
-    }
-}
-
-/// Numbers of a head with those that fill up its last [`LANES`].
-pub fn padded(head: usize) -> usize {
-    head.next_multiple_of(LANES)
-}
-
-impl Layer {
-    /// Makes room for `count` positions of heads of `head` numbers.
-    pub fn reserve(&mut self, count: usize, head: usize) {
-        let size = count.div_ceil(LANES) * LANES * padded(head);
-        for list in self.keys.iter_mut().chain(&mut self.values) {
-            if list.len() < size {
-                list.resize(size, 0);
-            }
-        }
+        self.layers.iter().map(Memory::bytes).sum::<usize>() + 4 * self.tokens.capacity()
     }
 }

@@ -7,12 +7,10 @@
 //! The file may be hostile: it is checked before memory is spent on it, and a panic while it is read or run
 //! becomes an [`EngineError`].
 
-mod attention;
 mod cache;
 mod error;
 mod generate;
 mod gguf;
-mod math;
 mod network;
 mod sampler;
 mod shape;

@@ -5,14 +5,16 @@
 
 use std::io::{Read, Seek};
 
+use kontekst_kernels::{
+    Attention, Memory, add, add_to_each, gelu_times, half, normalise, remember, silu_times,
+};
+
 use crate::engine::{
     EngineError, Limits,
-    attention::{Attention, remember},
-    cache::{Cache, Layer as Memory},
+    cache::Cache,
     gguf::{Gguf, broken},
-    math::{add, add_to_each, gelu_times, half, normalise, silu_times},
     shape::{Activation, Rope, Shape},
-    weights::{Matrix, optional, vector},
+    weights::{Matrix, Stack, optional, vector},
 };
 
 pub struct Network {
@@ -32,7 +34,7 @@ struct Layer {
     mixer: Mixer,
     mixer_norm: Option<Vec<f32>>,
     forward_norm: Vec<f32>,
-    gate_up: Vec<Matrix>,
+    gate_up: Stack,
     down: Matrix,
     down_norm: Option<Vec<f32>>,
 }
@@ -41,14 +43,14 @@ struct Layer {
 enum Mixer {
     Attention {
         /// Queries, keys and values; one matrix for all in some models.
-        input: Vec<Matrix>,
+        input: Stack,
         bias: Option<Vec<f32>>,
         query_norm: Option<Vec<f32>>,
         key_norm: Option<Vec<f32>>,
         output: Matrix,
     },
     Convolution {
-        input: Matrix,
+        input: Stack,
         kernel: Vec<f32>,
         output: Matrix,
     },
@@ -161,31 +163,30 @@ impl Layer {
         let mixer = if kv == 0 {
             let kernel = vector(gguf, &name("shortconv.conv.weight"), width * shape.convolution)?;
             Mixer::Convolution {
-                input: Matrix::read(gguf, small, &name("shortconv.in_proj.weight"), Some(3 * width), width)?,
+                input: Stack::read(
+                    gguf,
+                    small,
+                    &[(&name("shortconv.in_proj.weight"), Some(3 * width))],
+                    width,
+                )?,
                 kernel,
                 output: Matrix::read(gguf, small, &name("shortconv.out_proj.weight"), Some(width), width)?,
             }
         } else {
-            let (input, bias) = if gguf.tensor(&name("attn_qkv.weight")).is_some() {
-                let joined =
-                    Matrix::read(gguf, small, &name("attn_qkv.weight"), Some(queries + 2 * kv), width)?;
-                (vec![joined], optional(gguf, &name("attn_qkv.bias"), queries + 2 * kv)?)
-            } else {
-                let (mut input, mut bias, mut biased) = (Vec::new(), Vec::new(), false);
-                for (part, rows) in [("attn_q", queries), ("attn_k", kv), ("attn_v", kv)] {
-                    input.push(Matrix::read(
-                        gguf,
-                        small,
-                        &name(&format!("{part}.weight")),
-                        Some(rows),
-                        width,
-                    )?);
-                    let found = optional(gguf, &name(&format!("{part}.bias")), rows)?;
-                    biased |= found.is_some();
-                    bias.extend(found.unwrap_or_else(|| vec![0.0; rows]));
-                }
-                (input, biased.then_some(bias))
-            };
+            let mut parts = vec![("attn_q", queries), ("attn_k", kv), ("attn_v", kv)];
+            if gguf.tensor(&name("attn_qkv.weight")).is_some() {
+                parts = vec![("attn_qkv", queries + 2 * kv)];
+            }
+            let (mut weights, mut bias, mut biased) = (Vec::new(), Vec::new(), false);
+            for (part, rows) in parts {
+                weights.push((name(&format!("{part}.weight")), Some(rows)));
+                let found = optional(gguf, &name(&format!("{part}.bias")), rows)?;
+                biased |= found.is_some();
+                bias.extend(found.unwrap_or_else(|| vec![0.0; rows]));
+            }
+            let weights: Vec<_> = weights.iter().map(|(name, rows)| (name.as_str(), *rows)).collect();
+            let input = Stack::read(gguf, small, &weights, width)?;
+            let bias = biased.then_some(bias);
             Mixer::Attention {
                 input,
                 bias,
@@ -194,13 +195,13 @@ impl Layer {
                 output: Matrix::read(gguf, small, &name("attn_output.weight"), Some(width), queries)?,
             }
         };
-        let up = Matrix::read(gguf, small, &name("ffn_up.weight"), None, width)?;
-        let gate_up = if gguf.tensor(&name("ffn_gate.weight")).is_some() {
-            vec![Matrix::read(gguf, small, &name("ffn_gate.weight"), Some(up.rows), width)?, up]
-        } else {
-            vec![up]
-        };
-        let inner = gate_up.iter().map(|matrix| matrix.rows).sum::<usize>() / 2;
+        let (gate, up) = (name("ffn_gate.weight"), name("ffn_up.weight"));
+        let rows = gguf.tensor(&up).and_then(|info| info.dims.first().copied());
+        let both = [(gate.as_str(), rows), (up.as_str(), rows)];
+        // Some models have both in one.
+        let parts = if gguf.tensor(&gate).is_some() { &both } else { &both[1..] };
+        let gate_up = Stack::read(gguf, small, parts, width)?;
+        let inner = gate_up.rows() / 2;
         Ok(Self {
             norm: vector(gguf, &name("attn_norm.weight"), width)?,
             mixer,
@@ -213,11 +214,8 @@ impl Layer {
     }
 
     fn matrices(&self) -> impl Iterator<Item = &Matrix> {
-        let mixer: Vec<&Matrix> = match &self.mixer {
-            Mixer::Attention { input, output, .. } => input.iter().chain([output]).collect(),
-            Mixer::Convolution { input, output, .. } => vec![input, output],
-        };
-        mixer.into_iter().chain(&self.gate_up).chain([&self.down])
+        let (Mixer::Attention { input, output, .. } | Mixer::Convolution { input, output, .. }) = &self.mixer;
+        input.matrices().iter().chain(self.gate_up.matrices()).chain([output, &self.down])
     }
 
     fn mix(
@@ -233,20 +231,13 @@ impl Layer {
                 (input, bias, query_norm, key_norm, output)
             }
             Mixer::Convolution { input: matrix, kernel, output } => {
-                let joined = matrix.apply(input, count)?;
-                return output.apply(&convolve(&joined, kernel, memory, position, count, shape), count);
+                let parts = matrix.apply(input, count, [shape.width; 3])?;
+                return output.apply(&convolve(&parts, kernel, memory, position, count, shape), count);
             }
         };
-        let kv_heads = memory.keys.len();
+        let kv_heads = memory.heads();
         let (asked, kv) = (shape.heads * shape.head, kv_heads * shape.head);
-        let mut joined = Vec::with_capacity(parts.len());
-        for matrix in parts {
-            joined.push(matrix.apply(input, count)?);
-        }
-        let [mut queries, mut keys, mut values] = match <[Vec<f32>; 3]>::try_from(joined) {
-            Ok(three) => three,
-            Err(one) => apart(&one.concat(), [asked, kv, kv]),
-        };
+        let [mut queries, mut keys, mut values] = parts.apply(input, count, [asked, kv, kv])?;
         if let Some(bias) = bias {
             add_to_each(&mut queries, &bias[..asked]);
             add_to_each(&mut keys, &bias[asked..asked + kv]);
@@ -268,7 +259,7 @@ impl Layer {
             window,
             scale: shape.scale,
             alone: shape.small,
-            cache: memory,
+            memory,
         };
         output.apply(&attention.of(&queries, count), count)
     }
@@ -276,14 +267,8 @@ impl Layer {
     fn forward(&self, shape: &Shape, state: &[f32], count: usize) -> Result<Vec<f32>, EngineError> {
         let mut input = state.to_vec();
         normalise(&mut input, &self.forward_norm, shape.epsilon);
-        let (mut gate, up) = match &self.gate_up[..] {
-            [gate, up] => (gate.apply(&input, count)?, up.apply(&input, count)?),
-            joined => {
-                let half = joined[0].rows / 2;
-                let [gate, up] = apart(&joined[0].apply(&input, count)?, [half, half]);
-                (gate, up)
-            }
-        };
+        let inner = self.gate_up.rows() / 2;
+        let [mut gate, up] = self.gate_up.apply(&input, count, [inner, inner])?;
         match shape.activation {
             Activation::Silu => silu_times(&mut gate, &up),
             Activation::Gelu => gelu_times(&mut gate, &up),
@@ -292,23 +277,9 @@ impl Layer {
     }
 }
 
-/// Takes vectors apart that were computed as one.
-fn apart<const N: usize>(joined: &[f32], sizes: [usize; N]) -> [Vec<f32>; N] {
-    let mut parts = [const { Vec::new() }; N];
-    for vector in joined.chunks_exact(sizes.iter().sum()) {
-        let mut rest = vector;
-        for (part, size) in parts.iter_mut().zip(sizes) {
-            let (head, tail) = rest.split_at(size);
-            part.extend_from_slice(head);
-            rest = tail;
-        }
-    }
-    parts
-}
-
 /// A gated convolution over the last few positions, number by number.
 fn convolve(
-    joined: &[f32],
+    [before, after, inner]: &[Vec<f32>; 3],
     kernel: &[f32],
     memory: &mut Memory,
     position: usize,
@@ -316,9 +287,8 @@ fn convolve(
     shape: &Shape,
 ) -> Vec<f32> {
     let (width, length) = (shape.width, shape.convolution);
-    let [before, after, inner] = apart(joined, [width, width, width]);
     memory.inputs.resize(position * width, 0);
-    memory.inputs.extend(before.iter().zip(&inner).map(|(left, right)| half(left * right)));
+    memory.inputs.extend(before.iter().zip(inner).map(|(left, right)| half(left * right)));
     let mut out = vec![0.0; count * width];
     for (row, out) in out.chunks_exact_mut(width).enumerate() {
         for tap in 0..length {

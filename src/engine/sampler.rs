@@ -2,7 +2,9 @@
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
-use crate::{core::Sampling, engine::math::exp};
+use kontekst_kernels::exp;
+
+use crate::core::Sampling;
 
 /// What llama.cpp's server takes where a request says nothing, so that an agent sounds the same on both.
 const TEMPERATURE: f64 = 0.8;

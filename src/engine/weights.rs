@@ -3,25 +3,22 @@
 use std::io::{Read, Seek};
 
 use candle_core::{
-    Device, Module as _, Storage, Tensor,
+    Device, Module as _, Tensor,
     quantized::{GgmlDType, QMatMul, QStorage, QTensor},
 };
+use kontekst_kernels::Dense;
 
 use crate::engine::{
     EngineError,
     gguf::{Gguf, broken},
-    math::{ARCH, dot},
 };
 
 /// candle's fast kernels want rows of whole blocks of 256 and 16 rows at a time.
 const BLOCK: usize = 256;
 const TILE: usize = 16;
-/// Vectors below which a small matrix is read row by row.
-const FEW: usize = 4;
 
-/// Models of so many numbers or fewer are multiplied on one core, as `f32`: they fit its cache, and to wait for
-/// other cores at each of a hundred small steps takes longer, on a busy machine by far (measured with 20 processes
-/// on two cores: 3 tokens a second with both, hundreds with one).
+/// Models of so many numbers or fewer are multiplied on one core, as `f32`: they fit its cache, and a small step is
+/// done before another core has begun, on a busy machine long before.
 pub const SMALL: u64 = 8_000_000;
 
 /// A matrix of `rows` outputs by `columns` inputs.
@@ -34,9 +31,11 @@ pub struct Matrix {
 
 enum Inner {
     /// As the file has it, with so many columns; those that were added are zero.
-    Large { weights: QMatMul, padded: usize },
-    /// As `f32`, and the same turned around for candle's dense kernels.
-    Small { rows: Tensor, turned: Tensor },
+    Large {
+        weights: QMatMul,
+        padded: usize,
+    },
+    Small(Dense),
 }
 
 impl Matrix {
@@ -48,23 +47,39 @@ impl Matrix {
         rows: Option<usize>,
         columns: usize,
     ) -> Result<Self, EngineError> {
-        let info = gguf.tensor(name).cloned().ok_or_else(|| broken(&format!("it has no {name}")))?;
-        let found = match info.dims[..] {
-            [found, across] if across == columns && rows.is_none_or(|rows| rows == found) => found,
-            _ => return Err(broken(&format!("{name} has the shape {:?}", info.dims))),
-        };
-        let mut data = gguf.data(&info)?;
+        Self::joined(gguf, small, &[(name, rows)], columns)
+    }
+
+    /// Reads several of one type as one, below one another.
+    fn joined<R: Read + Seek>(
+        gguf: &mut Gguf<R>,
+        small: bool,
+        parts: &[(&str, Option<usize>)],
+        columns: usize,
+    ) -> Result<Self, EngineError> {
+        let (mut data, mut found, mut kind) = (Vec::new(), 0, GgmlDType::F32);
+        for (name, rows) in parts {
+            let info = gguf.tensor(name).cloned().ok_or_else(|| broken(&format!("it has no {name}")))?;
+            found += match info.dims[..] {
+                [found, across] if across == columns && rows.is_none_or(|rows| rows == found) => found,
+                _ => return Err(broken(&format!("{name} has the shape {:?}", info.dims))),
+            };
+            kind = info.kind;
+            let more = gguf.data(&info)?;
+            data = if data.is_empty() { more } else { [data, more].concat() };
+        }
         let (mut padded, mut tall) = (columns, found);
-        if info.kind == GgmlDType::Q8_0 && !small {
+        if kind == GgmlDType::Q8_0 && !small {
             (padded, tall) = (columns.next_multiple_of(BLOCK), found.next_multiple_of(TILE));
             data = pad(&data, found, columns, padded, tall);
         }
-        let storage = QStorage::from_data(data.into(), &Device::Cpu, info.kind)?;
+        let storage = QStorage::from_data(data.into(), &Device::Cpu, kind)?;
         let tensor = QTensor::new(storage, (tall, padded))?;
         let (inner, bytes) = if small {
-            let rows = tensor.dequantize(&Device::Cpu)?;
-            let bytes = 4 * rows.elem_count();
-            (Inner::Small { turned: rows.t()?, rows }, bytes)
+            let numbers = tensor.dequantize(&Device::Cpu)?.flatten_all()?.to_vec1::<f32>()?;
+            let matrix = Dense::new(&numbers, found, columns);
+            let bytes = matrix.bytes();
+            (Inner::Small(matrix), bytes)
         } else {
             let bytes = tensor.storage_size_in_bytes();
             (Inner::Large { weights: QMatMul::from_qtensor(tensor)?, padded }, bytes)
@@ -75,49 +90,83 @@ impl Matrix {
     /// Multiplies `count` vectors that stand one after the other.
     pub fn apply(&self, vectors: &[f32], count: usize) -> Result<Vec<f32>, EngineError> {
         let (weights, padded) = match &self.inner {
-            Inner::Small { rows, .. } if count < FEW => return few(rows, vectors, self.columns),
-            Inner::Small { turned, .. } => {
-                let input = Tensor::from_slice(vectors, (count, self.columns), &Device::Cpu)?;
-                return Ok(input.matmul(turned)?.flatten_all()?.to_vec1()?);
-            }
+            Inner::Small(matrix) => return Ok(matrix.apply(vectors)),
             Inner::Large { weights, padded } => (weights, *padded),
         };
         let input = widen(vectors, self.columns, padded);
         let output = weights.forward(&Tensor::from_vec(input, (count, padded), &Device::Cpu)?)?;
         let tall = output.dim(1)?;
         let output = output.flatten_all()?.to_vec1::<f32>()?;
-        Ok(if tall == self.rows { output } else { narrow(&output, tall, self.rows) })
+        Ok(if tall == self.rows { output } else { columns(&output, tall, 0, self.rows) })
     }
 
     /// Rows of the matrix, one after the other.
     pub fn lookup(&self, rows: &[u32]) -> Result<Vec<f32>, EngineError> {
-        let ids = Tensor::new(rows, &Device::Cpu)?;
         let (weights, padded) = match &self.inner {
-            Inner::Small { rows, .. } => {
-                return Ok(rows.index_select(&ids, 0)?.flatten_all()?.to_vec1()?);
-            }
+            Inner::Small(matrix) => return Ok(matrix.lookup(rows)),
             Inner::Large { weights, padded } => (weights, *padded),
         };
+        let ids = Tensor::new(rows, &Device::Cpu)?;
         let found = weights.embedding(&ids)?.flatten_all()?.to_vec1::<f32>()?;
-        Ok(if padded == self.columns { found } else { narrow(&found, padded, self.columns) })
+        Ok(if padded == self.columns { found } else { columns(&found, padded, 0, self.columns) })
     }
 }
 
-/// Multiplies few vectors by a small matrix: one row at a time, so that nothing is copied and no core is woken.
-fn few(rows: &Tensor, vectors: &[f32], columns: usize) -> Result<Vec<f32>, EngineError> {
-    let (storage, _) = rows.storage_and_layout();
-    let Storage::Cpu(storage) = &*storage else { unreachable!("there is no other device") };
-    let rows = storage.as_slice::<f32>()?;
-    let mut out = Vec::with_capacity(vectors.len() / columns * (rows.len() / columns));
-    ARCH.dispatch(
-        #[inline(always)]
-        || {
-            for vector in vectors.chunks_exact(columns) {
-                out.extend(rows.chunks_exact(columns).map(|row| dot(row, vector)));
+/// Matrices that the same vectors are multiplied by.
+///
+/// Neighbours of one type are one matrix: the vectors are made ready once, and the cores wait for each other once.
+pub struct Stack(Vec<Matrix>);
+
+impl Stack {
+    /// Reads the matrices of these names and rows.
+    pub fn read<R: Read + Seek>(
+        gguf: &mut Gguf<R>,
+        small: bool,
+        parts: &[(&str, Option<usize>)],
+        columns: usize,
+    ) -> Result<Self, EngineError> {
+        let kinds: Vec<_> = parts
+            .iter()
+            .map(|(name, rows)| (gguf.tensor(name).map(|info| info.kind), *name, *rows))
+            .collect();
+        let alike = kinds.chunk_by(|(left, ..), (right, ..)| left == right);
+        let read = alike.map(|group| {
+            let group: Vec<_> = group.iter().map(|(_, name, rows)| (*name, *rows)).collect();
+            Matrix::joined(gguf, small, &group, columns)
+        });
+        Ok(Self(read.collect::<Result<_, _>>()?))
+    }
+
+    pub fn rows(&self) -> usize {
+        self.matrices().iter().map(|matrix| matrix.rows).sum()
+    }
+
+    pub fn matrices(&self) -> &[Matrix] {
+        &self.0
+    }
+
+    /// Multiplies `count` vectors; of each product, the first `sizes[0]` numbers go to the first list, and so on. No
+    /// size reaches from one of the matrices that were read into another.
+    pub fn apply<const N: usize>(
+        &self,
+        vectors: &[f32],
+        count: usize,
+        sizes: [usize; N],
+    ) -> Result<[Vec<f32>; N], EngineError> {
+        let mut parts = [const { Vec::new() }; N];
+        let (mut part, mut rest) = (0, sizes.as_slice());
+        for matrix in &self.0 {
+            let joined = matrix.apply(vectors, count)?;
+            let mut from = 0;
+            while let [size, later @ ..] = rest
+                && from + size <= matrix.rows
+            {
+                parts[part] = columns(&joined, matrix.rows, from, *size);
+                (part, from, rest) = (part + 1, from + size, later);
             }
-        },
-    );
-    Ok(out)
+        }
+        Ok(parts)
+    }
 }
 
 /// Adds zeros to rows of `Q8_0`: blocks of 32 numbers in 34 bytes.
@@ -143,8 +192,13 @@ fn widen(vectors: &[f32], columns: usize, padded: usize) -> Vec<f32> {
     wide
 }
 
-fn narrow(vectors: &[f32], padded: usize, columns: usize) -> Vec<f32> {
-    vectors.chunks_exact(padded).flat_map(|vector| &vector[..columns]).copied().collect()
+/// Of each vector of `length` numbers, `size` numbers from `from` on.
+fn columns(vectors: &[f32], length: usize, from: usize, size: usize) -> Vec<f32> {
+    let mut found = Vec::with_capacity(vectors.len() / length * size);
+    for vector in vectors.chunks_exact(length) {
+        found.extend_from_slice(&vector[from..from + size]);
+    }
+    found
 }
 
 /// Reads a vector that must have this length.

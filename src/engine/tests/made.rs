@@ -26,6 +26,8 @@ pub const KINDS: &[GgmlDType] = &[
 pub struct Made {
     pub name: &'static str,
     pub weights: GgmlDType,
+    /// Of the values and of one half of the feed-forward, where they differ: llama.cpp mixes types within a layer.
+    pub mixed: Option<GgmlDType>,
     pub layers: u32,
     pub tokens: usize,
     random: u64,
@@ -43,6 +45,7 @@ impl Made {
         Self {
             name,
             weights: GgmlDType::Q8_0,
+            mixed: None,
             layers: if name == "gemma3" { 7 } else { 3 },
             tokens: 258,
             random: 0,
@@ -55,7 +58,11 @@ impl Made {
         for (name, rows, columns) in self.matrices() {
             let scale = if name == "token_embd.weight" { 1.0 } else { 2.0 / (columns as f32).sqrt() };
             let numbers = random.numbers(rows * columns, scale);
-            let weights = if name.contains(".conv.") { GgmlDType::F32 } else { self.weights };
+            let weights = match self.mixed {
+                _ if name.contains(".conv.") => GgmlDType::F32,
+                Some(mixed) if name.contains("attn_v") || name.contains("ffn_up") => mixed,
+                _ => self.weights,
+            };
             tensors.push((name, quantised(numbers, (rows, columns), weights)));
         }
         for (name, length) in self.vectors() {

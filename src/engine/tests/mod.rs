@@ -5,6 +5,8 @@ mod made;
 
 use std::ops::ControlFlow;
 
+use candle_core::quantized::GgmlDType;
+
 use self::made::Made;
 pub use self::made::letter;
 use super::{
@@ -90,17 +92,18 @@ fn every_kind_of_weights_says_about_the_same() {
             agree(&small, &large, &format!("{name} with {:?}", made.weights));
             large
         };
-        made.weights = candle_core::quantized::GgmlDType::F32;
+        made.weights = GgmlDType::F32;
         let exact = whole(&made);
-        for weights in made::KINDS {
-            made.weights = *weights;
+        let mixed = [(GgmlDType::Q8_0, Some(GgmlDType::Q6K))];
+        for (weights, mixed) in made::KINDS.iter().map(|kind| (*kind, None)).chain(mixed) {
+            (made.weights, made.mixed) = (weights, mixed);
             let found = whole(&made);
             let dot =
                 |left: &[f32], right: &[f32]| -> f32 { left.iter().zip(right).map(|(l, r)| l * r).sum() };
             let alike = dot(&exact, &found) / (dot(&exact, &exact) * dot(&found, &found)).sqrt();
             // Four bits say less than eight.
             let least = if weights.type_size() * 8 < 6 * weights.block_size() { 0.8 } else { 0.95 };
-            assert!(alike > least, "{name} with {weights:?}: {alike}");
+            assert!(alike > least, "{name} with {weights:?} and {mixed:?}: {alike}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Attention: each position looks at those before it.
 
-use crate::engine::{
-    cache::{Layer, padded},
-    math::{ARCH, LANES, Lanes, exp, half, halves, in_parallel},
+use crate::{
+    math::{LANES, Lanes, accumulate, exp, half, halves, in_parallel, widest},
+    memory::{Memory, padded},
 };
 
-/// Queries that are worked on together: what is read of the cache is used as many times.
+/// Queries that are worked on together: what is read of the memory is used as many times.
 const ROWS: usize = 8;
 /// Products below which one core is faster than waking the others.
 const FEW: usize = 1 << 18;
@@ -23,19 +23,26 @@ pub struct Attention<'a> {
     pub scale: f32,
     /// Only on this core.
     pub alone: bool,
-    pub cache: &'a Layer,
+    pub memory: &'a Memory,
 }
 
-/// Writes keys and values of `count` positions from `position` on into the cache.
-pub fn remember(cache: &mut Layer, keys: &[f32], values: &[f32], position: usize, count: usize, head: usize) {
-    cache.reserve(position + count, head);
-    let (heads, wide) = (cache.keys.len(), padded(head));
+/// Writes keys and values of `count` positions from `position` on into the memory.
+pub fn remember(
+    memory: &mut Memory,
+    keys: &[f32],
+    values: &[f32],
+    position: usize,
+    count: usize,
+    head: usize,
+) {
+    memory.reserve(position + count, head);
+    let (heads, wide) = (memory.keys.len(), padded(head));
     for row in 0..count {
         let (tile, lane) = ((position + row) / LANES, (position + row) % LANES);
         for of in 0..heads {
             let from = (row * heads + of) * head;
             let tile = tile * LANES * wide..(tile + 1) * LANES * wide;
-            let (to_keys, to_values) = (&mut cache.keys[of][tile.clone()], &mut cache.values[of][tile]);
+            let (to_keys, to_values) = (&mut memory.keys[of][tile.clone()], &mut memory.values[of][tile]);
             for number in 0..head {
                 to_keys[number * LANES + lane] = half(keys[from + number]);
                 let chunk = number / LANES * LANES * LANES;
@@ -69,13 +76,13 @@ impl Attention<'_> {
             }
             let ends: [usize; ROWS] =
                 std::array::from_fn(|row| self.position + (first + row.min(rows - 1)) / group + 1);
-            ARCH.dispatch(
+            widest(
                 #[inline(always)]
                 || match rows {
-                    1 => self.block::<1>(kv_head, &asked, &ends, out),
-                    2 => self.block::<2>(kv_head, &asked, &ends, out),
-                    3 | 4 => self.block::<4>(kv_head, &asked, &ends, out),
-                    _ => self.block::<ROWS>(kv_head, &asked, &ends, out),
+                    1 => self.block::<1, 4>(kv_head, &asked, &ends, out),
+                    2 => self.block::<2, 2>(kv_head, &asked, &ends, out),
+                    3 | 4 => self.block::<4, 1>(kv_head, &asked, &ends, out),
+                    _ => self.block::<ROWS, 1>(kv_head, &asked, &ends, out),
                 },
             );
         };
@@ -93,18 +100,25 @@ impl Attention<'_> {
         out
     }
 
-    /// `N` queries over all positions before their `ends`.
+    /// `N` queries over all positions before their `ends`, in `P` partial sums for each: one addition need not wait
+    /// for the one before it, which is what takes the time where queries are few.
     #[inline(always)]
-    fn block<const N: usize>(&self, kv_head: usize, asked: &[f32], ends: &[usize; ROWS], out: &mut [f32]) {
+    fn block<const N: usize, const P: usize>(
+        &self,
+        kv_head: usize,
+        asked: &[f32],
+        ends: &[usize; ROWS],
+        out: &mut [f32],
+    ) {
         let wide = padded(self.head);
         let start = |row: usize| ends[row].saturating_sub(self.window);
         let (from, to) = (start(0) / LANES, ends[N - 1].div_ceil(LANES));
         let length = (to - from) * LANES;
         let mut scores = vec![0.0; N * length];
         for (tile, keys) in
-            self.cache.keys[kv_head].chunks_exact(LANES * wide).take(to).skip(from).enumerate()
+            self.memory.keys[kv_head].chunks_exact(LANES * wide).take(to).skip(from).enumerate()
         {
-            let found = products::<N>(keys, asked, wide);
+            let found = products::<N, P>(keys, asked, wide);
             for row in 0..N {
                 scores[row * length + tile * LANES..][..LANES].copy_from_slice(&found[row]);
             }
@@ -114,9 +128,9 @@ impl Attention<'_> {
             let seen = start(row) - from * LANES..ends[row] - from * LANES;
             sums[row] = weigh(&mut scores[row * length..][..length], seen);
         }
-        let values = &self.cache.values[kv_head][from * LANES * wide..to * LANES * wide];
+        let values = &self.memory.values[kv_head][from * LANES * wide..to * LANES * wide];
         for chunk in 0..wide / LANES {
-            let mut found = [[0.0; LANES]; N];
+            let mut parts = [[[0.0; LANES]; P]; N];
             for (tile, values) in values.chunks_exact(LANES * wide).enumerate() {
                 let values = &values[chunk * LANES * LANES..][..LANES * LANES];
                 let weights: [&[f32]; N] =
@@ -124,13 +138,13 @@ impl Attention<'_> {
                 for (lane, value) in values.as_chunks().0.iter().enumerate() {
                     let value = halves(value);
                     for row in 0..N {
-                        accumulate(&mut found[row], weights[row][lane], &value);
+                        accumulate(&mut parts[row][lane % P], weights[row][lane], &value);
                     }
                 }
             }
             for row in 0..N {
-                let scale = sums[row].recip();
-                for (to, from) in out[row * wide + chunk * LANES..][..LANES].iter_mut().zip(found[row]) {
+                let (scale, found) = (sums[row].recip(), total(&parts[row]));
+                for (to, from) in out[row * wide + chunk * LANES..][..LANES].iter_mut().zip(found) {
                     *to = from * scale;
                 }
             }
@@ -140,23 +154,23 @@ impl Attention<'_> {
 
 /// Each of `N` queries times each of the sixteen keys of a tile.
 #[inline(always)]
-fn products<const N: usize>(keys: &[u16], asked: &[f32], wide: usize) -> [Lanes; N] {
+fn products<const N: usize, const P: usize>(keys: &[u16], asked: &[f32], wide: usize) -> [Lanes; N] {
     let asked: [&[f32]; N] = std::array::from_fn(|row| &asked[row * wide..][..wide]);
-    let mut sums = [[0.0; LANES]; N];
-    for (number, key) in keys.as_chunks().0.iter().enumerate() {
-        let key = halves(key);
-        for row in 0..N {
-            accumulate(&mut sums[row], asked[row][number], &key);
+    let mut parts = [[[0.0; LANES]; P]; N];
+    for (number, keys) in keys.as_chunks::<LANES>().0.as_chunks::<P>().0.iter().enumerate() {
+        for part in 0..P {
+            let key = halves(&keys[part]);
+            for row in 0..N {
+                accumulate(&mut parts[row][part], asked[row][number * P + part], &key);
+            }
         }
     }
-    sums
+    std::array::from_fn(|row| total(&parts[row]))
 }
 
 #[inline(always)]
-fn accumulate(sums: &mut Lanes, factor: f32, numbers: &Lanes) {
-    for lane in 0..LANES {
-        sums[lane] += factor * numbers[lane];
-    }
+fn total<const P: usize>(parts: &[Lanes; P]) -> Lanes {
+    std::array::from_fn(|lane| parts.iter().map(|part| part[lane]).sum())
 }
 
 /// Makes weights of scores and returns their sum. What is not `seen` weighs nothing.

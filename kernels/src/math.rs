@@ -4,14 +4,30 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use candle_core::utils::barrier_pool;
 use half::f16;
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 /// Numbers that are worked on together: one register of AVX-512, two of AVX2, four of NEON.
 pub const LANES: usize = 16;
 pub type Lanes = [f32; LANES];
 
-/// The widest instructions that this CPU has.
-pub static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
+/// Runs `work`, which is marked `#[inline(always)]`, compiled for the widest instructions that this CPU has.
+pub fn widest<R>(work: impl FnMut() -> R) -> R {
+    static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
+    ARCH.dispatch(Widest(work))
+}
+
+/// pulp takes closures as well, but calls them by value: through a function of the compiler's own that is not always
+/// inlined, and what is not inlined is compiled for any CPU.
+struct Widest<F>(F);
+
+impl<R, F: FnMut() -> R> WithSimd for Widest<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) -> R {
+        (self.0)()
+    }
+}
 
 /// Runs `work` for each piece of `out` of `size` numbers, on all cores. The number says which piece it is.
 pub fn in_parallel(out: &mut [f32], size: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
@@ -28,7 +44,7 @@ pub fn in_parallel(out: &mut [f32], size: usize, work: impl Fn(usize, &mut [f32]
 
 /// `vector` scaled to a mean square of one, times `weights`.
 pub fn normalise(vectors: &mut [f32], weights: &[f32], epsilon: f32) {
-    ARCH.dispatch(
+    widest(
         #[inline(always)]
         || {
             for vector in vectors.chunks_exact_mut(weights.len()) {
@@ -44,7 +60,7 @@ pub fn normalise(vectors: &mut [f32], weights: &[f32], epsilon: f32) {
 }
 
 pub fn add(to: &mut [f32], from: &[f32]) {
-    ARCH.dispatch(
+    widest(
         #[inline(always)]
         || {
             for (to, from) in to.iter_mut().zip(from) {
@@ -63,7 +79,7 @@ pub fn add_to_each(vectors: &mut [f32], bias: &[f32]) {
 
 /// `gate` becomes `silu(gate) * up`.
 pub fn silu_times(gate: &mut [f32], up: &[f32]) {
-    ARCH.dispatch(
+    widest(
         #[inline(always)]
         || {
             for (gate, up) in gate.iter_mut().zip(up) {
@@ -75,7 +91,7 @@ pub fn silu_times(gate: &mut [f32], up: &[f32]) {
 
 /// `gate` becomes `gelu(gate) * up`, by the approximation with tanh that Gemma uses.
 pub fn gelu_times(gate: &mut [f32], up: &[f32]) {
-    ARCH.dispatch(
+    widest(
         #[inline(always)]
         || {
             for (gate, up) in gate.iter_mut().zip(up) {
@@ -99,6 +115,14 @@ pub fn dot(left: &[f32], right: &[f32]) -> f32 {
         }
     }
     sums.iter().sum::<f32>() + rest
+}
+
+/// Adds `factor` times `numbers`.
+#[inline(always)]
+pub fn accumulate(sums: &mut Lanes, factor: f32, numbers: &Lanes) {
+    for lane in 0..LANES {
+        sums[lane] += factor * numbers[lane];
+    }
 }
 
 /// `e` to the power of `x`, within two units in the last place; zero and infinity where that is out of range.
