@@ -1,5 +1,6 @@
 //! Texts that are written, replaced, and found in files.
 
+mod confusing;
 mod files;
 
 use super::{Draw, draw::capital};
@@ -32,7 +33,8 @@ impl Draw {
             89..91 => format!("{}\\{}\\{}", self.pick(&["C:", "D:", "\\", "."]), self.word(), self.stem()),
             91..93 => format!("it's {}", self.words(1, 4)),
             93..95 => format!("{{\"{}\": \"{}\"}}", self.word(), self.word()),
-            95..96 => self.jumble(16, 40),
+            95..96 if self.chance(50) => self.jumble(16, 40),
+            95..96 => self.confusing(),
             96..97 => format!("{}\\n{}", self.word(), self.words(1, 3)),
             97..98 => format!("({}) {}!", self.words(1, 2), self.words(1, 3)),
             _ => format!("{}, {} and {}", self.word(), self.word(), self.word()),

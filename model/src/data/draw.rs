@@ -5,7 +5,7 @@ mod words;
 
 use fastrand::Rng;
 
-pub use words::capital;
+pub use words::{capital, is_small_word};
 
 /// A seeded source of choices. What it draws for training and what it draws held out have no name and no
 /// content word in common.

@@ -40,12 +40,12 @@ pub struct Sample {
     pub call: Option<Call>,
 }
 
-/// Conversations for training. Two in three end with the call: that is the harder half, and the shorter one.
+/// Conversations for training. Seven in ten end with the call: that is the harder half, and the shorter one.
 pub fn conversation(rng: &mut fastrand::Rng) -> Conversation {
     let mut draw = Draw::for_training(rng.fork());
     let mut sample = sample(&mut draw);
     if let Some(call) = &sample.call {
-        if draw.chance(66) {
+        if draw.chance(70) {
             sample.conversation.truncate(2);
         } else if draw.chance(6) {
             // Some servers give a call back in their own spelling.

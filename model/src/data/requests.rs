@@ -27,11 +27,11 @@ pub struct Request {
 pub fn request(draw: &mut Draw) -> Request {
     match draw.between(0, 99) {
         0..16 => list::request(draw),
-        16..40 => read::request(draw),
-        40..56 => write::request(draw),
-        56..74 => edit::request(draw),
-        74..83 => fetch::request(draw),
-        83..89 => piped::request(draw),
+        16..38 => read::request(draw),
+        38..54 => write::request(draw),
+        54..73 => edit::request(draw),
+        73..81 => fetch::request(draw),
+        81..90 => piped::request(draw),
         _ => other::request(draw),
     }
 }

@@ -61,8 +61,11 @@ fn listing(draw: &mut Draw, pattern: &str) -> String {
     }
     let most = draw.pick(&[1, 4, 8, 8, 40, 300, 1200]);
     let count = if pattern.contains('*') { draw.small(1, most) } else { 1 };
+    // Files share their directories.
+    let inner: Vec<String> = (0..draw.between(1, 4)).map(|_| draw.word()).collect();
+    let inner: Vec<&str> = inner.iter().map(String::as_str).collect();
     // Of more only the number is seen.
-    let mut names: Vec<String> = (0..count.min(12)).map(|_| matching(draw, pattern)).collect();
+    let mut names: Vec<String> = (0..count.min(12)).map(|_| matching(draw, pattern, &inner)).collect();
     names.sort();
     names.resize(count as usize, "zz".to_owned());
     let mut text = names.join("\n");
@@ -78,8 +81,8 @@ fn listing(draw: &mut Draw, pattern: &str) -> String {
     text
 }
 
-/// A name that a pattern could match, often enough.
-fn matching(draw: &mut Draw, pattern: &str) -> String {
+/// A name that a pattern could match, often enough; `inner` are the directories below its own.
+fn matching(draw: &mut Draw, pattern: &str, inner: &[&str]) -> String {
     let (directory, last) =
         pattern.trim_end_matches('/').rsplit_once('/').unwrap_or(("", pattern.trim_end_matches('/')));
     let name = match last {
@@ -96,8 +99,8 @@ fn matching(draw: &mut Draw, pattern: &str) -> String {
             }
         }
     };
-    let below: Vec<String> = match directory.contains("**") {
-        true => (0..draw.between(0, 3)).map(|_| draw.word()).collect(),
+    let below: Vec<&str> = match directory.contains("**") {
+        true => (0..draw.between(0, 3)).map(|_| draw.pick(inner)).collect(),
         false => Vec::new(),
     };
     let directory = directory.replace("**", &below.join("/")).replace("//", "/");

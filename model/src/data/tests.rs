@@ -55,7 +55,7 @@ fn rendered(messages: &[serde_json::Value], go_on: bool) -> String {
 fn the_template_and_the_encoder_agree() {
     let mut rng = fastrand::Rng::with_seed(7);
     let mut shortened = 0;
-    for _ in 0..3000 {
+    for _ in 0..4000 {
         let conversation = conversation(&mut rng);
         let encoded = encode(&conversation);
         assert_eq!(encoded.ids.len(), encoded.said.len());

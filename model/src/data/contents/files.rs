@@ -5,13 +5,15 @@ use crate::data::{Draw, draw::capital};
 /// The lines of a file of some kind; `longest` of them or fewer.
 pub fn lines_of_a_file(draw: &mut Draw, longest: u32) -> Vec<String> {
     let count = draw.small(1, longest);
-    match draw.between(0, 7) {
+    match draw.between(0, 9) {
         0 | 1 => code(draw, count),
         2 => lines_of_prose(draw, count),
         3 => markdown(draw, count),
         4 => settings(draw, count),
         5 => table(draw, count),
         6 => log(draw, count),
+        7 => (0..count).map(|_| draw.long_sentence()).collect(),
+        8 => (0..count).map(|_| if draw.chance(40) { draw.confusing() } else { draw.text() }).collect(),
         _ => (0..count).map(|_| draw.text()).collect(),
     }
 }

@@ -194,7 +194,10 @@ impl Draw {
             _ => draw.stem(),
         };
         let levels = self.weighted(&[(70, 1), (20, 2), (7, 3), (3, 4)]);
-        let names: Vec<String> = (0..levels).map(|_| one(self)).collect();
+        let mut names: Vec<String> = (0..levels).map(|_| one(self)).collect();
+        if levels > 1 && self.chance(8) {
+            names[1] = names[0].clone();
+        }
         let prefix = self.weighted(&[(94, ""), (2, "../"), (2, "./"), (1, "/"), (1, "~/")]);
         format!("{prefix}{}", names.join("/"))
     }
@@ -214,6 +217,12 @@ impl Draw {
             ),
             94..95 => format!("~/{}", self.file_name()),
             95..96 => format!("../../{}/{}", self.stem(), self.file_name()),
+            96..98 => {
+                // Named like its directory.
+                let directory = self.directory();
+                let name = directory.rsplit('/').next().unwrap_or_default();
+                format!("{directory}/{name}.{}", self.extension())
+            }
             _ => format!("{}/{}", self.directory(), self.file_name()),
         }
     }

@@ -168,6 +168,11 @@ impl Draw {
     }
 }
 
+/// Whether it is one of the words that any sentence has.
+pub fn is_small_word(word: &str) -> bool {
+    FILLERS.contains(&word)
+}
+
 /// With its first letter in upper case.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();

@@ -3,6 +3,7 @@
 use super::{Request, call, ordinal, quoted, some_path};
 use crate::data::{
     Call, Draw,
+    draw::is_small_word,
     grammar::{Phrasings, expand, filled},
 };
 
@@ -198,7 +199,7 @@ pub fn request(draw: &mut Draw) -> Request {
     let n = ordinal(draw, nth);
     let fill = |text: &str| filled(text, &[("f", &f), ("x", &x), ("y", &y), ("n", &n)]);
     match draw.between(0, 99) {
-        0..62 => {
+        0..67 => {
             let mut text = ONCE.draw(draw);
             // In `s/a/b/` there are no quotes.
             if text.contains("s/") && !(bare && !old.contains('/') && !new.contains('/')) {
@@ -206,15 +207,15 @@ pub fn request(draw: &mut Draw) -> Request {
             }
             call("edit", fill(&text), Call::edit(path, old, new))
         }
-        62..80 => {
+        67..81 => {
             let mut text = ALL.draw(draw);
             if text.contains("s/") && !(bare && !old.contains('/') && !new.contains('/')) {
                 text = expand(draw, "replace all {x} [with|by] {y} in {f}");
             }
             call("edit all", fill(&text), Call::edit(path, old, new).occurrence(0))
         }
-        80..84 => call("edit all", fill(&NTH.draw(draw)), Call::edit(path, old, new).occurrence(nth)),
-        84..97 => call("edit", fill(&GONE.draw(draw)), Call::edit(path, old, "")),
+        81..85 => call("edit all", fill(&NTH.draw(draw)), Call::edit(path, old, new).occurrence(nth)),
+        85..98 => call("edit", fill(&GONE.draw(draw)), Call::edit(path, old, "")),
         _ => call("edit all", fill(&ALL_GONE.draw(draw)), Call::edit(path, old, "").occurrence(0)),
     }
 }
@@ -231,11 +232,12 @@ fn side(draw: &mut Draw) -> String {
 }
 
 fn is_plain(text: &str) -> bool {
-    const JOINTS: &[&str] = &[
-        "to", "with", "by", "in", "for", "of", "from", "all", "every", "each", "the", "and", "is", "it",
-        "into", "be",
-    ];
-    let plain = |word: &str| !JOINTS.contains(&word.to_lowercase().as_str());
+    const JOINTS: &[&str] =
+        &["from", "every", "each", "into", "an", "any", "instead", "throughout", "everywhere"];
+    let plain = |word: &str| {
+        let word = word.to_lowercase();
+        !JOINTS.contains(&word.as_str()) && !is_small_word(&word)
+    };
     text.split(' ').count() <= 3
         && !text.starts_with(['"', '\'', '`', '“'])
         && !text.contains(['"', '“', '\t'])

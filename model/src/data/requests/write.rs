@@ -29,7 +29,7 @@ const QUOTED: Phrasings = Phrasings {
         "[in|into|to] {f}[,|] [write|put|save|store] {t}",
         "[write|save] $F with [|the text |the content |the words ]{t}",
         "write $F: {t}",
-        "[overwrite|fill|replace the contents of|replace everything in|replace the content of|replace all of|rewrite] $F with {t}",
+        "[overwrite|fill|replace the contents of|replace the content of|rewrite] $F with {t}",
         "set [the content of|the contents of|the text of] $F to {t}",
         "[let|make] $F [say|contain|read|be] {t}",
         "make $F [say|contain|read] {t}",
