@@ -1,5 +1,6 @@
 //! Plain data that every layer shares. No I/O, no runtime.
 
+mod bearer;
 mod cancel;
 pub mod doors;
 mod id;
@@ -9,6 +10,7 @@ mod sampling;
 mod snapshot;
 mod tool;
 
+pub use bearer::is_bearer;
 pub use cancel::{Cancel, OnCancel};
 pub use id::{BadName, CallId, Name, RunId, SessionId};
 pub use lenient::lenient;

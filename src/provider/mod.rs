@@ -7,6 +7,7 @@ mod endpoint;
 mod fleet;
 mod kv;
 pub mod llama;
+mod model_file;
 mod pause;
 pub mod router;
 mod slots;

@@ -6,6 +6,8 @@
 
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
+use crate::core::is_bearer;
+
 /// Whose process is at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
@@ -114,15 +116,8 @@ impl Gate {
         self.hosts.iter().any(|known| host.eq_ignore_ascii_case(known))
     }
 
-    /// `Bearer TOKEN`, compared by every byte.
     fn knows(&self, shown: &HeaderValue) -> bool {
-        let Some((scheme, shown)) = shown.to_str().ok().and_then(|shown| shown.split_once(' ')) else {
-            return false;
-        };
-        let (shown, token) = (shown.trim().as_bytes(), self.token.as_bytes());
-        scheme.eq_ignore_ascii_case("bearer")
-            && shown.len() == token.len()
-            && shown.iter().zip(token).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+        shown.to_str().is_ok_and(|shown| is_bearer(shown, &self.token))
     }
 }
 

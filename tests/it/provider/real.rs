@@ -1,10 +1,13 @@
 //! The real llama-server, when `KONTEKST_LLAMA_SERVER` names one and `KONTEKST_TEST_MODEL` a small GGUF
 //! file. A test that finds neither says so and passes.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use kontekst::{
-    config::{Config, Home},
+    config::{Config, Home, ProviderKind},
     core::{Cancel, Message, Role, ToolDef, ToolResult},
     provider::{
         ChatRequest, Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn, Wanted,
@@ -189,4 +192,76 @@ fn a_conversation_survives_its_server() {
     let Some(real) = real_with(config, Some(home)) else { return };
     let usage = ask(&*real.open(), &request).unwrap().usage.unwrap();
     assert!(usage.cached >= read, "{usage:?} {read}");
+}
+
+/// One file, two engines: the same text, the same calls, the same counts.
+#[cfg(feature = "builtin")]
+#[test]
+fn the_engine_in_this_process_says_what_llama_cpp_says() {
+    let Some(tiny) = std::env::var_os("KONTEKST_TEST_MODEL").map(PathBuf::from) else { return };
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/kontekst.gguf");
+    let texts = [
+        (
+            &tiny,
+            [
+                "hello there",
+                "please !tool now",
+                "please !think",
+                "!long",
+                "äöü 日本 🙂\r\n\t x  it's 12345 ==",
+            ],
+        ),
+        (
+            &own,
+            [
+                "read README.md",
+                "show me lines 3 to 9 of src/Käse.txt",
+                "replace \"a b\" with \"c\" in notes.txt",
+                "what can you do?",
+                "a.txt\nb.txt\n\nthe second one",
+            ],
+        ),
+    ];
+    for (file, texts) in texts {
+        let on = |provider| {
+            let config = Config {
+                provider: Some(provider),
+                model_dir: file.parent()?.to_owned(),
+                ..Config::default()
+            };
+            let mut real = real_with(config.clone(), None)?;
+            let llama_server = std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from);
+            let around = Surroundings { llama_server, ..Surroundings::default() };
+            real.router = Router::with_timing(&config, around, TIMING);
+            real.model = file.file_name()?.to_str()?.to_owned();
+            Some(real)
+        };
+        let Some(server) = on(ProviderKind::LlamaServer) else { return };
+        let engine = on(ProviderKind::Builtin).unwrap();
+        for text in texts {
+            let mut request = prompt(text);
+            request.max_tokens = 100;
+            if file == &own {
+                // Its template leaves system text and tools out, and then they are put elsewhere for llama.cpp.
+                request.system = "".into();
+            } else {
+                request.tools = [read_file()].into();
+            }
+            let [theirs, ours] = [&server, &engine].map(|real| ask(&*real.open(), &request).unwrap());
+            let calls = |turn: &Turn| -> Vec<(String, Value)> {
+                let calls = turn.calls.iter();
+                calls
+                    .map(|call| (call.name.clone(), serde_json::from_str(&call.arguments).unwrap()))
+                    .collect()
+            };
+            let prompt = |turn: &Turn| turn.usage.unwrap().prompt;
+            assert_eq!((calls(&ours), prompt(&ours)), (calls(&theirs), prompt(&theirs)), "{text}");
+            // Several words of the tiny model are equally likely.
+            if file == &own {
+                assert_eq!((&ours.content, ours.finish), (&theirs.content, theirs.finish), "{text}");
+                assert_eq!(ours.usage.unwrap().completion, theirs.usage.unwrap().completion, "{text}");
+            }
+        }
+        server.router.stop();
+    }
 }

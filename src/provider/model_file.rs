@@ -1,0 +1,115 @@
+//! The file of a model, in the directory that `model_dir` names.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::NoServer;
+
+/// Why there is no file for a model.
+#[derive(Debug)]
+pub(super) enum NoFile {
+    Absent(NoServer),
+    /// The name is none, or could mean several.
+    Unclear(NoServer),
+}
+
+#[cfg(test)]
+impl NoFile {
+    fn reason(self) -> NoServer {
+        let (Self::Absent(reason) | Self::Unclear(reason)) = self;
+        reason
+    }
+}
+
+/// The file of a model: directly beneath `dir`, with or without `.gguf` in its name. No name means the
+/// only model there is.
+pub(super) fn model_file(dir: &Path, model: &str) -> Result<PathBuf, NoFile> {
+    let here = dir.display();
+    if model.is_empty() {
+        return only_model(dir);
+    }
+    let mut parts = Path::new(model).components();
+    let plain =
+        matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) && !model.ends_with('/');
+    if !plain || model.contains(['\\', '\0']) {
+        let fact = format!("`{}` is not the name of a file in {here}", super::llama::shown(model));
+        let hint = "`model` in the agent's config.toml is a plain file name".to_owned();
+        return Err(NoFile::Unclear(NoServer { fact, hint }));
+    }
+    let names = if model.ends_with(".gguf") {
+        vec![model.to_owned()]
+    } else {
+        vec![format!("{model}.gguf"), model.to_owned()]
+    };
+    names.iter().map(|name| dir.join(name)).find(|file| file.is_file()).ok_or_else(|| {
+        NoFile::Absent(NoServer {
+            fact: format!("there is no model {} in {here}", names[0]),
+            hint: format!("put the GGUF file there, or set `model_dir` in config.toml{}", there_are(dir)),
+        })
+    })
+}
+
+fn only_model(dir: &Path) -> Result<PathBuf, NoFile> {
+    let here = dir.display();
+    match models(dir).as_slice() {
+        [only] => Ok(dir.join(only)),
+        [] => Err(NoFile::Absent(NoServer {
+            fact: format!("there is no model in {here}"),
+            hint: "put a GGUF file there, or set `model_dir` in config.toml".to_owned(),
+        })),
+        _ => Err(NoFile::Unclear(NoServer {
+            fact: format!("the agent names no model and {here} has several"),
+            hint: format!("set `model` in the agent's config.toml{}", there_are(dir)),
+        })),
+    }
+}
+
+/// The model files of a directory, in order. Of a model in several files only the first, and no projector
+/// of a vision model, which is a model's companion.
+pub(super) fn models(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".gguf") && !name.starts_with("mmproj"))
+        .filter(|name| !name.contains("-of-") || name.contains("-00001-of-"))
+        .collect();
+    names.sort();
+    names
+}
+
+fn there_are(dir: &Path) -> String {
+    let names = models(dir);
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!("; it has {}", super::llama::shown(&names[..names.len().min(8)].join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_a_file_directly_in_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("models");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(dir.path().join("out.gguf"), "").unwrap();
+        assert_eq!(
+            model_file(&root, "").unwrap_err().reason().fact,
+            format!("there is no model in {}", root.display())
+        );
+        std::fs::write(root.join("a.gguf"), "").unwrap();
+        for name in ["a", "a.gguf", ""] {
+            assert_eq!(model_file(&root, name).unwrap(), root.join("a.gguf"));
+        }
+        for bad in
+            ["../out", "../out.gguf", "/etc/passwd", ".", "..", "a.gguf/", "x/../a", "./a", "a\\b", "a\0"]
+        {
+            assert!(model_file(&root, bad).is_err(), "{bad}");
+        }
+        assert!(model_file(&root, "b").unwrap_err().reason().hint.ends_with("it has a.gguf"));
+        std::fs::write(root.join("b-00001-of-00002.gguf"), "").unwrap();
+        std::fs::write(root.join("b-00002-of-00002.gguf"), "").unwrap();
+        assert!(model_file(&root, "").unwrap_err().reason().hint.ends_with("a.gguf, b-00001-of-00002.gguf"));
+    }
+}
