@@ -6,6 +6,7 @@ mod listen;
 mod log;
 mod peer;
 mod ready;
+mod reflection;
 mod signals;
 mod socket;
 
@@ -324,11 +325,7 @@ async fn routes(core: &AgentCore, vitals: Vitals) -> tonic::service::Routes {
     health.set_serving::<pb::agent_service_server::AgentServiceServer<AgentDoor>>().await;
     health.set_serving::<pb::roz::agent_service_server::AgentServiceServer<RozDoor>>().await;
     health.set_serving::<pb::daemon_service_server::DaemonServiceServer<DaemonDoor>>().await;
-    let reflection = || {
-        tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(pb::DESCRIPTORS)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-    };
+    let (reflection, alpha) = reflection::services();
     let mut routes = RoutesBuilder::default();
     routes
         .add_service(AgentDoor::service(core.clone()))
@@ -336,7 +333,7 @@ async fn routes(core: &AgentCore, vitals: Vitals) -> tonic::service::Routes {
         .add_service(DaemonDoor::service(core.clone(), Arc::new(vitals)))
         .add_service(RozDoor::service(core.clone()))
         .add_service(health_service)
-        .add_service(reflection().build_v1().expect("the descriptors are ours"))
-        .add_service(reflection().build_v1alpha().expect("the descriptors are ours"));
+        .add_service(reflection)
+        .add_service(alpha);
     routes.routes()
 }
