@@ -80,6 +80,11 @@ pub trait Constraint {
 
     /// Nothing may follow.
     fn complete(&mut self) -> bool;
+
+    /// May the model end its answer here?
+    fn may_end(&self) -> bool {
+        false
+    }
 }
 
 impl Engine {
@@ -241,9 +246,10 @@ impl Run<'_> {
             }
             logits.truncate(tokens.len());
             let chosen = sampler.choose(&mut logits, &cache.tokens, |id| match &mut constraint {
+                Some(constraint) if tokens.ends(id) => constraint.may_end(),
                 Some(constraint) => {
                     let bytes = tokens.bytes(id);
-                    !bytes.is_empty() && !tokens.ends(id) && constraint.allows(bytes)
+                    !bytes.is_empty() && constraint.allows(bytes)
                 }
                 None => true,
             });

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::call::TAG;
 use crate::{
     core::{CallId, ToolCall, ToolDef},
     provider::{
@@ -30,6 +31,8 @@ pub struct Answer {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
+    /// It is a call if it begins as one.
+    Undecided,
     /// Nothing but white space has come.
     Start,
     Thought,
@@ -58,6 +61,11 @@ impl Answer {
         }
     }
 
+    /// Of a model that answers with a call or with text: what does not begin as a call has none.
+    pub fn by_heart(tools: &[ToolDef]) -> Self {
+        Self { state: State::Undecided, ..Self::new(tools, false) }
+    }
+
     /// Takes a piece and hands on what is certain. `false` when the answer makes more calls than one may.
     pub fn push(&mut self, piece: &str, sink: &mut dyn FnMut(Delta)) -> bool {
         self.held.push_str(piece);
@@ -71,6 +79,16 @@ impl Answer {
     /// Goes on as far as one state leads. `false` when more has to come.
     fn step(&mut self) -> bool {
         match self.state {
+            State::Undecided => {
+                if TAG.starts_with(&self.held) {
+                    return false;
+                }
+                if !self.held.starts_with(TAG) {
+                    self.sieve = Sieve::new(&[], true);
+                }
+                self.state = State::Said;
+                true
+            }
             State::Start => {
                 let begun = self.held.trim_start();
                 if let Some(thought) = begun.strip_prefix(OPEN) {
@@ -133,7 +151,9 @@ impl Answer {
         let held = std::mem::take(&mut self.held);
         match self.state {
             State::Thought => self.reasoning.text.push_str(&held),
-            State::Start | State::Behind | State::Said => self.sieve.push(&held, &mut self.content.text),
+            State::Undecided | State::Start | State::Behind | State::Said => {
+                self.sieve.push(&held, &mut self.content.text)
+            }
         }
         let sieve = std::mem::replace(&mut self.sieve, Sieve::new(&[], true));
         let found = sieve.finish(finish, &mut self.content.text);
@@ -181,6 +201,11 @@ mod tests {
     /// Thoughts, text and calls of an answer, and what was said of it on the way.
     #[track_caller]
     fn check(text: &str, thinking: bool, finish: Finish, wanted: (&str, &str, usize)) {
+        check_all(text, || Answer::new(&tools(), thinking), finish, wanted);
+    }
+
+    #[track_caller]
+    fn check_all(text: &str, new: impl Fn() -> Answer, finish: Finish, wanted: (&str, &str, usize)) {
         let ends: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
         let single: Vec<&str> = ends.windows(2).map(|ends| &text[ends[0]..ends[1]]).collect();
         let halves = ends.iter().map(|&at| vec![&text[..at], &text[at..]]);
@@ -191,7 +216,7 @@ mod tests {
                 Delta::Reasoning(text) => reasoning.push_str(&text),
                 Delta::Progress(_) => {}
             };
-            let mut answer = Answer::new(&tools(), thinking);
+            let mut answer = new();
             for piece in &pieces {
                 assert!(answer.push(piece, &mut sink));
             }
@@ -224,6 +249,18 @@ mod tests {
         check("<think>\nnever done ", false, Finish::Length, ("never done ", "", 0));
         check(&CALL[..30], false, Finish::Length, ("", "", 0));
         check("half a sent", false, Finish::Length, ("", "half a sent", 0));
+    }
+
+    #[test]
+    fn who_calls_by_heart_calls_at_once_or_not_at_all() {
+        let check = |text: &str, wanted| {
+            check_all(text, || Answer::by_heart(&tools()), Finish::Stop, wanted);
+        };
+        check(CALL, ("", "", 1));
+        check("<tool", ("", "<tool", 0));
+        check("<toolbox> is", ("", "<toolbox> is", 0));
+        let repeated = format!("a.txt says:\n\n{CALL}");
+        check(&repeated, ("", &repeated, 0));
     }
 
     #[test]

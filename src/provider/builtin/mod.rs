@@ -2,6 +2,7 @@
 
 mod answer;
 mod asset;
+mod call;
 mod grammar;
 mod model;
 mod open_models;

@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     answer::Answer,
+    call::Call,
     grammar::Grammar,
     template::{Conversation, Guard, Piece, Rendered, Source, Template},
 };
@@ -174,12 +175,15 @@ impl Model {
             prompt,
             ..Job::default()
         };
-        // A forced answer is arguments and nothing else.
-        let tools = if forced.is_some() { &[] } else { &*request.tools };
-        let mut answer = Answer::new(tools, rendered.thinking && forced.is_none());
-        let mut bound = forced.map(|tool| Bound(Grammar::object(&tool.parameters)));
-        let bound = bound.as_mut().map(|bound| bound as &mut dyn Constraint);
-        let done = engine.generate(&job, cancel, bound, &mut |piece| {
+        let by_heart = self.template.traits().by_heart();
+        let (mut answer, mut constraint): (_, Option<Box<dyn Constraint>>) = match forced {
+            // A forced answer is arguments and nothing else.
+            Some(tool) => (Answer::new(&[], false), Some(Box::new(Bound(Grammar::object(&tool.parameters))))),
+            None if by_heart => (Answer::by_heart(&request.tools), Some(Box::new(Call::new(&request.tools)))),
+            None => (Answer::new(&request.tools, rendered.thinking), None),
+        };
+        let constraint = constraint.as_mut().map(|constraint| &mut **constraint as &mut dyn Constraint);
+        let done = engine.generate(&job, cancel, constraint, &mut |piece| {
             let fine = match piece {
                 crate::engine::Piece::Read { read, of } => {
                     sink(Delta::Progress(Progress::Prefill { processed: read, total: of, cached }));
