@@ -5,7 +5,10 @@
 
 use std::collections::HashMap;
 
-use super::grammar::Grammar;
+use super::{
+    grammar::Grammar,
+    grounds::{At, Grounds},
+};
 use crate::{core::ToolDef, engine::Constraint};
 
 /// What an answer begins with that is a call.
@@ -16,10 +19,11 @@ const BEFORE_NAME: &[u8] = b"\n{\"name\": \"";
 const BEFORE_ARGUMENTS: &[u8] = b", \"arguments\": ";
 const BEHIND: &[u8] = b"}\n</tool_call>";
 
-/// Holds arguments to the schema of their tool.
+/// Holds arguments to the schema of their tool, and to the words of the request.
 pub struct Call {
     /// By name.
     tools: HashMap<Vec<u8>, Grammar>,
+    grounds: Option<Grounds>,
     state: State,
 }
 
@@ -30,7 +34,7 @@ enum State {
     BeforeName(usize),
     Name(Vec<u8>),
     BeforeArguments(Grammar, usize),
-    Arguments(Grammar),
+    Arguments(Grammar, At),
     Behind(usize),
     Done,
     /// Text, a tool that is not there, or another form of a call: what it means is for others to say.
@@ -38,9 +42,10 @@ enum State {
 }
 
 impl Call {
-    pub fn new(tools: &[ToolDef]) -> Self {
+    /// `grounds` is where texts are copied from, by a model that has them from nowhere else.
+    pub fn new(tools: &[ToolDef], grounds: Option<Grounds>) -> Self {
         let grammar = |tool: &ToolDef| (tool.name.clone().into_bytes(), Grammar::object(&tool.parameters));
-        Self { tools: tools.iter().map(grammar).collect(), state: State::Tag(0) }
+        Self { tools: tools.iter().map(grammar).collect(), grounds, state: State::Tag(0) }
     }
 
     fn after(&self, bytes: &[u8]) -> Option<State> {
@@ -70,16 +75,20 @@ impl Call {
             }
             State::BeforeArguments(grammar, read) => match next(BEFORE_ARGUMENTS, read, byte) {
                 Next::More => State::BeforeArguments(grammar, read + 1),
-                Next::Whole => State::Arguments(grammar),
+                Next::Whole => State::Arguments(grammar, At::default()),
                 Next::Other => State::Free,
             },
-            State::Arguments(grammar) if grammar.complete() => self.step(State::Behind(0), byte)?,
-            State::Arguments(mut grammar) => {
+            State::Arguments(grammar, _) if grammar.complete() => self.step(State::Behind(0), byte)?,
+            State::Arguments(mut grammar, at) => {
                 if !grammar.allows(&[byte]) {
                     return None;
                 }
                 grammar.push(&[byte]);
-                State::Arguments(grammar)
+                let at = match &self.grounds {
+                    Some(grounds) => grounds.step(at, byte)?,
+                    None => at,
+                };
+                State::Arguments(grammar, at)
             }
             State::Behind(read) => match next(BEHIND, read, byte) {
                 Next::More => State::Behind(read + 1),
@@ -108,7 +117,7 @@ impl Constraint for Call {
     }
 
     fn may_end(&self) -> bool {
-        !matches!(self.state, State::Arguments(_) | State::Behind(_))
+        !matches!(self.state, State::Arguments(..) | State::Behind(_))
     }
 }
 
@@ -136,7 +145,7 @@ mod tests {
     fn call() -> Call {
         let parameters = json!({"type": "object", "required": ["path"], "additionalProperties": false,
             "properties": {"path": {"type": "string"}, "line": {"type": "integer"}}});
-        Call::new(&[ToolDef { name: "read_file".to_owned(), description: "d".to_owned(), parameters }])
+        Call::new(&[ToolDef { name: "read_file".to_owned(), description: "d".to_owned(), parameters }], None)
     }
 
     /// How many bytes of `text` are allowed, and whether the answer may end there, and whether it has.

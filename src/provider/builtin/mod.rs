@@ -4,6 +4,7 @@ mod answer;
 mod asset;
 mod call;
 mod grammar;
+mod grounds;
 mod model;
 mod open_models;
 mod template;

@@ -11,6 +11,7 @@ use super::{
     answer::Answer,
     call::Call,
     grammar::Grammar,
+    grounds::Grounds,
     template::{Conversation, Guard, Piece, Rendered, Source, Template},
 };
 use crate::{
@@ -175,11 +176,14 @@ impl Model {
             prompt,
             ..Job::default()
         };
-        let by_heart = self.template.traits().by_heart();
+        let traits = self.template.traits();
         let (mut answer, mut constraint): (_, Option<Box<dyn Constraint>>) = match forced {
             // A forced answer is arguments and nothing else.
             Some(tool) => (Answer::new(&[], false), Some(Box::new(Bound(Grammar::object(&tool.parameters))))),
-            None if by_heart => (Answer::by_heart(&request.tools), Some(Box::new(Call::new(&request.tools)))),
+            None if traits.by_heart() => {
+                let call = Call::new(&request.tools, self.grounds(request));
+                (Answer::by_heart(&request.tools), Some(Box::new(call)))
+            }
             None => (Answer::new(&request.tools, rendered.thinking), None),
         };
         let constraint = constraint.as_mut().map(|constraint| &mut **constraint as &mut dyn Constraint);
@@ -224,6 +228,12 @@ impl Model {
         self.template.render(conversation).map_err(|error| {
             ProviderError::Engine(format!("the model's chat template refuses this: {error}"))
         })
+    }
+
+    /// Where a model copies from that is shown the last request and nothing else.
+    fn grounds(&self, request: &ChatRequest) -> Option<Grounds> {
+        let last = request.messages.iter().rfind(|message| message.role == Role::User)?;
+        if self.template.traits().history { None } else { Grounds::new(&last.content) }
     }
 
     /// What chooses the tokens. A model that knows its tools by heart copies names and texts letter by letter:
