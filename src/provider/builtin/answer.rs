@@ -152,7 +152,7 @@ impl Answer {
         match self.state {
             State::Thought => self.reasoning.text.push_str(&held),
             State::Undecided | State::Start | State::Behind | State::Said => {
-                self.sieve.push(&held, &mut self.content.text)
+                self.sieve.push(&held, &mut self.content.text);
             }
         }
         let sieve = std::mem::replace(&mut self.sieve, Sieve::new(&[], true));

@@ -7,6 +7,7 @@ mod grammar;
 mod grounds;
 mod model;
 mod open_models;
+mod report;
 mod template;
 
 use std::sync::Arc;

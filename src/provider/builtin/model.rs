@@ -12,6 +12,7 @@ use super::{
     call::Call,
     grammar::Grammar,
     grounds::Grounds,
+    report::Report,
     template::{Conversation, Guard, Piece, Rendered, Source, Template},
 };
 use crate::{
@@ -180,10 +181,16 @@ impl Model {
         let (mut answer, mut constraint): (_, Option<Box<dyn Constraint>>) = match forced {
             // A forced answer is arguments and nothing else.
             Some(tool) => (Answer::new(&[], false), Some(Box::new(Bound(Grammar::object(&tool.parameters))))),
-            None if traits.by_heart() => {
-                let call = Call::new(&request.tools, self.grounds(request));
-                (Answer::by_heart(&request.tools), Some(Box::new(call)))
-            }
+            None if traits.by_heart() => match request.messages.last().map(|last| &last.tool_result) {
+                // It sees the last request, one call and its result: what comes now is the end.
+                Some(Some(result)) if !traits.history => {
+                    (Answer::new(&[], false), Some(Box::new(Report::new(&result.output))))
+                }
+                _ => {
+                    let call = Call::new(&request.tools, self.grounds(request));
+                    (Answer::by_heart(&request.tools), Some(Box::new(call)))
+                }
+            },
             None => (Answer::new(&request.tools, rendered.thinking), None),
         };
         let constraint = constraint.as_mut().map(|constraint| &mut **constraint as &mut dyn Constraint);
