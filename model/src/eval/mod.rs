@@ -105,9 +105,9 @@ pub enum Said {
 }
 
 /// Reads a call as kontekst does, but strictly: the JSON as it is, one of the five tools, all it needs and
-/// nothing else.
+/// nothing else. A call that stands in a text, as in the report of a file, is text.
 pub fn called(said: &str) -> Said {
-    if !said.contains("<tool_call>") {
+    if !said.starts_with("<tool_call>") {
         return Said::Text;
     }
     let inner = said.trim().strip_prefix("<tool_call>").and_then(|said| said.strip_suffix("</tool_call>"));

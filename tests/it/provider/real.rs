@@ -215,7 +215,7 @@ fn the_engine_in_this_process_says_what_llama_cpp_says() {
             &own,
             [
                 "read README.md",
-                "show me lines 3 to 9 of src/Käse.txt",
+                "show me lines 3 to 9 of src/kernel.txt",
                 "replace \"a b\" with \"c\" in notes.txt",
                 "what can you do?",
                 "a.txt\nb.txt\n\nthe second one",
@@ -240,7 +240,7 @@ fn the_engine_in_this_process_says_what_llama_cpp_says() {
         let engine = on(ProviderKind::Builtin).unwrap();
         for text in texts {
             let mut request = prompt(text);
-            request.max_tokens = 100;
+            request.max_tokens = 200;
             if file == &own {
                 // Its template leaves system text and tools out, and then they are put elsewhere for llama.cpp.
                 request.system = "".into();
