@@ -72,7 +72,7 @@ impl Constraint for Endless {
 
     fn push(&mut self, _: &[u8]) {}
 
-    fn complete(&mut self) -> bool {
+    fn complete(&self) -> bool {
         false
     }
 }

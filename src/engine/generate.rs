@@ -79,7 +79,7 @@ pub trait Constraint {
     fn push(&mut self, bytes: &[u8]);
 
     /// Nothing may follow.
-    fn complete(&mut self) -> bool;
+    fn complete(&self) -> bool;
 
     /// May the model end its answer here?
     fn may_end(&self) -> bool {

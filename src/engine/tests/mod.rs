@@ -253,7 +253,7 @@ impl Constraint for Exactly<'_> {
         self.left = &self.left[bytes.len()..];
     }
 
-    fn complete(&mut self) -> bool {
+    fn complete(&self) -> bool {
         self.left.is_empty()
     }
 }
@@ -282,7 +282,7 @@ fn a_constraint_is_kept_and_asked_no_more_than_needed() {
             false
         }
         fn push(&mut self, _: &[u8]) {}
-        fn complete(&mut self) -> bool {
+        fn complete(&self) -> bool {
             false
         }
     }

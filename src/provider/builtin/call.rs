@@ -80,10 +80,9 @@ impl Call {
             },
             State::Arguments(grammar, _) if grammar.complete() => self.step(State::Behind(0), byte)?,
             State::Arguments(mut grammar, at) => {
-                if !grammar.allows(&[byte]) {
+                if !grammar.advance(&[byte]) {
                     return None;
                 }
-                grammar.push(&[byte]);
                 let at = match &self.grounds {
                     Some(grounds) => grounds.step(at, byte)?,
                     None => at,
@@ -112,7 +111,7 @@ impl Constraint for Call {
         }
     }
 
-    fn complete(&mut self) -> bool {
+    fn complete(&self) -> bool {
         matches!(self.state, State::Done)
     }
 

@@ -180,7 +180,7 @@ impl Model {
         let traits = self.template.traits();
         let (mut answer, mut constraint): (_, Option<Box<dyn Constraint>>) = match forced {
             // A forced answer is arguments and nothing else.
-            Some(tool) => (Answer::new(&[], false), Some(Box::new(Bound(Grammar::object(&tool.parameters))))),
+            Some(tool) => (Answer::new(&[], false), Some(Box::new(Grammar::object(&tool.parameters)))),
             None if traits.by_heart() => match request.messages.last().map(|last| &last.tool_result) {
                 // It sees the last request, one call and its result: what comes now is the end.
                 Some(Some(result)) if !traits.history => {
@@ -342,22 +342,5 @@ fn failed(error: &EngineError) -> ProviderError {
             ProviderError::Overflow { prompt_tokens: *prompt, window: *context }
         }
         other => ProviderError::Engine(other.to_string()),
-    }
-}
-
-/// Holds the engine to a grammar.
-struct Bound(Grammar);
-
-impl Constraint for Bound {
-    fn allows(&mut self, bytes: &[u8]) -> bool {
-        self.0.allows(bytes)
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.0.push(bytes);
-    }
-
-    fn complete(&mut self) -> bool {
-        self.0.complete()
     }
 }

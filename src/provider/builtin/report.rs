@@ -64,7 +64,7 @@ impl Constraint for Report {
         }
     }
 
-    fn complete(&mut self) -> bool {
+    fn complete(&self) -> bool {
         false
     }
 

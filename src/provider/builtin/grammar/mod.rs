@@ -9,6 +9,8 @@ mod walk;
 use self::{compile::Shapes, walk::Stack};
 use serde_json::Value;
 
+use crate::engine::Constraint;
+
 /// Ways to read what has been written that are followed at a time. Only alternatives that begin alike make
 /// more than one.
 const WAYS: usize = 32;
@@ -28,21 +30,11 @@ impl Grammar {
         Self { shapes: shapes.into(), ways }
     }
 
-    /// Whether `bytes` may come next.
-    pub fn allows(&self, bytes: &[u8]) -> bool {
-        !bytes.is_empty() && self.after(bytes).is_some()
-    }
-
-    /// Takes `bytes`. What is not allowed changes nothing.
-    pub fn push(&mut self, bytes: &[u8]) {
-        if let Some(ways) = self.after(bytes) {
-            self.ways = ways;
-        }
-    }
-
-    /// The JSON text is whole.
-    pub fn complete(&self) -> bool {
-        self.ways.iter().any(Stack::is_empty)
+    /// Takes `bytes` if they are allowed, and says whether they were. What is not allowed changes nothing.
+    pub fn advance(&mut self, bytes: &[u8]) -> bool {
+        let Some(ways) = self.after(bytes) else { return false };
+        self.ways = ways;
+        true
     }
 
     fn after(&self, bytes: &[u8]) -> Option<Vec<Stack>> {
@@ -60,6 +52,21 @@ impl Grammar {
             ways = next;
         }
         Some(ways)
+    }
+}
+
+impl Constraint for Grammar {
+    fn allows(&mut self, bytes: &[u8]) -> bool {
+        !bytes.is_empty() && self.after(bytes).is_some()
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.advance(bytes);
+    }
+
+    /// The JSON text is whole.
+    fn complete(&self) -> bool {
+        self.ways.iter().any(Stack::is_empty)
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Grammar;
+use crate::engine::Constraint as _;
 
 fn schema() -> Value {
     json!({
