@@ -4,6 +4,10 @@ use std::{
     io::{self, Read, Write},
     net::Shutdown,
     os::unix::net::UnixStream,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
@@ -51,9 +55,14 @@ pub fn relay(
     daemon: &UnixStream,
 ) -> io::Result<Relayed> {
     let mut to_daemon = daemon.try_clone()?;
-    let reader = thread::spawn(move || {
-        // Whatever ends it, the daemon sees the end.
-        io::copy(&mut input, &mut to_daemon).ok();
+    let left = Arc::new(AtomicBool::new(false));
+    let leaving = left.clone();
+    thread::spawn(move || {
+        let copied = io::copy(&mut input, &mut to_daemon);
+        // Only writing breaks a pipe: then it is the daemon that is gone. It is said before the daemon sees the
+        // end, which it may answer at once.
+        let daemon_left = copied.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        leaving.store(!daemon_left, Ordering::Release);
         to_daemon.shutdown(Shutdown::Write).ok();
     });
     let mut from_daemon = daemon;
@@ -79,7 +88,47 @@ pub fn relay(
     }
     Ok(match last {
         Some(code) => Relayed::Exit(code),
-        None if reader.is_finished() => Relayed::Left,
+        None if left.load(Ordering::Acquire) => Relayed::Left,
         None => Relayed::DaemonLeft,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Nothing more to read, and a thread that reads it is not done before it is told.
+    struct Closed(mpsc::Receiver<()>);
+
+    impl Read for Closed {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Ok(0)
+        }
+    }
+
+    impl Drop for Closed {
+        fn drop(&mut self) {
+            self.0.recv().ok();
+        }
+    }
+
+    #[test]
+    fn an_editor_that_leaves_is_no_error_however_fast_the_daemon_is() {
+        let (ours, mut daemons) = UnixStream::pair().unwrap();
+        let (done, wait) = mpsc::channel();
+        let daemon = thread::spawn(move || daemons.read(&mut [0]).unwrap());
+        assert_eq!(relay(Closed(wait), &mut Vec::new(), &ours).unwrap(), Relayed::Left);
+        assert_eq!(daemon.join().unwrap(), 0);
+        drop(done);
+    }
+
+    #[test]
+    fn a_daemon_that_goes_first_is_told() {
+        let (ours, daemons) = UnixStream::pair().unwrap();
+        let (editor, _editors) = UnixStream::pair().unwrap();
+        drop(daemons);
+        assert_eq!(relay(editor, &mut Vec::new(), &ours).unwrap(), Relayed::DaemonLeft);
+    }
 }
