@@ -17,6 +17,8 @@ pub(super) struct Trace {
     pub qkv: Vec<f32>,
     pub seen: Vec<f32>,
     pub sums: Vec<f32>,
+    /// In the last layer, what was seen from where something is expected.
+    pub expecting: Vec<f32>,
     /// The same between attention and feed-forward.
     pub x2: Vec<f32>,
     pub normed2: Vec<f32>,
@@ -68,7 +70,6 @@ pub fn forward(weights: &Weights, row: &Row, memory: &mut Memory) -> (f64, f64) 
     }
     traces.resize_with(shape.layers, Trace::default);
     let made = &mut spare[0];
-    made.resize(tokens * d, 0.0);
 
     x.resize(tokens * d, 0.0);
     for (x, &token) in x.chunks_exact_mut(d).zip(&row.inputs) {
@@ -76,7 +77,10 @@ pub fn forward(weights: &Weights, row: &Row, memory: &mut Memory) -> (f64, f64) 
     }
     for (number, trace) in traces.iter_mut().enumerate() {
         let layer = shape.layer(number);
-        trace.fit(tokens, shape);
+        let last = number + 1 == shape.layers;
+        // Behind the last attention, only the places matter that something is expected of.
+        let expected = if last { row.expected() } else { tokens };
+        trace.fit(tokens, expected, shape);
 
         trace.x.copy_from_slice(x);
         norm(&mut trace.normed, &mut trace.scales, x, &numbers[layer.norm1]);
@@ -89,7 +93,15 @@ pub fn forward(weights: &Weights, row: &Row, memory: &mut Memory) -> (f64, f64) 
         );
         turn(rope, &mut trace.qkv, row, d, 1.0);
         attention(&mut trace.seen, &mut trace.sums, &trace.qkv, row, d, product, space);
-        product.add(x, d, (tokens, d, d), View::rows(&trace.seen, d), weights.forward(Matrix::Out(number)));
+        let seen = if last {
+            row.gather(&trace.seen, d, &mut trace.expecting);
+            row.gather(x, d, made);
+            std::mem::swap(x, made);
+            &trace.expecting
+        } else {
+            &trace.seen
+        };
+        product.add(x, d, (expected, d, d), View::rows(seen, d), weights.forward(Matrix::Out(number)));
 
         trace.x2.copy_from_slice(x);
         norm(&mut trace.normed2, &mut trace.scales2, x, &numbers[layer.norm2]);
@@ -97,25 +109,29 @@ pub fn forward(weights: &Weights, row: &Row, memory: &mut Memory) -> (f64, f64) 
         product.set(
             &mut trace.gate_up,
             both,
-            (tokens, d, both),
+            (expected, d, both),
             View::rows(&trace.normed2, d),
             weights.forward(Matrix::GateUp(number)),
         );
         swiglu(&mut trace.hidden, &trace.gate_up, shape.ffn);
+        made.resize(expected * d, 0.0);
         product.set(
             made,
             d,
-            (tokens, shape.ffn, d),
+            (expected, shape.ffn, d),
             View::rows(&trace.hidden, shape.ffn),
             weights.forward(Matrix::Down(number)),
         );
         add(x, made);
     }
-    normed.resize(tokens * d, 0.0);
-    scales.resize(tokens, 0.0);
-    logits.resize(tokens * LOGITS, 0.0);
+    let expected = row.expected();
+    normed.resize(expected * d, 0.0);
+    scales.resize(expected, 0.0);
+    logits.resize(expected * LOGITS, 0.0);
     norm(normed, scales, x, &numbers[shape.norm()]);
-    product.set(logits, LOGITS, (tokens, d, LOGITS), View::rows(normed, d), weights.forward(Matrix::Head));
+    product.set(logits, LOGITS, (expected, d, LOGITS), View::rows(normed, d), weights.forward(Matrix::Head));
+    let (logits, filling) = logits.split_at_mut(row.places.len() * LOGITS);
+    filling.fill(0.0);
     cross_entropy(logits, &row.targets, &row.weights)
 }
 
@@ -127,20 +143,20 @@ pub(super) fn turn(rope: &Rope, qkv: &mut [f32], row: &Row, width: usize, sign: 
 }
 
 impl Trace {
-    fn fit(&mut self, tokens: usize, shape: Shape) {
+    fn fit(&mut self, tokens: usize, expected: usize, shape: Shape) {
         let d = shape.width;
-        for (numbers, size) in [
-            (&mut self.x, d),
-            (&mut self.normed, d),
-            (&mut self.scales, 1),
-            (&mut self.qkv, 3 * d),
-            (&mut self.seen, d),
-            (&mut self.sums, shape.heads()),
-            (&mut self.x2, d),
-            (&mut self.normed2, d),
-            (&mut self.scales2, 1),
-            (&mut self.gate_up, 2 * shape.ffn),
-            (&mut self.hidden, shape.ffn),
+        for (numbers, tokens, size) in [
+            (&mut self.x, tokens, d),
+            (&mut self.normed, tokens, d),
+            (&mut self.scales, tokens, 1),
+            (&mut self.qkv, tokens, 3 * d),
+            (&mut self.seen, tokens, d),
+            (&mut self.sums, tokens, shape.heads()),
+            (&mut self.x2, expected, d),
+            (&mut self.normed2, expected, d),
+            (&mut self.scales2, expected, 1),
+            (&mut self.gate_up, expected, 2 * shape.ffn),
+            (&mut self.hidden, expected, shape.ffn),
         ] {
             numbers.resize(tokens * size, 0.0);
         }

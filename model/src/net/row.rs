@@ -11,9 +11,9 @@ pub const GRAIN: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     pub inputs: Vec<u16>,
-    /// What follows each input.
+    /// The inputs after which something is expected, in order, what that is, and how much it counts.
+    pub places: Vec<usize>,
     pub targets: Vec<u16>,
-    /// How much each target counts.
     pub weights: Vec<f32>,
     /// Where the conversations lie.
     pub parts: Vec<Range<usize>>,
@@ -33,12 +33,39 @@ impl Row {
         let end = self.length_with(conversation);
         let (ids, said) = (&conversation.ids, &conversation.said);
         self.inputs.extend(&ids[..ids.len() - 1]);
-        self.targets.extend(&ids[1..]);
-        self.weights.extend(said[1..].iter().map(|&said| if said { 1.0 } else { other }));
+        for (place, (&target, &said)) in ids[1..].iter().zip(&said[1..]).enumerate() {
+            let weight = if said { 1.0 } else { other };
+            if weight > 0.0 {
+                self.places.push(begin + place);
+                self.targets.push(target);
+                self.weights.push(weight);
+            }
+        }
         self.read += ids.len() - 1;
         self.inputs.resize(end, END);
-        self.targets.resize(end, END);
-        self.weights.resize(end, 0.0);
         self.parts.push(begin..end);
+    }
+
+    /// How many places there are, filled up as the kernels want it.
+    pub(super) fn expected(&self) -> usize {
+        self.places.len().next_multiple_of(GRAIN)
+    }
+
+    /// Takes what stands at the places out of what every token has (`width` numbers each), and fills up with zeros.
+    pub(super) fn gather(&self, numbers: &[f32], width: usize, out: &mut Vec<f32>) {
+        out.clear();
+        for place in &self.places {
+            out.extend_from_slice(&numbers[place * width..][..width]);
+        }
+        out.resize(self.expected() * width, 0.0);
+    }
+
+    /// The other way round; the other tokens get zeros.
+    pub(super) fn scatter(&self, numbers: &[f32], width: usize, out: &mut Vec<f32>) {
+        out.clear();
+        out.resize(self.inputs.len() * width, 0.0);
+        for (place, numbers) in self.places.iter().zip(numbers.chunks_exact(width)) {
+            out[place * width..][..width].copy_from_slice(numbers);
+        }
     }
 }

@@ -6,13 +6,20 @@ use crate::matmul::Precision;
 
 const SHAPE: Shape = Shape { width: 64, layers: 2, ffn: 96 };
 
-fn row() -> Row {
+fn conversations() -> [Encoded; 3] {
     let mut rng = fastrand::Rng::with_seed(5);
-    let mut row = Row::default();
-    for length in [40, 170, 3] {
+    [40, 170, 5].map(|length| {
         let ids: Vec<u16> = (0..length).map(|_| rng.u16(..260)).collect();
         let said = ids.iter().map(|id| id % 3 != 0).collect();
-        row.push(&Encoded { ids, said }, 0.1);
+        Encoded { ids, said }
+    })
+}
+
+/// What is not the assistant's counts `other`.
+fn row(conversations: &[Encoded], other: f32) -> Row {
+    let mut row = Row::default();
+    for conversation in conversations {
+        row.push(conversation, other);
     }
     row
 }
@@ -25,9 +32,9 @@ fn loss(numbers: &[f32], row: &Row, precision: Precision) -> f64 {
 /// A small step in some direction changes the loss by as much as the slopes say, for each kind of matrix.
 #[test]
 fn slopes_agree_with_differences() {
-    let row = row();
     let numbers = initial(SHAPE, 1);
-    for precision in [Precision::Exact, Precision::Fast] {
+    for (precision, other) in [(Precision::Exact, 0.1), (Precision::Exact, 0.0), (Precision::Fast, 0.0)] {
+        let row = row(&conversations(), other);
         let mut memory = Memory::new(precision);
         let mut slopes = vec![0.0; SHAPE.size()];
         let mut packs = Packs::default();
@@ -79,18 +86,9 @@ fn slopes_agree_with_differences() {
 #[test]
 fn conversations_do_not_see_each_other() {
     let numbers = initial(SHAPE, 1);
-    let whole = row();
-    let mut apart = 0.0;
-    for part in &whole.parts {
-        let row = Row {
-            inputs: whole.inputs[part.clone()].to_vec(),
-            targets: whole.targets[part.clone()].to_vec(),
-            weights: whole.weights[part.clone()].to_vec(),
-            parts: std::iter::once(0..part.len()).collect(),
-            read: 0,
-        };
-        apart += loss(&numbers, &row, Precision::Exact);
-    }
-    let together = loss(&numbers, &whole, Precision::Exact);
+    let whole = conversations();
+    let apart: f64 =
+        whole.iter().map(|one| loss(&numbers, &row(std::slice::from_ref(one), 0.0), Precision::Exact)).sum();
+    let together = loss(&numbers, &row(&whole, 0.0), Precision::Exact);
     assert!((together - apart).abs() < 1e-3 * apart, "{together} {apart}");
 }
