@@ -1,14 +1,17 @@
 //! Phrasings as patterns: `[show|print] $F[| please]`. `[a|b]` is one of several, `$F` a phrase of
 //! [`PHRASES`], `{f}` a slot that is filled with a name or a text and is never changed.
 
+mod around;
+
 use super::Draw;
+use around::{AFTER, BEFORE_COMMANDS, BEFORE_QUESTIONS, FIRST, LAST};
 
 /// Phrases that many requests share. The key is the letter after `$`.
 const PHRASES: &[(char, &str)] = &[
     // A file.
     (
         'F',
-        "[{f}|{f}|{f}|{f}|{f}|{f}|{f}|the file {f}|file {f}|the {f} file|my {f}|our {f}|the {f}|the file called {f}|the file named {f}|that {f} file|this file: {f}|my file {f}|the file at {f}|the document {f}]",
+        "[{f}|{f}|{f}|{f}|{f}|{f}|{f}|the file {f}|file {f}|the {f} file|my {f}|our {f}|the {f}|the file called {f}|the file named {f}|that {f} file|this file: {f}|my file {f}|the file at {f}|the document {f}|the existing file {f}|the file with the name {f}|the text file {f}|our file {f}|the file ({f})]",
     ),
     // The place where we are.
     (
@@ -46,6 +49,11 @@ const PHRASES: &[(char, &str)] = &[
     (
         'Q',
         "[everywhere|throughout|all over|wherever it appears|wherever it occurs|each time it appears|globally|at every place|in all places|every time]",
+    ),
+    // Questions that go on with `changing` or `reading`.
+    (
+        'G',
+        "[would you mind|would you mind|do you mind|mind|how about|what about|what do you think about|could i bother you with|are you ok with|would you be fine with|is there a chance of you|would you consider]",
     ),
 ];
 
@@ -103,297 +111,76 @@ pub struct Phrasings {
     pub statements: &'static [&'static str],
 }
 
-const BEFORE_COMMANDS: &[&str] = &[
-    "please ",
-    "please ",
-    "please ",
-    "please, ",
-    "pls ",
-    "plz ",
-    "kindly ",
-    "[can|could|would|will] you ",
-    "[can|could|would|will] you ",
-    "[can|could|would] you please ",
-    "[can|could|would] you kindly ",
-    "can u ",
-    "could u ",
-    "can you quickly ",
-    "could you just ",
-    "can you go ahead and ",
-    "can you help me ",
-    "[i want|i need|i'd like|i would like|i wish|we need|we'd like] you to ",
-    "[i want|i need|i'd like|i would like|i have|id like] to ",
-    "let's ",
-    "lets ",
-    "let us ",
-    "go ahead and ",
-    "go and ",
-    "go ",
-    "now ",
-    "now, ",
-    "and now ",
-    "ok, ",
-    "okay ",
-    "ok ",
-    "alright, ",
-    "[hey|hi|hello|yo][,| there,|!|] ",
-    "[hey |hi |ok |]kontekst, ",
-    "kontekst: ",
-    "[hey|hi] assistant, ",
-    "so, ",
-    "so ",
-    "next, ",
-    "next ",
-    "then ",
-    "first, ",
-    "first ",
-    "second, ",
-    "finally, ",
-    "just ",
-    "simply ",
-    "quickly ",
-    "quick, ",
-    "you should ",
-    "you need to ",
-    "you must ",
-    "you can ",
-    "try to ",
-    "try and ",
-    "your task is to ",
-    "your job: ",
-    "task: ",
-    "todo: ",
-    "help me ",
-    "help me to ",
-    "[i was hoping|i hope] you [could|can] ",
-    "i was wondering if you could ",
-    "i wonder if you could ",
-    "is it possible to ",
-    "would it be possible to ",
-    "do you think you could ",
-    "could i ask you to ",
-    "[would you be|are you] able to ",
-    "any chance you could ",
-    "it would be [great|nice|helpful] if you could ",
-    "i'd be grateful if you could ",
-    "do me a favor and ",
-    "do me a favour: ",
-    "be so kind as to ",
-    "would you mind to ",
-    "time to ",
-    "we need to ",
-    "we have to ",
-    "we should ",
-    "we want to ",
-    "make sure to ",
-    "make sure you ",
-    "remember to ",
-    "feel free to ",
-    "if you can, ",
-    "if possible, ",
-    "when you have a [moment|minute|second], ",
-    "when you get a chance, ",
-    "i think you should ",
-    "for me, ",
-    "as a next step, ",
-    "step 1: ",
-    "1. ",
-    "- ",
-    "> ",
-    "right, ",
-    "well, ",
-    "actually, ",
-    "actually ",
-    "sorry, ",
-    "excuse me, ",
-    "good morning, ",
-    "let me ask you to ",
-    "i'm asking you to ",
-    "want you to ",
-    "need you to ",
-    "need to ",
-    "want to ",
-    "gotta ",
-    "i gotta ",
-    "ideally, ",
-    "also ",
-    "also, ",
-    "again, ",
-    "once more, ",
-    "dear assistant, ",
-    "bot, ",
-];
-const BEFORE_QUESTIONS: &[&str] = &[
-    "so ",
-    "so, ",
-    "hey, ",
-    "hi, ",
-    "hello, ",
-    "ok, ",
-    "ok so ",
-    "and ",
-    "tell me, ",
-    "tell me ",
-    "please tell me ",
-    "quick question: ",
-    "question: ",
-    "i was wondering, ",
-    "i was wondering ",
-    "i wonder ",
-    "do you know ",
-    "[can|could] you tell me ",
-    "can you say ",
-    "say, ",
-    "[i want|i need|i'd like|i would like] to know ",
-    "any idea ",
-    "just curious, ",
-    "just curious: ",
-    "one question: ",
-    "let me know ",
-    "show me ",
-    "can you check ",
-    "please check ",
-    "check ",
-    "could you look up ",
-    "kontekst, ",
-    "hey kontekst, ",
-    "i forgot, ",
-    "remind me, ",
-    "remind me ",
-    "sorry, ",
-    "by the way, ",
-    "now ",
-    "well, ",
-    "please, ",
-    "find out ",
-    "can you find out ",
-];
-const AFTER: &[&str] = &[
-    ".",
-    ".",
-    ".",
-    ".",
-    "!",
-    " please",
-    " please",
-    ", please",
-    " please.",
-    ", please.",
-    " pls",
-    " for me",
-    " for me please",
-    " for me.",
-    " thanks",
-    ", thanks",
-    ", thanks!",
-    ". thanks",
-    ". Thanks!",
-    " thank you",
-    ". Thank you.",
-    ", thx",
-    " now",
-    " right now",
-    " now.",
-    " if you can",
-    " if possible",
-    ", if possible",
-    " quickly",
-    ", ok?",
-    ", will you?",
-    ", would you?",
-    " when you can",
-    " real quick",
-    ", i need it",
-    " asap",
-    "...",
-    " :)",
-    ";",
-    ", cheers",
-    " then",
-    " first",
-    " again",
-    " already",
-    ", kontekst",
-    " so I can check it",
-    " to me",
-    " and that's it",
-    " (thanks)",
-];
-const FIRST: &[&str] = &[
-    "I just cloned this repo.",
-    "Something is broken.",
-    "It is late.",
-    "My build fails.",
-    "I am new here.",
-    "I have a question.",
-    "We are preparing a release.",
-    "I lost track of things.",
-    "Hope you are well.",
-    "Let's get started.",
-    "I need some help.",
-    "I am working on the docs.",
-    "One more thing.",
-    "This is for my report.",
-    "I can't remember.",
-    "Here is what I need:",
-    "Good morning!",
-    "Hi there!",
-    "Thanks for the help so far.",
-    "I am in a hurry.",
-    "I have just started.",
-    "Don't worry about the rest.",
-    "Small request.",
-    "Next task:",
-    "Hello!",
-    "Hey!",
-    "Okay.",
-    "Great.",
-    "Perfect, thanks.",
-    "I'm lost.",
-    "Let me think.",
-    "My colleague asked me about it.",
-];
-const LAST: &[&str] = &[
-    "I need it for the report.",
-    "Thanks in advance!",
-    "It is urgent.",
-    "Nothing else.",
-    "That is all.",
-    "Thank you!",
-    "Be quick.",
-    "I want to check something.",
-    "I have to send it today.",
-    "Don't do anything else.",
-    "Just that.",
-    "You are the best.",
-    "No need to explain.",
-    "It's important.",
-    "Then we are done.",
-    "I'll wait.",
-];
-
 impl Phrasings {
-    /// A whole request with its slots. What ends with `{u}` has text up to its end, and nothing follows it.
+    /// A whole request with its slots. What ends with `{u}` or a block has text up to its end,
+    /// and nothing follows it.
     pub fn draw(&self, draw: &mut Draw) -> String {
+        // Where there are many statements, they are the more usual.
+        let many = match self.statements.len() {
+            0 => 0,
+            count => 14 + u32::try_from(count / 3).unwrap_or(0),
+        };
         let weights = [
             (if self.commands.is_empty() { 0 } else { 64 }, 0),
-            (if self.questions.is_empty() { 0 } else { 20 }, 1),
-            (if self.statements.is_empty() { 0 } else { 16 }, 2),
+            (
+                if self.questions.is_empty() {
+                    0
+                } else if self.questions.len() < 5 {
+                    12
+                } else {
+                    20
+                },
+                1,
+            ),
+            (many.min(36), 2),
         ];
         let (before, core, question) = match draw.weighted(&weights) {
             0 => {
                 let before = if draw.chance(50) { String::new() } else { picked(draw, BEFORE_COMMANDS) };
-                let question = ["can", "could", "would", "will", "is it", "do you", "are you", "any chance"]
-                    .iter()
-                    .any(|start| before.starts_with(start));
+                let question = [
+                    "can",
+                    "could",
+                    "would",
+                    "will",
+                    "is it",
+                    "is there",
+                    "do you",
+                    "are you",
+                    "any chance",
+                    "may i",
+                    "might i",
+                ]
+                .iter()
+                .any(|start| before.starts_with(start));
                 (before, picked(draw, self.commands), question)
             }
             1 => {
                 let core = picked(draw, self.questions);
                 // `tell me can I` is not said.
-                let open = ["can ", "could ", "may ", "do ", "does ", "is ", "are "]
-                    .iter()
-                    .any(|start| core.starts_with(start));
+                let open = [
+                    "can ",
+                    "could ",
+                    "may ",
+                    "do ",
+                    "does ",
+                    "is ",
+                    "are ",
+                    "would ",
+                    "will ",
+                    "should",
+                    "mind ",
+                    "how about ",
+                    "what about ",
+                    "what do you think ",
+                    "why not ",
+                    "what if ",
+                    "isn't ",
+                    "might ",
+                    "did ",
+                    "have ",
+                ]
+                .iter()
+                .any(|start| core.starts_with(start));
                 let before = match draw.between(0, 99) {
                     0..62 => String::new(),
                     _ if open => draw
@@ -418,7 +205,7 @@ impl Phrasings {
             _ => (String::new(), picked(draw, self.statements), false),
         };
         let mut text = before + &core;
-        let open = text.ends_with("{u}");
+        let open = text.ends_with("{u}") || text.ends_with("```") || text.ends_with("\nEOF");
         let closed = text.ends_with(['?', '.', '!']);
         if question && !open && !closed && draw.chance(70) {
             text.push('?');
@@ -451,7 +238,10 @@ pub fn noisy(draw: &mut Draw, text: &str) -> String {
     let upper = draw.chance(2);
     let typo = draw.chance(7);
     let bare = draw.chance(8);
-    if !upper && !typo && !bare {
+    // As telegrams and some languages have it.
+    let clipped = draw.chance(3);
+    let spaced = draw.chance(1);
+    if !upper && !typo && !bare && !clipped && !spaced {
         return text.to_owned();
     }
     let mut parts: Vec<(bool, String)> = Vec::new();
@@ -466,6 +256,12 @@ pub fn noisy(draw: &mut Draw, text: &str) -> String {
     for (_, part) in parts.iter_mut().filter(|(slot, _)| !slot) {
         if bare {
             *part = part.replace('\'', "");
+        }
+        if clipped {
+            *part = part.replace(" the ", " ");
+        }
+        if spaced {
+            *part = part.replacen(' ', "  ", 1);
         }
         if upper {
             *part = part.to_uppercase();
