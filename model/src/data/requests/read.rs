@@ -1,9 +1,11 @@
-//! Requests to read a file, or some of its lines.
+//! Requests to read a file.
 
-use super::{Request, call, named, number, ordinal, some_path};
+mod lines;
+
+use super::{Request, call, named, some_path};
 use crate::data::{
     Call, Draw,
-    grammar::{Phrasings, expand, filled, noisy},
+    grammar::{Phrasings, filled},
 };
 
 const WHOLE: Phrasings = Phrasings {
@@ -115,6 +117,125 @@ const WHOLE: Phrasings = Phrasings {
     ],
 };
 
+/// Asked for with a reason, as a wish, in the passive, or with the name first.
+const INDIRECT: Phrasings = Phrasings {
+    commands: &[
+        "$R $F",
+        "$R $F [from top to bottom|from start to finish|in full|completely|entirely|as it is|in its entirety|start to end|word by word|line by line]",
+        "$R $F[ so that i know what it says| because i forgot what is in it| since i can't open it myself|, i want to know what it says|, my boss asked about it|, my editor is broken|, i lost track of it|, i can't remember what it says| before we go on| before i leave| while i wait| as a start]",
+        "[since|because|as] [i can't open it myself|i forgot what it says|my editor crashed|i haven't seen it yet|somebody asked about it], [show me|read|open|print] $F",
+        "before [i go on|we start|anything else|i leave|the meeting starts|i push|i commit|lunch], [show me|read|open|let me see|print] $F",
+        "[head over to|jump to|go to|switch to|move on to|turn to] $F and [show it|read it|tell me what it says|show me what's inside]",
+        "[find out|figure out|work out|check|tell me] what [somebody|my colleague|the team|i|we] [wrote|put|noted] in $F",
+        "[tell me|let me know|say] what [there is to see|you find|you see|one finds|can be found|is to be found] in $F",
+        "[show me|tell me|check|see] [how $F looks|how $F reads|what's inside of $F|what's up in $F|what it says in $F|what's written inside $F]",
+        "not {g}, [read|show me|open] {f}",
+        "rather than {g}, [read|show me|open] {f}",
+        "leave {g} alone and [read|show me|open] {f}",
+        "give [me|us] [everything|all|whatever|what] $F [has|says|contains]",
+        "give $F a [read|look|quick look]",
+        "let $F be [shown|printed|displayed]",
+        "use the read tool on $F",
+        "bring $F [up |]on [the |my |]screen",
+        "throw $F on the screen",
+        "hand me $F",
+        "[read|show|open|cat|view], [if possible|if you can|please|quickly], $F",
+        "share with me what [is in $F|$F says]",
+    ],
+    questions: &[
+        "what is it that $F says",
+        "what would i [see|find|read] [in $F|if i opened $F|inside $F]",
+        "what did [we|i|they|my colleague|the team|somebody] [put|write down|note|leave|store|write] in $F",
+        "what [has been|was] [written|put|noted|saved|stored|recorded|written down] in $F",
+        "what is [currently|right now|at the moment|actually|really|exactly|now] in $F",
+        "what is in $F [currently|right now|at the moment|actually|really|these days]",
+        "what's {f} [all about|got inside|got in it|like]",
+        "what [sort|kind] of [things|stuff|text|content|information|data] is in $F",
+        "what's the [content|text|gist|substance] of the file [called|named] {f}",
+        "which [lines|words|things|notes|entries] [are|stand] in $F",
+        "how does {f} [go|look inside|look at the moment|look right now|currently look|look like]",
+        "what is the current [content|state|text] of $F",
+        "what am i going to find in $F",
+        "what can [i|we|one] [read|find|see|learn] [in|from] $F",
+        "what, if anything, is in $F",
+        "what does $F say about the [license|setup|installation|tests|dependencies|release|authors|version|plan|next steps]",
+        "which [version|port|license|name|author] [is given|is named|is set|is written|stands] in $F",
+        "is there anything [written |]in the file {f}",
+        "is there [any text|something|any content] in $F",
+        "is the file {f} empty",
+        "does $F [contain|say|have] anything",
+        "can $F be [shown|displayed|printed|read|opened]",
+        "can [somebody|someone|anyone|we all] [show me|read me|open|see] $F",
+        "could [i|we] [get|have] [the contents of|a look at|a peek at|a glance at] $F",
+        "may [i|we] [look at|look into|read|have a look at] $F",
+        "is it possible to [see|read|view|get] $F",
+        "do you mind [reading|showing me|opening] $F",
+        "are we able to [see|read|open] $F",
+        "what do you see [in|when you open|if you open] $F",
+        "what's the [story|deal] in $F",
+        "what do i get if i cat $F",
+    ],
+    statements: &[
+        "would you mind [reading|opening|showing me|printing|having a look at|checking] $F?",
+        "mind [opening|reading|showing me] $F?",
+        "[a |][quick |short |][look|peek|glance] at $F[?|, please|]",
+        "[peek|look] into $F[?| please|]",
+        "{f}, [what's in there?|what does that one say?|what's inside?|contents?|let me see it|quickly please|show me what it has|can I see it?|what is it?]",
+        "{f}? [What does it say?|What's in it?|Show me.|Read it, please.|Open it for me.|Tell me what's in there.]",
+        "[my boss|my colleague|a friend|the customer|our team lead|my teacher|someone|the client|the reviewer|my manager] [wants to know|asked me|asks|is asking|wonders|would like to know] what [is in $F|$F says|$F contains|we have in $F|stands in $F]",
+        "[my boss|my colleague|the customer|our team lead|somebody] [wants to|would like to|needs to|has to] [see|read] $F",
+        "i [lost track of|have no idea|can't recall|cannot recall|no longer know|don't know|have forgotten|never remember|wonder|would love to know|need to find out|have to know|must know|want to find out|never checked|can't tell] [what's in $F|what is in $F|what $F says|what $F contains|what i put in $F]",
+        "[i'm|i am] [curious|wondering|unsure|not sure|eager to know] [what's in $F|what is in $F|what $F says]",
+        "i [haven't|have not|never] [read|seen|opened] $F[ yet|][, show me|. Show me.|, please open it|. What's in it?|, could you open it?|, can you read it to me?]",
+        "it's been [a while|ages|too long] since i [read|opened|looked at] $F[, show me|. What does it say?|, open it please]",
+        "before [i go on|we start|anything else|i leave|the meeting|i commit], i [need|want|have] to [see|read|know what's in] $F",
+        "if [you could|you can|it's no trouble|you don't mind|it's not too much trouble|you have time|you would], [show me|read|open|print] $F",
+        "if you [could|would] [show me|open|read|print] $F[, that would be great|, I'd be grateful|]",
+        "it would [help|be good|be nice|be great|be useful] to [see|read|know what's in|have a look at] $F",
+        "[i'm|i am] [interested in|after|curious about] [the contents of|what's in|the text in] $F",
+        "[i'm|i am] [trying|supposed|about] to [read|look at|review] $F[, show me|. Open it.|, please print it]",
+        "$F [should|needs to|must|has to|ought to] be [shown|read|printed|displayed|opened]",
+        "{f} [is what i want to see|is the file i want to read|is what we need to look at|is the one i need to see]",
+        "it's $F [that |]i [want|need] to [see|read]",
+        "the contents of {f} [are what I need|would be nice|are needed here|would help]",
+        "what is in $F would interest me",
+        "all of $F",
+        "the [whole|entire|full|complete] {f}",
+        "{f}, [all of it|the whole thing|the full text|everything]",
+        "{f} in full",
+        "full [text|contents|content] of $F",
+        "everything [$F has|$F says|$F contains|that is in $F|that stands in $F|in $F]",
+        "what's in {f}? I [forgot|need to know|can't remember|lost track|have no clue|want to be sure].",
+        "[what's in|what is in] {f}, [anyway|again|by the way|exactly|actually]?",
+        "what did {f} say[ again|]?",
+        "[read|show|cat|open|view|display|path|file|contents|print]: {f}",
+        "{f} [open|show|read|view|display|print|contents|content|text]",
+        "[cat -n|nano|emacs|nl|view|xdg-open|most|Get-Content|cat <|gedit] {f}",
+        "[open|read|show|view|display|cat] {f} [pls|plz|thx|quick|asap]",
+        "need [the contents of |]{f}",
+        "want to see {f}",
+        "wanna see {f}",
+        "wanna know what's in {f}",
+        "[eyes on|need your eyes on] $F",
+        "[someone|my colleague|a friend|my boss|the customer] [sent|gave|left] me [a file called |the file |]{f}[, what's in it?|. What does it say?|, please read it|. Open it.|, show it to me]",
+        "[they say|i heard|i was told] {f} explains it[. Show me.|, read it please|. What does it say?|, can you open it?]",
+        "the answer [must|should|might] be in $F[, let's look|, show me|. Open it.|, can you read it?]",
+        "any [way to see|chance to see|chance of seeing|chance to read] $F?",
+        "i'd [appreciate|like|love] [a look at|a glance at|a peek into] $F",
+        "no, i meant {f}",
+        "not {g} but {f}",
+        "i meant {f}, not {g}",
+        "{g} is [fine|clear|done|known], [but what does {f} say?|now {f}|show me {f} next|what about {f}?]",
+        "i [have seen|know|have read] {g} already, but not {f}. [Show it.|Open it.|What does it say?]",
+        "from {f} i [need|want] [everything|the text|all lines]",
+        "with {f}, [show me the text|read it to me|just print it]",
+        "have you [seen|read|looked at] {f}? [What does it say?|What's in it?|Show me.]",
+        "[the text|the content|what stands] in $F, please",
+        "{f} (just [read|show|open|print] it)",
+        "(read {f})",
+    ],
+};
+
 /// A file and the directory that it is in, named apart.
 const APART: Phrasings = Phrasings {
     commands: &[
@@ -122,74 +243,45 @@ const APART: Phrasings = Phrasings {
         "$R $F [in|inside|from|under] $D",
         "[go to|look in|look into|open] $D and [read|open|show me|print] {f}",
         "[in|from] $D[, | ][read|open|show me|print|show] {f}",
+        "$R $F, [it's|it is|which is|that's] [in|inside|under] $D",
+        "[go|look] into $D, [find|take|pick] {f} and [read it|show it to me|tell me what it says]",
+        "[enter|open] $D, then [read|show|open] {f}",
+        "$R the {f} that [lies|lives|sits|is] [in|under|inside] $D",
+        "$R the {f} [of|in|from] $D",
+        "[within|inside|under|out of] $D, [read|open|show me] {f}",
     ],
     questions: &[
         "[what's|what is] in $F [in|inside|under|from] $D",
         "what does $F [in|inside|under|from] $D [say|contain]",
         "what does $F say [in|inside] $D",
+        "[what's|what is] [written |]in the {f} [in|inside|under|of|from] $D",
+        "can i see [the |]{f} [in|from|of|inside] $D",
+        "could i see the {f} that is in $D",
+        "which text is in {f} [in|inside|under] $D",
+        "what does the {f} [that is|that lies] [in|under] $D say",
     ],
     statements: &[
         "{f} [in|from|inside] $D",
         "in $D there is a file {f}. [Read it.|What does it say?|Show it to me.]",
         "in $D there's {f}, [read it|show me|what does it say?]",
+        "{f}, [in|under|from|inside] $D[, please|]",
+        "[directory|folder|dir] {d}, file {f}",
+        "file {f}, [directory|folder|dir] {d}",
+        "{f} ([in|under|from] $D)",
+        "[in|inside|under] $D, what does {f} say?",
+        "[in|inside|under] $D, what's in {f}?",
+        "i [need|want] [the |]{f} [from|in|of] $D",
+        "my boss wants to see the {f} [in|from] $D",
+        "would you mind reading {f} [in|from] $D?",
+        "$D has a {f}, [read it|show it to me|what does it say?|what's in it?]",
     ],
-};
-
-const SPAN: &str = "[lines {a} to {b}|lines {a} to {b}|lines {a}-{b}|lines {a}-{b}|lines {a} through {b}|line {a} to {b}|line {a} to line {b}|lines {a} until {b}|lines {a}..{b}|lines {a} – {b}|lines {a} and {b}|lines {a} thru {b}|lines {a} - {b}|lines number {a} to {b}|lines {a} up to {b}|rows {a} to {b}|everything from line {a} to line {b}|the lines {a} to {b}|the lines from {a} to {b}|only lines {a} to {b}|just lines {a}-{b}|lines from {a} to {b}|the part from line {a} to {b}]";
-const BETWEEN: &str = "[from line {a} to line {b}|from line {a} to {b}|from lines {a} to {b}|between lines {a} and {b}|between line {a} and line {b}|from {a} to {b}|starting at line {a} and ending at line {b}|from line {a} until line {b}|, lines {a} to {b}|, lines {a}-{b}|lines {a}-{b}|, only lines {a} to {b}|, but only lines {a} to {b}|, line {a} to {b}|starting at line {a} up to line {b}|from line {a} through {b}|(lines {a}-{b})]";
-const ONE: &str = "[line {a}|line {a}|line {a}|line number {a}|the {n} line|line no. {a}|just line {a}|only line {a}|row {a}|the line {a}|the line number {a}|line #{a}]";
-const FIRST: &str = "[the first {a} lines|the first {a} lines|the first {a} lines|first {a} lines|the top {a} lines|top {a} lines|the initial {a} lines|{a} lines from the start|{a} lines from the top|the first {a} rows|only the first {a} lines|just the first {a} lines|the starting {a} lines]";
-const ON: &str = "[from line {a}|from line {a}|from line {a} on|from line {a} onwards|from line {a} onward|starting at line {a}|starting from line {a}|starting with line {a}|beginning at line {a}|beginning with line {a}|from line {a} to the end|from line {a} till the end|from line {a} until the end|line {a} onwards|from line number {a}|from the {n} line on|, starting at line {a}|, from line {a}|line {a} and everything after|from line {a} down|from line {a} to the last line]";
-
-/// `%` stands for the phrase that says which lines.
-const OF_LINES: Phrasings = Phrasings {
-    commands: &[
-        "$R % [of|in|from|of|of|inside] $F",
-        "$R % [of|in|from|of|of] $F",
-        "$R % [of|in|from|of|of] $F",
-        "[show|show me|print|give me|read|display|let me see] % [of|in|from] $F",
-        "[in|from|of] $F[,|] [show|show me|print|read|give me|display] %",
-        "open $F [and|, then] [show me|print|read|go to|jump to] %",
-        "cut % [from|out of] $F and show them to me",
-        "quote % of $F",
-        "[tell me|show me] what [is on|is in|stands on] % of $F",
-    ],
-    questions: &[
-        "what [is|are] % of $F",
-        "what does % of $F say",
-        "[what's|what is] [on|in|at] % [of|in] $F",
-        "can i see % [of|in|from] $F",
-        "what do we have on % of $F",
-    ],
-    statements: &[
-        "{f}: [show|print|read|give me] %",
-        "[i want|i need|i'd like] [to see |to read |]% [of|in|from] $F",
-        "% of $F",
-        "% of $F please",
-        "% from $F",
-        "{f} %",
-        "{f}, %",
-    ],
-};
-const FILE_FIRST: Phrasings = Phrasings {
-    commands: &[
-        "$R $F %",
-        "$R $F %",
-        "$R $F %",
-        "[read|show|print|open|display|view|show me|cat|output] $F %",
-    ],
-    questions: &["what does $F say %", "what is in $F %", "can i see $F %"],
-    statements: &["{f} %", "[i want|i'd like|i need] to [read|see] $F %"],
 };
 
 pub fn request(draw: &mut Draw) -> Request {
     match draw.between(0, 99) {
-        0..50 => whole(draw),
-        50..57 => apart(draw),
-        57..74 => span(draw),
-        74..82 => one(draw),
-        82..91 => first(draw),
-        _ => onwards(draw),
+        0..48 => whole(draw),
+        48..54 => apart(draw),
+        _ => lines::request(draw),
     }
 }
 
@@ -197,127 +289,19 @@ fn whole(draw: &mut Draw) -> Request {
     let (path, f) = some_path(draw);
     let other = draw.path();
     let g = named(draw, &other);
-    let text = filled(&WHOLE.draw(draw), &[("f", &f), ("g", &g)]);
+    let phrasings = if draw.chance(55) { WHOLE } else { INDIRECT };
+    let text = filled(&phrasings.draw(draw), &[("f", &f), ("g", &g)]);
     call("read", text, Call::read(path))
 }
 
 fn apart(draw: &mut Draw) -> Request {
     let (directory, file) = (draw.directory(), draw.file_name());
     let (d, f) = (named(draw, &directory), named(draw, &file));
-    let text = filled(&APART.draw(draw), &[("d", &d), ("f", &f)]);
-    call("read", text, Call::read(format!("{directory}/{file}")))
-}
-
-fn line(draw: &mut Draw) -> u32 {
-    let top = draw.pick(&[20, 100, 500, 3000]);
-    draw.small(1, top)
-}
-
-fn span(draw: &mut Draw) -> Request {
-    let (path, f) = some_path(draw);
-    let start = line(draw);
-    let end = start + draw.small(1, 200);
-    let (a, b) = if draw.chance(10) {
-        (number(draw, start), number(draw, end))
-    } else {
-        (start.to_string(), end.to_string())
-    };
-    let slots: &[(&str, &str)] = &[("f", &f), ("a", &a), ("b", &b)];
-    let call_ = Call::read_lines(path, start, Some(end));
-    if draw.chance(6) {
-        let text = draw.pick(&[
-            "{f}:{a}-{b}",
-            "read {f}:{a}-{b}",
-            "show {f} {a}-{b}",
-            "sed -n {a},{b}p {f}",
-            "show me {f}:{a}-{b}",
-            "open {f} at {a}-{b}",
-        ]);
-        return call("read lines", filled(text, slots), call_);
+    let mut text = APART.draw(draw);
+    // A slash behind quotes is not said.
+    if d != directory {
+        text = text.replace("{d}/", "{d}");
     }
-    let (frames, phrase) = if draw.chance(60) { (OF_LINES, SPAN) } else { (FILE_FIRST, BETWEEN) };
-    call("read lines", filled(&framed(draw, frames, phrase), slots), call_)
-}
-
-fn one(draw: &mut Draw) -> Request {
-    let (path, f) = some_path(draw);
-    let start = line(draw);
-    let (a, n) = (start.to_string(), ordinal(draw, start));
-    let slots: &[(&str, &str)] = &[("f", &f), ("a", &a), ("n", &n)];
-    let text = match draw.between(0, 9) {
-        0 => draw
-            .pick(&[
-                "{f}:{a}",
-                "read {f}:{a}",
-                "show {f}:{a}",
-                "sed -n {a}p {f}",
-                "read {f}, line {a}",
-                "show me line {a} in {f}",
-            ])
-            .to_owned(),
-        1 => draw
-            .pick(&[
-                "read {f} line {a}",
-                "{f} line {a}",
-                "show {f} line {a}",
-                "in {f}, what is on line {a}?",
-                "what is line {a} of {f}?",
-                "what does line {a} of {f} say?",
-            ])
-            .to_owned(),
-        _ => framed(draw, OF_LINES, ONE),
-    };
-    call("read lines", filled(&text, slots), Call::read_lines(path, start, Some(start)))
-}
-
-fn first(draw: &mut Draw) -> Request {
-    let (path, f) = some_path(draw);
-    let count = if draw.chance(20) { 1 } else { draw.small(2, 200) };
-    let a = number(draw, count);
-    let slots: &[(&str, &str)] = &[("f", &f), ("a", &a)];
-    let text = match draw.between(0, 9) {
-        0 if count > 1 => filled(
-            draw.pick(&["head -n {a} {f}", "head -{a} {f}", "head {f} -n {a}"]),
-            &[("f", &f), ("a", &count.to_string())],
-        ),
-        _ if count == 1 => filled(
-            &framed(
-                draw,
-                OF_LINES,
-                "[the first line|the first line|line 1|the very first line|only the first line|just the first line|the top line|the 1st line|line one]",
-            ),
-            slots,
-        ),
-        _ => filled(&framed(draw, OF_LINES, FIRST), slots),
-    };
-    call("read lines", text, Call::read_lines(path, 1, Some(count)))
-}
-
-fn onwards(draw: &mut Draw) -> Request {
-    let (path, f) = some_path(draw);
-    let start = line(draw).max(2);
-    let (a, n) = (start.to_string(), ordinal(draw, start));
-    let slots: &[(&str, &str)] = &[("f", &f), ("a", &a), ("n", &n)];
-    let text = match draw.between(0, 9) {
-        0 => draw.pick(&[
-            "[show|read|print|give me] [the rest of |]{f} from line {a} on",
-            "[skip to|go to|jump to] line {a} of {f} and [read on|read the rest|read from there]",
-            "tail -n +{a} {f}",
-            "continue reading {f} at line {a}",
-            "continue with {f} from line {a}",
-            "go on reading {f} from line {a}",
-        ]),
-        _ => "",
-    };
-    let text = if text.is_empty() { framed(draw, FILE_FIRST, ON) } else { expand(draw, text) };
-    call("read lines", filled(&text, slots), Call::read_lines(path, start, None))
-}
-
-/// A frame with its phrase, asked for in one of the usual ways.
-fn framed(draw: &mut Draw, frames: Phrasings, phrase: &str) -> String {
-    let text = frames.draw(draw);
-    let phrase = expand(draw, phrase);
-    let phrase = noisy(draw, &phrase);
-    let text = if phrase.starts_with(',') { text.replace(" %", "%") } else { text };
-    text.replace('%', &phrase)
+    let text = filled(&text, &[("d", &d), ("f", &f)]);
+    call("read", text, Call::read(format!("{directory}/{file}")))
 }
