@@ -44,6 +44,10 @@ fn listed(pattern: &str, shown: &str) -> String {
         return format!("No files match {rest}.");
     }
     let (names, count) = cut(shown);
+    let (names, note) = match names.rsplit_once('\n') {
+        Some((names, note)) if note.ends_with("; use a narrower pattern)") => (names, format!("\n{note}")),
+        _ => (names, String::new()),
+    };
     let names: Vec<&str> = names.split('\n').collect();
     let one = names.len() == 1 && count.is_none();
     let what = match (pattern.ends_with('/'), one) {
@@ -54,7 +58,7 @@ fn listed(pattern: &str, shown: &str) -> String {
     };
     let verb = if one { "is" } else { "are" };
     let count = count.map_or_else(|| names.len().to_string(), str::to_owned);
-    format!("Here {verb} {count} {what}:\n- {}", names.join("\n- "))
+    format!("Here {verb} {count} {what}:\n- {}{note}", names.join("\n- "))
 }
 
 fn read(call: &Call, shown: &str) -> String {

@@ -479,7 +479,7 @@ fn is_plain(text: &str) -> bool {
     words.len() <= 5
         && !text.contains(['"', '“', '\t', '\n'])
         && !text.starts_with(['\'', '`'])
-        && !text.ends_with([',', ':', ';', '\'', '`'])
+        && !text.ends_with([',', ':', ';', '.', '?', '!', '\'', '`'])
         && !STARTS.contains(&words[0].as_str())
         && words.iter().all(|word| {
             let word = word.trim_end_matches([',', '.', '?', '!', ':']);
