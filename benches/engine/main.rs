@@ -16,6 +16,11 @@ use kontekst::{
     engine::{Constraint, Engine, Job, Limits},
 };
 
+/// As in the static program: musl's own would be measured otherwise.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 /// Tokens per second.
 #[derive(Clone, Copy, Default)]
 struct Speed {
