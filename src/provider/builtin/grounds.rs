@@ -1,12 +1,26 @@
 //! Whether what a call says stands in the request.
 //!
 //! A small model that is shown nothing but the request copies names and texts out of it letter by letter, and slips
-//! where they repeat themselves. Here it is held to the letters that are there; where a text ends is its own choice.
+//! where they repeat themselves. Here it is held to the letters that are there, to whole words, and to the end of
+//! what stands in quotes; which of the possible ends it takes is its own choice.
 
 use memchr::memmem;
 
 /// A longer request is not searched; such a model is not shown all of it anyway.
 const LONGEST: usize = 64 << 10;
+
+/// Put before an address that has none.
+const SCHEME: &[u8] = b"https://";
+
+/// Quotes that open, and what closes them.
+const QUOTES: [(&[u8], &[u8]); 6] = [
+    (b"\"", b"\""),
+    (b"'", b"'"),
+    (b"`", b"`"),
+    ("“".as_bytes(), "”".as_bytes()),
+    ("‘".as_bytes(), "’".as_bytes()),
+    ("«".as_bytes(), "»".as_bytes()),
+];
 
 /// What somebody asked for.
 pub struct Grounds(Vec<u8>);
@@ -59,7 +73,7 @@ impl Grounds {
 
     fn text(&self, name: Vec<u8>, mut said: Vec<u8>, escape: Escape, byte: u8) -> Option<At> {
         let escape = match escape {
-            Escape::None if byte == b'"' => return Some(At::Between),
+            Escape::None if byte == b'"' => return self.has_whole(&name, &said).then_some(At::Between),
             Escape::None if byte == b'\\' => {
                 // Once it is there, something has to follow.
                 let follows = b"\"\\\n\t\r\x08\x0c".iter().any(|&next| {
@@ -103,31 +117,80 @@ impl Grounds {
     /// Whether the request has what an argument says so far.
     fn has(&self, name: &[u8], said: &[u8]) -> bool {
         match name {
-            b"old_str" | b"new_str" => self.holds(said),
-            // A file ends with a line break.
-            b"content" => self.holds(said) || said.strip_suffix(b"\n").is_some_and(|said| self.holds(said)),
+            b"old_str" | b"new_str" => self.begins(said),
+            b"content" => self.begins(said) || self.ends_line(said),
             b"url" => {
-                let rest = said.strip_prefix(b"https://".as_slice());
-                self.holds(said) || b"https://".starts_with(said) || rest.is_some_and(|rest| self.holds(rest))
+                let rest = said.strip_prefix(SCHEME);
+                self.begins(said) || SCHEME.starts_with(said) || rest.is_some_and(|rest| self.begins(rest))
             }
-            b"path" => self.holds(said) || self.holds_apart(said),
+            b"path" => self.begins(said) || self.holds_apart(said, |piece| self.begins(piece)),
             // A pattern is put together.
             _ => true,
         }
     }
 
-    fn holds(&self, text: &[u8]) -> bool {
-        memmem::find(&self.0, text).is_some()
+    /// Whether the argument may end with what it says.
+    fn has_whole(&self, name: &[u8], said: &[u8]) -> bool {
+        match name {
+            b"old_str" | b"new_str" => self.holds(said),
+            b"content" => self.holds(said) || self.ends_line(said),
+            b"url" => self.holds(said) || said.strip_prefix(SCHEME).is_some_and(|rest| self.holds(rest)),
+            b"path" => self.holds(said) || self.holds_apart(said, |piece| self.holds(piece)),
+            _ => true,
+        }
     }
 
-    /// A directory in one place and the file in another.
-    fn holds_apart(&self, path: &[u8]) -> bool {
+    /// Whether this is a whole text of the request and a line break, with which a file ends.
+    fn ends_line(&self, said: &[u8]) -> bool {
+        said.strip_suffix(b"\n").is_some_and(|said| self.holds(said))
+    }
+
+    /// Whether a text of the request begins like this.
+    fn begins(&self, text: &[u8]) -> bool {
+        self.places(text).any(|at| {
+            let behind = &self.0[at + text.len()..];
+            self.closing(at).is_none_or(|quote| memmem::find(behind, quote).is_some())
+        })
+    }
+
+    /// Whether this is a whole text of the request: it cuts no word, and what begins behind a quote ends before one.
+    fn holds(&self, text: &[u8]) -> bool {
+        text.is_empty()
+            || self.places(text).any(|at| {
+                let behind = &self.0[at + text.len()..];
+                let cuts = text.last().is_some_and(u8::is_ascii_alphanumeric)
+                    && behind.first().is_some_and(u8::is_ascii_alphanumeric);
+                !cuts && self.closing(at).is_none_or(|quote| behind.starts_with(quote))
+            })
+    }
+
+    /// Where `text` stands and is not the rest of a word.
+    fn places(&self, text: &[u8]) -> impl Iterator<Item = usize> {
+        let begins_word = text.first().is_some_and(u8::is_ascii_alphanumeric);
+        let starts =
+            (0..=self.0.len().saturating_sub(text.len())).filter(move |&at| self.0[at..].starts_with(text));
+        starts.filter(move |&at| !begins_word || at == 0 || !self.0[at - 1].is_ascii_alphanumeric())
+    }
+
+    /// The quote that ends what begins here, if a quote opens right before it and is closed.
+    fn closing(&self, at: usize) -> Option<&'static [u8]> {
+        let (before, behind) = self.0.split_at(at);
+        let (open, close) = QUOTES.into_iter().find(|(open, _)| before.ends_with(open))?;
+        // As in "it's".
+        let apostrophe = before[..at - open.len()].last().is_some_and(u8::is_ascii_alphanumeric);
+        (!apostrophe && memmem::find(behind, close).is_some()).then_some(close)
+    }
+
+    /// A directory in one place and the file in another. `found` says whether a piece is there.
+    fn holds_apart(&self, path: &[u8], found: impl Fn(&[u8]) -> bool) -> bool {
         let slashes = (1..path.len()).filter(|&at| path[at] == b'/');
         slashes.map(|at| (&path[..at], &path[at + 1..])).any(|(directory, file)| {
-            memmem::find_iter(&self.0, directory).any(|at| {
-                let (before, behind) = (&self.0[..at], &self.0[at + directory.len()..]);
-                memmem::find(before, file).is_some() || memmem::find(behind, file).is_some()
-            })
+            self.holds(directory)
+                && found(file)
+                && memmem::find_iter(&self.0, directory).any(|at| {
+                    let (before, behind) = (&self.0[..at], &self.0[at + directory.len()..]);
+                    memmem::find(before, file).is_some() || memmem::find(behind, file).is_some()
+                })
         })
     }
 }
@@ -160,6 +223,13 @@ mod tests {
             ("a to b in c", r#"{"path": "c", "old_str": "a", "new_str": "b", "occurrence": 0}"#),
             ("get example.com/a", r#"{"url": "https://example.com/a"}"#),
             ("all rust files", r#"{"pattern": "**/*.rs"}"#),
+            ("write it's \"so\" to c", r#"{"path": "c", "content": "it's \"so\"\n"}"#),
+            ("write 'it's' to c", r#"{"path": "c", "content": "it's\n"}"#),
+            ("write s over to c, it's", r#"{"path": "c", "content": "s over\n"}"#),
+            ("write “a 'b' c” to d", r#"{"path": "d", "content": "a 'b' c\n"}"#),
+            ("write \"a to c", r#"{"path": "c", "content": "a\n"}"#),
+            ("empty c", r#"{"path": "c", "content": ""}"#),
+            ("s/a/b/ in c", r#"{"path": "c", "old_str": "a", "new_str": "b"}"#),
         ] {
             assert_eq!(said(request, arguments), arguments, "{request}");
         }
@@ -175,6 +245,22 @@ mod tests {
             ("a to b in c", r#"{"old_str": "a\"}"#, r#"{"old_str": "a"#),
             ("a to b in c", r#"{"new_str": "\u0041"}"#, r#"{"new_str": ""#),
             ("get example.com", r#"{"url": "http://example.com"}"#, r#"{"url": "http"#),
+        ] {
+            assert_eq!(said(request, arguments), allowed, "{request}");
+        }
+    }
+
+    #[test]
+    fn no_text_is_cut() {
+        for (request, arguments, allowed) in [
+            ("read notes.txt", r#"{"path": "notes.tx"}"#, r#"{"path": "notes.tx"#),
+            ("read notes.txt", r#"{"path": "otes.txt"}"#, r#"{"path": ""#),
+            ("read b.txt in a/c", r#"{"path": "a/c/b.tx"}"#, r#"{"path": "a/c/b.tx"#),
+            ("read b.txt in a/c", r#"{"path": "a/c/txt"}"#, r#"{"path": "a/c/txt"}"#),
+            ("get example.com", r#"{"url": "https://example.c"}"#, r#"{"url": "https://example.c"#),
+            ("write \"one two\" to c", r#"{"content": "one\n"}"#, r#"{"content": "one"#),
+            ("write \"one two\" to c", r#"{"content": "one two\" to c"}"#, r#"{"content": "one two\"#),
+            ("write ‘one two’ to c", r#"{"content": "one"}"#, r#"{"content": "one"#),
         ] {
             assert_eq!(said(request, arguments), allowed, "{request}");
         }
