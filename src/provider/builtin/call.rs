@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 
 use super::{
+    bytewise::Rules,
     grammar::Grammar,
     grounds::{At, Grounds},
 };
-use crate::{core::ToolDef, engine::Constraint};
+use crate::{core::ToolDef, engine::Constraint as _};
 
 /// What an answer begins with that is a call.
 pub const TAG: &str = "<tool_call>";
@@ -24,11 +25,10 @@ pub struct Call {
     /// By name.
     tools: HashMap<Vec<u8>, Grammar>,
     grounds: Option<Grounds>,
-    state: State,
 }
 
 #[derive(Clone)]
-enum State {
+pub enum State {
     /// So many bytes of [`TAG`] have come.
     Tag(usize),
     BeforeName(usize),
@@ -45,14 +45,17 @@ impl Call {
     /// `grounds` is where texts are copied from, by a model that has them from nowhere else.
     pub fn new(tools: &[ToolDef], grounds: Option<Grounds>) -> Self {
         let grammar = |tool: &ToolDef| (tool.name.clone().into_bytes(), Grammar::object(&tool.parameters));
-        Self { tools: tools.iter().map(grammar).collect(), grounds, state: State::Tag(0) }
+        Self { tools: tools.iter().map(grammar).collect(), grounds }
+    }
+}
+
+impl Rules for Call {
+    type At = State;
+
+    fn start(&self) -> State {
+        State::Tag(0)
     }
 
-    fn after(&self, bytes: &[u8]) -> Option<State> {
-        bytes.iter().try_fold(self.state.clone(), |state, &byte| self.step(state, byte))
-    }
-
-    /// Where `byte` leads, if it may come.
     fn step(&self, state: State, byte: u8) -> Option<State> {
         Some(match state {
             State::Tag(read) => match next(TAG.as_bytes(), read, byte) {
@@ -98,25 +101,13 @@ impl Call {
             State::Free => State::Free,
         })
     }
-}
 
-impl Constraint for Call {
-    fn allows(&mut self, bytes: &[u8]) -> bool {
-        self.after(bytes).is_some()
+    fn may_end(&self, state: &State) -> bool {
+        !matches!(state, State::Arguments(..) | State::Behind(_))
     }
 
-    fn push(&mut self, bytes: &[u8]) {
-        if let Some(state) = self.after(bytes) {
-            self.state = state;
-        }
-    }
-
-    fn complete(&self) -> bool {
-        matches!(self.state, State::Done)
-    }
-
-    fn may_end(&self) -> bool {
-        !matches!(self.state, State::Arguments(..) | State::Behind(_))
+    fn complete(&self, state: &State) -> bool {
+        matches!(state, State::Done)
     }
 }
 
@@ -139,12 +130,15 @@ fn next(text: &[u8], read: usize, byte: u8) -> Next {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{super::bytewise::Bytewise, *};
 
-    fn call() -> Call {
+    fn call() -> Bytewise<Call> {
         let parameters = json!({"type": "object", "required": ["path"], "additionalProperties": false,
             "properties": {"path": {"type": "string"}, "line": {"type": "integer"}}});
-        Call::new(&[ToolDef { name: "read_file".to_owned(), description: "d".to_owned(), parameters }], None)
+        Bytewise::new(Call::new(
+            &[ToolDef { name: "read_file".to_owned(), description: "d".to_owned(), parameters }],
+            None,
+        ))
     }
 
     /// How many bytes of `text` are allowed, and whether the answer may end there, and whether it has.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod asset;
+mod bytewise;
 mod call;
 mod grammar;
 mod grounds;

@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     answer::Answer,
+    bytewise::Bytewise,
     call::Call,
     grammar::Grammar,
     grounds::Grounds,
@@ -184,11 +185,11 @@ impl Model {
             None if traits.by_heart() => match request.messages.last().map(|last| &last.tool_result) {
                 // It sees the last request, one call and its result: what comes now is the end.
                 Some(Some(result)) if !traits.history => {
-                    (Answer::new(&[], false), Some(Box::new(Report::new(&result.output))))
+                    (Answer::new(&[], false), Some(Box::new(Bytewise::new(Report::new(&result.output)))))
                 }
                 _ => {
                     let call = Call::new(&request.tools, self.grounds(request));
-                    (Answer::by_heart(&request.tools), Some(Box::new(call)))
+                    (Answer::by_heart(&request.tools), Some(Box::new(Bytewise::new(call))))
                 }
             },
             None => (Answer::new(&request.tools, rendered.thinking), None),

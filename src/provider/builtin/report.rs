@@ -3,7 +3,7 @@
 //! The first line is its own. What follows are lines of a file, a page or a list, copied letter by letter, one after the
 //! other as they stand in the result. So it may stop early, and says nothing that is not there.
 
-use crate::engine::Constraint;
+use super::bytewise::Rules;
 
 /// Such a model is shown less of a result.
 const LONGEST: usize = 64 << 10;
@@ -15,14 +15,13 @@ const ITEM: &[u8] = b"- ";
 pub struct Report {
     /// Of the result, without the numbers before them that a file's have.
     lines: Vec<Line>,
-    at: At,
 }
 
 /// The same line with and without its number.
 struct Line([Vec<u8>; 2]);
 
 #[derive(Clone)]
-enum At {
+pub enum At {
     First,
     /// Behind the first line, which a blank one may follow.
     Between,
@@ -33,14 +32,22 @@ enum At {
 impl Report {
     pub fn new(result: &str) -> Self {
         let result = &result.as_bytes()[..result.len().min(LONGEST)];
-        Self { lines: result.split(|&byte| byte == b'\n').map(Line::new).collect(), at: At::First }
+        Self { lines: result.split(|&byte| byte == b'\n').map(Line::new).collect() }
     }
 
-    fn after(&self, bytes: &[u8]) -> Option<At> {
-        bytes.iter().try_fold(self.at.clone(), |at, &byte| self.step(at, byte))
+    /// Those of the `open` lines that are said in full.
+    fn whole<'a>(&self, said: &'a [u8], open: &'a [usize]) -> impl Iterator<Item = usize> {
+        open.iter().copied().filter(|&line| self.lines.get(line).is_some_and(|line| line.is(said)))
+    }
+}
+
+impl Rules for Report {
+    type At = At;
+
+    fn start(&self) -> At {
+        At::First
     }
 
-    /// Where `byte` leads, if it may come.
     fn step(&self, at: At, byte: u8) -> Option<At> {
         let (mut said, open) = match (at, byte) {
             (At::First, b'\n') => return Some(At::Between),
@@ -62,9 +69,15 @@ impl Report {
         (!open.is_empty()).then_some(At::Line(said, open))
     }
 
-    /// Those of the `open` lines that are said in full.
-    fn whole<'a>(&self, said: &'a [u8], open: &'a [usize]) -> impl Iterator<Item = usize> {
-        open.iter().copied().filter(|&line| self.lines.get(line).is_some_and(|line| line.is(said)))
+    fn may_end(&self, at: &At) -> bool {
+        match at {
+            At::First | At::Between => true,
+            At::Line(said, open) => self.whole(said, open).next().is_some(),
+        }
+    }
+
+    fn complete(&self, _: &At) -> bool {
+        false
     }
 }
 
@@ -96,36 +109,14 @@ impl Line {
     }
 }
 
-impl Constraint for Report {
-    fn allows(&mut self, bytes: &[u8]) -> bool {
-        self.after(bytes).is_some()
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        if let Some(at) = self.after(bytes) {
-            self.at = at;
-        }
-    }
-
-    fn complete(&self) -> bool {
-        false
-    }
-
-    fn may_end(&self) -> bool {
-        match &self.at {
-            At::First | At::Between => true,
-            At::Line(said, open) => self.whole(said, open).next().is_some(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::bytewise::Bytewise, *};
+    use crate::engine::Constraint as _;
 
     /// How much of `answer` may be said of `result`, and whether it may end there.
     fn said<'a>(result: &str, answer: &'a str) -> (&'a str, bool) {
-        let mut report = Report::new(result);
+        let mut report = Bytewise::new(Report::new(result));
         let allowed = answer.bytes().take_while(|byte| {
             let allowed = report.allows(&[*byte]);
             report.push(&[*byte]);
