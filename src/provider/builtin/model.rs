@@ -182,12 +182,9 @@ impl Model {
         let (mut answer, mut constraint): (_, Option<Box<dyn Constraint>>) = match forced {
             // A forced answer is arguments and nothing else.
             Some(tool) => (Answer::new(&[], false), Some(Box::new(Grammar::object(&tool.parameters)))),
-            None if traits.by_heart() => match request.messages.last().map(|last| &last.tool_result) {
-                // It sees the last request, one call and its result: what comes now is the end.
-                Some(Some(result)) if !traits.history => {
-                    (Answer::new(&[], false), Some(Box::new(Bytewise::new(Report::new(&result.output)))))
-                }
-                _ => {
+            None if traits.by_heart() => match self.report(request, &rendered) {
+                Some(report) => (Answer::new(&[], false), Some(Box::new(Bytewise::new(report)))),
+                None => {
                     let call = Call::new(&request.tools, self.grounds(request));
                     (Answer::by_heart(&request.tools), Some(Box::new(Bytewise::new(call))))
                 }
@@ -242,6 +239,21 @@ impl Model {
     fn grounds(&self, request: &ChatRequest) -> Option<Grounds> {
         let last = request.messages.iter().rfind(|message| message.role == Role::User)?;
         if self.template.traits().history { None } else { Grounds::new(&last.content) }
+    }
+
+    /// What a model has to say that sees the last request, one call and its result, once it sees that.
+    fn report(&self, request: &ChatRequest, rendered: &Rendered) -> Option<Report> {
+        request
+            .messages
+            .last()
+            .filter(|last| last.tool_result.is_some() && !self.template.traits().history)?;
+        let call = request.messages.iter().rev().find_map(|message| message.tool_calls.first())?;
+        let pieces = self.template.guard().pieces(&rendered.text);
+        let shown = pieces.iter().rev().find_map(|piece| match piece {
+            Piece::Text(text) => Some(text),
+            Piece::Control(_) => None,
+        })?;
+        Some(Report::new(shown, &call.arguments))
     }
 
     /// What chooses the tokens. A model that knows its tools by heart copies names and texts letter by letter:

@@ -1,20 +1,23 @@
-//! What a small model says of a result, held to what the result says.
+//! What a small model says of a result, held to what it is shown of the result.
 //!
-//! The first line is its own. What follows are lines of a file, a page or a list, copied letter by letter, one after the
-//! other as they stand in the result. So it may stop early, and says nothing that is not there.
+//! The first line is its own but for the numbers in it. What follows are the lines of a file, a page or a list, copied
+//! letter by letter, one after the other as they stand there, to the last one. So nothing is made up, left out or
+//! counted wrongly.
+
+use std::collections::HashSet;
 
 use super::bytewise::Rules;
 
-/// Such a model is shown less of a result.
-const LONGEST: usize = 64 << 10;
-
-/// At the end of a line that is not shown in full, and before an item of a list.
-const CUT: &[u8] = "…".as_bytes();
+/// Before an item of a list.
 const ITEM: &[u8] = b"- ";
+/// Begins a last line that says how much is not shown.
+const LEFT_OUT: &str = "…";
 
 pub struct Report {
-    /// Of the result, without the numbers before them that a file's have.
+    /// Without the numbers before them that a file's have.
     lines: Vec<Line>,
+    /// In digits: those of the result and of the call, and how many lines there are.
+    numbers: HashSet<Vec<u8>>,
 }
 
 /// The same line with and without its number.
@@ -22,7 +25,8 @@ struct Line([Vec<u8>; 2]);
 
 #[derive(Clone)]
 pub enum At {
-    First,
+    /// Behind so many digits of a number.
+    First(Vec<u8>),
     /// Behind the first line, which a blank one may follow.
     Between,
     /// So much of a line, and which it may be.
@@ -30,14 +34,25 @@ pub enum At {
 }
 
 impl Report {
-    pub fn new(result: &str) -> Self {
-        let result = &result.as_bytes()[..result.len().min(LONGEST)];
-        Self { lines: result.split(|&byte| byte == b'\n').map(Line::new).collect() }
+    /// `shown` is what the model sees of the result, and `call` the arguments of the call.
+    pub fn new(shown: &str, call: &str) -> Self {
+        let mut lines: Vec<&str> = shown.split('\n').collect();
+        if lines.len() > 1 {
+            lines.pop_if(|last| last.starts_with(LEFT_OUT));
+        }
+        let count = lines.len().to_string();
+        let numbers = [shown, call, &count].into_iter().flat_map(numbers).map(Vec::from).collect();
+        Self { lines: lines.into_iter().map(Line::new).collect(), numbers }
     }
 
     /// Those of the `open` lines that are said in full.
     fn whole<'a>(&self, said: &'a [u8], open: &'a [usize]) -> impl Iterator<Item = usize> {
         open.iter().copied().filter(|&line| self.lines.get(line).is_some_and(|line| line.is(said)))
+    }
+
+    /// Whether `digits` are none, or a number that is known.
+    fn counts(&self, digits: &[u8]) -> bool {
+        digits.is_empty() || self.numbers.contains(digits)
     }
 }
 
@@ -45,14 +60,19 @@ impl Rules for Report {
     type At = At;
 
     fn start(&self) -> At {
-        At::First
+        At::First(Vec::new())
     }
 
     fn step(&self, at: At, byte: u8) -> Option<At> {
         let (mut said, open) = match (at, byte) {
-            (At::First, b'\n') => return Some(At::Between),
-            (At::First, _) => return Some(At::First),
-            (At::Between, b'\n') => return Some(At::Between),
+            (At::First(mut digits), b'0'..=b'9') => {
+                digits.push(byte);
+                let known = self.numbers.iter().any(|number| number.starts_with(&digits));
+                return known.then_some(At::First(digits));
+            }
+            (At::First(digits), _) if !self.counts(&digits) => return None,
+            (At::First(_) | At::Between, b'\n') => return Some(At::Between),
+            (At::First(_), _) => return Some(At::First(Vec::new())),
             (At::Between, _) => (Vec::new(), (0..self.lines.len()).collect()),
             (At::Line(said, open), b'\n') => {
                 let next = self.whole(&said, &open).map(|line| line + 1);
@@ -62,17 +82,16 @@ impl Rules for Report {
             (At::Line(said, open), _) => (said, open),
         };
         said.push(byte);
-        let open: Vec<usize> = open
-            .into_iter()
-            .filter(|&line| self.lines.get(line).is_some_and(|line| line.begins(&said)))
-            .collect();
+        let begins = |line: &usize| self.lines.get(*line).is_some_and(|line| line.begins(&said));
+        let open: Vec<usize> = open.into_iter().filter(begins).collect();
         (!open.is_empty()).then_some(At::Line(said, open))
     }
 
     fn may_end(&self, at: &At) -> bool {
         match at {
-            At::First | At::Between => true,
-            At::Line(said, open) => self.whole(said, open).next().is_some(),
+            At::First(digits) => self.counts(digits),
+            At::Between => true,
+            At::Line(said, open) => self.whole(said, open).any(|line| line + 1 == self.lines.len()),
         }
     }
 
@@ -81,30 +100,27 @@ impl Rules for Report {
     }
 }
 
+/// What is written in digits.
+fn numbers(text: &str) -> impl Iterator<Item = &[u8]> {
+    text.as_bytes().split(|byte| !byte.is_ascii_digit()).filter(|digits| !digits.is_empty())
+}
+
 impl Line {
-    fn new(line: &[u8]) -> Self {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let unnumbered = line.trim_ascii_start();
-        let digits = unnumbered.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let unnumbered = unnumbered[digits..].strip_prefix(b": ").filter(|_| digits > 0);
-        Self([line.to_vec(), unnumbered.unwrap_or(line).to_vec()])
+    fn new(line: &str) -> Self {
+        let unnumbered = line.trim_start().trim_start_matches(|character: char| character.is_ascii_digit());
+        let unnumbered = unnumbered.strip_prefix(": ").filter(|_| !line.trim_start().starts_with(':'));
+        Self([line, unnumbered.unwrap_or(line)].map(|line| line.as_bytes().to_vec()))
     }
 
     /// Whether it, or an item of it, may begin like this.
     fn begins(&self, said: &[u8]) -> bool {
-        let begins = |said: &[u8]| {
-            self.0.iter().any(|line| {
-                let same = line.iter().zip(said).take_while(|(line, said)| line == said).count();
-                // Which byte of a character it is that differs is not known.
-                (0..CUT.len()).any(|back| CUT.starts_with(&said[same.saturating_sub(back)..]))
-            })
-        };
+        let begins = |said: &[u8]| self.0.iter().any(|line| line.starts_with(said));
         begins(said) || ITEM.starts_with(said) || said.strip_prefix(ITEM).is_some_and(begins)
     }
 
     /// Whether this is all that is said of it.
     fn is(&self, said: &[u8]) -> bool {
-        let is = |said: &[u8]| said.ends_with(CUT) || self.0.iter().any(|line| line == said);
+        let is = |said: &[u8]| self.0.iter().any(|line| line == said);
         is(said) || said.strip_prefix(ITEM).is_some_and(is)
     }
 }
@@ -116,7 +132,7 @@ mod tests {
 
     /// How much of `answer` may be said of `result`, and whether it may end there.
     fn said<'a>(result: &str, answer: &'a str) -> (&'a str, bool) {
-        let mut report = Bytewise::new(Report::new(result));
+        let mut report = Bytewise::new(Report::new(result, r#"{"path": "a2.txt"}"#));
         let allowed = answer.bytes().take_while(|byte| {
             let allowed = report.allows(&[*byte]);
             report.push(&[*byte]);
@@ -126,19 +142,21 @@ mod tests {
     }
 
     const FILE: &str = "1: # Notes\n2: \n3: buy apples and pears";
+    const PART: &str = "13: # Notes\n14: \n15: buy apples…\n… (3 of 40 lines)";
+    const PAGE: &str = "Status: 200 OK\n# A\n\n\nb: “c”\n- d…";
 
     #[test]
     fn lines_of_the_result_may_be_said() {
-        let page = "Status: 200 OK\n\n# A\r\n\n\nb: “c”\n- d…\n";
-        let list = "a.rs\nb/c.rs\n(2 shown, there may be more)";
         for (result, answer) in [
-            (FILE, "a.txt says:\n\n# Notes\n\nbuy apples and pears"),
-            (FILE, "a.txt begins:\n\n# Notes\n\nbuy apples…"),
-            (FILE, "Line 3 of a.txt:\n\nbuy apples and pears"),
+            (FILE, "a2.txt says:\n\n# Notes\n\nbuy apples and pears"),
+            (FILE, "Lines 2 to 3 of a2.txt:\n\n\nbuy apples and pears"),
             (FILE, "That did not work: no"),
-            (page, "x.org says:\n\n# A\n\n\nb: “c”\n- d…"),
-            (page, "x.org begins:\n\nb: …\n- d…"),
-            (list, "Here are 2 files:\n- a.rs\n- b/c.rs\n(2 shown, there may be more)"),
+            (PART, "a2.txt begins (3 of 40 lines):\n\n# Notes\n\nbuy apples…"),
+            (PAGE, "x.org says:\n\n# A\n\n\nb: “c”\n- d…"),
+            ("a.rs\nb/c.rs", "Here are 2 files:\n- a.rs\n- b/c.rs"),
+            ("a.rs\n(1 shown, there may be more)", "Here is 1 file:\n- a.rs\n(1 shown, there may be more)"),
+            ("1: ", "a2.txt says:\n\n"),
+            ("Successfully wrote 21 bytes", "Done: wrote 21 bytes."),
         ] {
             assert_eq!(said(result, answer), (answer, true));
         }
@@ -147,15 +165,22 @@ mod tests {
     #[test]
     fn nothing_else_may_be_said_and_nothing_left_out() {
         for (result, answer, allowed) in [
-            (FILE, "a.txt says:\n\n# Note book", "a.txt says:\n\n# Note"),
-            (FILE, "a.txt says:\n\nbuy apples buy", "a.txt says:\n\nbuy apples "),
-            (FILE, "a.txt says:\n<tool_call>", "a.txt says:\n"),
-            (FILE, "a.txt says:\n\n# Notes\nbuy", "a.txt says:\n\n# Notes\n"),
-            (FILE, "a.txt says:\n\nbuy apples and pears\n", "a.txt says:\n\nbuy apples and pears"),
+            (FILE, "a2.txt says:\n\n# Note book", "a2.txt says:\n\n# Note"),
+            (FILE, "a2.txt says:\n\nbuy apples buy", "a2.txt says:\n\nbuy apples "),
+            (FILE, "a2.txt says:\n<tool_call>", "a2.txt says:\n"),
+            (FILE, "a2.txt says:\n\n# Notes\nbuy", "a2.txt says:\n\n# Notes\n"),
+            (FILE, "a2.txt says:\n\nbuy apples and pears\n", "a2.txt says:\n\nbuy apples and pears"),
+            (FILE, "Lines 1 to 4", "Lines 1 to "),
+            (PART, "a2.txt begins (8 of", "a2.txt begins ("),
+            (PART, "a2.txt begins (4 of", "a2.txt begins (4"),
+            (PART, "x says:\n\nbuy apples…\n…", "x says:\n\nbuy apples…"),
             ("a\nb\nc", "Here are 3 files:\n- a\n- c", "Here are 3 files:\n- a\n- "),
+            ("a\nb\nc", "Here are 5 files", "Here are "),
         ] {
             assert_eq!(said(result, answer).0, allowed);
         }
-        assert_eq!(said(FILE, "a.txt says:\n\n# Not"), ("a.txt says:\n\n# Not", false));
+        for early in ["a2.txt says:\n\n# Not", "a2.txt says:\n\n# Notes", "a2.txt says:\n\n# Notes\n"] {
+            assert_eq!(said(FILE, early), (early, false));
+        }
     }
 }
