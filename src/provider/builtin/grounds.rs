@@ -9,6 +9,9 @@ use memchr::memmem;
 /// A longer request is not searched; such a model is not shown all of it anyway.
 const LONGEST: usize = 64 << 10;
 
+/// Bytes at the end of a request in which a directory and a file are looked for: words come last, behind data.
+const WORDS: usize = 1 << 10;
+
 /// Put before an address that has none.
 const SCHEME: &[u8] = b"https://";
 
@@ -123,7 +126,7 @@ impl Grounds {
                 let rest = said.strip_prefix(SCHEME);
                 self.begins(said) || SCHEME.starts_with(said) || rest.is_some_and(|rest| self.begins(rest))
             }
-            b"path" => self.begins(said) || self.holds_apart(said, |piece| self.begins(piece)),
+            b"path" => self.begins(said) || self.joined(said, |at, file| self.goes_on(at, file)),
             // A pattern is put together.
             _ => true,
         }
@@ -135,7 +138,7 @@ impl Grounds {
             b"old_str" | b"new_str" => self.holds(said),
             b"content" => self.holds(said) || self.ends_line(said),
             b"url" => self.holds(said) || said.strip_prefix(SCHEME).is_some_and(|rest| self.holds(rest)),
-            b"path" => self.holds(said) || self.holds_apart(said, |piece| self.holds(piece)),
+            b"path" => self.holds(said) || self.joined(said, |at, file| self.ends(at, file)),
             _ => true,
         }
     }
@@ -147,28 +150,37 @@ impl Grounds {
 
     /// Whether a text of the request begins like this.
     fn begins(&self, text: &[u8]) -> bool {
-        self.places(text).any(|at| {
-            let behind = &self.0[at + text.len()..];
-            self.closing(at).is_none_or(|quote| memmem::find(behind, quote).is_some())
-        })
+        self.places(text).any(|at| self.goes_on(at, text))
     }
 
-    /// Whether this is a whole text of the request: it cuts no word, and what begins behind a quote ends before one.
+    /// Whether this is a whole text of the request.
     fn holds(&self, text: &[u8]) -> bool {
-        text.is_empty()
-            || self.places(text).any(|at| {
-                let behind = &self.0[at + text.len()..];
-                let cuts = text.last().is_some_and(u8::is_ascii_alphanumeric)
-                    && behind.first().is_some_and(u8::is_ascii_alphanumeric);
-                !cuts && self.closing(at).is_none_or(|quote| behind.starts_with(quote))
-            })
+        text.is_empty() || self.places(text).any(|at| self.ends(at, text))
+    }
+
+    /// Whether what begins at `at` may go on behind `text`: it has not passed the quote that closes it.
+    fn goes_on(&self, at: usize, text: &[u8]) -> bool {
+        let behind = &self.0[at + text.len()..];
+        self.closing(at).is_none_or(|quote| memmem::find(behind, quote).is_some())
+    }
+
+    /// Whether what begins at `at` may end with `text`: it cuts no word, and ends before a quote if one opened it.
+    fn ends(&self, at: usize, text: &[u8]) -> bool {
+        let behind = &self.0[at + text.len()..];
+        let cuts = text.last().is_some_and(u8::is_ascii_alphanumeric)
+            && behind.first().is_some_and(u8::is_ascii_alphanumeric);
+        !cuts && self.closing(at).is_none_or(|quote| behind.starts_with(quote))
     }
 
     /// Where `text` stands and is not the rest of a word.
     fn places(&self, text: &[u8]) -> impl Iterator<Item = usize> {
+        self.places_from(0, text)
+    }
+
+    fn places_from(&self, from: usize, text: &[u8]) -> impl Iterator<Item = usize> {
         let begins_word = text.first().is_some_and(u8::is_ascii_alphanumeric);
-        let starts =
-            (0..=self.0.len().saturating_sub(text.len())).filter(move |&at| self.0[at..].starts_with(text));
+        let starts = (from..=self.0.len().saturating_sub(text.len()))
+            .filter(move |&at| self.0[at..].starts_with(text));
         starts.filter(move |&at| !begins_word || at == 0 || !self.0[at - 1].is_ascii_alphanumeric())
     }
 
@@ -181,17 +193,27 @@ impl Grounds {
         (!apostrophe && memmem::find(behind, close).is_some()).then_some(close)
     }
 
-    /// A directory in one place and the file in another. `found` says whether a piece is there.
-    fn holds_apart(&self, path: &[u8], found: impl Fn(&[u8]) -> bool) -> bool {
+    /// Whether this is a directory in one place and the file in another, where it is `found`. Neither is part of a
+    /// longer path there.
+    fn joined(&self, path: &[u8], found: impl Fn(usize, &[u8]) -> bool) -> bool {
+        let words = self.0.len().saturating_sub(WORDS);
         let slashes = (1..path.len()).filter(|&at| path[at] == b'/');
         slashes.map(|at| (&path[..at], &path[at + 1..])).any(|(directory, file)| {
-            self.holds(directory)
-                && found(file)
-                && memmem::find_iter(&self.0, directory).any(|at| {
-                    let (before, behind) = (&self.0[..at], &self.0[at + directory.len()..]);
-                    memmem::find(before, file).is_some() || memmem::find(behind, file).is_some()
+            self.places_from(words, directory).filter(|at| self.ends_path(at + directory.len())).any(|at| {
+                self.places_from(words, file).any(|place| {
+                    let apart = place + file.len() <= at || place >= at + directory.len();
+                    apart && !self.0[..place].ends_with(b"/") && found(place, file)
                 })
+            })
         })
+    }
+
+    /// Whether no path goes on here, but for a slash.
+    fn ends_path(&self, at: usize) -> bool {
+        let behind = &self.0[at..];
+        let behind = behind.strip_prefix(b"/").unwrap_or(behind);
+        let behind = behind.strip_prefix(b".").or(behind.strip_prefix(b"-")).unwrap_or(behind);
+        !behind.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_'))
     }
 }
 
@@ -217,6 +239,8 @@ mod tests {
         for (request, arguments) in [
             ("read a/b.txt", r#"{"path": "a/b.txt", "start_line": 3}"#),
             ("read b.txt in the directory a/c", r#"{"path": "a/c/b.txt"}"#),
+            ("in a/c/, read b.txt", r#"{"path": "a/c/b.txt"}"#),
+            ("read \"b.txt\" in 'a/c'.", r#"{"path": "a/c/b.txt"}"#),
             ("write \"x\ty\" to c", r#"{"path": "c", "content": "x\ty\n"}"#),
             ("write 'say \"ä\"\\' to c", r#"{"path": "c", "content": "say \"ä\"\\\n"}"#),
             ("a\u{1b}b to c", r#"{"path": "c", "content": "a\u001bb"}"#),
@@ -257,6 +281,8 @@ mod tests {
             ("read notes.txt", r#"{"path": "otes.txt"}"#, r#"{"path": ""#),
             ("read b.txt in a/c", r#"{"path": "a/c/b.tx"}"#, r#"{"path": "a/c/b.tx"#),
             ("read b.txt in a/c", r#"{"path": "a/c/txt"}"#, r#"{"path": "a/c/txt"}"#),
+            ("read a/a.txt", r#"{"path": "a/a/a.txt"}"#, r#"{"path": "a/a"#),
+            ("read c in a.b/d", r#"{"path": "a/c"}"#, r#"{"path": "a"#),
             ("get example.com", r#"{"url": "https://example.c"}"#, r#"{"url": "https://example.c"#),
             ("write \"one two\" to c", r#"{"content": "one\n"}"#, r#"{"content": "one"#),
             ("write \"one two\" to c", r#"{"content": "one two\" to c"}"#, r#"{"content": "one two\"#),
