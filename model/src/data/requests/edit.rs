@@ -386,7 +386,7 @@ fn put(draw: &mut Draw, request: &str, other: &str, old: &str, new: &str, slots:
     let mut request = request.to_owned();
     // In `s/a/b/` there are no quotes.
     let slashed = request.contains("/{x}/");
-    if slashed && !(both && !format!("{old}{new}").contains(['/', '\''])) {
+    if slashed && (!both || format!("{old}{new}").contains(['/', '\''])) {
         request = expand(draw, other);
     }
     let bare = both && (slashed || draw.chance(if old.contains(' ') || new.contains(' ') { 62 } else { 45 }));
@@ -483,6 +483,6 @@ fn is_plain(text: &str) -> bool {
         && !STARTS.contains(&words[0].as_str())
         && words.iter().all(|word| {
             let word = word.trim_end_matches([',', '.', '?', '!', ':']);
-            !JOINTS.contains(&word) && !(one && is_small_word(word))
+            !JOINTS.contains(&word) && (!one || !is_small_word(word))
         })
 }
