@@ -120,20 +120,12 @@ impl Phrasings {
             0 => 0,
             count => 14 + u32::try_from(count / 3).unwrap_or(0),
         };
-        let weights = [
-            (if self.commands.is_empty() { 0 } else { 64 }, 0),
-            (
-                if self.questions.is_empty() {
-                    0
-                } else if self.questions.len() < 5 {
-                    12
-                } else {
-                    20
-                },
-                1,
-            ),
-            (many.min(36), 2),
-        ];
+        let few = match self.questions.len() {
+            0 => 0,
+            1..5 => 12,
+            _ => 20,
+        };
+        let weights = [(if self.commands.is_empty() { 0 } else { 64 }, 0), (few, 1), (many.min(36), 2)];
         let (before, core, question) = match draw.weighted(&weights) {
             0 => {
                 let before = if draw.chance(50) { String::new() } else { picked(draw, BEFORE_COMMANDS) };

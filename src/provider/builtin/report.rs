@@ -107,9 +107,10 @@ fn numbers(text: &str) -> impl Iterator<Item = &[u8]> {
 
 impl Line {
     fn new(line: &str) -> Self {
-        let unnumbered = line.trim_start().trim_start_matches(|character: char| character.is_ascii_digit());
-        let unnumbered = unnumbered.strip_prefix(": ").filter(|_| !line.trim_start().starts_with(':'));
-        Self([line, unnumbered.unwrap_or(line)].map(|line| line.as_bytes().to_vec()))
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let numbered = line.split_once(": ").filter(|(number, _)| is_number(number.trim_start()));
+        let text = numbered.map_or(line, |(_, text)| text);
+        Self([line, text].map(|line| line.as_bytes().to_vec()))
     }
 
     /// Whether it, or an item of it, may begin like this.

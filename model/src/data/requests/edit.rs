@@ -374,15 +374,13 @@ pub fn request(draw: &mut Draw) -> Request {
 
 /// The request with its slots filled: both texts bare where nobody could read them in two ways.
 fn put(draw: &mut Draw, request: &str, other: &str, old: &str, new: &str, slots: &[(&str, &str)]) -> String {
-    let plain = |text: &str, slot: &str| {
-        let spaced = text.contains(' ');
-        // What ends in a stop must not end the request, and a comma must not be one of the request's.
-        let stop = text.ends_with(['.', '?', '!']) && !request.contains(&format!("{slot} "));
+    let plain = |text: &str| {
+        // A comma must not be one of the request's.
         let comma = text.contains(',') && request.contains(',');
-        let beside = spaced && request.contains("} {");
-        is_plain(text) && !stop && !comma && !beside
+        let beside = text.contains(' ') && request.contains("} {");
+        is_plain(text) && !comma && !beside
     };
-    let both = plain(old, "{x}") && plain(new, "{y}");
+    let both = plain(old) && plain(new);
     let mut request = request.to_owned();
     // In `s/a/b/` there are no quotes.
     let slashed = request.contains("/{x}/");
@@ -391,8 +389,8 @@ fn put(draw: &mut Draw, request: &str, other: &str, old: &str, new: &str, slots:
     }
     let bare = both && (slashed || draw.chance(if old.contains(' ') || new.contains(' ') { 62 } else { 45 }));
     let half = !bare && draw.chance(6);
-    let first = bare || half && plain(old, "{x}") && draw.chance(60);
-    let second = bare || half && !first && plain(new, "{y}");
+    let first = bare || half && plain(old) && draw.chance(60);
+    let second = bare || half && !first && plain(new);
     let x = if first { old.to_owned() } else { quoted(draw, old) };
     let y = if second { new.to_owned() } else { quoted(draw, new) };
     let mut all = vec![("x", x.as_str()), ("y", y.as_str())];

@@ -428,21 +428,20 @@ impl Which {
 fn nth(draw: &mut Draw) -> Request {
     let most = draw.pick(&[6, 12, 20]);
     let names = names(draw, most);
-    let which = Which::draw(draw, names.len());
-    let text = joined(&names.join("\n"), &which.ask(draw, NTH));
-    if which.is_seen(&text) {
-        call("piped", text, Call::read(names[which.at].clone()))
-    } else {
-        say("decline", text, TOO_LONG)
-    }
+    one_of(draw, &names, NTH, Call::read)
 }
 
 fn nth_page(draw: &mut Draw) -> Request {
     let pages: Vec<String> = (0..draw.between(2, 7)).map(|_| draw.url()).collect();
-    let which = Which::draw(draw, pages.len());
-    let text = joined(&pages.join("\n"), &which.ask(draw, NTH_PAGE));
+    one_of(draw, &pages, NTH_PAGE, Call::fetch)
+}
+
+/// What is to be done with one of the lines, told by its place.
+fn one_of(draw: &mut Draw, lines: &[String], phrasings: Phrasings, meant: fn(String) -> Call) -> Request {
+    let which = Which::draw(draw, lines.len());
+    let text = joined(&lines.join("\n"), &which.ask(draw, phrasings));
     if which.is_seen(&text) {
-        call("piped", text, Call::fetch(pages[which.at].clone()))
+        call("piped", text, meant(lines[which.at].clone()))
     } else {
         say("decline", text, TOO_LONG)
     }

@@ -170,7 +170,7 @@ pub fn kind(draw: &mut Draw) -> (String, String) {
         }
         75..84 => {
             let stem = draw.stem();
-            let shown = if draw.chance(30) { quoted(draw, &stem) } else { stem.clone() };
+            let shown = part(draw, &stem);
             let how = draw.pick(&[
                 "files starting with {s}",
                 "files that start with {s}",
@@ -186,7 +186,7 @@ pub fn kind(draw: &mut Draw) -> (String, String) {
         }
         84..93 => {
             let stem = draw.stem();
-            let shown = if draw.chance(30) { quoted(draw, &stem) } else { stem.clone() };
+            let shown = part(draw, &stem);
             let how = draw.pick(&[
                 "files with {s} in the name",
                 "files with {s} in their name",
@@ -201,7 +201,7 @@ pub fn kind(draw: &mut Draw) -> (String, String) {
         }
         _ => {
             let tail = format!("{}{}.{end}", draw.pick(&["_", "-", "."]), draw.word());
-            let shown = if draw.chance(30) { quoted(draw, &tail) } else { tail.clone() };
+            let shown = part(draw, &tail);
             let how = draw.pick(&[
                 "files ending in {s}",
                 "files that end in {s}",
@@ -213,4 +213,9 @@ pub fn kind(draw: &mut Draw) -> (String, String) {
             (filled(how, &[("s", &shown)]), format!("*{tail}"))
         }
     }
+}
+
+/// Part of a name as it is put into a request: bare, or in quotes.
+fn part(draw: &mut Draw, part: &str) -> String {
+    if draw.chance(30) { quoted(draw, part) } else { part.to_owned() }
 }
