@@ -1,10 +1,13 @@
 //! A small matrix as plain numbers, multiplied by one core.
 
-use crate::math::{LANES, Lanes, accumulate, widest};
+use pulp::Simd;
 
-/// Vectors that are multiplied together, and groups of rows for one vector: as many sums as the registers of AVX2
-/// hold, and more than an addition takes cycles.
-const TOGETHER: usize = 4;
+use crate::math::{LANES, Lanes, Work, in_registers, registers};
+
+/// Vectors that are multiplied together: as many sums as the registers of AVX2 hold.
+pub const TOGETHER: usize = 6;
+/// Groups of rows for one vector alone: as many sums as an addition takes cycles, two of which begin in each.
+const GROUPS: usize = 4;
 
 /// `rows` outputs by `columns` inputs.
 pub struct Dense {
@@ -50,52 +53,83 @@ impl Dense {
     /// Multiplies vectors that stand one after the other.
     pub fn apply(&self, vectors: &[f32]) -> Vec<f32> {
         let mut out = vec![0.0; vectors.len() / self.columns * self.rows];
-        let groups = self.rows.div_ceil(LANES);
-        widest(
-            #[inline(always)]
-            || {
-                let mut vectors = vectors;
-                let mut out = &mut out[..];
-                while vectors.len() >= TOGETHER * self.columns {
-                    for group in 0..groups {
-                        self.product::<TOGETHER, 1>(group, vectors, out);
-                    }
-                    vectors = &vectors[TOGETHER * self.columns..];
-                    out = &mut out[TOGETHER * self.rows..];
-                }
-                for (vector, out) in vectors.chunks_exact(self.columns).zip(out.chunks_exact_mut(self.rows)) {
-                    let whole = groups - groups % TOGETHER;
-                    for group in (0..whole).step_by(TOGETHER) {
-                        self.product::<1, TOGETHER>(group, vector, out);
-                    }
-                    for group in whole..groups {
-                        self.product::<1, 1>(group, vector, out);
-                    }
-                }
-            },
-        );
+        in_registers(Product { matrix: self, vectors, out: &mut out });
         out
     }
+}
 
-    /// The first `V` of `vectors` by `G` groups of rows.
+struct Product<'a> {
+    matrix: &'a Dense,
+    vectors: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl Work for Product<'_> {
+    type Output = ();
+
     #[inline(always)]
-    fn product<const V: usize, const G: usize>(&self, group: usize, vectors: &[f32], out: &mut [f32]) {
-        let vectors: [&[f32]; V] = std::array::from_fn(|at| &vectors[at * self.columns..][..self.columns]);
+    fn run<S: Simd, const W: usize>(mut self, simd: S) {
+        let groups = self.matrix.rows.div_ceil(LANES);
+        let count = self.vectors.len() / self.matrix.columns;
+        if count == 1 {
+            let whole = groups - groups % GROUPS;
+            for group in (0..whole).step_by(GROUPS) {
+                self.block::<S, W, 1, GROUPS>(simd, group, 0);
+            }
+            for group in whole..groups {
+                self.block::<S, W, 1, 1>(simd, group, 0);
+            }
+            return;
+        }
+        // A group stays in the cache until all vectors have been multiplied by it.
+        for group in 0..groups {
+            let mut first = 0;
+            while first < count {
+                first += match count - first {
+                    1 => self.block::<S, W, 1, 1>(simd, group, first),
+                    2 | 3 => self.block::<S, W, 2, 1>(simd, group, first),
+                    4 | 5 => self.block::<S, W, 4, 1>(simd, group, first),
+                    _ => self.block::<S, W, TOGETHER, 1>(simd, group, first),
+                };
+            }
+        }
+    }
+}
+
+impl Product<'_> {
+    /// `V` vectors by `G` groups of rows. Returns `V`.
+    #[inline(always)]
+    fn block<S: Simd, const W: usize, const V: usize, const G: usize>(
+        &mut self,
+        simd: S,
+        group: usize,
+        first: usize,
+    ) -> usize {
+        let (rows, columns) = (self.matrix.rows, self.matrix.columns);
+        let vectors: [&[f32]; V] =
+            std::array::from_fn(|at| &self.vectors[(first + at) * columns..][..columns]);
         let groups: [&[Lanes]; G] =
-            std::array::from_fn(|at| &self.groups[(group + at) * self.columns..][..self.columns]);
-        let mut sums = [[[0.0; LANES]; G]; V];
-        for column in 0..self.columns {
-            for (of, sums) in vectors.iter().zip(&mut sums) {
-                for (numbers, sums) in groups.iter().zip(sums) {
-                    accumulate(sums, of[column], &numbers[column]);
+            std::array::from_fn(|at| &self.matrix.groups[(group + at) * columns..][..columns]);
+        let mut sums = [[[simd.splat_f32s(0.0); W]; G]; V];
+        for column in 0..columns {
+            for v in 0..V {
+                let factor = simd.splat_f32s(vectors[v][column]);
+                for g in 0..G {
+                    let numbers = registers::<S, W>(&groups[g][column]);
+                    for w in 0..W {
+                        sums[v][g][w] = simd.mul_add_e_f32s(factor, numbers[w], sums[v][g][w]);
+                    }
                 }
             }
         }
-        for (out, sums) in out.chunks_exact_mut(self.rows).zip(&sums) {
+        for (out, sums) in self.out[first * rows..].chunks_exact_mut(rows).zip(&sums) {
             for (out, sums) in out[group * LANES..].chunks_mut(LANES).zip(sums) {
-                out.copy_from_slice(&sums[..out.len()]);
+                let mut lanes = [0.0; LANES];
+                S::as_mut_simd_f32s(&mut lanes).0.copy_from_slice(sums);
+                out.copy_from_slice(&lanes[..out.len()]);
             }
         }
+        V
     }
 }
 
@@ -109,7 +143,7 @@ mod tests {
         for (rows, columns) in [(1, 1), (16, 8), (37, 5), (70, 33)] {
             let numbers: Vec<f32> = (0..rows * columns).map(number).collect();
             let matrix = Dense::new(&numbers, rows, columns);
-            for count in [1, 3, 4, 9] {
+            for count in [1, 2, 5, 6, 7, 10, 15] {
                 let vectors: Vec<f32> = (0..count * columns).map(|at| number(at + 3)).collect();
                 // Whole numbers, and few: the sums are exact in any order.
                 let mut expected = Vec::new();

@@ -3,16 +3,20 @@
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use candle_core::utils::barrier_pool;
-use half::f16;
+use half::{
+    f16,
+    slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _},
+};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Numbers that are worked on together: one register of AVX-512, two of AVX2, four of NEON.
 pub const LANES: usize = 16;
 pub type Lanes = [f32; LANES];
 
+static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
+
 /// Runs `work`, which is marked `#[inline(always)]`, compiled for the widest instructions that this CPU has.
 pub fn widest<R>(work: impl FnMut() -> R) -> R {
-    static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
     ARCH.dispatch(Widest(work))
 }
 
@@ -40,6 +44,39 @@ pub fn in_parallel(out: &mut [f32], size: usize, work: impl Fn(usize, &mut [f32]
             work(number, piece);
         }
     });
+}
+
+/// What is worked on in groups of [`LANES`] numbers. `run` and all that it calls are marked `#[inline(always)]`.
+pub trait Work {
+    type Output;
+
+    /// Works with a group in `W` registers.
+    fn run<S: Simd, const W: usize>(self, simd: S) -> Self::Output;
+}
+
+/// Runs `work` in the widest registers that this CPU has.
+pub fn in_registers<T: Work>(work: T) -> T::Output {
+    struct Dispatch<T>(T);
+    impl<T: Work> WithSimd for Dispatch<T> {
+        type Output = T::Output;
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) -> T::Output {
+            match S::F32_LANES {
+                16 => self.0.run::<S, 1>(simd),
+                8 => self.0.run::<S, 2>(simd),
+                4 => self.0.run::<S, 4>(simd),
+                _ => self.0.run::<S, 16>(simd),
+            }
+        }
+    }
+    ARCH.dispatch(Dispatch(work))
+}
+
+/// A group in its registers.
+#[inline(always)]
+pub fn registers<S: Simd, const W: usize>(numbers: &Lanes) -> &[S::f32s; W] {
+    S::as_simd_f32s(numbers).0.try_into().expect("a group fills its registers")
 }
 
 /// `vector` scaled to a mean square of one, times `weights`.
@@ -117,14 +154,6 @@ pub fn dot(left: &[f32], right: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// Adds `factor` times `numbers`.
-#[inline(always)]
-pub fn accumulate(sums: &mut Lanes, factor: f32, numbers: &Lanes) {
-    for lane in 0..LANES {
-        sums[lane] += factor * numbers[lane];
-    }
-}
-
 /// `e` to the power of `x`, within two units in the last place; zero and infinity where that is out of range.
 /// Written without a table or a branch, so that it becomes vector instructions.
 #[inline(always)]
@@ -145,19 +174,23 @@ pub fn exp(x: f32) -> f32 {
     fraction * f32::from_bits(shifted)
 }
 
-/// Sixteen half-precision numbers. Exact for all that are finite.
-#[inline(always)]
-pub fn halves(bits: &[u16; LANES]) -> Lanes {
-    /// Makes up for the difference between the two formats' exponents.
-    const SCALE: f32 = f32::from_bits((127 + 112) << 23);
-    std::array::from_fn(|lane| {
-        let bits = u32::from(bits[lane]);
-        let magnitude = f32::from_bits((bits & 0x7fff) << 13) * SCALE;
-        f32::from_bits(magnitude.to_bits() | (bits & 0x8000) << 16)
-    })
-}
+/// The largest number of half precision.
+const LARGEST: f32 = 65_504.0;
 
 /// As half precision, with the largest number that it has where `number` is larger.
 pub fn half(number: f32) -> u16 {
-    f16::from_f32(number.clamp(-65_504.0, 65_504.0)).to_bits()
+    f16::from_f32(number.clamp(-LARGEST, LARGEST)).to_bits()
+}
+
+/// Each as [`half`].
+pub fn halves(numbers: &[f32]) -> Vec<u16> {
+    let clamped: Vec<f32> = numbers.iter().map(|number| number.clamp(-LARGEST, LARGEST)).collect();
+    let mut halves = vec![0u16; clamped.len()];
+    halves.reinterpret_cast_mut::<f16>().convert_from_f32_slice(&clamped);
+    halves
+}
+
+/// What half-precision numbers stand for.
+pub fn widen(halves: &[u16], to: &mut [f32]) {
+    halves.reinterpret_cast::<f16>().convert_to_f32_slice(to);
 }
