@@ -1,8 +1,8 @@
 //! Whether what a call says stands in the request.
 //!
 //! A small model that is shown nothing but the request copies names and texts out of it letter by letter, and slips
-//! where they repeat themselves. Here it is held to the letters that are there, to whole words, and to the end of
-//! what stands in quotes; which of the possible ends it takes is its own choice.
+//! where they repeat themselves. Here it is held to the letters that are there, to whole words, whole paths and
+//! addresses, and to the end of what stands in quotes; which of the possible ends it takes is its own choice.
 
 use memchr::memmem;
 
@@ -124,9 +124,11 @@ impl Grounds {
             b"content" => self.begins(said) || self.ends_line(said),
             b"url" => {
                 let rest = said.strip_prefix(SCHEME);
-                self.begins(said) || SCHEME.starts_with(said) || rest.is_some_and(|rest| self.begins(rest))
+                self.begins_name(said)
+                    || SCHEME.starts_with(said)
+                    || rest.is_some_and(|rest| self.begins_name(rest))
             }
-            b"path" => self.begins(said) || self.joined(said, |at, file| self.goes_on(at, file)),
+            b"path" => self.begins_name(said) || self.joined(said, |at, file| self.goes_on(at, file)),
             // A pattern is put together.
             _ => true,
         }
@@ -137,8 +139,15 @@ impl Grounds {
         match name {
             b"old_str" | b"new_str" => self.holds(said),
             b"content" => self.holds(said) || self.ends_line(said),
-            b"url" => self.holds(said) || said.strip_prefix(SCHEME).is_some_and(|rest| self.holds(rest)),
-            b"path" => self.holds(said) || self.joined(said, |at, file| self.ends(at, file)),
+            b"url" => {
+                let whole = |text: &[u8]| self.holds_name(text, |at| self.ends_address(at));
+                whole(said) || said.strip_prefix(SCHEME).is_some_and(whole)
+            }
+            b"path" => {
+                let ends = |at: usize| self.ends_path(at);
+                self.holds_name(said, ends)
+                    || self.joined(said, |at, file| self.ends(at, file) && ends(at + file.len()))
+            }
             _ => true,
         }
     }
@@ -156,6 +165,16 @@ impl Grounds {
     /// Whether this is a whole text of the request.
     fn holds(&self, text: &[u8]) -> bool {
         text.is_empty() || self.places(text).any(|at| self.ends(at, text))
+    }
+
+    /// Whether a path or an address of the request begins like this.
+    fn begins_name(&self, text: &[u8]) -> bool {
+        text.is_empty() || self.names(0, text).any(|at| self.goes_on(at, text))
+    }
+
+    /// Whether this is a whole path or address of the request: `ends` says where one may end.
+    fn holds_name(&self, text: &[u8], ends: impl Fn(usize) -> bool) -> bool {
+        self.names(0, text).any(|at| self.ends(at, text) && ends(at + text.len()))
     }
 
     /// Whether what begins at `at` may go on behind `text`: it has not passed the quote that closes it.
@@ -184,6 +203,23 @@ impl Grounds {
         starts.filter(move |&at| !begins_word || at == 0 || !self.0[at - 1].is_ascii_alphanumeric())
     }
 
+    /// Where `text` stands and is not the rest of a longer path or address, from `from` on.
+    fn names(&self, from: usize, text: &[u8]) -> impl Iterator<Item = usize> {
+        self.places_from(from, text).filter(|&at| {
+            let (before, last) = match self.0[..at] {
+                [ref before @ .., last] => (before.last(), last),
+                [] => return true,
+            };
+            match last {
+                b'/' => self.0[..at].ends_with(b"://"),
+                b'\\' | b'.' | b'_' | b'~' => false,
+                // As in `a-b`, but not a dash before a name.
+                b'-' => !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte)),
+                last => !last.is_ascii_alphanumeric(),
+            }
+        })
+    }
+
     /// The quote that ends what begins here, if a quote opens right before it and is closed.
     fn closing(&self, at: usize) -> Option<&'static [u8]> {
         let (before, behind) = self.0.split_at(at);
@@ -199,13 +235,19 @@ impl Grounds {
         let words = self.0.len().saturating_sub(WORDS);
         let slashes = (1..path.len()).filter(|&at| path[at] == b'/');
         slashes.map(|at| (&path[..at], &path[at + 1..])).any(|(directory, file)| {
-            self.places_from(words, directory).filter(|at| self.ends_path(at + directory.len())).any(|at| {
-                self.places_from(words, file).any(|place| {
+            self.names(words, directory).filter(|at| self.ends_path(at + directory.len())).any(|at| {
+                self.names(words, file).any(|place| {
                     let apart = place + file.len() <= at || place >= at + directory.len();
-                    apart && !self.0[..place].ends_with(b"/") && found(place, file)
+                    apart && found(place, file)
                 })
             })
         })
+    }
+
+    /// Whether no address goes on here.
+    fn ends_address(&self, at: usize) -> bool {
+        let inner = self.0.get(at).is_some_and(|byte| b":?&=#%+@~".contains(byte));
+        !(inner && self.0.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)) && self.ends_path(at)
     }
 
     /// Whether no path goes on here, but for a slash.
@@ -246,6 +288,17 @@ mod tests {
             ("a\u{1b}b to c", r#"{"path": "c", "content": "a\u001bb"}"#),
             ("a to b in c", r#"{"path": "c", "old_str": "a", "new_str": "b", "occurrence": 0}"#),
             ("get example.com/a", r#"{"url": "https://example.com/a"}"#),
+            ("get 'example.com'.", r#"{"url": "https://example.com"}"#),
+            ("what does http://a.b/c?d=e say?", r#"{"url": "http://a.b/c?d=e"}"#),
+            ("get http://a.de", r#"{"url": "https://a.de"}"#),
+            ("is a.de/b up? go to a.de:80/c!", r#"{"url": "https://a.de:80/c"}"#),
+            ("read a-b.txt:12", r#"{"path": "a-b.txt"}"#),
+            ("- a.txt, -b.txt, (c.txt) read them", r#"{"path": "a.txt"}"#),
+            ("- a.txt, -b.txt, (c.txt) read them", r#"{"path": "b.txt"}"#),
+            ("- a.txt, -b.txt, (c.txt) read them", r#"{"path": "c.txt"}"#),
+            ("cat <a.txt", r#"{"path": "a.txt"}"#),
+            ("path=a/b.txt...", r#"{"path": "a/b.txt"}"#),
+            ("list a/ and read b", r#"{"path": "a/b"}"#),
             ("all rust files", r#"{"pattern": "**/*.rs"}"#),
             ("write it's \"so\" to c", r#"{"path": "c", "content": "it's \"so\"\n"}"#),
             ("write 'it's' to c", r#"{"path": "c", "content": "it's\n"}"#),
@@ -280,7 +333,15 @@ mod tests {
             ("read notes.txt", r#"{"path": "notes.tx"}"#, r#"{"path": "notes.tx"#),
             ("read notes.txt", r#"{"path": "otes.txt"}"#, r#"{"path": ""#),
             ("read b.txt in a/c", r#"{"path": "a/c/b.tx"}"#, r#"{"path": "a/c/b.tx"#),
-            ("read b.txt in a/c", r#"{"path": "a/c/txt"}"#, r#"{"path": "a/c/txt"}"#),
+            ("read b.txt in a/c", r#"{"path": "a/c/txt"}"#, r#"{"path": "a/c/"#),
+            ("read a-b/a-b.txt", r#"{"path": "b/a-b.txt"}"#, r#"{"path": ""#),
+            ("read a-b/a-b.txt", r#"{"path": "a-b.txt"}"#, r#"{"path": "a-b"#),
+            ("read a-b/a-b.txt", r#"{"path": "a-b"}"#, r#"{"path": "a-b"#),
+            ("read /a/b", r#"{"path": "a/b"}"#, r#"{"path": ""#),
+            ("read .b", r#"{"path": "b"}"#, r#"{"path": ""#),
+            ("read a/b/b", r#"{"path": "a/b"}"#, r#"{"path": "a/b"#),
+            ("get https://a.de/b/b", r#"{"url": "https://a.de/b"}"#, r#"{"url": "https://a.de/b"#),
+            ("get http://a.de/?b=c", r#"{"url": "http://a.de/?b"}"#, r#"{"url": "http://a.de/?b"#),
             ("read a/a.txt", r#"{"path": "a/a/a.txt"}"#, r#"{"path": "a/a"#),
             ("read c in a.b/d", r#"{"path": "a/c"}"#, r#"{"path": "a"#),
             ("get example.com", r#"{"url": "https://example.c"}"#, r#"{"url": "https://example.c"#),
