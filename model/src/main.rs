@@ -39,9 +39,9 @@ enum Command {
         /// Held-out requests that mean a call
         #[arg(long, default_value_t = eval::CALLS)]
         calls: usize,
-        /// Show the first wrong answers of each kind
-        #[arg(long)]
-        wrong: bool,
+        /// Show the first wrong answers of each kind: three, or as many as are named
+        #[arg(long, value_name = "COUNT", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
+        wrong: Option<usize>,
         #[arg(long, default_value_t = 2)]
         threads: usize,
     },
@@ -141,8 +141,8 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Eval { model, calls, wrong, threads } => {
             let mut examined = examined(&model, threads)?;
             let report = eval::run(&mut *examined, calls, &eval::handwritten_file())?;
-            if wrong {
-                print!("{}", report.wrong());
+            if let Some(count) = wrong {
+                print!("{}", report.wrong(count));
             }
             print!("{report}");
         }

@@ -4,15 +4,12 @@ use std::{collections::BTreeMap, fmt};
 
 use super::{Said, called};
 
-/// Wrong cases that are kept of each row.
-const KEPT: usize = 3;
-
 /// How many were right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     pub right: usize,
     pub all: usize,
-    /// The first wrong ones: what was asked, what would be right, what was said.
+    /// The wrong ones: what was asked, what would be right, what was said.
     pub wrong: Vec<[String; 3]>,
 }
 
@@ -20,7 +17,7 @@ impl Row {
     fn add(&mut self, right: bool, asked: &str, expected: &str, said: &str) {
         self.all += 1;
         self.right += usize::from(right);
-        if !right && self.wrong.len() < KEPT {
+        if !right {
             self.wrong.push([asked, expected, said].map(str::to_owned));
         }
     }
@@ -109,14 +106,14 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// The first wrong cases of each kind, in full. The handwritten ones are left out: whoever works on the
-    /// generator is not to see them.
-    pub fn wrong(&self) -> String {
+    /// The first `count` wrong cases of each kind, in full. The handwritten ones are left out: whoever works on
+    /// the generator is not to see them.
+    pub fn wrong(&self, count: usize) -> String {
         let rows = self.requests.iter().map(|(name, row)| ("request", name, row));
         let rows = rows.chain(self.results.iter().map(|(name, row)| ("result", name, row)));
         let mut text = String::new();
         for (what, name, row) in rows {
-            for [asked, expected, said] in &row.wrong {
+            for [asked, expected, said] in row.wrong.iter().take(count) {
                 text += &format!("--- {what}, {name}\n{asked}\nright: {expected}\n said: {said}\n");
             }
         }

@@ -34,7 +34,9 @@ fn right_and_wrong_are_counted() {
     assert_eq!(report.broken, (all + 90) / 10);
     let requests: usize = report.requests.values().map(|row| row.right).sum();
     assert_eq!(requests + report.answers().right, all + 90 - report.broken);
-    assert!(report.wrong().contains("right: "));
+    assert!(report.wrong(0).is_empty());
+    assert!(report.wrong(1).contains("right: "));
+    assert_eq!(report.wrong(all).matches("--- request").count(), all - requests);
     assert!(report.to_string().contains("all calls"), "{report}");
 }
 
