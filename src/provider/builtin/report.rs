@@ -1,6 +1,6 @@
 //! What a small model says of a result, held to what it is shown of the result.
 //!
-//! The first line is its own but for the numbers in it. What follows are the lines of a file, a page or a list, copied
+//! The first line is its own but for numbers, and words with digits in them. What follows are the lines of a file, a page or a list, copied
 //! letter by letter, one after the other as they stand there, to the last one. So nothing is made up, left out or
 //! counted wrongly.
 
@@ -10,22 +10,25 @@ use super::bytewise::Rules;
 
 /// Before an item of a list.
 const ITEM: &[u8] = b"- ";
-/// Begins a last line that says how much is not shown.
-const LEFT_OUT: &str = "…";
+/// Around what a last line says of how much is not shown.
+const LEFT_OUT: (&str, &str) = ("… (", " lines)");
 
 pub struct Report {
     /// Without the numbers before them that a file's have.
     lines: Vec<Line>,
-    /// In digits: those of the result and of the call, and how many lines there are.
+    /// Words with digits: those of the result and of the call, and how many lines there are.
     numbers: HashSet<Vec<u8>>,
 }
 
-/// The same line with and without its number.
-struct Line([Vec<u8>; 2]);
+/// A line, and where it begins behind the number that it may have.
+struct Line {
+    bytes: Vec<u8>,
+    text: usize,
+}
 
 #[derive(Clone)]
 pub enum At {
-    /// Behind so many digits of a number.
+    /// Behind so much of a word.
     First(Vec<u8>),
     /// Behind the first line, which a blank one may follow.
     Between,
@@ -38,7 +41,7 @@ impl Report {
     pub fn new(shown: &str, call: &str) -> Self {
         let mut lines: Vec<&str> = shown.split('\n').collect();
         if lines.len() > 1 {
-            lines.pop_if(|last| last.starts_with(LEFT_OUT));
+            lines.pop_if(|last| last.starts_with(LEFT_OUT.0) && last.ends_with(LEFT_OUT.1));
         }
         let count = lines.len().to_string();
         let numbers = [shown, call, &count].into_iter().flat_map(numbers).map(Vec::from).collect();
@@ -50,9 +53,9 @@ impl Report {
         open.iter().copied().filter(|&line| self.lines.get(line).is_some_and(|line| line.is(said)))
     }
 
-    /// Whether `digits` are none, or a number that is known.
-    fn counts(&self, digits: &[u8]) -> bool {
-        digits.is_empty() || self.numbers.contains(digits)
+    /// Whether `word` has no digits, or is one that is known.
+    fn counts(&self, word: &[u8]) -> bool {
+        !has_digit(word) || self.numbers.contains(word)
     }
 }
 
@@ -65,12 +68,12 @@ impl Rules for Report {
 
     fn step(&self, at: At, byte: u8) -> Option<At> {
         let (mut said, open) = match (at, byte) {
-            (At::First(mut digits), b'0'..=b'9') => {
-                digits.push(byte);
-                let known = self.numbers.iter().any(|number| number.starts_with(&digits));
-                return known.then_some(At::First(digits));
+            (At::First(mut word), _) if byte.is_ascii_alphanumeric() => {
+                word.push(byte);
+                let known = !has_digit(&word) || self.numbers.iter().any(|number| number.starts_with(&word));
+                return known.then_some(At::First(word));
             }
-            (At::First(digits), _) if !self.counts(&digits) => return None,
+            (At::First(word), _) if !self.counts(&word) => return None,
             (At::First(_) | At::Between, b'\n') => return Some(At::Between),
             (At::First(_), _) => return Some(At::First(Vec::new())),
             (At::Between, _) => (Vec::new(), (0..self.lines.len()).collect()),
@@ -89,7 +92,7 @@ impl Rules for Report {
 
     fn may_end(&self, at: &At) -> bool {
         match at {
-            At::First(digits) => self.counts(digits),
+            At::First(word) => self.counts(word),
             At::Between => true,
             At::Line(said, open) => self.whole(said, open).any(|line| line + 1 == self.lines.len()),
         }
@@ -100,29 +103,37 @@ impl Rules for Report {
     }
 }
 
-/// What is written in digits.
+/// Words with digits.
 fn numbers(text: &str) -> impl Iterator<Item = &[u8]> {
-    text.as_bytes().split(|byte| !byte.is_ascii_digit()).filter(|digits| !digits.is_empty())
+    text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| has_digit(word))
+}
+
+fn has_digit(word: &[u8]) -> bool {
+    word.iter().any(u8::is_ascii_digit)
 }
 
 impl Line {
     fn new(line: &str) -> Self {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let numbered = line.split_once(": ").filter(|(number, _)| is_number(number.trim_start()));
-        let text = numbered.map_or(line, |(_, text)| text);
-        Self([line, text].map(|line| line.as_bytes().to_vec()))
+        let text = numbered.map_or(0, |(_, text)| line.len() - text.len());
+        Self { bytes: line.as_bytes().to_vec(), text }
     }
 
     /// Whether it, or an item of it, may begin like this.
     fn begins(&self, said: &[u8]) -> bool {
-        let begins = |said: &[u8]| self.0.iter().any(|line| line.starts_with(said));
-        begins(said) || ITEM.starts_with(said) || said.strip_prefix(ITEM).is_some_and(begins)
+        self.any(said, |line, said| line.starts_with(said)) || ITEM.starts_with(said)
     }
 
     /// Whether this is all that is said of it.
     fn is(&self, said: &[u8]) -> bool {
-        let is = |said: &[u8]| self.0.iter().any(|line| line == said);
-        is(said) || said.strip_prefix(ITEM).is_some_and(is)
+        self.any(said, |line, said| line == said)
+    }
+
+    /// Whether `fits` for the line with or without its number, and for `said` as it is or as an item.
+    fn any(&self, said: &[u8], fits: impl Fn(&[u8], &[u8]) -> bool) -> bool {
+        let fits = |said: &[u8]| fits(&self.bytes, said) || fits(&self.bytes[self.text..], said);
+        fits(said) || said.strip_prefix(ITEM).is_some_and(fits)
     }
 }
 
@@ -157,6 +168,7 @@ mod tests {
             ("a.rs\nb/c.rs", "Here are 2 files:\n- a.rs\n- b/c.rs"),
             ("a.rs\n(1 shown, there may be more)", "Here is 1 file:\n- a.rs\n(1 shown, there may be more)"),
             ("1: ", "a2.txt says:\n\n"),
+            ("a\n… and b", "Here are 2 files:\n- a\n- … and b"),
             ("Successfully wrote 21 bytes", "Done: wrote 21 bytes."),
         ] {
             assert_eq!(said(result, answer), (answer, true));
@@ -177,6 +189,8 @@ mod tests {
             (PART, "x says:\n\nbuy apples…\n…", "x says:\n\nbuy apples…"),
             ("a\nb\nc", "Here are 3 files:\n- a\n- c", "Here are 3 files:\n- a\n- "),
             ("a\nb\nc", "Here are 5 files", "Here are "),
+            ("a5\n5b\nc", "Here are 5 files", "Here are 5"),
+            (FILE, "a3.txt says", "a"),
         ] {
             assert_eq!(said(result, answer).0, allowed);
         }
