@@ -205,16 +205,7 @@ impl Model {
         });
         self.touch();
         let done = done.map_err(|error| failed(&error))?;
-        let finish = match done.end {
-            End::Cancelled => return Err(ProviderError::Cancelled),
-            End::Sink => {
-                return Err(ProviderError::Engine(format!(
-                    "more than {CALL_LIMIT} tool calls in one answer"
-                )));
-            }
-            End::Stop | End::Complete => Finish::Stop,
-            End::Length | End::Stuck => Finish::Length,
-        };
+        let finish = finish(done.end)?;
         let usage = Usage { prompt: done.prompt, completion: done.completion, cached: done.cached };
         let turn = answer.into_turn(finish, usage, sink);
         Ok(match forced {
@@ -341,6 +332,21 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
+/// What an answer's end means.
+fn finish(end: End) -> Result<Finish, ProviderError> {
+    match end {
+        End::Stop | End::Complete => Ok(Finish::Stop),
+        End::Length => Ok(Finish::Length),
+        End::Cancelled => Err(ProviderError::Cancelled),
+        End::Sink => Err(ProviderError::Engine(format!("more than {CALL_LIMIT} tool calls in one answer"))),
+        End::Stuck => Err(ProviderError::Engine(
+            "the model's answer led nowhere: it fits neither the tool nor what was asked; say it in other words, or \
+             ask a larger model (`kontekst models`)"
+                .to_owned(),
+        )),
+    }
+}
+
 fn given_up() -> ProviderError {
     ProviderError::Unreachable {
         endpoint: "the built-in engine".to_owned(),
@@ -355,5 +361,18 @@ fn failed(error: &EngineError) -> ProviderError {
             ProviderError::Overflow { prompt_tokens: *prompt, window: *context }
         }
         other => ProviderError::Engine(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_leads_nowhere_is_not_taken_for_a_long_one() {
+        let error = finish(End::Stuck).unwrap_err().to_string();
+        assert!(error.contains("led nowhere") && error.contains("kontekst models"), "{error}");
+        assert!(matches!(finish(End::Length), Ok(Finish::Length)));
+        assert!(matches!(finish(End::Cancelled), Err(ProviderError::Cancelled)));
     }
 }
