@@ -2,9 +2,11 @@
 //!
 //! A small model that is shown nothing but the request copies names and texts out of it letter by letter, and slips
 //! where they repeat themselves. Here it is held to the letters that are there, to whole words, whole paths and
-//! addresses, and to the end of what stands in quotes; which of the possible ends it takes is its own choice.
+//! addresses, to the numbers, and to the end of what stands in quotes; which of the possible ends it takes is its own choice.
 
 use memchr::memmem;
+
+use super::numbers::numbers;
 
 /// A longer request is not searched; such a model is not shown all of it anyway.
 const LONGEST: usize = 64 << 10;
@@ -26,7 +28,12 @@ const QUOTES: [(&[u8], &[u8]); 6] = [
 ];
 
 /// What somebody asked for.
-pub struct Grounds(Vec<u8>);
+pub struct Grounds {
+    request: Vec<u8>,
+    /// In digits, what a call may count with: numbers of the request, those that follow them, as where so many lines
+    /// are left out, and zero and one, which mean all and the first. None where the request has no number.
+    numbers: Vec<String>,
+}
 
 /// Where in the arguments, which are an object of texts and numbers.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +43,7 @@ pub enum At {
     Name(Vec<u8>),
     /// Behind a name.
     Value(Vec<u8>),
+    Number(Vec<u8>),
     Text {
         name: Vec<u8>,
         said: Vec<u8>,
@@ -54,7 +62,16 @@ pub enum Escape {
 
 impl Grounds {
     pub fn new(request: &str) -> Option<Self> {
-        (request.len() <= LONGEST).then(|| Self(request.as_bytes().to_vec()))
+        if request.len() > LONGEST {
+            return None;
+        }
+        let mut known = numbers(request);
+        if !known.is_empty() {
+            known.extend(known.clone().iter().map(|number| number + 1));
+            known.extend([0, 1]);
+        }
+        let numbers = known.iter().map(u32::to_string).collect();
+        Some(Self { request: request.as_bytes().to_vec(), numbers })
     }
 
     /// Where `byte` leads; `None` where no text of the request goes on like that.
@@ -68,10 +85,23 @@ impl Grounds {
                 At::Name(name)
             }
             (At::Value(name), b'"') => At::Text { name, said: Vec::new(), escape: Escape::None },
+            (At::Value(_), b'0'..=b'9') => return self.number(Vec::new(), byte),
             (At::Value(_), b',' | b'}') => At::Between,
             (At::Value(name), _) => At::Value(name),
+            (At::Number(digits), _) => return self.number(digits, byte),
             (At::Text { name, said, escape }, byte) => return self.text(name, said, escape, byte),
         })
+    }
+
+    fn number(&self, mut digits: Vec<u8>, byte: u8) -> Option<At> {
+        let known = |fits: fn(&[u8], &[u8]) -> bool, digits: &[u8]| {
+            self.numbers.is_empty() || self.numbers.iter().any(|number| fits(number.as_bytes(), digits))
+        };
+        if byte.is_ascii_digit() {
+            digits.push(byte);
+            return known(<[u8]>::starts_with, &digits).then_some(At::Number(digits));
+        }
+        known(|number, digits| number == digits, &digits).then_some(At::Between)
     }
 
     fn text(&self, name: Vec<u8>, mut said: Vec<u8>, escape: Escape, byte: u8) -> Option<At> {
@@ -179,13 +209,13 @@ impl Grounds {
 
     /// Whether what begins at `at` may go on behind `text`: it has not passed the quote that closes it.
     fn goes_on(&self, at: usize, text: &[u8]) -> bool {
-        let behind = &self.0[at + text.len()..];
+        let behind = &self.request[at + text.len()..];
         self.closing(at).is_none_or(|quote| memmem::find(behind, quote).is_some())
     }
 
     /// Whether what begins at `at` may end with `text`: it cuts no word, and ends before a quote if one opened it.
     fn ends(&self, at: usize, text: &[u8]) -> bool {
-        let behind = &self.0[at + text.len()..];
+        let behind = &self.request[at + text.len()..];
         let cuts = text.last().is_some_and(u8::is_ascii_alphanumeric)
             && behind.first().is_some_and(u8::is_ascii_alphanumeric);
         !cuts && self.closing(at).is_none_or(|quote| behind.starts_with(quote))
@@ -198,20 +228,20 @@ impl Grounds {
 
     fn places_from(&self, from: usize, text: &[u8]) -> impl Iterator<Item = usize> {
         let begins_word = text.first().is_some_and(u8::is_ascii_alphanumeric);
-        let starts = (from..=self.0.len().saturating_sub(text.len()))
-            .filter(move |&at| self.0[at..].starts_with(text));
-        starts.filter(move |&at| !begins_word || at == 0 || !self.0[at - 1].is_ascii_alphanumeric())
+        let starts = (from..=self.request.len().saturating_sub(text.len()))
+            .filter(move |&at| self.request[at..].starts_with(text));
+        starts.filter(move |&at| !begins_word || at == 0 || !self.request[at - 1].is_ascii_alphanumeric())
     }
 
     /// Where `text` stands and is not the rest of a longer path or address, from `from` on.
     fn names(&self, from: usize, text: &[u8]) -> impl Iterator<Item = usize> {
         self.places_from(from, text).filter(|&at| {
-            let (before, last) = match self.0[..at] {
+            let (before, last) = match self.request[..at] {
                 [ref before @ .., last] => (before.last(), last),
                 [] => return true,
             };
             match last {
-                b'/' => self.0[..at].ends_with(b"://"),
+                b'/' => self.request[..at].ends_with(b"://"),
                 b'\\' | b'.' | b'_' | b'~' => false,
                 // As in `a-b`, but not a dash before a name.
                 b'-' => !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte)),
@@ -222,7 +252,7 @@ impl Grounds {
 
     /// The quote that ends what begins here, if a quote opens right before it and is closed.
     fn closing(&self, at: usize) -> Option<&'static [u8]> {
-        let (before, behind) = self.0.split_at(at);
+        let (before, behind) = self.request.split_at(at);
         let (open, close) = QUOTES.into_iter().find(|(open, _)| before.ends_with(open))?;
         // As in "it's".
         let apostrophe = before[..at - open.len()].last().is_some_and(u8::is_ascii_alphanumeric);
@@ -232,7 +262,7 @@ impl Grounds {
     /// Whether this is a directory in one place and the file in another, where it is `found`. Neither is part of a
     /// longer path there.
     fn joined(&self, path: &[u8], found: impl Fn(usize, &[u8]) -> bool) -> bool {
-        let words = self.0.len().saturating_sub(WORDS);
+        let words = self.request.len().saturating_sub(WORDS);
         let slashes = (1..path.len()).filter(|&at| path[at] == b'/');
         slashes.map(|at| (&path[..at], &path[at + 1..])).any(|(directory, file)| {
             self.names(words, directory).filter(|at| self.ends_path(at + directory.len())).any(|at| {
@@ -246,13 +276,13 @@ impl Grounds {
 
     /// Whether no address goes on here.
     fn ends_address(&self, at: usize) -> bool {
-        let inner = self.0.get(at).is_some_and(|byte| b":?&=#%+@~".contains(byte));
-        !(inner && self.0.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)) && self.ends_path(at)
+        let inner = self.request.get(at).is_some_and(|byte| b":?&=#%+@~".contains(byte));
+        !(inner && self.request.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)) && self.ends_path(at)
     }
 
     /// Whether no path goes on here, but for a slash.
     fn ends_path(&self, at: usize) -> bool {
-        let behind = &self.0[at..];
+        let behind = &self.request[at..];
         let behind = behind.strip_prefix(b"/").unwrap_or(behind);
         let behind = behind.strip_prefix(b".").or(behind.strip_prefix(b"-")).unwrap_or(behind);
         !behind.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_'))
@@ -296,6 +326,10 @@ mod tests {
             ("- a.txt, -b.txt, (c.txt) read them", r#"{"path": "a.txt"}"#),
             ("- a.txt, -b.txt, (c.txt) read them", r#"{"path": "b.txt"}"#),
             ("- a.txt, -b.txt, (c.txt) read them", r#"{"path": "c.txt"}"#),
+            ("lines 3 to twelve of a", r#"{"path": "a", "start_line": 3, "end_line": 12}"#),
+            ("a but for its first ten lines", r#"{"path": "a", "start_line": 11}"#),
+            ("a, the beginning", r#"{"path": "a", "start_line": 1, "end_line": 20}"#),
+            ("the fifth a to b in c", r#"{"path": "c", "occurrence": 5}"#),
             ("cat <a.txt", r#"{"path": "a.txt"}"#),
             ("path=a/b.txt...", r#"{"path": "a/b.txt"}"#),
             ("list a/ and read b", r#"{"path": "a/b"}"#),
@@ -321,6 +355,9 @@ mod tests {
             ("write one to c", r#"{"content": "one\nto"}"#, r#"{"content": "one\n"#),
             ("a to b in c", r#"{"old_str": "a\"}"#, r#"{"old_str": "a"#),
             ("a to b in c", r#"{"new_str": "\u0041"}"#, r#"{"new_str": ""#),
+            ("lines 3 to 12 of a", r#"{"start_line": 2}"#, r#"{"start_line": "#),
+            ("lines 3 to 12 of a", r#"{"end_line": 14}"#, r#"{"end_line": 1"#),
+            ("lines 30 to 12 of a", r#"{"start_line": 3, "#, r#"{"start_line": 3"#),
             ("get example.com", r#"{"url": "http://example.com"}"#, r#"{"url": "http"#),
         ] {
             assert_eq!(said(request, arguments), allowed, "{request}");

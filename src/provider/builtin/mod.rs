@@ -7,6 +7,7 @@ mod call;
 mod grammar;
 mod grounds;
 mod model;
+mod numbers;
 mod open_models;
 mod report;
 mod template;
