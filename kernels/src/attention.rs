@@ -60,6 +60,10 @@ pub fn remember(
 impl Attention<'_> {
     /// What `count` queries find: for each, the heads one after the other.
     pub fn of(&self, queries: &[f32], count: usize) -> Vec<f32> {
+        self.found(queries, count, |block| in_registers(block))
+    }
+
+    fn found(&self, queries: &[f32], count: usize, run: impl Fn(Block) + Sync) -> Vec<f32> {
         let (head, wide) = (self.head, padded(self.head));
         let group = self.heads / self.kv_heads;
         // Of one head of keys: the queries of all its heads, position by position.
@@ -82,7 +86,7 @@ impl Attention<'_> {
             // One past the last position that each sees.
             let ends: Vec<usize> = (first..first + rows).map(|row| self.position + row / group + 1).collect();
             let memory = (&self.memory.keys[kv_head][..], &self.memory.values[kv_head][..]);
-            in_registers(Block { memory, wide, window: self.window, ends: &ends, asked: &asked, out });
+            run(Block { memory, wide, window: self.window, ends: &ends, asked: &asked, out });
         };
         if self.alone || rows * self.kv_heads * (self.position + count) * wide < FEW {
             found.chunks_mut(size).enumerate().for_each(|(number, out)| work(number, out));
@@ -262,7 +266,10 @@ fn weigh(scores: &mut [f32], seen: std::ops::Range<usize>) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b};
+
     use super::*;
+    use crate::math::in_those;
 
     /// What one query finds, number by number, in doubles.
     fn plainly(asked: &[f32], keys: &[f32], values: &[f32], scale: f32, head: usize) -> Vec<f32> {
@@ -312,16 +319,18 @@ mod tests {
                     let memory = &memory;
                     let attention =
                         Attention { head, heads, kv_heads, position, window, scale, alone, memory };
-                    let found = attention.of(&queries, count);
-                    let worst = found
-                        .iter()
-                        .zip(&expected)
-                        .map(|(left, right)| (left - right).abs())
-                        .fold(0.0, f32::max);
-                    assert!(
-                        worst < 1e-5,
-                        "{worst}: head {head}, group {group}, {count} at {position}, {window}"
-                    );
+                    let all = [
+                        attention.of(&queries, count),
+                        attention.found(&queries, count, |block| in_those(Scalar::new(), block)),
+                        attention.found(&queries, count, |block| in_those(Scalar128b, block)),
+                        attention.found(&queries, count, |block| in_those(Scalar256b, block)),
+                        attention.found(&queries, count, |block| in_those(Scalar512b, block)),
+                    ];
+                    for found in all {
+                        let apart = found.iter().zip(&expected).map(|(left, right)| (left - right).abs());
+                        let worst = apart.fold(0.0, f32::max);
+                        assert!(worst < 1e-5, "{worst}: {head}, {group}, {count} at {position}, {window}");
+                    }
                 }
             }
         }

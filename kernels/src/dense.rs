@@ -135,7 +135,16 @@ impl Product<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Dense;
+    use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b, Simd};
+
+    use super::{Dense, Product};
+    use crate::math::in_those;
+
+    fn apply_in<S: Simd>(simd: S, matrix: &Dense, vectors: &[f32]) -> Vec<f32> {
+        let mut out = vec![0.0; vectors.len() / matrix.columns * matrix.rows];
+        in_those(simd, Product { matrix, vectors, out: &mut out });
+        out
+    }
 
     #[test]
     fn multiplies_any_number_of_vectors_and_rows() {
@@ -152,7 +161,16 @@ mod tests {
                         expected.push(row.iter().zip(vector).map(|(left, right)| left * right).sum::<f32>());
                     }
                 }
-                assert_eq!(matrix.apply(&vectors), expected, "{rows} by {columns}, {count}");
+                let found = [
+                    matrix.apply(&vectors),
+                    apply_in(Scalar::new(), &matrix, &vectors),
+                    apply_in(Scalar128b, &matrix, &vectors),
+                    apply_in(Scalar256b, &matrix, &vectors),
+                    apply_in(Scalar512b, &matrix, &vectors),
+                ];
+                for found in found {
+                    assert_eq!(found, expected, "{rows} by {columns}, {count}");
+                }
             }
             let last = u32::try_from(rows - 1).unwrap();
             assert_eq!(matrix.lookup(&[last]), numbers[(rows - 1) * columns..]);

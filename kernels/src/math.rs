@@ -62,15 +62,21 @@ pub fn in_registers<T: Work>(work: T) -> T::Output {
 
         #[inline(always)]
         fn with_simd<S: Simd>(self, simd: S) -> T::Output {
-            match S::F32_LANES {
-                16 => self.0.run::<S, 1>(simd),
-                8 => self.0.run::<S, 2>(simd),
-                4 => self.0.run::<S, 4>(simd),
-                _ => self.0.run::<S, 16>(simd),
-            }
+            in_those(simd, self.0)
         }
     }
     ARCH.dispatch(Dispatch(work))
+}
+
+/// Runs `work` in registers of this kind.
+#[inline(always)]
+pub fn in_those<S: Simd, T: Work>(simd: S, work: T) -> T::Output {
+    match S::F32_LANES {
+        16 => work.run::<S, 1>(simd),
+        8 => work.run::<S, 2>(simd),
+        4 => work.run::<S, 4>(simd),
+        _ => work.run::<S, 16>(simd),
+    }
 }
 
 /// A group in its registers.
