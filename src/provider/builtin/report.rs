@@ -122,7 +122,7 @@ impl Line {
 
     /// Whether it, or an item of it, may begin like this.
     fn begins(&self, said: &[u8]) -> bool {
-        self.any(said, |line, said| line.starts_with(said)) || ITEM.starts_with(said)
+        self.any(said, <[u8]>::starts_with) || ITEM.starts_with(said)
     }
 
     /// Whether this is all that is said of it.
