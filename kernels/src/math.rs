@@ -188,7 +188,7 @@ pub fn half(number: f32) -> u16 {
     f16::from_f32(number.clamp(-LARGEST, LARGEST)).to_bits()
 }
 
-/// Each as [`half`].
+/// Each as [`half()`].
 pub fn halves(numbers: &[f32]) -> Vec<u16> {
     let clamped: Vec<f32> = numbers.iter().map(|number| number.clamp(-LARGEST, LARGEST)).collect();
     let mut halves = vec![0u16; clamped.len()];

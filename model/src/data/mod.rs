@@ -40,16 +40,12 @@ pub struct Sample {
     pub call: Option<Call>,
 }
 
-/// Conversations for training. Three in four end with the call, which is the harder half and the shorter one, and
-/// requests that are learnt soon come less often than in [`sample`].
+/// Conversations for training. Seven in ten end with the call: that is the harder half, and the shorter one.
 pub fn conversation(rng: &mut fastrand::Rng) -> Conversation {
     let mut draw = Draw::for_training(rng.fork());
     let mut sample = sample(&mut draw);
-    if matches!(sample.kind, "list" | "read" | "fetch") && draw.chance(30) {
-        sample = self::sample(&mut draw);
-    }
     if let Some(call) = &sample.call {
-        if draw.chance(76) {
+        if draw.chance(70) {
             sample.conversation.truncate(2);
         } else if draw.chance(6) {
             // Some servers give a call back in their own spelling.

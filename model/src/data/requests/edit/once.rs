@@ -94,6 +94,7 @@ pub const ONCE: Phrasings = Phrasings {
         "[let|have] {x} [be|read|say] {y} in $F",
         "[let|have] {x} be [replaced by|replaced with|changed to] {y} in $F",
         "[make|do] [a|one|a small|this|the following|a quick] [change|edit|fix|correction|replacement|substitution] in $F: {x} [to|->|becomes|should be|=>] {y}",
+        "[do|make] a [search and replace|find and replace] of {x} [with|by] {y} for the one place in $F",
         "[get|have] {x} [replaced by|replaced with|changed to|corrected to] {y} in $F",
         "[see to it|make sure|ensure|take care] that $F says {y} [instead of|rather than|and not] {x}",
         "[see to it|make sure|ensure|take care] that {x} [becomes|is changed to|is replaced by|gets replaced by|turns into] {y} in $F",
