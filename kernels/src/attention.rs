@@ -3,8 +3,7 @@
 use pulp::Simd;
 
 use crate::{
-    dense::TOGETHER,
-    math::{LANES, Lanes, Work, exp, halves, in_parallel, in_registers, registers, widen, widest},
+    math::{LANES, Lanes, TOGETHER, Work, exp, halves, in_parallel, in_registers, registers, widen},
     memory::{Memory, padded},
 };
 
@@ -143,10 +142,7 @@ impl Work for Block<'_> {
         let mut totals = [0.0; ROWS];
         for (row, total) in totals[..rows].iter_mut().enumerate() {
             let seen = start(row) - from * LANES..self.ends[row] - from * LANES;
-            *total = widest(
-                #[inline(always)]
-                || weigh(&mut scores[row * length..][..length], seen.clone()),
-            );
+            *total = weigh(&mut scores[row * length..][..length], seen);
         }
         for (number, values) in self.memory.1[from * size..to * size].chunks_exact(size).enumerate() {
             widen(values, tile.as_flattened_mut());

@@ -2,10 +2,8 @@
 
 use pulp::Simd;
 
-use crate::math::{LANES, Lanes, Work, in_registers, registers};
+use crate::math::{LANES, Lanes, TOGETHER, Work, in_registers, registers};
 
-/// Vectors that are multiplied together: as many sums as the registers of AVX2 hold.
-pub const TOGETHER: usize = 6;
 /// Groups of rows for one vector alone: as many sums as an addition takes cycles, two of which begin in each.
 const GROUPS: usize = 4;
 

@@ -13,6 +13,9 @@ use pulp::{Arch, Simd, WithSimd};
 pub const LANES: usize = 16;
 pub type Lanes = [f32; LANES];
 
+/// Groups that are added to at a time: as many sums as the registers of AVX2 hold.
+pub const TOGETHER: usize = 6;
+
 static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 
 /// Runs `work`, which is marked `#[inline(always)]`, compiled for the widest instructions that this CPU has.

@@ -199,7 +199,7 @@ impl Grounds {
 
     /// Whether a path or an address of the request begins like this.
     fn begins_name(&self, text: &[u8]) -> bool {
-        text.is_empty() || self.names(0, text).any(|at| self.goes_on(at, text))
+        self.names(0, text).any(|at| self.goes_on(at, text))
     }
 
     /// Whether this is a whole path or address of the request: `ends` says where one may end.

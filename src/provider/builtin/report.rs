@@ -1,8 +1,8 @@
 //! What a small model says of a result, held to what it is shown of the result.
 //!
-//! The first line is its own but for numbers, and words with digits in them. What follows are the lines of a file, a page or a list, copied
-//! letter by letter, one after the other as they stand there, to the last one. So nothing is made up, left out or
-//! counted wrongly.
+//! The first line is its own but for numbers, and words with digits in them. What follows are the lines of a file, a
+//! page or a list, copied letter by letter, one after the other as they stand there, to the last one. So nothing is
+//! made up, left out or counted wrongly.
 
 use std::collections::HashSet;
 
