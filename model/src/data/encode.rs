@@ -1,6 +1,6 @@
 //! Conversations as token ids.
 
-use super::{Role, shortened_request, shortened_result};
+use super::{Role, shortened_result, shown_request};
 
 /// Ids below are bytes; these follow.
 pub const USER: u16 = 256;
@@ -23,7 +23,7 @@ pub fn encode(conversation: &[(Role, String)]) -> Encoded {
     let mut encoded = Encoded::default();
     for (role, text) in conversation {
         let (mark, text) = match role {
-            Role::User => (USER, plain(&shortened_request(text))),
+            Role::User => (USER, plain(&shown_request(text))),
             Role::Assistant => (ASSISTANT, plain(text)),
             Role::Tool => (TOOL, plain(&shortened_result(text))),
         };

@@ -17,7 +17,7 @@ pub use answers::{ABILITIES, DECLINED, TOO_LONG, report};
 pub use call::Call;
 pub use draw::Draw;
 pub use encode::{ASSISTANT, END, Encoded, TOOL, USER, encode, prompt};
-pub use shorten::{shortened_request, shortened_result};
+pub use shorten::{shortened_result, shown_request};
 
 /// Who says a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

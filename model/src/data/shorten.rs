@@ -1,4 +1,4 @@
-//! What the model sees of long texts. `model/template.jinja` does the same, and a test compares the two.
+//! What the model sees of a text. `model/template.jinja` does the same, and a test compares the two.
 
 /// A longer request is shortened, in characters.
 const REQUEST: usize = 400;
@@ -11,15 +11,28 @@ const LINES: usize = 8;
 const LINE: usize = 200;
 const ROOM: usize = 360;
 
-/// A request without its middle if it is long.
-pub fn shortened_request(text: &str) -> String {
+/// A request as the model sees it: without its middle if it is long, and with numbers in front of the lines of the
+/// data it begins with, because counting lines byte by byte is hard.
+pub fn shown_request(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
-    if chars.len() <= REQUEST {
+    if chars.len() > REQUEST {
+        let head: String = chars[..REQUEST_HEAD].iter().collect();
+        let tail: String = chars[chars.len() - REQUEST_TAIL..].iter().collect();
+        return format!("{}\n…\n{tail}", numbered(&head));
+    }
+    match text.rsplit_once("\n\n") {
+        Some((data, instruction)) => format!("{}\n\n{instruction}", numbered(data)),
+        None => text.to_owned(),
+    }
+}
+
+/// Each line behind its number and a tab, if there are several.
+fn numbered(text: &str) -> String {
+    if !text.contains('\n') {
         return text.to_owned();
     }
-    let head: String = chars[..REQUEST_HEAD].iter().collect();
-    let tail: String = chars[chars.len() - REQUEST_TAIL..].iter().collect();
-    format!("{head}\n…\n{tail}")
+    let lines = text.split('\n').zip(1..).map(|(line, number)| format!("{number}\t{line}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The first lines of a result. A last line says how many of how many they are: `… (8 of 45 lines)`.

@@ -155,6 +155,12 @@ impl Draw {
         words.join(" ")
     }
 
+    /// Words with spaces between, and no small ones.
+    pub fn plain_words(&mut self, low: u32, high: u32) -> String {
+        let words: Vec<String> = (0..self.small(low, high)).map(|_| self.word()).collect();
+        words.join(" ")
+    }
+
     /// Words with a capital and a full stop.
     pub fn sentence(&mut self, low: u32, high: u32) -> String {
         let mut text = capital(&self.words(low, high));

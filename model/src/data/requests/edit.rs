@@ -37,7 +37,8 @@ const ALL: Phrasings = Phrasings {
         "substitute {y} for [all|every|each] {x} in $F",
         "[replace|change] all {x} in $F [with|to|by] {y}",
         "[use|write|put] {y} [instead of|rather than|in place of] {x} [everywhere in|throughout|all over] $F",
-        "[put|write|use] {y} [wherever|everywhere] [$F says|it says {x} now in|{f} has] {x}",
+        "[put|write|use] {y} [wherever|everywhere] [$F says|{f} has] {x}",
+        "[put|write|use] {y} [wherever|everywhere] it says {x} now in $F",
         "[put|write|use] {y} wherever $F [says|has|mentions|reads] {x}",
         "$C {x} $B {y} in {f}[, not just the first one|, not only the first|, no matter how often it is there|, and don't miss any|, and do it everywhere|, as many times as it occurs| (every one)| (all of them)|, each and every one]",
         "[apply|do|run] s/{x}/{y}/g [to|on|in] {f}",
@@ -387,7 +388,7 @@ fn put(draw: &mut Draw, request: &str, other: &str, old: &str, new: &str, slots:
     if slashed && (!both || format!("{old}{new}").contains(['/', '\''])) {
         request = expand(draw, other);
     }
-    let bare = both && (slashed || draw.chance(if old.contains(' ') || new.contains(' ') { 62 } else { 45 }));
+    let bare = both && (slashed || draw.chance(60));
     let half = !bare && draw.chance(6);
     let first = bare || half && plain(old) && draw.chance(60);
     let second = bare || half && !first && plain(new);
@@ -419,7 +420,8 @@ fn sides(draw: &mut Draw) -> (String, String) {
 fn side(draw: &mut Draw) -> String {
     match draw.between(0, 99) {
         0..48 => draw.token(),
-        48..74 => draw.words(1, 4),
+        48..62 => draw.words(1, 4),
+        62..74 => draw.plain_words(2, 4),
         74..82 => draw.everyday(),
         82..88 => draw.code(),
         88..93 => draw.sentence(2, 7),
@@ -442,38 +444,18 @@ fn is_plain(text: &str) -> bool {
         "rather",
         "where",
         "wherever",
-        "and",
-        "to",
-        "of",
-        "in",
-        "for",
-        "with",
-        "by",
-        "as",
-        "is",
-        "be",
-        "but",
-        "so",
-        "not",
         "should",
-        "then",
-        "must",
-        "will",
-        "all",
         "over",
         "inside",
         "within",
         "says",
         "say",
-        "out",
-        "it",
         "becomes",
         "now",
+        "it's",
     ];
-    const STARTS: &[&str] =
-        &["the", "a", "only", "just", "this", "that", "my", "our", "one", "first", "no", "please"];
+    const STARTS: &[&str] = &["just", "first", "please"];
     let words: Vec<String> = text.split(' ').map(str::to_lowercase).collect();
-    let one = words.len() == 1;
     words.len() <= 5
         && !text.contains(['"', '“', '\t', '\n'])
         && !text.starts_with(['\'', '`'])
@@ -481,6 +463,6 @@ fn is_plain(text: &str) -> bool {
         && !STARTS.contains(&words[0].as_str())
         && words.iter().all(|word| {
             let word = word.trim_end_matches([',', '.', '?', '!', ':']);
-            !JOINTS.contains(&word) && (!one || !is_small_word(word))
+            !JOINTS.contains(&word) && !is_small_word(word)
         })
 }

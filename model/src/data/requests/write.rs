@@ -3,6 +3,7 @@
 use super::{Request, call, quoted, some_path};
 use crate::data::{
     Call, Draw,
+    draw::is_small_word,
     grammar::{Phrasings, filled},
 };
 
@@ -433,8 +434,14 @@ pub fn request(draw: &mut Draw) -> Request {
             let last = draw.chance(65);
             let text = match draw.between(0, 99) {
                 0..42 if last => draw.everyday(),
-                // The file ends the request, so the text may be any.
-                42..64 if last => bare(draw, false),
+                // The file ends the request, so the text may be any that does not seem to go on.
+                42..64 if last => loop {
+                    let text = bare(draw, false);
+                    let end = text.rsplit(' ').next().unwrap_or_default();
+                    if !is_small_word(end) && !end.ends_with([',', ':', ';']) {
+                        break text;
+                    }
+                },
                 _ => bare(draw, true),
             };
             let phrasings = if last { &BEFORE_FILE } else { &MIDDLE };
@@ -462,12 +469,18 @@ pub(super) fn open_text(draw: &mut Draw, request: &str) -> (String, String) {
         "could i",
         "may i",
     ];
-    let text = if draw.chance(25) { draw.everyday() } else { bare(draw, false) };
+    let text = loop {
+        let text = if draw.chance(25) { draw.everyday() } else { bare(draw, false) };
+        // A question mark at the end could be the request's.
+        if !text.ends_with('?') {
+            break text;
+        }
+    };
     let start = request.to_lowercase();
     if !ASKED.iter().any(|words| start.contains(words)) {
         return (text.clone(), text);
     }
-    let text = text.trim_end_matches(['.', '?', '!']).trim_end().to_owned();
+    let text = text.trim_end_matches(['.', '!']).trim_end().to_owned();
     if text.is_empty() {
         return open_text(draw, "");
     }
@@ -477,7 +490,7 @@ pub(super) fn open_text(draw: &mut Draw, request: &str) -> (String, String) {
 /// A text that can stand without quotes. `inner`: nothing in it could be taken for what follows it.
 pub(super) fn bare(draw: &mut Draw, inner: bool) -> String {
     loop {
-        let text = if inner && draw.chance(60) { draw.words(1, 6) } else { draw.text() };
+        let text = if inner && draw.chance(60) { draw.plain_words(1, 5) } else { draw.text() };
         let quotes = text.starts_with(['"', '\'', '`', '“', '‘', '«']);
         // A poem is to be made up and not to be written as `a poem`.
         let article = [
@@ -485,10 +498,11 @@ pub(super) fn bare(draw: &mut Draw, inner: bool) -> String {
         ]
         .iter()
         .any(|word| text.starts_with(word));
-        let joint = [" to ", " in ", " into ", " as ", " > ", " and ", "->", " called ", "it's"];
+        let joint = [" into ", " > ", "->", " called ", "it's"];
         let unclear = inner
             && (joint.iter().any(|word| format!(" {text} ").contains(word))
-                || text.ends_with(['.', '?', '!', ':']));
+                || text.split(' ').any(|word| is_small_word(&word.to_lowercase()))
+                || text.ends_with(['.', '?', '!', ':', ',', ';']));
         // An end that could be the request's own.
         let end = text.ends_with([' ', '"', '\'', '`']);
         if !quotes && !article && !unclear && !end {

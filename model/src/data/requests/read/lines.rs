@@ -257,7 +257,7 @@ fn first(draw: &mut Draw) -> Request {
 
 fn onwards(draw: &mut Draw) -> Request {
     let (path, f) = some_path(draw);
-    let skipped = draw.chance(14);
+    let skipped = draw.chance(22);
     let start = if skipped { draw.small(3, 21) } else { line(draw).max(2) };
     let (a, n, s) = (start.to_string(), ordinal(draw, start), spelled(draw, start - 1));
     let slots: &[(&str, &str)] = &[("f", &f), ("a", &a), ("n", &n), ("s", &s)];
