@@ -80,6 +80,8 @@ impl Constraint for Endless {
     fn complete(&self) -> bool {
         false
     }
+
+    fn restart(&mut self) {}
 }
 
 fn built_in(engine: &Engine, prompt: &[u32], answer: u32) -> Result<Speed, Box<dyn Error>> {

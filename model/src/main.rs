@@ -67,7 +67,7 @@ struct Training {
     /// Numbers inside a feed-forward layer; a multiple of 32
     #[arg(long, default_value_t = 416)]
     ffn: usize,
-    #[arg(long, default_value_t = 17000)]
+    #[arg(long, default_value_t = 19000)]
     steps: u64,
     /// The highest learning rate
     #[arg(long, default_value_t = 0.0015)]

@@ -27,6 +27,9 @@ pub struct Job {
     pub sampling: Sampling,
     /// The same seed chooses the same tokens again; without one each job differs.
     pub seed: Option<u64>,
+    /// With more than one and a constraint, the answer is the likeliest of so many, whatever `sampling` says, and is
+    /// handed on when it is whole.
+    pub tries: usize,
 }
 
 /// What is reported while a job runs.
@@ -85,6 +88,9 @@ pub trait Constraint {
     fn may_end(&self) -> bool {
         false
     }
+
+    /// Back to where nothing has been pushed.
+    fn restart(&mut self);
 }
 
 impl Engine {
@@ -161,9 +167,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Run<'a> {
-    engine: &'a Engine,
-    job: &'a Job,
+pub(super) struct Run<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) job: &'a Job,
     cancel: &'a Cancel,
     sink: &'a mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
 }
@@ -191,7 +197,15 @@ impl Run<'_> {
         let logits = self.read(cache);
         done.reading = started.elapsed();
         match logits? {
-            Ok(logits) => done.end = self.write(cache, logits, constraint, &mut done.completion)?,
+            Ok(logits) => {
+                let completion = &mut done.completion;
+                done.end = match constraint {
+                    Some(constraint) if self.job.tries > 1 => {
+                        self.search(cache, &logits, constraint, completion)?
+                    }
+                    constraint => self.write(cache, logits, constraint, completion)?,
+                };
+            }
             Err(end) => done.end = end,
         }
         done.writing = started.elapsed() - done.reading;
@@ -217,7 +231,7 @@ impl Run<'_> {
         Ok(Ok(logits))
     }
 
-    fn step(
+    pub(super) fn step(
         &self,
         cache: &mut Cache,
         tokens: &[u32],
@@ -235,8 +249,7 @@ impl Run<'_> {
         completion: &mut u32,
     ) -> Result<End, EngineError> {
         let tokens = &self.engine.tokens;
-        let room = self.engine.network.shape.context - cache.tokens.len();
-        let most = (self.job.sampling.reply_limit() as usize).min(room);
+        let most = self.most(cache.tokens.len());
         let seed = self.job.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let mut sampler = Sampler::new(&self.job.sampling, seed);
         let mut characters = Characters::default();
@@ -258,15 +271,7 @@ impl Run<'_> {
             if tokens.ends(id) {
                 return Ok(self.held_back(&mut characters).unwrap_or(End::Stop));
             }
-            let said = if tokens.is_control(id) {
-                (self.sink)(Piece::Control(id))
-            } else {
-                match characters.push(tokens.bytes(id)) {
-                    text if text.is_empty() => ControlFlow::Continue(()),
-                    text => (self.sink)(Piece::Text(&text)),
-                }
-            };
-            if said.is_break() {
+            if self.say(id, &mut characters).is_break() {
                 return Ok(End::Sink);
             }
             if let Some(constraint) = &mut constraint {
@@ -286,8 +291,26 @@ impl Run<'_> {
         Ok(self.held_back(&mut characters).unwrap_or(End::Length))
     }
 
+    /// Tokens that an answer to a prompt of so many may have.
+    pub(super) fn most(&self, prompt: usize) -> usize {
+        let room = self.engine.network.shape.context - prompt;
+        (self.job.sampling.reply_limit() as usize).min(room)
+    }
+
+    /// Hands a token on, as far as it makes whole characters.
+    pub(super) fn say(&mut self, id: u32, characters: &mut Characters) -> ControlFlow<()> {
+        let tokens = &self.engine.tokens;
+        if tokens.is_control(id) {
+            return (self.sink)(Piece::Control(id));
+        }
+        match characters.push(tokens.bytes(id)) {
+            text if text.is_empty() => ControlFlow::Continue(()),
+            text => (self.sink)(Piece::Text(&text)),
+        }
+    }
+
     /// An answer that ends within a character ends with U+FFFD.
-    fn held_back(&mut self, characters: &mut Characters) -> Option<End> {
+    pub(super) fn held_back(&mut self, characters: &mut Characters) -> Option<End> {
         let last = characters.finish()?;
         (self.sink)(Piece::Text(last.encode_utf8(&mut [0; 4]))).is_break().then_some(End::Sink)
     }

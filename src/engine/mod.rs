@@ -13,6 +13,7 @@ mod generate;
 mod gguf;
 mod network;
 mod sampler;
+mod search;
 mod shape;
 mod store;
 mod tokens;

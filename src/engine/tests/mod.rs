@@ -2,6 +2,7 @@
 
 mod hostile;
 mod made;
+mod search;
 
 use std::ops::ControlFlow;
 
@@ -122,7 +123,7 @@ fn run(engine: &Engine, job: &Job, constraint: Option<&mut dyn Constraint>) -> (
 
 fn job(prompt: Vec<u32>, session: Option<&str>) -> Job {
     let sampling = Sampling { temperature: Some(0.0), max_tokens: Some(12), ..Sampling::default() };
-    Job { prompt, session: session.map(str::to_owned), sampling, seed: Some(7) }
+    Job { prompt, session: session.map(str::to_owned), sampling, seed: Some(7), tries: 1 }
 }
 
 #[test]
@@ -239,8 +240,15 @@ fn a_sink_that_wants_no_more_ends_the_job() {
 
 /// One text, and nothing else.
 struct Exactly<'a> {
+    wanted: &'a [u8],
     left: &'a [u8],
     asked: usize,
+}
+
+impl<'a> Exactly<'a> {
+    fn new(wanted: &'a [u8]) -> Self {
+        Self { wanted, left: wanted, asked: 0 }
+    }
 }
 
 impl Constraint for Exactly<'_> {
@@ -256,6 +264,10 @@ impl Constraint for Exactly<'_> {
     fn complete(&self) -> bool {
         self.left.is_empty()
     }
+
+    fn restart(&mut self) {
+        self.left = self.wanted;
+    }
 }
 
 #[test]
@@ -264,14 +276,14 @@ fn a_constraint_is_kept_and_asked_no_more_than_needed() {
     let wanted = "{\"a\": [1]} é".as_bytes();
     let mut job = job(text(10), None);
     job.sampling.max_tokens = Some(100);
-    let mut constraint = Exactly { left: wanted, asked: 0 };
+    let mut constraint = Exactly::new(wanted);
     let (said, done) = run(&engine, &job, Some(&mut constraint));
     assert_eq!((said.as_bytes(), done.end), (wanted, End::Complete));
     assert_eq!(done.completion as usize, wanted.len());
     // What the model says by itself is allowed at the first question.
     let (said, free) = run(&engine, &self::job(text(10), None), None);
     if !said.contains('\u{fffd}') && free.end == End::Length {
-        let mut constraint = Exactly { left: said.as_bytes(), asked: 0 };
+        let mut constraint = Exactly::new(said.as_bytes());
         let (again, _) = run(&engine, &job, Some(&mut constraint));
         assert_eq!((again, constraint.asked), (said.clone(), free.completion as usize));
     }
@@ -282,6 +294,7 @@ fn a_constraint_is_kept_and_asked_no_more_than_needed() {
             false
         }
         fn push(&mut self, _: &[u8]) {}
+        fn restart(&mut self) {}
         fn complete(&self) -> bool {
             false
         }

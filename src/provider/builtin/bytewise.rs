@@ -53,4 +53,8 @@ impl<R: Rules> Constraint for Bytewise<R> {
     fn may_end(&self) -> bool {
         self.rules.may_end(&self.at)
     }
+
+    fn restart(&mut self) {
+        self.at = self.rules.start();
+    }
 }

@@ -36,6 +36,9 @@ const KEPT: usize = 512 << 20;
 /// A copy that runs in circles ends there.
 const BY_HEART_REPLY: u32 = 1024;
 
+/// Answers to a request that such a model looks at. Most take one; held-out calls get no better behind the fourth.
+const TRIES: usize = 4;
+
 /// A model that is loaded, until its memory is wanted back.
 pub struct Model {
     name: String,
@@ -172,7 +175,7 @@ impl Model {
         }
         let session = request.session.as_ref().map_or_else(|| NAMELESS.to_owned(), ToString::to_string);
         let cached = count(engine.cached(&session, &prompt).min(prompt.len() - 1));
-        let job = Job {
+        let mut job = Job {
             sampling: self.sampling(request, self.window - length),
             session: Some(session),
             prompt,
@@ -185,6 +188,7 @@ impl Model {
             None if traits.by_heart() => match self.report(request, &rendered) {
                 Some(report) => (Answer::new(&[], false), Some(Box::new(Bytewise::new(report)))),
                 None => {
+                    job.tries = TRIES;
                     let call = Call::new(&request.tools, self.grounds(request));
                     (Answer::by_heart(&request.tools), Some(Box::new(Bytewise::new(call))))
                 }

@@ -25,9 +25,9 @@ pub struct Grammar {
 impl Grammar {
     /// Accepts an object that fits `schema`.
     pub fn object(schema: &Value) -> Self {
-        let shapes = Shapes::of_object(schema);
-        let ways = vec![Stack::new(shapes.root())];
-        Self { shapes: shapes.into(), ways }
+        let mut grammar = Self { shapes: Shapes::of_object(schema).into(), ways: Vec::new() };
+        grammar.restart();
+        grammar
     }
 
     /// Takes `bytes` if they are allowed, and says whether they were. What is not allowed changes nothing.
@@ -67,6 +67,10 @@ impl Constraint for Grammar {
     /// The JSON text is whole.
     fn complete(&self) -> bool {
         self.ways.iter().any(Stack::is_empty)
+    }
+
+    fn restart(&mut self) {
+        self.ways = vec![Stack::new(self.shapes.root())];
     }
 }
 

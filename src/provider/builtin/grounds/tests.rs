@@ -1,0 +1,133 @@
+//! What a call may say of a request, and what not.
+
+use super::{At, Grounds};
+
+/// How much of `arguments` may be said.
+fn said<'a>(request: &str, arguments: &'a str) -> &'a str {
+    let grounds = Grounds::new(request).unwrap();
+    let mut at = At::default();
+    for (number, &byte) in arguments.as_bytes().iter().enumerate() {
+        match grounds.step(at, byte) {
+            Some(next) => at = next,
+            None => return &arguments[..number],
+        }
+    }
+    arguments
+}
+
+#[test]
+fn what_stands_in_the_request_may_be_said() {
+    for (request, arguments) in [
+        ("read a/b.txt", r#"{"path": "a/b.txt", "start_line": 3}"#),
+        ("read b.txt in the directory a/c", r#"{"path": "a/c/b.txt"}"#),
+        ("in a/c/, read b.txt", r#"{"path": "a/c/b.txt"}"#),
+        ("read \"b.txt\" in 'a/c'.", r#"{"path": "a/c/b.txt"}"#),
+        ("write \"x\ty\" to c", r#"{"path": "c", "content": "x\ty\n"}"#),
+        ("write 'say \"ä\"\\' to c", r#"{"path": "c", "content": "say \"ä\"\\\n"}"#),
+        ("a\u{1b}b to c", r#"{"path": "c", "content": "a\u001bb"}"#),
+        ("a to b in c", r#"{"path": "c", "old_str": "a", "new_str": "b", "occurrence": 0}"#),
+        ("get example.com/a", r#"{"url": "https://example.com/a"}"#),
+        ("get 'example.com'.", r#"{"url": "https://example.com"}"#),
+        ("what does http://a.b/c?d=e say?", r#"{"url": "http://a.b/c?d=e"}"#),
+        ("get http://a.de", r#"{"url": "https://a.de"}"#),
+        ("is a.de/b up? go to a.de:80/c!", r#"{"url": "https://a.de:80/c"}"#),
+        ("read a-b.txt:12", r#"{"path": "a-b.txt"}"#),
+        ("- a.txt, -b.txt, (c.txt) read them", r#"{"path": "a.txt"}"#),
+        ("- a.txt, -b.txt, (c.txt) read them", r#"{"path": "b.txt"}"#),
+        ("- a.txt, -b.txt, (c.txt) read them", r#"{"path": "c.txt"}"#),
+        ("lines 3 to twelve of a", r#"{"path": "a", "start_line": 3, "end_line": 12}"#),
+        ("a but for its first ten lines", r#"{"path": "a", "start_line": 11}"#),
+        ("a, the beginning", r#"{"path": "a", "start_line": 1, "end_line": 20}"#),
+        ("the fifth a to b in c", r#"{"path": "c", "occurrence": 5}"#),
+        ("cat <a.txt", r#"{"path": "a.txt"}"#),
+        ("path=a/b.txt...", r#"{"path": "a/b.txt"}"#),
+        ("list a/ and read b", r#"{"path": "a/b"}"#),
+        ("all rust files", r#"{"pattern": "**/*.rs"}"#),
+        ("write it's \"so\" to c", r#"{"path": "c", "content": "it's \"so\"\n"}"#),
+        ("write 'it's' to c", r#"{"path": "c", "content": "it's\n"}"#),
+        ("write s over to c, it's", r#"{"path": "c", "content": "s over\n"}"#),
+        ("write “a 'b' c” to d", r#"{"path": "d", "content": "a 'b' c\n"}"#),
+        ("write \"a to c", r#"{"path": "c", "content": "a\n"}"#),
+        ("empty c", r#"{"path": "c", "content": ""}"#),
+        ("s/a/b/ in c", r#"{"path": "c", "old_str": "a", "new_str": "b"}"#),
+    ] {
+        assert_eq!(said(request, arguments), arguments, "{request}");
+    }
+}
+
+#[test]
+fn nothing_else_may() {
+    for (request, arguments, allowed) in [
+        ("read a.txt", r#"{"path": "a.md"}"#, r#"{"path": "a."#),
+        ("read x/.y/.z", r#"{"path": "x/.y/.y/.z"}"#, r#"{"path": "x/.y/."#),
+        ("write one two to c", r#"{"content": "one too"}"#, r#"{"content": "one t"#),
+        ("write one to c", r#"{"content": "one\nto"}"#, r#"{"content": "one\n"#),
+        ("a to b in c", r#"{"old_str": "a\"}"#, r#"{"old_str": "a"#),
+        ("a to b in c", r#"{"new_str": "\u0041"}"#, r#"{"new_str": ""#),
+        ("lines 3 to 12 of a", r#"{"start_line": 2}"#, r#"{"start_line": "#),
+        ("lines 3 to 12 of a", r#"{"end_line": 14}"#, r#"{"end_line": 1"#),
+        ("lines 30 to 12 of a", r#"{"start_line": 3, "#, r#"{"start_line": 3"#),
+        ("get example.com", r#"{"url": "http://example.com"}"#, r#"{"url": "http"#),
+    ] {
+        assert_eq!(said(request, arguments), allowed, "{request}");
+    }
+}
+
+#[test]
+fn no_text_is_cut() {
+    for (request, arguments, allowed) in [
+        ("read notes.txt", r#"{"path": "notes.tx"}"#, r#"{"path": "notes.tx"#),
+        ("read notes.txt", r#"{"path": "otes.txt"}"#, r#"{"path": ""#),
+        ("read b.txt in a/c", r#"{"path": "a/c/b.tx"}"#, r#"{"path": "a/c/b.tx"#),
+        ("read b.txt in a/c", r#"{"path": "a/c/txt"}"#, r#"{"path": "a/c/"#),
+        ("read a-b/a-b.txt", r#"{"path": "b/a-b.txt"}"#, r#"{"path": ""#),
+        ("read a-b/a-b.txt", r#"{"path": "a-b.txt"}"#, r#"{"path": "a-b"#),
+        ("read a-b/a-b.txt", r#"{"path": "a-b"}"#, r#"{"path": "a-b"#),
+        ("read /a/b", r#"{"path": "a/b"}"#, r#"{"path": ""#),
+        ("read .b", r#"{"path": "b"}"#, r#"{"path": ""#),
+        ("read a/b/b", r#"{"path": "a/b"}"#, r#"{"path": "a/b"#),
+        ("get https://a.de/b/b", r#"{"url": "https://a.de/b"}"#, r#"{"url": "https://a.de/b"#),
+        ("get http://a.de/?b=c", r#"{"url": "http://a.de/?b"}"#, r#"{"url": "http://a.de/?b"#),
+        ("read a/a.txt", r#"{"path": "a/a/a.txt"}"#, r#"{"path": "a/a"#),
+        ("read c in a.b/d", r#"{"path": "a/c"}"#, r#"{"path": "a"#),
+        ("get example.com", r#"{"url": "https://example.c"}"#, r#"{"url": "https://example.c"#),
+        ("write \"one two\" to c", r#"{"content": "one\n"}"#, r#"{"content": "one"#),
+        ("write \"one two\" to c", r#"{"content": "one two\" to c"}"#, r#"{"content": "one two\"#),
+        ("write ‘one two’ to c", r#"{"content": "one"}"#, r#"{"content": "one"#),
+    ] {
+        assert_eq!(said(request, arguments), allowed, "{request}");
+    }
+}
+
+#[test]
+fn no_place_is_copied_from_twice() {
+    for (request, arguments, allowed) in [
+        (
+            "a to b c in d",
+            r#"{"path": "d", "old_str": "a to b", "new_str": "b c"}"#,
+            r#"{"path": "d", "old_str": "a to b", "new_str": "b c"#,
+        ),
+        ("a.b in a.b", r#"{"path": "a.b", "content": "a.b\n"}"#, r#"{"path": "a.b", "content": "a.b\n"}"#),
+        ("b in a.b", r#"{"path": "a.b", "content": "a.b\n"}"#, r#"{"path": "a.b", "content": "a.b\n"#),
+        (
+            "a to b in c",
+            r#"{"path": "c", "old_str": "a", "new_str": "a"}"#,
+            r#"{"path": "c", "old_str": "a", "new_str": "a"#,
+        ),
+        ("a to a a in c", r#"{"old_str": "a", "new_str": "a a"}"#, r#"{"old_str": "a", "new_str": "a a"}"#),
+        ("a to a in c", r#"{"old_str": "a", "new_str": "a"}"#, r#"{"old_str": "a", "new_str": "a"#),
+        ("a to b in c", r#"{"old_str": "", "new_str": "a"}"#, r#"{"old_str": ""#),
+        ("out with a in c", r#"{"old_str": "a", "new_str": ""}"#, r#"{"old_str": "a", "new_str": ""}"#),
+    ] {
+        assert_eq!(said(request, arguments), allowed, "{request}");
+    }
+    // A text that stands everywhere is not looked for in every order.
+    let request = format!("{} in d", "a ".repeat(20_000));
+    let arguments = r#"{"path": "d", "old_str": "a", "new_str": "a a"}"#;
+    assert_eq!(said(&request, arguments), arguments);
+}
+
+#[test]
+fn a_long_request_is_not_searched() {
+    assert!(Grounds::new(&"x".repeat(65 << 10)).is_none());
+}
