@@ -15,7 +15,6 @@ use super::{
 const DOUBT: f32 = 4.0;
 
 /// The beginning of an answer, or all of it.
-#[derive(Clone)]
 struct Path {
     tokens: Vec<u32>,
     /// The natural logarithm of how likely the model says exactly this.
