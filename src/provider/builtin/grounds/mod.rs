@@ -3,7 +3,8 @@
 //! A small model that is shown nothing but the request copies names and texts out of it letter by letter, and slips
 //! where they repeat themselves. Here it is held to the letters that are there, to whole words, whole paths and
 //! addresses, to the numbers, and to the end of what stands in quotes; which of the possible ends it takes is its own
-//! choice. No two texts of a call are copied from the same place, and a change changes something.
+//! choice. No two texts of a call are copied from the same place, a change changes something, and a line of piped data
+//! that is asked for by its number is that line.
 
 mod request;
 

@@ -2,6 +2,8 @@
 
 use memchr::memmem;
 
+use super::numbers;
+
 /// Bytes at the end of a request in which a directory and a file are looked for: words come last, behind data.
 const WORDS: usize = 1 << 10;
 
@@ -21,12 +23,21 @@ const QUOTES: [(&[u8], &[u8]); 6] = [
 /// A text that stands more often than this is taken to stand apart from any other.
 const OFTEN: usize = 64;
 
+/// Words that count from somewhere else than the start, or leave something out.
+const OTHERWISE: [&str; 10] =
+    ["last", "end", "bottom", "penultimate", "but", "before", "after", "except", "skip", "not"];
+
 /// What somebody asked for.
-pub struct Request(Vec<u8>);
+pub struct Request {
+    text: Vec<u8>,
+    /// The line of piped data that is asked for by its number, and the instruction, which may name a file itself.
+    picked: Option<[Vec<u8>; 2]>,
+}
 
 impl Request {
     pub fn new(text: &str) -> Self {
-        Self(text.as_bytes().to_vec())
+        let picked = picked(text).map(|picked| picked.map(|text| text.as_bytes().to_vec()));
+        Self { text: text.as_bytes().to_vec(), picked }
     }
 
     /// Whether the request has what an argument says so far.
@@ -34,13 +45,15 @@ impl Request {
         match name {
             b"old_str" | b"new_str" => self.begins(said),
             b"content" => self.begins(said) || self.ends_line(said),
+            b"url" if SCHEME.starts_with(said) => true,
             b"url" => {
-                let rest = said.strip_prefix(SCHEME);
-                self.begins_name(said)
-                    || SCHEME.starts_with(said)
-                    || rest.is_some_and(|rest| self.begins_name(rest))
+                let rest = said.strip_prefix(SCHEME).unwrap_or(said);
+                (self.begins_name(said) || self.begins_name(rest)) && self.is_picked(rest)
             }
-            b"path" => self.begins_name(said) || self.joined(said, |at, file| self.goes_on(at, file)),
+            b"path" => {
+                let begins = self.begins_name(said) || self.joined(said, |at, file| self.goes_on(at, file));
+                begins && self.is_picked(said)
+            }
             // A pattern is put together.
             _ => true,
         }
@@ -62,6 +75,13 @@ impl Request {
             }
             _ => true,
         }
+    }
+
+    /// Whether the last part of a path or an address is of the line that is asked for, or of the instruction.
+    fn is_picked(&self, said: &[u8]) -> bool {
+        let part = said.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let picked = self.picked.as_ref();
+        picked.is_none_or(|picked| picked.iter().any(|text| memmem::find(text, part).is_some()))
     }
 
     /// Whether this is a whole text of the request and a line break, with which a file ends.
@@ -120,13 +140,13 @@ impl Request {
 
     /// Whether what begins at `at` may go on behind `text`: it has not passed the quote that closes it.
     fn goes_on(&self, at: usize, text: &[u8]) -> bool {
-        let behind = &self.0[at + text.len()..];
+        let behind = &self.text[at + text.len()..];
         self.closing(at).is_none_or(|quote| memmem::find(behind, quote).is_some())
     }
 
     /// Whether what begins at `at` may end with `text`: it cuts no word, and ends before a quote if one opened it.
     fn ends(&self, at: usize, text: &[u8]) -> bool {
-        let behind = &self.0[at + text.len()..];
+        let behind = &self.text[at + text.len()..];
         let cuts = text.last().is_some_and(u8::is_ascii_alphanumeric)
             && behind.first().is_some_and(u8::is_ascii_alphanumeric);
         !cuts && self.closing(at).is_none_or(|quote| behind.starts_with(quote))
@@ -139,20 +159,20 @@ impl Request {
 
     fn places_from(&self, from: usize, text: &[u8]) -> impl Iterator<Item = usize> {
         let begins_word = text.first().is_some_and(u8::is_ascii_alphanumeric);
-        let starts = (from..=self.0.len().saturating_sub(text.len()))
-            .filter(move |&at| self.0[at..].starts_with(text));
-        starts.filter(move |&at| !begins_word || at == 0 || !self.0[at - 1].is_ascii_alphanumeric())
+        let starts = (from..=self.text.len().saturating_sub(text.len()))
+            .filter(move |&at| self.text[at..].starts_with(text));
+        starts.filter(move |&at| !begins_word || at == 0 || !self.text[at - 1].is_ascii_alphanumeric())
     }
 
     /// Where `text` stands and is not the rest of a longer path or address, from `from` on.
     fn names(&self, from: usize, text: &[u8]) -> impl Iterator<Item = usize> {
         self.places_from(from, text).filter(|&at| {
-            let (before, last) = match self.0[..at] {
+            let (before, last) = match self.text[..at] {
                 [ref before @ .., last] => (before.last(), last),
                 [] => return true,
             };
             match last {
-                b'/' => self.0[..at].ends_with(b"://"),
+                b'/' => self.text[..at].ends_with(b"://"),
                 b'\\' | b'.' | b'_' | b'~' => false,
                 // As in `a-b`, but not a dash before a name.
                 b'-' => !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte)),
@@ -163,7 +183,7 @@ impl Request {
 
     /// The quote that ends what begins here, if a quote opens right before it and is closed.
     fn closing(&self, at: usize) -> Option<&'static [u8]> {
-        let (before, behind) = self.0.split_at(at);
+        let (before, behind) = self.text.split_at(at);
         let (open, close) = QUOTES.into_iter().find(|(open, _)| before.ends_with(open))?;
         // As in "it's".
         let apostrophe = before[..at - open.len()].last().is_some_and(u8::is_ascii_alphanumeric);
@@ -173,7 +193,7 @@ impl Request {
     /// Whether this is a directory in one place and the file in another, where it is `found`. Neither is part of a
     /// longer path there.
     fn joined(&self, path: &[u8], found: impl Fn(usize, &[u8]) -> bool) -> bool {
-        let words = self.0.len().saturating_sub(WORDS);
+        let words = self.text.len().saturating_sub(WORDS);
         let slashes = (1..path.len()).filter(|&at| path[at] == b'/');
         slashes.map(|at| (&path[..at], &path[at + 1..])).any(|(directory, file)| {
             self.names(words, directory).filter(|at| self.ends_path(at + directory.len())).any(|at| {
@@ -187,13 +207,13 @@ impl Request {
 
     /// Whether no address goes on here.
     fn ends_address(&self, at: usize) -> bool {
-        let inner = self.0.get(at).is_some_and(|byte| b":?&=#%+@~".contains(byte));
-        !(inner && self.0.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)) && self.ends_path(at)
+        let inner = self.text.get(at).is_some_and(|byte| b":?&=#%+@~".contains(byte));
+        !(inner && self.text.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)) && self.ends_path(at)
     }
 
     /// Whether no path goes on here, but for a slash.
     fn ends_path(&self, at: usize) -> bool {
-        let behind = &self.0[at..];
+        let behind = &self.text[at..];
         let behind = behind.strip_prefix(b"/").unwrap_or(behind);
         let behind = behind.strip_prefix(b".").or(behind.strip_prefix(b"-")).unwrap_or(behind);
         !behind.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_'))
@@ -212,4 +232,20 @@ fn is_apart(texts: &[Vec<(usize, usize)>], taken: &mut Vec<(usize, usize)>) -> b
         taken.pop();
         fits
     })
+}
+
+/// Of a request that begins with several lines of data, the one that the instruction asks for by its number, and the
+/// instruction: `the third one`, but not `lines 3 to 5`, nor `the third to last`.
+fn picked(text: &str) -> Option<[&str; 2]> {
+    let (data, instruction) = text.rsplit_once("\n\n")?;
+    let words = instruction.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    // In `the third one`, no number.
+    let words: Vec<String> = words.map(str::to_ascii_lowercase).filter(|word| word != "one").collect();
+    if words.iter().any(|word| OTHERWISE.contains(&word.as_str())) {
+        return None;
+    }
+    let [number] = numbers(&words.join(" "))[..] else { return None };
+    let lines: Vec<&str> = data.split('\n').collect();
+    let line = lines.get((number as usize).checked_sub(1)?).filter(|_| lines.len() > 1)?;
+    Some([line, instruction])
 }

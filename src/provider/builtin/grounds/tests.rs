@@ -128,6 +128,36 @@ fn no_place_is_copied_from_twice() {
 }
 
 #[test]
+fn the_third_line_is_the_third() {
+    let wrong = r#"{"path": "b.txt"}"#;
+    for (instruction, path, address) in [
+        ("read the third one", "c/b.md", "https://x.org/b"),
+        ("open file #3, please", "c/b.md", "https://x.org/b"),
+        ("what is in number three?", "c/b.md", "https://x.org/b"),
+        ("read e.md, the 3rd line", "e.md", "https://x.org/b"),
+    ] {
+        let request = format!("a.txt\nb.txt\nc/b.md x.org/b\nf.txt\n\n{instruction}");
+        let right = format!("{{\"path\": \"{path}\"}}");
+        assert_eq!(said(&request, &right), right, "{instruction}");
+        assert_eq!(said(&request, wrong), r#"{"path": "b."#, "{instruction}");
+        let right = format!("{{\"url\": \"{address}\"}}");
+        assert_eq!(said(&request, &right), right, "{instruction}");
+    }
+    for instruction in [
+        "read the third to last one",
+        "read b.txt",
+        "read this one",
+        "the last one",
+        "lines 3 to 5 of the second",
+        "read all but the third",
+        "read the ninth",
+    ] {
+        let request = format!("a.txt\nb.txt\nc.txt\n\n{instruction}");
+        assert_eq!(said(&request, wrong), wrong, "{instruction}");
+    }
+}
+
+#[test]
 fn a_long_request_is_not_searched() {
     assert!(Grounds::new(&"x".repeat(65 << 10)).is_none());
 }
