@@ -159,7 +159,9 @@ async fn take_seat(
         History::Session(id) => id.clone(),
         // Whoever keeps it runs one at a time.
         History::Kept(conversation) => return Ok(Seat { id: conversation.id().clone(), turn: None }),
-        History::New | History::Given(_) => return Ok(Seat { id: SessionId::new(), turn: None }),
+        // Nobody has it yet, and the next one may want it before this run has let go of its file.
+        History::New => SessionId::new(),
+        History::Given(_) => return Ok(Seat { id: SessionId::new(), turn: None }),
     };
     let turn: SessionTurn = match shared.turns.try_take(&id) {
         Ok(turn) => turn,

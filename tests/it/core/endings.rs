@@ -168,3 +168,20 @@ async fn two_runs_of_one_session_take_turns() {
         ["one", "first ", "two", "second"]
     );
 }
+
+#[tokio::test]
+async fn a_run_that_makes_its_session_has_the_first_turn_of_it() {
+    let room = Room::new([Step::Hang("first "), Step::Say("second")]);
+    let mut first = room.start(room.request("one"));
+    let events = until(&mut first, |event| matches!(event, Event::Text(_))).await;
+    let made = events.iter().find_map(|event| match event {
+        Event::Started { session, .. } => Some(session.to_string()),
+        _ => None,
+    });
+    let mut second = room.start(room.in_session(&made.unwrap(), "two"));
+    until(&mut second, |event| matches!(event, Event::WaitingForSession)).await;
+    first.cancel();
+    play(&mut first, |_| Vec::new()).await;
+    let events = play(&mut second, |_| Vec::new()).await;
+    assert_eq!(names(&events), ["started", "text", "turn_completed", "completed"]);
+}
