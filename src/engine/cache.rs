@@ -24,7 +24,12 @@ impl Cache {
 
     /// How many of `tokens` need not be read again.
     pub fn common(&self, tokens: &[u32]) -> usize {
-        self.tokens.iter().zip(tokens).take_while(|(left, right)| left == right).count()
+        self.common_behind(0, tokens)
+    }
+
+    /// The same of tokens that come behind the first `count`.
+    pub fn common_behind(&self, count: usize, tokens: &[u32]) -> usize {
+        self.tokens[count..].iter().zip(tokens).take_while(|(left, right)| left == right).count()
     }
 
     /// Bytes of memory.

@@ -92,9 +92,7 @@ impl Run<'_> {
                 Some(_) if path.tokens.len() >= most => return Ok(Followed::Answer(path, End::Length)),
                 Some(_) => {
                     // What was read for another path is read on where both are the same.
-                    let known = cache.tokens[walk.prompt..].iter().zip(&path.tokens);
-                    let known = known.take_while(|(left, right)| left == right).count();
-                    let known = known.min(path.tokens.len() - 1);
+                    let known = cache.common_behind(walk.prompt, &path.tokens).min(path.tokens.len() - 1);
                     cache.rewind(walk.prompt + known);
                     match self.step(cache, &path.tokens[known..], true)? {
                         Ok(logits) => read = logits,
