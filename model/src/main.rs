@@ -39,6 +39,9 @@ enum Command {
         /// Held-out requests that mean a call
         #[arg(long, default_value_t = eval::CALLS)]
         calls: usize,
+        /// What the held-out requests are drawn from; another number gives others
+        #[arg(long, default_value_t = eval::SEED)]
+        seed: u64,
         /// Show the first wrong answers of each kind: three, or as many as are named
         #[arg(long, value_name = "COUNT", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
         wrong: Option<usize>,
@@ -138,9 +141,9 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             let (shape, numbers) = load(&model)?;
             println!("{}", answer(shape, &numbers, &prompt(&[(Role::User, request)]), 1000));
         }
-        Command::Eval { model, calls, wrong, threads } => {
+        Command::Eval { model, calls, seed, wrong, threads } => {
             let mut examined = examined(&model, threads)?;
-            let report = eval::run(&mut *examined, calls, &eval::handwritten_file())?;
+            let report = eval::run(&mut *examined, calls, seed, &eval::handwritten_file())?;
             if let Some(count) = wrong {
                 print!("{}", report.wrong(count));
             }

@@ -20,7 +20,7 @@ pub use own::Own;
 pub use report::{Report, Row};
 
 /// The seed of the held-out requests.
-const SEED: u64 = 0x6b6f_6e74;
+pub const SEED: u64 = 0x6b6f_6e74;
 /// Held-out requests that mean a call.
 pub const CALLS: usize = 2000;
 /// Draws of the generator that a handwritten phrasing is looked for in.
@@ -37,15 +37,15 @@ pub trait Model {
     }
 }
 
-/// The whole examination, with `calls` held-out calls and the lines of the handwritten file.
+/// The whole examination, with `calls` held-out calls of this `seed` and the lines of the handwritten file.
 ///
 /// # Errors
 ///
 /// The file cannot be read, or a line of it is not understood.
-pub fn run(model: &mut dyn Model, calls: usize, file: &Path) -> Result<Report, String> {
+pub fn run(model: &mut dyn Model, calls: usize, seed: u64, file: &Path) -> Result<Report, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let lines = parse(&text)?;
-    let mut report = held_out(model, calls);
+    let mut report = held_out(model, calls, seed);
     handwritten::examine(model, &lines, &handwritten::known(DRAWS), &mut report);
     Ok(report)
 }
@@ -57,8 +57,8 @@ pub fn handwritten_file() -> PathBuf {
 
 /// Requests whose names and content words training never draws, until `calls` of them mean a call. Each kind
 /// comes as often as in training.
-pub fn samples(calls: usize) -> Vec<Sample> {
-    let mut draw = Draw::held_out(fastrand::Rng::with_seed(SEED));
+pub fn samples(calls: usize, seed: u64) -> Vec<Sample> {
+    let mut draw = Draw::held_out(fastrand::Rng::with_seed(seed));
     let mut samples = Vec::new();
     let mut found = 0;
     while found < calls {
@@ -70,8 +70,8 @@ pub fn samples(calls: usize) -> Vec<Sample> {
 }
 
 /// Examines a model on requests and, apart from that, on reports of the results of the right calls.
-pub fn held_out(model: &mut dyn Model, calls: usize) -> Report {
-    let samples = samples(calls);
+pub fn held_out(model: &mut dyn Model, calls: usize, seed: u64) -> Report {
+    let samples = samples(calls, seed);
     let mut report = Report::default();
     let requests: Vec<_> = samples.iter().map(|sample| &sample.conversation[..1]).collect();
     let said = model.answers(&requests);

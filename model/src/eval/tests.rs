@@ -26,9 +26,9 @@ impl Model for Cheat {
 
 #[test]
 fn right_and_wrong_are_counted() {
-    let mut model = Cheat { samples: samples(90), asked: 0 };
+    let mut model = Cheat { samples: samples(90, SEED), asked: 0 };
     let all = model.samples.len();
-    let report = held_out(&mut model, 90);
+    let report = held_out(&mut model, 90, SEED);
     assert_eq!(report.calls().all, 90);
     assert_eq!(report.answers().all, 90);
     assert_eq!(report.broken, (all + 90) / 10);
