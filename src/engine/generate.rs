@@ -78,6 +78,12 @@ pub trait Constraint {
     /// May the answer go on with `bytes`? They may end within a character.
     fn allows(&mut self, bytes: &[u8]) -> bool;
 
+    /// How much less likely than the model takes it to be the answer is that goes on with `bytes`, as a natural
+    /// logarithm, where several are compared.
+    fn doubt(&mut self, _bytes: &[u8]) -> f32 {
+        0.0
+    }
+
     /// It does.
     fn push(&mut self, bytes: &[u8]);
 

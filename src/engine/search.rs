@@ -12,12 +12,12 @@ use super::{
 };
 
 /// How much less likely than the choice that is taken another one may be to be kept, as a natural logarithm: 55 times.
-const DOUBT: f32 = 4.0;
+const NEAR: f32 = 4.0;
 
 /// The beginning of an answer, or all of it.
 struct Path {
     tokens: Vec<u32>,
-    /// The natural logarithm of how likely the model says exactly this.
+    /// The natural logarithm of how likely the model says exactly this, less what the constraint doubts of it.
     likelihood: f32,
 }
 
@@ -126,14 +126,22 @@ impl Run<'_> {
             bytes => !bytes.is_empty() && constraint.allows(bytes),
         };
         let mut ranked = ranked(&logits[..tokens.len().min(logits.len())]).into_iter();
-        let (id, share) = ranked.find(|(id, _)| allows(*id))?;
-        let others = ranked.take_while(|(_, other)| other + DOUBT >= share);
-        let others = others.map(|(id, share)| (id, path.likelihood + share));
-        for (id, likelihood) in others.filter(|(id, likelihood)| *likelihood > walk.bar && allows(*id)) {
+        let first = ranked.find(|(id, _)| allows(*id))?;
+        let near = ranked.take_while(|(_, share)| share + NEAR >= first.1).filter(|(id, _)| allows(*id));
+        let near: Vec<(u32, f32)> = [first].into_iter().chain(near).collect();
+        let likelihood = |(id, share)| {
+            let doubt = if tokens.ends(id) { 0.0 } else { constraint.doubt(tokens.bytes(id)) };
+            (id, path.likelihood + share - doubt)
+        };
+        let mut near: Vec<(u32, f32)> = near.into_iter().map(likelihood).collect();
+        // Of two alike, what the model takes to be likelier.
+        let best = (0..near.len()).rev().max_by(|&left, &right| near[left].1.total_cmp(&near[right].1))?;
+        let best = near.remove(best);
+        for (id, likelihood) in near.into_iter().filter(|(_, likelihood)| *likelihood > walk.bar) {
             let tokens = path.tokens.iter().copied().chain([id]).collect();
             walk.open.push(Path { tokens, likelihood });
         }
-        Some((id, path.likelihood + share))
+        Some(best)
     }
 }
 

@@ -6,12 +6,14 @@ use super::*;
 struct OneOf<'a> {
     answers: &'a [&'a [u8]],
     astray: &'a [u8],
+    /// An answer, and how much less likely it is than the model says.
+    doubted: (&'a [u8], f32),
     said: Vec<u8>,
 }
 
 impl<'a> OneOf<'a> {
     fn new(answers: &'a [&'a [u8]]) -> Self {
-        Self { answers, astray: b"", said: Vec::new() }
+        Self { answers, astray: b"", doubted: (b"", 0.0), said: Vec::new() }
     }
 }
 
@@ -19,6 +21,11 @@ impl Constraint for OneOf<'_> {
     fn allows(&mut self, bytes: &[u8]) -> bool {
         let said = [&self.said[..], bytes].concat();
         self.astray.starts_with(&said) || self.answers.iter().any(|answer| answer.starts_with(&said))
+    }
+
+    fn doubt(&mut self, bytes: &[u8]) -> f32 {
+        let (answer, doubt) = self.doubted;
+        if [&self.said[..], bytes].concat() == answer { doubt } else { 0.0 }
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -69,6 +76,20 @@ fn the_likeliest_answer_is_found() {
         astray += usize::from(said != first);
     }
     assert!(astray > 0, "the likeliest first token was the start of the likeliest answer each time");
+}
+
+#[test]
+fn an_answer_that_is_doubted_yields_to_others() {
+    let engine = open(&Made::new("llama"));
+    let prompt = text(9);
+    let job = Job { tries: 20, ..job(prompt.clone(), None) };
+    let mut ranked = ANSWERS.map(|answer| (answer, likelihood(&engine, &prompt, answer)));
+    ranked.sort_by(|left, right| right.1.total_cmp(&left.1));
+    let [(first, best), (second, next), ..] = ranked;
+    for (doubt, expected) in [(0.0, first), ((best - next) / 2.0, first), (best - next + 0.1, second)] {
+        let mut constraint = OneOf { doubted: (first, doubt), ..OneOf::new(&ANSWERS) };
+        assert_eq!(run(&engine, &job, Some(&mut constraint)).0.as_bytes(), expected, "{doubt}");
+    }
 }
 
 #[test]

@@ -17,6 +17,12 @@ pub trait Rules {
 
     /// Whether nothing may follow.
     fn complete(&self, at: &Self::At) -> bool;
+
+    /// How much less likely what led there is than the model takes it to be, as a natural logarithm. It may only
+    /// grow; what is doubted no more counts as nothing new.
+    fn doubt(&self, _: &Self::At) -> f32 {
+        0.0
+    }
 }
 
 /// An answer that is held to rules.
@@ -44,6 +50,11 @@ impl<R: Rules> Constraint for Bytewise<R> {
         if let Some(at) = self.after(bytes) {
             self.at = at;
         }
+    }
+
+    fn doubt(&mut self, bytes: &[u8]) -> f32 {
+        let after = self.after(bytes).map_or(f32::INFINITY, |at| self.rules.doubt(&at));
+        (after - self.rules.doubt(&self.at)).max(0.0)
     }
 
     fn complete(&self) -> bool {

@@ -37,7 +37,9 @@ pub enum State {
     Arguments(Grammar, At),
     Behind(usize),
     Done,
-    /// Text, a tool that is not there, or another form of a call: what it means is for others to say.
+    /// Text.
+    Said(Vec<u8>),
+    /// A tool that is not there, or another form of a call: what it means is for others to say.
     Free,
 }
 
@@ -46,6 +48,13 @@ impl Call {
     pub fn new(tools: &[ToolDef], grounds: Option<Grounds>) -> Self {
         let grammar = |tool: &ToolDef| (tool.name.clone().into_bytes(), Grammar::object(&tool.parameters));
         Self { tools: tools.iter().map(grammar).collect(), grounds }
+    }
+
+    /// Text that has come so far, and goes on.
+    fn said(&self, said: &[u8], byte: u8) -> Option<State> {
+        let said = [said, &[byte]].concat();
+        let fine = self.grounds.as_ref().is_none_or(|grounds| grounds.may_say(&said, false));
+        fine.then_some(State::Said(said))
     }
 }
 
@@ -61,7 +70,7 @@ impl Rules for Call {
             State::Tag(read) => match next(TAG.as_bytes(), read, byte) {
                 Next::More => State::Tag(read + 1),
                 Next::Whole => State::BeforeName(0),
-                Next::Other => State::Free,
+                Next::Other => self.said(&TAG.as_bytes()[..read], byte)?,
             },
             State::BeforeName(read) => match next(BEFORE_NAME, read, byte) {
                 Next::More => State::BeforeName(read + 1),
@@ -98,12 +107,24 @@ impl Rules for Call {
                 Next::Other => return None,
             },
             State::Done => return None,
+            State::Said(said) => self.said(&said, byte)?,
             State::Free => State::Free,
         })
     }
 
     fn may_end(&self, state: &State) -> bool {
-        !matches!(state, State::Arguments(..) | State::Behind(_))
+        match state {
+            State::Arguments(..) | State::Behind(_) => false,
+            State::Said(said) => self.grounds.as_ref().is_none_or(|grounds| grounds.may_say(said, true)),
+            _ => true,
+        }
+    }
+
+    fn doubt(&self, state: &State) -> f32 {
+        match state {
+            State::Arguments(_, at) => at.doubt(),
+            _ => 0.0,
+        }
     }
 
     fn complete(&self, state: &State) -> bool {
@@ -141,9 +162,12 @@ mod tests {
         ))
     }
 
-    /// How many bytes of `text` are allowed, and whether the answer may end there, and whether it has.
     fn read(text: &str) -> (usize, bool, bool) {
-        let mut call = call();
+        read_by(call(), text)
+    }
+
+    /// How many bytes of `text` are allowed, and whether the answer may end there, and whether it has.
+    fn read_by(mut call: Bytewise<Call>, text: &str) -> (usize, bool, bool) {
         let read = text.bytes().take_while(|&byte| {
             let allowed = call.allows(&[byte]);
             call.push(&[byte]);
@@ -185,6 +209,18 @@ mod tests {
             "<tool_call>{\"name\":\"read_file\",\"arguments\":[1,,",
         ] {
             assert_eq!(read(text), (text.len(), true, false), "{text}");
+        }
+    }
+    #[test]
+    fn a_line_of_the_request_is_given_as_it_is() {
+        let grounds = || Grounds::new("one\nonce more\n\nwhat is on line 2?");
+        for (text, expected) in [
+            ("The second line is: once more", (29, true, false)),
+            ("The second line is: once", (24, false, false)),
+            ("The second line is: one", (22, false, false)),
+            ("<o", (2, true, false)),
+        ] {
+            assert_eq!(read_by(Bytewise::new(Call::new(&[], grounds())), text), expected, "{text}");
         }
     }
 }

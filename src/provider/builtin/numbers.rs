@@ -31,26 +31,27 @@ const ORDINALS: [(&str, u32); 7] =
 /// Every number of `text` that is less than a thousand million, with the ordinals among them.
 pub fn numbers(text: &str) -> Vec<u32> {
     let mut found = Vec::new();
-    // Of twenty-six, or of two hundred, the part that came before.
-    let mut open = None;
-    for word in words(text) {
-        let digits = word.starts_with(|first: char| first.is_ascii_digit());
-        let value =
-            if digits { word.parse().ok().filter(|number| *number < 1_000_000_000) } else { spelled(word) };
-        let Some(value) = value else {
-            open = None;
-            continue;
-        };
-        let joined = match open {
-            Some(tens @ 20..=90) if tens % 10 == 0 && (1..10).contains(&value) && !digits => {
-                Some(tens + value)
+    for part in text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, ' ' | '-')) {
+        // Of twenty-six, or of two hundred, the part that came before.
+        let mut open = None;
+        for word in words(part) {
+            let digits = word.starts_with(|first: char| first.is_ascii_digit());
+            let value = if digits {
+                word.parse().ok().filter(|number| *number < 1_000_000_000)
+            } else {
+                spelled(word)
+            };
+            let joined = match (open, value) {
+                (Some(tens @ 20..=90), Some(ones @ 1..10)) if tens % 10 == 0 && !digits => Some(tens + ones),
+                (Some(ones @ 1..10), Some(100)) if !digits => Some(ones * 100),
+                _ => None,
+            };
+            if joined.is_some() {
+                found.pop();
             }
-            Some(ones @ 1..10) if value == 100 && !digits => Some(ones * 100),
-            _ => None,
-        };
-        found.push(value);
-        found.extend(joined);
-        open = (!digits).then_some(joined.unwrap_or(value));
+            open = joined.or(value).filter(|_| !digits);
+            found.extend(joined.or(value));
+        }
     }
     found
 }
@@ -93,10 +94,11 @@ mod tests {
             ("L5-L17, the 3rd", &[5, 17, 3]),
             ("line five, line TWELVE", &[5, 12]),
             ("the first, the eighth and the twentieth line", &[1, 8, 20]),
-            ("sixty-two, forty six", &[60, 2, 62, 40, 6, 46]),
-            ("twenty-first", &[20, 1, 21]),
+            ("sixty-two, forty six", &[62, 46]),
+            ("twenty-first", &[21]),
             ("lines forty-132", &[40, 132]),
-            ("two hundred", &[2, 100, 200]),
+            ("two hundred", &[200]),
+            ("twenty, five", &[20, 5]),
             ("a2b.txt 99999999999999999999", &[2]),
             ("none", &[]),
         ] {

@@ -6,6 +6,8 @@
 //! choice. No two texts of a call are copied from the same place, a change changes something, and a line of piped data
 //! that is asked for by its number is that line.
 
+mod bounds;
+mod piped;
 mod request;
 
 use self::request::Request;
@@ -28,6 +30,8 @@ pub struct At {
     place: Place,
     /// The texts so far, behind their names.
     texts: Vec<(Vec<u8>, Vec<u8>)>,
+    /// How much less likely they are than the model takes them to be, as a natural logarithm.
+    doubt: f32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -54,6 +58,13 @@ enum Escape {
     Unicode(String),
 }
 
+impl At {
+    /// How much less likely the texts so far are than the model takes them to be, as a natural logarithm.
+    pub fn doubt(&self) -> f32 {
+        self.doubt
+    }
+}
+
 impl Grounds {
     pub fn new(request: &str) -> Option<Self> {
         if request.len() > LONGEST {
@@ -68,9 +79,14 @@ impl Grounds {
         Some(Self { request: Request::new(request), numbers })
     }
 
+    /// Whether an answer that is no call may begin like this, or be this if it is the `whole`.
+    pub fn may_say(&self, said: &[u8], whole: bool) -> bool {
+        self.request.may_say(said, whole)
+    }
+
     /// Where `byte` leads; `None` where no text of the request goes on like that.
     pub fn step(&self, at: At, byte: u8) -> Option<At> {
-        let At { place, mut texts } = at;
+        let At { place, mut texts, mut doubt } = at;
         let place = match (place, byte) {
             (Place::Between, b'"') => Place::Name(Vec::new()),
             (Place::Between, _) => Place::Between,
@@ -88,6 +104,7 @@ impl Grounds {
                 if !self.request.has_whole(&name, &said) {
                     return None;
                 }
+                doubt += self.request.doubt(&name, &said);
                 texts.push((name, said));
                 if !changes(&texts) || !self.request.apart(&texts) {
                     return None;
@@ -96,7 +113,7 @@ impl Grounds {
             }
             (Place::Text { name, said, escape }, byte) => self.text(name, said, escape, byte)?,
         };
-        Some(At { place, texts })
+        Some(At { place, texts, doubt })
     }
 
     fn number(&self, mut digits: Vec<u8>, byte: u8) -> Option<Place> {

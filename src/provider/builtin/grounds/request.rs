@@ -1,8 +1,8 @@
 //! Where the texts of a request are: whole words, whole paths and addresses, and what stands in quotes.
 
-use memchr::memmem;
+use memchr::{memchr2, memmem, memrchr};
 
-use super::numbers;
+use super::{bounds, piped::Piped};
 
 /// Bytes at the end of a request in which a directory and a file are looked for: words come last, behind data.
 const WORDS: usize = 1 << 10;
@@ -23,21 +23,20 @@ const QUOTES: [(&[u8], &[u8]); 6] = [
 /// A text that stands more often than this is taken to stand apart from any other.
 const OFTEN: usize = 64;
 
-/// Words that count from somewhere else than the start, or leave something out.
-const OTHERWISE: [&str; 10] =
-    ["last", "end", "bottom", "penultimate", "but", "before", "after", "except", "skip", "not"];
-
-/// What somebody asked for.
+/// The text of a request, to be copied from.
 pub struct Request {
     text: Vec<u8>,
-    /// The line of piped data that is asked for by its number, and the instruction, which may name a file itself.
-    picked: Option<[Vec<u8>; 2]>,
+    piped: Option<Piped>,
 }
 
 impl Request {
     pub fn new(text: &str) -> Self {
-        let picked = picked(text).map(|picked| picked.map(|text| text.as_bytes().to_vec()));
-        Self { text: text.as_bytes().to_vec(), picked }
+        Self { text: text.as_bytes().to_vec(), piped: Piped::new(text) }
+    }
+
+    /// Whether an answer may begin like this, or be this if it is the `whole`.
+    pub fn may_say(&self, said: &[u8], whole: bool) -> bool {
+        self.piped.as_ref().is_none_or(|piped| piped.may_say(said, whole))
     }
 
     /// Whether the request has what an argument says so far.
@@ -54,7 +53,7 @@ impl Request {
                 let begins = self.begins_name(said) || self.joined(said, |at, file| self.goes_on(at, file));
                 begins && self.is_picked(said)
             }
-            // A pattern is put together.
+            b"pattern" => self.has_directory(said),
             _ => true,
         }
     }
@@ -66,7 +65,9 @@ impl Request {
             b"content" => self.holds(said) || self.ends_line(said),
             b"url" => {
                 let whole = |text: &[u8]| self.holds_name(text, |at| self.ends_address(at));
-                whole(said) || said.strip_prefix(SCHEME).is_some_and(whole)
+                let is_host =
+                    |text: &[u8]| text.starts_with(b"localhost") || memchr2(b'.', b':', text).is_some();
+                whole(said) || said.strip_prefix(SCHEME).is_some_and(|text| is_host(text) && whole(text))
             }
             b"path" => {
                 let ends = |at: usize| self.ends_path(at);
@@ -80,13 +81,21 @@ impl Request {
     /// Whether the last part of a path or an address is of the line that is asked for, or of the instruction.
     fn is_picked(&self, said: &[u8]) -> bool {
         let part = said.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        let picked = self.picked.as_ref();
-        picked.is_none_or(|picked| picked.iter().any(|text| memmem::find(text, part).is_some()))
+        self.piped.as_ref().is_none_or(|piped| piped.may_name(part))
     }
 
     /// Whether this is a whole text of the request and a line break, with which a file ends.
     fn ends_line(&self, said: &[u8]) -> bool {
         said.strip_suffix(b"\n").is_some_and(|said| self.holds(said))
+    }
+
+    /// Whether the directory of a pattern is one of the request, or above one; what is behind it is put together.
+    fn has_directory(&self, pattern: &[u8]) -> bool {
+        let Some(slash) = memrchr(b'/', pattern) else { return true };
+        let named = pattern[..slash].iter().rposition(|byte| !b"*/".contains(byte));
+        let directory = &pattern[..named.map_or(0, |last| last + 1)];
+        let ends = |at: usize| self.text[at..].starts_with(b"/") || self.ends_path(at);
+        directory.is_empty() || self.names(0, directory).any(|at| ends(at + directory.len()))
     }
 
     /// Whether texts of a call can stand in different places of the request. A path that is put together from two
@@ -98,6 +107,20 @@ impl Request {
             (!some.is_empty() && spans.next().is_none()).then_some(some)
         });
         is_apart(&spans.collect::<Vec<_>>(), &mut Vec::new())
+    }
+
+    /// How much less likely than a model takes it to be an argument is, as a natural logarithm: a text without quotes
+    /// is likely to end where the words of the request go on.
+    pub fn doubt(&self, name: &[u8], said: &[u8]) -> f32 {
+        if name == b"path" {
+            return 0.0;
+        }
+        let doubt = |span: (usize, usize)| match self.closing(span.0) {
+            Some(_) => 0.0,
+            None => bounds::doubt(&self.text, span, name == b"content"),
+        };
+        let least = self.spans(name, said).take(OFTEN).map(doubt).min_by(f32::total_cmp);
+        least.unwrap_or_default()
     }
 
     /// Where an argument may have been copied from: its start and its end.
@@ -232,20 +255,4 @@ fn is_apart(texts: &[Vec<(usize, usize)>], taken: &mut Vec<(usize, usize)>) -> b
         taken.pop();
         fits
     })
-}
-
-/// Of a request that begins with several lines of data, the one that the instruction asks for by its number, and the
-/// instruction: `the third one`, but not `lines 3 to 5`, nor `the third to last`.
-fn picked(text: &str) -> Option<[&str; 2]> {
-    let (data, instruction) = text.rsplit_once("\n\n")?;
-    let words = instruction.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    // In `the third one`, no number.
-    let words: Vec<String> = words.map(str::to_ascii_lowercase).filter(|word| word != "one").collect();
-    if words.iter().any(|word| OTHERWISE.contains(&word.as_str())) {
-        return None;
-    }
-    let [number] = numbers(&words.join(" "))[..] else { return None };
-    let lines: Vec<&str> = data.split('\n').collect();
-    let line = lines.get((number as usize).checked_sub(1)?).filter(|_| lines.len() > 1)?;
-    Some([line, instruction])
 }

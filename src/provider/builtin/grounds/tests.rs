@@ -43,6 +43,12 @@ fn what_stands_in_the_request_may_be_said() {
         ("path=a/b.txt...", r#"{"path": "a/b.txt"}"#),
         ("list a/ and read b", r#"{"path": "a/b"}"#),
         ("all rust files", r#"{"pattern": "**/*.rs"}"#),
+        ("rust files in a/b", r#"{"pattern": "a/b/*.rs"}"#),
+        ("all below 'a b'", r#"{"pattern": "a b/**/*"}"#),
+        ("folders in a/", r#"{"pattern": "a/*/"}"#),
+        ("is a/b.txt there?", r#"{"pattern": "a/b.txt"}"#),
+        ("which match a/**/b*/*.c", r#"{"pattern": "a/**/b*/*.c"}"#),
+        ("get localhost:80/a", r#"{"url": "https://localhost:80/a"}"#),
         ("write it's \"so\" to c", r#"{"path": "c", "content": "it's \"so\"\n"}"#),
         ("write 'it's' to c", r#"{"path": "c", "content": "it's\n"}"#),
         ("write s over to c, it's", r#"{"path": "c", "content": "s over\n"}"#),
@@ -68,6 +74,9 @@ fn nothing_else_may() {
         ("lines 3 to 12 of a", r#"{"end_line": 14}"#, r#"{"end_line": 1"#),
         ("lines 30 to 12 of a", r#"{"start_line": 3, "#, r#"{"start_line": 3"#),
         ("get example.com", r#"{"url": "http://example.com"}"#, r#"{"url": "http"#),
+        ("follow the link", r#"{"url": "https://follow"}"#, r#"{"url": "https://follow"#),
+        ("list the store folder", r#"{"pattern": "story/*"}"#, r#"{"pattern": "story"#),
+        ("list a/stores", r#"{"pattern": "a/store/*"}"#, r#"{"pattern": "a/store"#),
     ] {
         assert_eq!(said(request, arguments), allowed, "{request}");
     }
@@ -147,7 +156,6 @@ fn the_third_line_is_the_third() {
         "read the third to last one",
         "read b.txt",
         "read this one",
-        "the last one",
         "lines 3 to 5 of the second",
         "read all but the third",
         "read the ninth",
@@ -155,6 +163,21 @@ fn the_third_line_is_the_third() {
         let request = format!("a.txt\nb.txt\nc.txt\n\n{instruction}");
         assert_eq!(said(&request, wrong), wrong, "{instruction}");
     }
+}
+
+#[test]
+fn a_text_without_quotes_is_doubted_where_the_request_goes_on() {
+    let doubt = |request: &str, arguments: &str| {
+        let grounds = Grounds::new(request).unwrap();
+        arguments.bytes().try_fold(At::default(), |at, byte| grounds.step(at, byte)).unwrap().doubt()
+    };
+    let whole = r#"{"path": "c", "old_str": "old motor", "new_str": "new"}"#;
+    let cut = r#"{"path": "c", "old_str": "motor", "new_str": "new"}"#;
+    assert!(doubt("replace old motor by new in c", whole) < doubt("replace old motor by new in c", cut));
+    let quoted = r#"{"path": "c", "old_str": "is", "new_str": "to be"}"#;
+    assert!(doubt("replace 'is' by 'to be' in c", quoted) < doubt("replace is by to be in c", quoted));
+    let content = r#"{"path": "c", "content": "is it old\n"}"#;
+    assert!(doubt("write is it old to c", content) < f32::EPSILON);
 }
 
 #[test]
