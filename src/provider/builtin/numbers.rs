@@ -28,42 +28,74 @@ const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy
 const ORDINALS: [(&str, u32); 7] =
     [("first", 1), ("second", 2), ("third", 3), ("fifth", 5), ("eighth", 8), ("ninth", 9), ("twelfth", 12)];
 
+/// Words before the lines of a range, and between them.
+const BEFORE: [&str; 5] = ["line", "lines", "row", "rows", "between"];
+const BETWEEN: [&str; 8] = ["to", "through", "thru", "till", "until", "and", "-", "–"];
+
 /// Every number of `text` that is less than a thousand million, with the ordinals among them.
 pub fn numbers(text: &str) -> Vec<u32> {
-    let mut found = Vec::new();
-    for part in text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, ' ' | '-')) {
-        // Of twenty-six, or of two hundred, the part that came before.
-        let mut open = None;
-        for word in words(part) {
-            let digits = word.starts_with(|first: char| first.is_ascii_digit());
-            let value = if digits {
-                word.parse().ok().filter(|number| *number < 1_000_000_000)
-            } else {
-                spelled(word)
-            };
-            let joined = match (open, value) {
-                (Some(tens @ 20..=90), Some(ones @ 1..10)) if tens % 10 == 0 && !digits => Some(tens + ones),
-                (Some(ones @ 1..10), Some(100)) if !digits => Some(ones * 100),
-                _ => None,
-            };
-            if joined.is_some() {
-                found.pop();
-            }
-            open = joined.or(value).filter(|_| !digits);
-            found.extend(joined.or(value));
-        }
+    let parts = parts(text);
+    let (mut found, mut rest) = (Vec::new(), &parts[..]);
+    while !rest.is_empty() {
+        let number = number(rest);
+        found.extend(number.map(|(number, _)| number));
+        rest = number.map_or(&rest[1..], |(_, rest)| rest);
     }
     found
 }
 
-/// Runs of letters, and runs of digits.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let parts = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
-    parts.flat_map(|part| {
-        part.as_bytes()
-            .chunk_by(|left, right| left.is_ascii_digit() == right.is_ascii_digit())
-            .filter_map(|run| std::str::from_utf8(run).ok())
+/// The first and the last line of the only range that `text` names, as in `lines 3 to 12`.
+pub fn range(text: &str) -> Option<(u32, u32)> {
+    let parts = parts(text);
+    let mut ranges = (0..parts.len()).filter_map(|at| {
+        let rest = skip(&parts[at..], &BEFORE).filter(|rest| skip(rest, &BEFORE).is_none())?;
+        let (first, rest) = number(rest)?;
+        let rest = skip(rest, &BETWEEN)?;
+        let (last, _) = number(skip(rest, &BEFORE).unwrap_or(rest))?;
+        Some((first, last))
+    });
+    ranges.next().filter(|(first, last)| first <= last && ranges.next().is_none())
+}
+
+/// What is behind one of these words.
+fn skip<'a, 'b>(parts: &'a [&'b str], words: &[&str]) -> Option<&'a [&'b str]> {
+    let (part, rest) = parts.split_first()?;
+    words.iter().any(|word| part.eq_ignore_ascii_case(word)).then_some(rest)
+}
+
+/// The number that `parts` begin with, and what is behind it.
+fn number<'a, 'b>(parts: &'a [&'b str]) -> Option<(u32, &'a [&'b str])> {
+    let (part, rest) = parts.split_first()?;
+    if part.starts_with(|first: char| first.is_ascii_digit()) {
+        return part.parse().ok().filter(|number| *number < 1_000_000_000).map(|number| (number, rest));
+    }
+    let value = spelled(part)?;
+    // Of twenty-six, or of two hundred, the part that comes next.
+    let behind = skip(rest, &["-"]).unwrap_or(rest);
+    let next = behind.first().and_then(|part| spelled(part));
+    Some(match (value, next) {
+        (20..=90, Some(ones @ 1..10)) if value % 10 == 0 => (value + ones, &behind[1..]),
+        (1..10, Some(100)) => (value * 100, &behind[1..]),
+        _ => (value, rest),
     })
+}
+
+/// Runs of letters, runs of digits, and every mark.
+fn parts(text: &str) -> Vec<&str> {
+    let kind = |c: char| (c.is_ascii_digit(), c.is_alphabetic(), c.is_whitespace());
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let of = kind(first);
+        let mark = of == (false, false, false);
+        let end = rest.find(|c: char| mark || kind(c) != of);
+        let end = if mark { first.len_utf8() } else { end.unwrap_or(rest.len()) };
+        if !of.2 {
+            parts.push(&rest[..end]);
+        }
+        rest = &rest[end..];
+    }
+    parts
 }
 
 fn spelled(word: &str) -> Option<u32> {
@@ -85,7 +117,7 @@ fn spelled(word: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::numbers;
+    use super::{numbers, range};
 
     #[test]
     fn digits_and_words_are_numbers() {
@@ -103,6 +135,26 @@ mod tests {
             ("none", &[]),
         ] {
             assert_eq!(numbers(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_range_of_lines_has_two_ends() {
+        for (text, expected) in [
+            ("show me lines two to three of a.txt", Some((2, 3))),
+            ("a.txt, lines 3-12", Some((3, 12))),
+            ("line forty-two till 120", Some((42, 120))),
+            ("from line 3 to line 5 of 7.txt", Some((3, 5))),
+            ("cat b.hs between Twenty four and 61", Some((24, 61))),
+            ("between lines 5 and 9", Some((5, 9))),
+            ("line 3 of part-2.txt", None),
+            ("lines 9 to 3", None),
+            ("lines 1 to 3 and lines 5 to 9", None),
+            ("line 1993-05-24.log 3", None),
+            ("read 3 to 5", None),
+            ("the first 10 lines", None),
+        ] {
+            assert_eq!(range(text), expected, "{text}");
         }
     }
 }

@@ -3,15 +3,15 @@
 //! A small model that is shown nothing but the request copies names and texts out of it letter by letter, and slips
 //! where they repeat themselves. Here it is held to the letters that are there, to whole words, whole paths and
 //! addresses, to the numbers, and to the end of what stands in quotes; which of the possible ends it takes is its own
-//! choice. No two texts of a call are copied from the same place, a change changes something, and a line of piped data
-//! that is asked for by its number is that line.
+//! choice, but a text without quotes that cuts a phrase is doubted. No two texts of a call are copied from the same
+//! place, a change changes something, and a line of piped data that is asked for by its place is that line.
 
 mod bounds;
 mod piped;
 mod request;
 
 use self::request::Request;
-use super::numbers::numbers;
+use super::numbers::{numbers, range};
 
 /// A longer request is not searched; such a model is not shown all of it anyway.
 const LONGEST: usize = 64 << 10;
@@ -22,6 +22,8 @@ pub struct Grounds {
     /// In digits, what a call may count with: numbers of the request, those that follow them, as where so many lines
     /// are left out, and zero and one, which mean all and the first. None where the request has no number.
     numbers: Vec<String>,
+    /// The first and the last line of the range that is asked for.
+    range: Option<[String; 2]>,
 }
 
 /// Where in the arguments, which are an object of texts and numbers.
@@ -41,7 +43,10 @@ enum Place {
     Name(Vec<u8>),
     /// Behind a name.
     Value(Vec<u8>),
-    Number(Vec<u8>),
+    Number {
+        name: Vec<u8>,
+        digits: Vec<u8>,
+    },
     Text {
         name: Vec<u8>,
         said: Vec<u8>,
@@ -76,7 +81,8 @@ impl Grounds {
             known.extend([0, 1]);
         }
         let numbers = known.iter().map(u32::to_string).collect();
-        Some(Self { request: Request::new(request), numbers })
+        let range = range(request).map(|(first, last)| [first, last].map(|line| line.to_string()));
+        Some(Self { request: Request::new(request), numbers, range })
     }
 
     /// Whether an answer that is no call may begin like this, or be this if it is the `whole`.
@@ -96,10 +102,10 @@ impl Grounds {
                 Place::Name(name)
             }
             (Place::Value(name), b'"') => Place::Text { name, said: Vec::new(), escape: Escape::None },
-            (Place::Value(_), b'0'..=b'9') => self.number(Vec::new(), byte)?,
+            (Place::Value(name), b'0'..=b'9') => self.number(name, Vec::new(), byte)?,
             (Place::Value(_), b',' | b'}') => Place::Between,
             (Place::Value(name), _) => Place::Value(name),
-            (Place::Number(digits), _) => self.number(digits, byte)?,
+            (Place::Number { name, digits }, _) => self.number(name, digits, byte)?,
             (Place::Text { name, said, escape: Escape::None }, b'"') => {
                 if !self.request.has_whole(&name, &said) {
                     return None;
@@ -116,15 +122,20 @@ impl Grounds {
         Some(At { place, texts, doubt })
     }
 
-    fn number(&self, mut digits: Vec<u8>, byte: u8) -> Option<Place> {
-        let known = |fits: fn(&[u8], &[u8]) -> bool, digits: &[u8]| {
-            self.numbers.is_empty() || self.numbers.iter().any(|number| fits(number.as_bytes(), digits))
+    fn number(&self, name: Vec<u8>, mut digits: Vec<u8>, byte: u8) -> Option<Place> {
+        let known = match (&self.range, &name[..]) {
+            (Some([first, _]), b"start_line") => std::slice::from_ref(first),
+            (Some([_, last]), b"end_line") => std::slice::from_ref(last),
+            _ => &self.numbers[..],
+        };
+        let fits = |fits: fn(&[u8], &[u8]) -> bool, digits: &[u8]| {
+            known.is_empty() || known.iter().any(|number| fits(number.as_bytes(), digits))
         };
         if byte.is_ascii_digit() {
             digits.push(byte);
-            return known(<[u8]>::starts_with, &digits).then_some(Place::Number(digits));
+            return fits(<[u8]>::starts_with, &digits).then_some(Place::Number { name, digits });
         }
-        known(|number, digits| number == digits, &digits).then_some(Place::Between)
+        fits(|number, digits| number == digits, &digits).then_some(Place::Between)
     }
 
     fn text(&self, name: Vec<u8>, mut said: Vec<u8>, escape: Escape, byte: u8) -> Option<Place> {

@@ -36,6 +36,15 @@ impl Piped {
         self.picked.is_none_or(|picked| has(&self.lines[picked]) || has(&self.instruction))
     }
 
+    /// Whether this is the start of the data, but neither all of it nor the line that is asked for, nor of the
+    /// instruction: who says `save this` means all of it.
+    pub fn cuts(&self, said: &[u8]) -> bool {
+        let data = self.lines.join(&b'\n');
+        let is_picked = self.picked.is_some_and(|picked| self.lines[picked] == said);
+        let starts = !said.is_empty() && said.len() < data.trim_ascii_end().len() && data.starts_with(said);
+        starts && !is_picked && memmem::find(&self.instruction, said).is_none()
+    }
+
     /// Whether an answer may begin like this, or be this if it is the `whole`: one that gives a line gives one that
     /// is there, and the one that is asked for.
     pub fn may_say(&self, said: &[u8], whole: bool) -> bool {
@@ -121,5 +130,21 @@ mod tests {
             assert_eq!(may(instruction, said, whole), expected, "{instruction}: {said}");
         }
         assert!(Piped::new("what is on line 2?").is_none());
+    }
+
+    #[test]
+    fn what_is_saved_is_all_of_the_data() {
+        for (instruction, said, expected) in [
+            ("save this as a", "one\nonce more", false),
+            ("save this as a", "one", true),
+            ("save this as a", "one\nonce", true),
+            ("save this as a", "once more", false),
+            ("save the first line as a", "one", false),
+            ("write one to a", "one", false),
+            ("make a, empty", "", false),
+        ] {
+            let piped = Piped::new(&format!("one\nonce more\n\n{instruction}")).unwrap();
+            assert_eq!(piped.cuts(said.as_bytes()), expected, "{instruction}: {said}");
+        }
     }
 }

@@ -62,7 +62,7 @@ impl Request {
     pub fn has_whole(&self, name: &[u8], said: &[u8]) -> bool {
         match name {
             b"old_str" | b"new_str" => self.holds(said),
-            b"content" => self.holds(said) || self.ends_line(said),
+            b"content" => (self.holds(said) || self.ends_line(said)) && !self.cuts_data(said),
             b"url" => {
                 let whole = |text: &[u8]| self.holds_name(text, |at| self.ends_address(at));
                 let is_host =
@@ -87,6 +87,11 @@ impl Request {
     /// Whether this is a whole text of the request and a line break, with which a file ends.
     fn ends_line(&self, said: &[u8]) -> bool {
         said.strip_suffix(b"\n").is_some_and(|said| self.holds(said))
+    }
+
+    /// Whether this is the start of piped data and not all of it.
+    fn cuts_data(&self, said: &[u8]) -> bool {
+        self.piped.as_ref().is_some_and(|piped| piped.cuts(said.strip_suffix(b"\n").unwrap_or(said)))
     }
 
     /// Whether the directory of a pattern is one of the request, or above one; what is behind it is put together.
