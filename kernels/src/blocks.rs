@@ -4,18 +4,8 @@
 //! anew for many vectors at once, and that layout has a third more bytes and a sixteenth more; here the file's own is
 //! read, and no vector is copied into a tensor. For x86 with AVX2 only: elsewhere candle reads the file's layout as well.
 
-use pulp::x86::V3;
-
-mod q4_k;
-mod q6_k;
-mod q8_0;
-
-use crate::math::{in_parallel, widest};
-
-/// Numbers of a vector that have one scale.
-const SPAN: usize = 256;
-/// Pieces that each core takes of a matrix, one after the other: one that is held up leaves the rest to the others.
-const PIECES: usize = 8;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 /// What a matrix is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,183 +19,19 @@ pub enum Blocks {
 }
 
 impl Blocks {
-    /// Bytes of 256 numbers.
-    const fn bytes(self) -> usize {
-        match self {
-            Self::Q4K => q4_k::BYTES,
-            Self::Q6K => q6_k::BYTES,
-            Self::Q8_0 => q8_0::BYTES,
-        }
-    }
-
-    /// The `rows` of `matrix`, which are as long as `vector`, times that, on all cores. `None` where this CPU has no
-    /// AVX2.
+    /// The `rows` of `matrix`, which are as long as `vector`, times that, on all cores. `None` on a CPU without AVX2.
     ///
     /// # Panics
     ///
     /// Where the vector is not of whole spans of 256 numbers, or the matrix of less than these rows.
     pub fn product(self, matrix: &[u8], rows: usize, vector: &[f32]) -> Option<Vec<f32>> {
-        let simd = V3::try_new()?;
-        let vector = quantised(vector);
-        let size = vector.len() * self.bytes();
-        let mut out = vec![0.0; rows];
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let piece = rows.div_ceil(cores * PIECES).max(1);
-        in_parallel(&mut out, piece, |number, out| {
-            let rows = &matrix[number * piece * size..][..out.len() * size];
-            simd.vectorize(Rows { simd, blocks: self, rows, vector: &vector, out });
-        });
-        Some(out)
-    }
-}
-
-/// Numbers of a vector as eight bits each, and what they are multiplied by.
-struct Span {
-    numbers: [i8; SPAN],
-    scale: f32,
-    /// Of each 32 numbers, as they were.
-    sums: [f32; SPAN / 32],
-    /// Of each 16.
-    halves: [f32; SPAN / 16],
-}
-
-fn quantised(vector: &[f32]) -> Vec<Span> {
-    /// Added and taken away again, it rounds to a whole number.
-    const ROUND: f32 = 12_582_912.0;
-    let (spans, rest) = vector.as_chunks::<SPAN>();
-    assert!(rest.is_empty(), "a vector of {} numbers", vector.len());
-    let span = |from: &[f32; SPAN]| {
-        let most = from.iter().fold(0.0f32, |most, number| most.max(number.abs()));
-        let (scale, steps) = if most > 0.0 { (most / 127.0, 127.0 / most) } else { (0.0, 0.0) };
-        let mut numbers = [0; SPAN];
-        for (to, number) in numbers.iter_mut().zip(from) {
-            #[expect(clippy::cast_possible_truncation, reason = "it is no more than 127")]
-            let whole = (number * steps + ROUND - ROUND) as i8;
-            *to = whole;
-        }
-        let mut halves = [0.0; SPAN / 16];
-        for (sum, numbers) in halves.iter_mut().zip(numbers.as_chunks::<16>().0) {
-            *sum = scale * f32::from(numbers.iter().map(|number| i16::from(*number)).sum::<i16>());
-        }
-        let sums = std::array::from_fn(|at| halves[2 * at] + halves[2 * at + 1]);
-        Span { numbers, scale, sums, halves }
-    };
-    widest(
-        #[inline(always)]
-        || spans.iter().map(span).collect(),
-    )
-}
-
-/// Some rows of a matrix, to be multiplied on one core.
-struct Rows<'a> {
-    simd: V3,
-    blocks: Blocks,
-    rows: &'a [u8],
-    vector: &'a [Span],
-    out: &'a mut [f32],
-}
-
-impl pulp::NullaryFnOnce for Rows<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let rows = self.rows.chunks_exact(self.vector.len() * self.blocks.bytes());
-        for (row, out) in rows.zip(self.out) {
-            *out = match self.blocks {
-                Blocks::Q4K => q4_k::product(self.simd, row, self.vector),
-                Blocks::Q6K => q6_k::product(self.simd, row, self.vector),
-                Blocks::Q8_0 => q8_0::product(self.simd, row, self.vector),
-            };
-        }
-    }
-}
-
-/// Half precision at the start of some bytes.
-#[inline(always)]
-fn scale([low, high]: [u8; 2]) -> f32 {
-    let mut scale = [0.0];
-    crate::math::widen(&[u16::from_le_bytes([low, high])], &mut scale);
-    scale[0]
-}
-
-/// The sum of eight numbers.
-#[inline(always)]
-fn sum(numbers: std::arch::x86_64::__m256) -> f32 {
-    let [a, b, c, d, e, f, g, h]: [f32; 8] = pulp::cast(numbers);
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
-}
-
-#[cfg(test)]
-mod tests {
-    use candle_core::{
-        Device,
-        quantized::{GgmlDType, QStorage, QTensor},
-    };
-
-    use super::Blocks;
-
-    /// Random bytes, with factors that are small numbers.
-    fn matrix(blocks: Blocks, rows: usize, spans: usize) -> Vec<u8> {
-        let mut state = 7u32;
-        let mut bytes: Vec<u8> = std::iter::repeat_with(|| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            state.to_le_bytes()[3]
-        })
-        .take(rows * spans * blocks.bytes())
-        .collect();
-        let (size, factors) = match blocks {
-            Blocks::Q4K => (144, 0..4),
-            Blocks::Q6K => (210, 208..210),
-            Blocks::Q8_0 => (34, 0..2),
+        #[cfg(target_arch = "x86_64")]
+        let product = x86::product(self, matrix, rows, vector);
+        #[cfg(not(target_arch = "x86_64"))]
+        let product = {
+            let _ = (matrix, rows, vector);
+            None
         };
-        for block in bytes.chunks_exact_mut(size) {
-            for factor in block[factors.clone()].chunks_exact_mut(2) {
-                factor[1] = factor[1] & 0x83 | 0x2c;
-            }
-        }
-        bytes
-    }
-
-    #[test]
-    fn multiplies_what_the_blocks_stand_for() {
-        for (blocks, kind) in
-            [(Blocks::Q4K, GgmlDType::Q4K), (Blocks::Q6K, GgmlDType::Q6K), (Blocks::Q8_0, GgmlDType::Q8_0)]
-        {
-            for (rows, spans) in [(0, 1), (1, 1), (3, 2), (16, 1), (70, 3)] {
-                let columns = spans * super::SPAN;
-                let bytes = matrix(blocks, rows, spans);
-                // Whole numbers of which the largest is 127 are the same in eight bits.
-                let number =
-                    |at: usize| if at % 256 == 9 { -127.0 } else { ((at * 7919) % 251) as f32 - 125.0 };
-                let vector: Vec<f32> = (0..columns).map(number).collect();
-                let Some(found) = blocks.product(&bytes, rows, &vector) else { return };
-                assert_eq!(found.len(), rows);
-                if rows == 0 {
-                    continue;
-                }
-                let storage = QStorage::from_data(bytes.into(), &Device::Cpu, kind).unwrap();
-                let tensor = QTensor::new(storage, (rows, columns)).unwrap();
-                let plain = tensor.dequantize(&Device::Cpu).unwrap().to_vec2::<f32>().unwrap();
-                for (row, found) in plain.iter().zip(&found) {
-                    let products = row.iter().zip(&vector).map(|(left, right)| f64::from(left * right));
-                    let (sum, size) = products
-                        .fold((0.0, 0.0), |(sum, size), product| (sum + product, size + product.abs()));
-                    let apart = (f64::from(*found) - sum).abs() / size;
-                    assert!(apart < 1e-6, "{blocks:?}, {rows} by {columns}: {found} for {sum}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_vector_keeps_eight_bits() {
-        let vector: Vec<f32> =
-            (0..512u16).map(|at| (f32::from(at) * 0.7).sin() * f32::from(at / 256)).collect();
-        let spans = super::quantised(&vector);
-        assert!(spans[0].numbers.iter().all(|number| *number == 0) && spans[0].scale == 0.0);
-        for (number, expected) in spans[1].numbers.iter().zip(&vector[256..]) {
-            assert!((f32::from(*number) * spans[1].scale - expected).abs() <= 0.501 * spans[1].scale);
-        }
+        product
     }
 }

@@ -6,14 +6,12 @@
 //! Slices of a wrong length panic.
 
 mod attention;
-#[cfg(target_arch = "x86_64")]
 mod blocks;
 mod dense;
 mod math;
 mod memory;
 
 pub use attention::{Attention, remember};
-#[cfg(target_arch = "x86_64")]
 pub use blocks::Blocks;
 pub use dense::Dense;
 pub use math::{add, add_to_each, exp, gelu_times, half, normalise, silu_times};

@@ -9,6 +9,9 @@ use half::{
 };
 use pulp::{Arch, Simd, WithSimd};
 
+/// Added and taken away again, it rounds to a whole number.
+pub const ROUND: f32 = 12_582_912.0;
+
 /// Numbers that are worked on together: one register of AVX-512, two of AVX2, four of NEON.
 pub const LANES: usize = 16;
 pub type Lanes = [f32; LANES];
@@ -167,8 +170,6 @@ pub fn dot(left: &[f32], right: &[f32]) -> f32 {
 /// Written without a table or a branch, so that it becomes vector instructions.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    /// Added and taken away again, it rounds to a whole number.
-    const ROUND: f32 = 12_582_912.0;
     let x = x.clamp(-87.3, 88.7);
     let power = x * std::f32::consts::LOG2_E + ROUND;
     let whole = power - ROUND;

@@ -1,17 +1,12 @@
 //! Weights out of a file, in the form in which they are multiplied.
 
-use std::{
-    io::{Read, Seek},
-    sync::Arc,
-};
+use std::io::{Read, Seek};
 
 use candle_core::{
     Device, Module as _, Tensor,
     quantized::{GgmlDType, QMatMul, QStorage, QTensor},
 };
-#[cfg(target_arch = "x86_64")]
-use kontekst_kernels::Blocks;
-use kontekst_kernels::Dense;
+use kontekst_kernels::{Blocks, Dense};
 
 use crate::engine::{
     EngineError,
@@ -39,50 +34,8 @@ enum Inner {
     Large {
         weights: QMatMul,
         padded: usize,
-        alone: Option<Alone>,
     },
     Small(Dense),
-}
-
-/// What one vector alone is multiplied by, without candle's other layout of the same numbers.
-#[cfg(target_arch = "x86_64")]
-struct Alone {
-    blocks: Blocks,
-    weights: Arc<QTensor>,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Alone {
-    fn new(weights: &Arc<QTensor>, columns: usize) -> Option<Self> {
-        let blocks = match weights.dtype() {
-            _ if columns == 0 || !columns.is_multiple_of(BLOCK) => return None,
-            GgmlDType::Q4K => Blocks::Q4K,
-            GgmlDType::Q6K => Blocks::Q6K,
-            GgmlDType::Q8_0 => Blocks::Q8_0,
-            _ => return None,
-        };
-        Some(Self { blocks, weights: Arc::clone(weights) })
-    }
-
-    /// `None` where candle is as fast.
-    fn product(&self, rows: usize, vector: &[f32]) -> Result<Option<Vec<f32>>, EngineError> {
-        Ok(self.blocks.product(&self.weights.data()?, rows, vector))
-    }
-}
-
-/// Elsewhere candle has one layout for all.
-#[cfg(not(target_arch = "x86_64"))]
-enum Alone {}
-
-#[cfg(not(target_arch = "x86_64"))]
-impl Alone {
-    fn new(_: &Arc<QTensor>, _: usize) -> Option<Self> {
-        None
-    }
-
-    fn product(&self, _: usize, _: &[f32]) -> Result<Option<Vec<f32>>, EngineError> {
-        match *self {}
-    }
 }
 
 impl Matrix {
@@ -129,22 +82,22 @@ impl Matrix {
             (Inner::Small(matrix), bytes)
         } else {
             let bytes = tensor.storage_size_in_bytes();
-            let tensor = Arc::new(tensor);
-            let alone = Alone::new(&tensor, padded);
-            (Inner::Large { weights: QMatMul::from_arc(tensor)?, padded, alone }, bytes)
+            (Inner::Large { weights: QMatMul::from_qtensor(tensor)?, padded }, bytes)
         };
         Ok(Self { rows: found, columns, inner, bytes })
     }
 
     /// Multiplies `count` vectors that stand one after the other.
     pub fn apply(&self, vectors: &[f32], count: usize) -> Result<Vec<f32>, EngineError> {
-        let (weights, padded, alone) = match &self.inner {
+        let (weights, padded) = match &self.inner {
             Inner::Small(matrix) => return Ok(matrix.apply(vectors)),
-            Inner::Large { weights, padded, alone } => (weights, *padded, alone),
+            Inner::Large { weights, padded } => (weights, *padded),
         };
         let input = widen(vectors, self.columns, padded);
-        if let Some(alone) = alone.as_ref().filter(|_| count == 1)
-            && let Some(output) = alone.product(self.rows, &input)?
+        if count == 1
+            && let QMatMul::QTensor(tensor) = weights
+            && let Some(blocks) = blocks(tensor.dtype(), padded)
+            && let Some(output) = blocks.product(&tensor.data()?, self.rows, &input)
         {
             return Ok(output);
         }
@@ -158,7 +111,7 @@ impl Matrix {
     pub fn lookup(&self, rows: &[u32]) -> Result<Vec<f32>, EngineError> {
         let (weights, padded) = match &self.inner {
             Inner::Small(matrix) => return Ok(matrix.lookup(rows)),
-            Inner::Large { weights, padded, .. } => (weights, *padded),
+            Inner::Large { weights, padded } => (weights, *padded),
         };
         let ids = Tensor::new(rows, &Device::Cpu)?;
         let found = weights.embedding(&ids)?.flatten_all()?.to_vec1::<f32>()?;
@@ -220,6 +173,17 @@ impl Stack {
             }
         }
         Ok(parts)
+    }
+}
+
+/// What one vector alone is multiplied by as it stands in the file.
+fn blocks(kind: GgmlDType, columns: usize) -> Option<Blocks> {
+    match kind {
+        _ if columns == 0 || !columns.is_multiple_of(BLOCK) => None,
+        GgmlDType::Q4K => Some(Blocks::Q4K),
+        GgmlDType::Q6K => Some(Blocks::Q6K),
+        GgmlDType::Q8_0 => Some(Blocks::Q8_0),
+        _ => None,
     }
 }
 

@@ -128,14 +128,14 @@ impl Grounds {
             (Some([_, last]), b"end_line") => std::slice::from_ref(last),
             _ => &self.numbers[..],
         };
-        let fits = |fits: fn(&[u8], &[u8]) -> bool, digits: &[u8]| {
+        let any = |fits: fn(&[u8], &[u8]) -> bool, digits: &[u8]| {
             known.is_empty() || known.iter().any(|number| fits(number.as_bytes(), digits))
         };
         if byte.is_ascii_digit() {
             digits.push(byte);
-            return fits(<[u8]>::starts_with, &digits).then_some(Place::Number { name, digits });
+            return any(<[u8]>::starts_with, &digits).then_some(Place::Number { name, digits });
         }
-        fits(|number, digits| number == digits, &digits).then_some(Place::Between)
+        any(|number, digits| number == digits, &digits).then_some(Place::Between)
     }
 
     fn text(&self, name: Vec<u8>, mut said: Vec<u8>, escape: Escape, byte: u8) -> Option<Place> {

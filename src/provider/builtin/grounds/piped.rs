@@ -14,35 +14,35 @@ const FROM_THE_END: [(&str, usize); 5] =
 /// Words that leave something out, or go on from a place.
 const OTHERWISE: [&str; 9] = ["last", "end", "bottom", "but", "before", "after", "except", "skip", "not"];
 
-/// Of a request that begins with lines of data, the lines and the instruction behind them.
+/// Of a request that begins with lines of data, those and the instruction behind them.
 pub struct Piped {
-    lines: Vec<Vec<u8>>,
-    /// Which of the lines is asked for.
-    picked: Option<usize>,
+    data: Vec<u8>,
+    /// The line that is asked for, of several.
+    picked: Option<Vec<u8>>,
     instruction: Vec<u8>,
 }
 
 impl Piped {
     pub fn new(request: &str) -> Option<Self> {
         let (data, instruction) = request.rsplit_once("\n\n")?;
-        let lines: Vec<Vec<u8>> = data.split('\n').map(|line| line.as_bytes().to_vec()).collect();
-        let picked = (lines.len() > 1).then(|| place(instruction, lines.len())).flatten();
-        Some(Self { lines, picked, instruction: instruction.as_bytes().to_vec() })
+        let lines = data.split('\n').count();
+        let picked = if lines > 1 { place(instruction, lines) } else { None };
+        let picked = picked.and_then(|at| data.split('\n').nth(at)).map(|line| line.as_bytes().to_vec());
+        Some(Self { data: data.as_bytes().to_vec(), picked, instruction: instruction.as_bytes().to_vec() })
     }
 
     /// Whether a name that is asked for may have this in it: the line that is asked for has it, or the instruction.
     pub fn may_name(&self, part: &[u8]) -> bool {
         let has = |text: &[u8]| memmem::find(text, part).is_some();
-        self.picked.is_none_or(|picked| has(&self.lines[picked]) || has(&self.instruction))
+        self.picked.as_ref().is_none_or(|picked| has(picked) || has(&self.instruction))
     }
 
     /// Whether this is the start of the data, but neither all of it nor the line that is asked for, nor of the
     /// instruction: who says `save this` means all of it.
     pub fn cuts(&self, said: &[u8]) -> bool {
-        let data = self.lines.join(&b'\n');
-        let is_picked = self.picked.is_some_and(|picked| self.lines[picked] == said);
-        let starts = !said.is_empty() && said.len() < data.trim_ascii_end().len() && data.starts_with(said);
-        starts && !is_picked && memmem::find(&self.instruction, said).is_none()
+        let is_picked = self.picked.as_ref().is_some_and(|picked| picked == said);
+        let rest = self.data.strip_prefix(said).filter(|rest| !rest.trim_ascii_end().is_empty());
+        !said.is_empty() && rest.is_some() && !is_picked && memmem::find(&self.instruction, said).is_none()
     }
 
     /// Whether an answer may begin like this, or be this if it is the `whole`: one that gives a line gives one that
@@ -51,10 +51,10 @@ impl Piped {
         let Some(rest) = said.strip_prefix(ANSWER.0) else { return true };
         let Some(at) = memmem::find(rest, ANSWER.1) else { return true };
         let line = &rest[at + ANSWER.1.len()..];
-        let fits = |known: &Vec<u8>| if whole { known == line } else { known.starts_with(line) };
-        match self.picked {
-            Some(picked) => fits(&self.lines[picked]),
-            None => self.lines.iter().any(fits),
+        let fits = |known: &[u8]| if whole { known == line } else { known.starts_with(line) };
+        match &self.picked {
+            Some(picked) => fits(picked),
+            None => self.data.split(|byte| *byte == b'\n').any(fits),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Piped {
 fn place(instruction: &str, lines: usize) -> Option<usize> {
     let words = instruction.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join(" ");
-    // Of these, no word counts from elsewhere or is a number.
+    // What is understood is taken out: its words would be among those that count otherwise, or numbers.
     let mut words = format!(" {words} ").replace(" after all ", " ");
     let end = FROM_THE_END.iter().find(|(place, _)| words.contains(&format!(" {place} ")));
     if let Some((place, _)) = end {
