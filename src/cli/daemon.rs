@@ -112,6 +112,9 @@ enum Stopped {
     WasNot,
 }
 
+/// How long one that was killed may take until it is gone.
+const DYING: Duration = Duration::from_secs(2);
+
 /// Asks the daemon to stop and waits until its lock is free: it is gone then.
 fn stop(home: &Home, if_idle: bool) -> Result<Stopped, CliError> {
     let stream = match client::probe(home) {
@@ -122,7 +125,13 @@ fn stop(home: &Home, if_idle: bool) -> Result<Stopped, CliError> {
     let answer = client::runtime()?.block_on(async {
         let mut daemon = client::daemon(client::channel(stream).await?);
         Ok::<_, ClientError>(daemon.shutdown(ShutdownRequest { if_idle }).await?.into_inner())
-    })?;
+    });
+    let answer = match answer {
+        Ok(answer) => answer,
+        // One that was killed takes connections until it is quite dead. Then its lock is free.
+        Err(_) if Lock::acquire(&home.daemon_lock(), DYING).is_ok() => return Ok(Stopped::Yes),
+        Err(error) => return Err(error.into()),
+    };
     if answer.refused {
         return Err(CliError::failed("the daemon is busy").cause(answer.message));
     }
