@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{error::CliError, printable::Page, table::Table};
+use super::{error::CliError, printable::PrintableWriter, table::Table};
 use crate::{
     config::{AgentConfig, Home, ToolRole, agents},
     core::Name,
@@ -50,7 +50,7 @@ pub fn run(args: Args, home: &Home, out: &mut dyn Write, terminal: bool) -> Resu
     let Args { json, command } = args;
     home.create()?;
     agents::create_default(home)?;
-    let mut out = Page::new(out, terminal);
+    let mut out = PrintableWriter::new(out, terminal);
     match command.unwrap_or(Command::List) {
         Command::List if json => list_json(home, &mut out),
         Command::List => list(home, &mut out),
@@ -94,14 +94,14 @@ fn list_json(home: &Home, out: &mut dyn Write) -> Result<(), CliError> {
     let agents: Vec<Value> = agents::names(home)
         .iter()
         .map(|name| match AgentConfig::load(home, name) {
-            Ok(agent) => described(&agent),
+            Ok(agent) => to_json(&agent),
             Err(error) => json!({"name": name, "error": error.to_string()}),
         })
         .collect();
     Ok(writeln!(out, "{:#}", Value::from(agents))?)
 }
 
-fn described(agent: &AgentConfig) -> Value {
+fn to_json(agent: &AgentConfig) -> Value {
     json!({
         "name": agent.id,
         "display_name": agent.display_name,
@@ -122,7 +122,7 @@ fn described(agent: &AgentConfig) -> Value {
 
 fn show(agent: &AgentConfig, home: &Home, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     if json {
-        let mut described = described(agent);
+        let mut described = to_json(agent);
         described["prompt"] = Value::from(agent.prompt.as_str());
         return Ok(writeln!(out, "{described:#}")?);
     }
@@ -155,7 +155,7 @@ fn show(agent: &AgentConfig, home: &Home, json: bool, out: &mut dyn Write) -> Re
             writeln!(out, "{label:<15} {value}")?;
         }
     }
-    for key in &agent.unknown {
+    for key in &agent.unknown_keys {
         writeln!(out, "{:<15} `{key}` in config.toml means nothing", "Ignored")?;
     }
     Ok(writeln!(out, "\n{}", or(&agent.prompt, "(no system prompt)"))?)
@@ -166,7 +166,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::cli::error::Kind;
+    use crate::cli::error::ExitStatus;
 
     fn home() -> (tempfile::TempDir, Home) {
         let dir = tempfile::tempdir().unwrap();
@@ -284,7 +284,7 @@ mod tests {
         "#]],
         );
         let error = text(&home, Some(Command::Show { name: "bad".parse().unwrap() }), false).unwrap_err();
-        assert_eq!(error.kind, Kind::Usage);
+        assert_eq!(error.status, ExitStatus::Usage);
         let json: Value = serde_json::from_str(&text(&home, None, true).unwrap()).unwrap();
         assert!(json[0]["error"].as_str().unwrap().contains("line 1, column 9"));
         assert_eq!(json[1]["tool_role"], true);

@@ -19,7 +19,7 @@ use crate::{
 use super::{
     error::CliError,
     on_stdout,
-    printable::{Page, literal},
+    printable::{PrintableWriter, literal},
 };
 
 /// List tool calls that wait for a decision, and decide on them
@@ -36,11 +36,11 @@ pub(super) struct Args {
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    command: Option<Action>,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum Command {
     /// List the calls (what `approvals` alone does)
     List,
     /// Let calls run
@@ -77,16 +77,18 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
     let waiting = runtime.block_on(async {
         Ok::<_, ClientError>(approvals.list_approvals(ListApprovalsRequest {}).await?.into_inner().approvals)
     })?;
-    let (calls, all, approve, reason) = match command.unwrap_or(Action::List) {
-        Action::List if json => {
-            let listed: Vec<Value> = waiting.iter().map(described).collect();
+    let (calls, all, approve, reason) = match command.unwrap_or(Command::List) {
+        Command::List if json => {
+            let listed: Vec<Value> = waiting.iter().map(to_json).collect();
             return on_stdout(|out, _| Ok(writeln!(out, "{:#}", json!({"approvals": listed}))?));
         }
-        Action::List => return on_stdout(|out, terminal| list(&waiting, &mut Page::new(out, terminal))),
-        Action::Approve { calls, all } => (calls, all, true, None),
-        Action::Deny { calls, all, reason } => (calls, all, false, reason),
+        Command::List => {
+            return on_stdout(|out, terminal| list(&waiting, &mut PrintableWriter::new(out, terminal)));
+        }
+        Command::Approve { calls, all } => (calls, all, true, None),
+        Command::Deny { calls, all, reason } => (calls, all, false, reason),
     };
-    let chosen = if all { waiting.iter().collect() } else { choose(&waiting, &calls)? };
+    let chosen = if all { waiting.iter().collect() } else { select(&waiting, &calls)? };
     let mut decided = Vec::new();
     for pending in chosen {
         let request = DecideRequest {
@@ -127,7 +129,7 @@ fn call_of(pending: &PendingApproval) -> ProposedToolCall {
 }
 
 /// The calls that are meant: each text is the beginning of exactly one id.
-fn choose<'a>(
+fn select<'a>(
     waiting: &'a [PendingApproval],
     texts: &[String],
 ) -> Result<Vec<&'a PendingApproval>, CliError> {
@@ -151,7 +153,7 @@ fn choose<'a>(
 }
 
 /// Each call with what it would do: nobody approves what they have not seen.
-fn list(waiting: &[PendingApproval], out: &mut Page) -> Result<(), CliError> {
+fn list(waiting: &[PendingApproval], out: &mut PrintableWriter) -> Result<(), CliError> {
     if waiting.is_empty() {
         return Ok(writeln!(out, "nothing waits for a decision")?);
     }
@@ -187,7 +189,7 @@ fn one_line(text: &str) -> String {
     literal(text).replace('\n', "\\n")
 }
 
-fn described(pending: &PendingApproval) -> Value {
+fn to_json(pending: &PendingApproval) -> Value {
     let call = call_of(pending);
     json!({
         "call": call.call_id, "run": pending.run_id, "session": pending.session_id, "agent": pending.agent_name,
@@ -208,7 +210,7 @@ mod tests {
         };
         let waiting = [pending("abc"), pending("abd"), pending("x")];
         let chosen = |texts: &[&str]| {
-            choose(&waiting, &texts.iter().map(ToString::to_string).collect::<Vec<_>>())
+            select(&waiting, &texts.iter().map(ToString::to_string).collect::<Vec<_>>())
                 .map(|chosen| chosen.iter().map(|one| call_of(one).call_id).collect::<Vec<_>>())
         };
         assert_eq!(chosen(&["abc", "x", "x"]).unwrap(), ["abc", "x"]);

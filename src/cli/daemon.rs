@@ -11,7 +11,7 @@ use std::{
 use crate::{
     client::{self, ClientError},
     config::{Bind, Home, Lock},
-    daemon::{self, Mode, Surroundings},
+    daemon::{self, Mode, ProcessEnv},
     pb::ShutdownRequest,
 };
 
@@ -71,20 +71,20 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     match &args.command {
         None => {
             let mode = if args.spawned { Mode::Spawned } else { Mode::Foreground };
-            daemon::serve(home, mode, surroundings(), &|name| std::env::var(name).ok(), args.http)?;
+            daemon::serve(home, mode, process_env(), &|name| std::env::var(name).ok(), args.http)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Stop { if_idle }) => {
             match stop(home, *if_idle)? {
-                Stopped::Yes => say("the daemon has stopped"),
-                Stopped::WasNot => say("the daemon was not running"),
+                StopOutcome::Stopped => print_status("the daemon has stopped"),
+                StopOutcome::NotRunning => print_status("the daemon was not running"),
             }
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Restart) => {
             stop(home, false)?;
             client::ensure(home)?;
-            say("the daemon has started");
+            print_status("the daemon has started");
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Logs { follow, lines }) => logs(home, *lines, *follow),
@@ -92,34 +92,34 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
 }
 
 /// What this process was given that a model server may need.
-pub(in crate::cli) fn surroundings() -> Surroundings {
+pub(in crate::cli) fn process_env() -> ProcessEnv {
     // The kernel's own link to this program survives an upgrade that replaces the file.
     let link = PathBuf::from("/proc/self/exe");
-    Surroundings {
+    ProcessEnv {
         search_path: std::env::var_os("PATH"),
         llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
         launcher: if link.exists() { Some(link) } else { std::env::current_exe().ok() },
-        ..Surroundings::default()
+        ..ProcessEnv::default()
     }
 }
 
-fn say(text: &str) {
+fn print_status(text: &str) {
     writeln!(io::stderr(), "{text}").ok();
 }
 
-enum Stopped {
-    Yes,
-    WasNot,
+enum StopOutcome {
+    Stopped,
+    NotRunning,
 }
 
 /// How long one that was killed may take until it is gone.
-const DYING: Duration = Duration::from_secs(2);
+const KILLED_EXIT_LIMIT: Duration = Duration::from_secs(2);
 
 /// Asks the daemon to stop and waits until its lock is free: it is gone then.
-fn stop(home: &Home, if_idle: bool) -> Result<Stopped, CliError> {
+fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
     let stream = match client::probe(home) {
         Ok(stream) => stream,
-        Err(ClientError::NotRunning) => return Ok(Stopped::WasNot),
+        Err(ClientError::NotRunning) => return Ok(StopOutcome::NotRunning),
         Err(error) => return Err(error.into()),
     };
     let answer = client::runtime()?.block_on(async {
@@ -129,14 +129,16 @@ fn stop(home: &Home, if_idle: bool) -> Result<Stopped, CliError> {
     let answer = match answer {
         Ok(answer) => answer,
         // One that was killed takes connections until it is quite dead. Then its lock is free.
-        Err(_) if Lock::acquire(&home.daemon_lock(), DYING).is_ok() => return Ok(Stopped::Yes),
+        Err(_) if Lock::acquire(&home.daemon_lock(), KILLED_EXIT_LIMIT).is_ok() => {
+            return Ok(StopOutcome::Stopped);
+        }
         Err(error) => return Err(error.into()),
     };
     if answer.refused {
         return Err(CliError::failed("the daemon is busy").cause(answer.message));
     }
     drop(Lock::acquire(&home.daemon_lock(), Duration::from_secs(15)).map_err(ClientError::from)?);
-    Ok(Stopped::Yes)
+    Ok(StopOutcome::Stopped)
 }
 
 fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {
@@ -147,7 +149,7 @@ fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {
             .hint("a daemon that runs in a terminal or under systemd logs there instead (`journalctl --user -u kontekst`)")
     };
     let mut file = File::open(&path).map_err(failed)?;
-    let shown = show_end(&mut file, lines).map_err(failed)?;
+    let shown = print_tail(&mut file, lines).map_err(failed)?;
     if !shown || !follow {
         return Ok(ExitCode::SUCCESS);
     }
@@ -157,11 +159,11 @@ fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {
         if log.read_line(&mut line).map_err(failed)? == 0 {
             // The log has no event to wait for; `tail -f` looks again the same way.
             std::thread::sleep(Duration::from_millis(200));
-            if rotated(log.get_ref(), &path) {
+            if was_replaced(log.get_ref(), &path) {
                 log = BufReader::new(File::open(&path).map_err(failed)?);
             }
         } else if line.ends_with('\n') {
-            if !put(&line) {
+            if !print_line(&line) {
                 return Ok(ExitCode::SUCCESS);
             }
             line.clear();
@@ -170,7 +172,7 @@ fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {
 }
 
 /// The last `lines` lines; leaves the file at its end. `false` when nobody reads any more.
-fn show_end(file: &mut File, lines: usize) -> io::Result<bool> {
+fn print_tail(file: &mut File, lines: usize) -> io::Result<bool> {
     const BLOCK: u64 = 1024 * 1024;
     let size = file.metadata()?.len();
     file.seek(SeekFrom::Start(size.saturating_sub(BLOCK)))?;
@@ -178,15 +180,15 @@ fn show_end(file: &mut File, lines: usize) -> io::Result<bool> {
     file.take(BLOCK).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
     let all: Vec<&str> = text.lines().collect();
-    Ok(all[all.len().saturating_sub(lines)..].iter().all(|line| put(line)))
+    Ok(all[all.len().saturating_sub(lines)..].iter().all(|line| print_line(line)))
 }
 
-fn put(line: &str) -> bool {
+fn print_line(line: &str) -> bool {
     writeln!(io::stdout(), "{}", printable(line.trim_end_matches('\n'))).is_ok()
 }
 
 /// Whether another file stands at the path now.
-fn rotated(file: &File, path: &std::path::Path) -> bool {
+fn was_replaced(file: &File, path: &std::path::Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     match (file.metadata(), std::fs::metadata(path)) {
         (Ok(old), Ok(new)) => old.ino() != new.ino(),

@@ -20,15 +20,15 @@ use crate::{
 
 /// How a command ended, for the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ExitStatus {
     /// Nobody reads the output any more, as in `kontekst sessions | head`. Not a failure.
-    Unread,
+    OutputClosed,
     /// The run failed.
     Failed,
     /// What was typed or configured is wrong.
     Usage,
     /// A human has to decide and there is no terminal to ask on.
-    Waiting,
+    NeedsApproval,
     /// A tool was denied.
     Denied,
     /// Tokens, turns or time ran out.
@@ -41,14 +41,14 @@ pub enum Kind {
     Terminated,
 }
 
-impl Kind {
+impl ExitStatus {
     /// The exit code. A run that did not do its job is never 0.
     pub fn code(self) -> u8 {
         match self {
-            Self::Unread => 0,
+            Self::OutputClosed => 0,
             Self::Failed => 1,
             Self::Usage => 2,
-            Self::Waiting => 3,
+            Self::NeedsApproval => 3,
             Self::Denied => 4,
             Self::Limit => 5,
             Self::Unreachable => 6,
@@ -61,7 +61,7 @@ impl Kind {
 /// An error as the command line shows it: what, why, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CliError {
-    pub kind: Kind,
+    pub status: ExitStatus,
     /// One sentence without a full stop.
     pub message: String,
     /// From the outermost to the root.
@@ -70,36 +70,36 @@ pub struct CliError {
 }
 
 impl CliError {
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+    pub fn new(kind: ExitStatus, message: impl Into<String>) -> Self {
+        Self { status: kind, message: message.into(), causes: Vec::new(), hints: Vec::new() }
     }
 
     pub fn failed(message: impl Into<String>) -> Self {
-        Self::new(Kind::Failed, message)
+        Self::new(ExitStatus::Failed, message)
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
-        Self::new(Kind::Usage, message)
+        Self::new(ExitStatus::Usage, message)
     }
 
-    pub fn waiting(message: impl Into<String>) -> Self {
-        Self::new(Kind::Waiting, message)
+    pub fn needs_approval(message: impl Into<String>) -> Self {
+        Self::new(ExitStatus::NeedsApproval, message)
     }
 
     pub fn denied(message: impl Into<String>) -> Self {
-        Self::new(Kind::Denied, message)
+        Self::new(ExitStatus::Denied, message)
     }
 
     pub fn limit(message: impl Into<String>) -> Self {
-        Self::new(Kind::Limit, message)
+        Self::new(ExitStatus::Limit, message)
     }
 
     pub fn unreachable(message: impl Into<String>) -> Self {
-        Self::new(Kind::Unreachable, message)
+        Self::new(ExitStatus::Unreachable, message)
     }
 
     /// The error's own text and all its sources.
-    pub fn of(kind: Kind, error: &dyn Error) -> Self {
+    pub fn from_error(kind: ExitStatus, error: &dyn Error) -> Self {
         let mut shown = Self::new(kind, error.to_string());
         let mut source = error.source();
         while let Some(cause) = source {
@@ -122,7 +122,7 @@ impl CliError {
     }
 
     pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.kind.code())
+        ExitCode::from(self.status.code())
     }
 
     /// Writes the error for a person, several lines. Writes nothing for [`Kind::Unread`].
@@ -133,7 +133,7 @@ impl CliError {
     ///
     /// When `out` cannot be written.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        if self.kind == Kind::Unread {
+        if self.status == ExitStatus::OutputClosed {
             return Ok(());
         }
         write!(out, "{self}")
@@ -157,33 +157,37 @@ impl Error for CliError {}
 /// For output that cannot be written.
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
-        let kind = if error.kind() == io::ErrorKind::BrokenPipe { Kind::Unread } else { Kind::Failed };
+        let kind = if error.kind() == io::ErrorKind::BrokenPipe {
+            ExitStatus::OutputClosed
+        } else {
+            ExitStatus::Failed
+        };
         Self::new(kind, "cannot write the output").cause(error.to_string())
     }
 }
 
 impl From<NoHome> for CliError {
     fn from(error: NoHome) -> Self {
-        Self::of(Kind::Usage, &error).hint("set KONTEKST_HOME to a directory of yours")
+        Self::from_error(ExitStatus::Usage, &error).hint("set KONTEKST_HOME to a directory of yours")
     }
 }
 
 impl From<BadName> for CliError {
     fn from(error: BadName) -> Self {
-        Self::of(Kind::Usage, &error)
+        Self::from_error(ExitStatus::Usage, &error)
     }
 }
 
 impl From<BadBind> for CliError {
     fn from(error: BadBind) -> Self {
-        Self::of(Kind::Usage, &error)
+        Self::from_error(ExitStatus::Usage, &error)
     }
 }
 
 impl From<PathError> for CliError {
     fn from(error: PathError) -> Self {
-        let shown = Self::of(Kind::Failed, &error);
-        match hint_of(&error.source) {
+        let shown = Self::from_error(ExitStatus::Failed, &error);
+        match io_hint(&error.source) {
             Some(hint) => shown.hint(hint),
             None => shown,
         }
@@ -191,7 +195,7 @@ impl From<PathError> for CliError {
 }
 
 /// What to do about an I/O error, where that can be said without knowing the file.
-fn hint_of(error: &io::Error) -> Option<&'static str> {
+fn io_hint(error: &io::Error) -> Option<&'static str> {
     use io::ErrorKind;
     #[expect(clippy::wildcard_enum_match_arm, reason = "the standard library adds kinds; most need no hint")]
     match error.kind() {
@@ -207,13 +211,13 @@ fn hint_of(error: &io::Error) -> Option<&'static str> {
 impl From<HomeError> for CliError {
     fn from(error: HomeError) -> Self {
         match error {
-            HomeError::NotOurs { .. } => Self::of(Kind::Usage, &error)
+            HomeError::NotOurs { .. } => Self::from_error(ExitStatus::Usage, &error)
                 .hint("run as that user, or set KONTEKST_HOME to a directory of yours"),
             HomeError::Open { ref path, .. } => {
                 let hint = format!("chmod 700 '{}'", path.display());
-                Self::of(Kind::Usage, &error).hint(hint)
+                Self::from_error(ExitStatus::Usage, &error).hint(hint)
             }
-            HomeError::Path(error) => Self { kind: Kind::Usage, ..error.into() },
+            HomeError::Path(error) => Self { status: ExitStatus::Usage, ..error.into() },
         }
     }
 }
@@ -221,8 +225,8 @@ impl From<HomeError> for CliError {
 impl From<TomlError> for CliError {
     fn from(error: TomlError) -> Self {
         match error {
-            TomlError::Invalid { .. } => Self::of(Kind::Usage, &error),
-            TomlError::Path(error) => Self { kind: Kind::Usage, ..error.into() },
+            TomlError::Invalid { .. } => Self::from_error(ExitStatus::Usage, &error),
+            TomlError::Path(error) => Self { status: ExitStatus::Usage, ..error.into() },
         }
     }
 }
@@ -235,7 +239,7 @@ impl From<ConfigError> for CliError {
                 Self::from(error).hint("correct the line, or move the file away: a new one has all keys and their defaults")
             }
             ConfigError::File(error @ TomlError::Path(_)) => error.into(),
-            ConfigError::Remote { .. } => Self::of(Kind::Usage, &error).hint(
+            ConfigError::Remote { .. } => Self::from_error(ExitStatus::Usage, &error).hint(
                 "use `bind = \":50051\"` for this machine only, or set `allow_remote = true`: who then has the token can run tools as you",
             ),
         }
@@ -249,10 +253,10 @@ impl From<AgentError> for CliError {
                 let hint = format!(
                     "`kontekst agents` lists them; agents/{name}/agent.md in the data directory makes one"
                 );
-                Self::of(Kind::Usage, &error).hint(hint)
+                Self::from_error(ExitStatus::Usage, &error).hint(hint)
             }
             AgentError::Config(error) => error.into(),
-            AgentError::Path(error) => Self { kind: Kind::Usage, ..error.into() },
+            AgentError::Path(error) => Self { status: ExitStatus::Usage, ..error.into() },
         }
     }
 }
@@ -261,7 +265,7 @@ impl From<LockError> for CliError {
     fn from(error: LockError) -> Self {
         match error {
             LockError::Held { .. } => {
-                Self::of(Kind::Failed, &error).hint("`kontekst status` shows the daemon")
+                Self::from_error(ExitStatus::Failed, &error).hint("`kontekst status` shows the daemon")
             }
             LockError::Path(error) => error.into(),
         }
@@ -272,27 +276,28 @@ impl From<SessionError> for CliError {
     fn from(error: SessionError) -> Self {
         let known = || "`kontekst sessions` lists them".to_owned();
         let (kind, hint) = match &error {
-            SessionError::Busy(_) => {
-                (Kind::Failed, Some("wait for the run that has it open, or use another session".to_owned()))
-            }
-            SessionError::NotFound(_) => (Kind::Usage, Some(known())),
+            SessionError::Busy(_) => (
+                ExitStatus::Failed,
+                Some("wait for the run that has it open, or use another session".to_owned()),
+            ),
+            SessionError::NotFound(_) => (ExitStatus::Usage, Some(known())),
             SessionError::Ambiguous { ids, .. } => {
                 let shown: Vec<_> = ids.iter().take(5).map(ToString::to_string).collect();
                 let more = if ids.len() > shown.len() { " …" } else { "" };
-                (Kind::Usage, Some(format!("type more of it: {}{more}", shown.join(", "))))
+                (ExitStatus::Usage, Some(format!("type more of it: {}{more}", shown.join(", "))))
             }
             SessionError::Active(_) => {
-                (Kind::Usage, Some("add --force; no session is active then".to_owned()))
+                (ExitStatus::Usage, Some("add --force; no session is active then".to_owned()))
             }
-            SessionError::TooLong { .. } => (Kind::Limit, None),
-            SessionError::Append { source, .. } => (Kind::Failed, hint_of(source).map(str::to_owned)),
+            SessionError::TooLong { .. } => (ExitStatus::Limit, None),
+            SessionError::Append { source, .. } => (ExitStatus::Failed, io_hint(source).map(str::to_owned)),
             SessionError::ReadOnly { source, .. } => {
-                let hint = source.as_ref().and_then(hint_of).unwrap_or("look at the disk and at daemon.log");
-                (Kind::Failed, Some(hint.to_owned()))
+                let hint = source.as_ref().and_then(io_hint).unwrap_or("look at the disk and at daemon.log");
+                (ExitStatus::Failed, Some(hint.to_owned()))
             }
-            SessionError::Path(error) => (Kind::Failed, hint_of(&error.source).map(str::to_owned)),
+            SessionError::Path(error) => (ExitStatus::Failed, io_hint(&error.source).map(str::to_owned)),
         };
-        let shown = Self::of(kind, &error);
+        let shown = Self::from_error(kind, &error);
         match hint {
             Some(hint) => shown.hint(hint),
             None => shown,
@@ -310,7 +315,7 @@ mod tests {
     #[track_caller]
     fn check(error: impl Into<CliError>, code: u8, expect: &Expect) {
         let error = error.into();
-        assert_eq!(error.kind.code(), code);
+        assert_eq!(error.status.code(), code);
         let mut out = Vec::new();
         error.write(&mut out).unwrap();
         expect.assert_eq(&String::from_utf8(out).unwrap());
@@ -350,7 +355,7 @@ mod tests {
         home.create().unwrap();
         std::fs::write(home.config(), "context_size = 1").unwrap();
         let error = CliError::from(Config::load(&home).unwrap_err());
-        assert_eq!((error.kind, error.hints.len()), (Kind::Usage, 1));
+        assert_eq!((error.status, error.hints.len()), (ExitStatus::Usage, 1));
         check(
             AgentConfig::load(&home, &"coder".parse().unwrap()).unwrap_err(),
             2,

@@ -4,13 +4,13 @@
 //! [`CliError`] with a hint and an exit code.
 
 pub mod agents;
+mod approval_prompt;
 mod approvals;
-mod ask;
 mod daemon;
+mod daemon_errors;
 pub mod error;
-mod events;
+mod event_json;
 mod models;
-mod no_daemon;
 mod policy;
 pub mod printable;
 mod prompt;
@@ -20,9 +20,9 @@ mod run;
 pub mod sessions;
 pub mod skills;
 mod status;
+mod subagent_names;
 pub mod table;
 mod web;
-mod workers;
 
 use std::{
     ffi::OsString,

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use crate::pb::{ApproveToolCommand, DenyToolCommand, ProposedToolCall, run_command::Command};
 
 use super::{
-    ask::{Answer, Terminal},
+    approval_prompt::{ApprovalAnswer, Terminal},
     render::Palette,
 };
 
@@ -48,7 +48,7 @@ impl Policy {
         &mut self,
         calls: Vec<ProposedToolCall>,
         palette: Palette,
-    ) -> oneshot::Receiver<Decided> {
+    ) -> oneshot::Receiver<Decisions> {
         let (sender, receiver) = oneshot::channel();
         let all_covered = calls.iter().all(|call| self.covers(call));
         let terminal = if all_covered { None } else { Terminal::open() };
@@ -60,7 +60,7 @@ impl Policy {
                 self.had_no_terminal |= self.on_deny == OnDeny::End;
                 deny(call, "there is no terminal to ask on", self.on_deny)
             });
-            sender.send(Decided { commands: decided.collect(), always: Vec::new() }).ok();
+            sender.send(Decisions { commands: decided.collect(), always: Vec::new() }).ok();
             return receiver;
         }
         let (auto, on_deny) = (self.auto, self.on_deny);
@@ -71,19 +71,22 @@ impl Policy {
             for call in &calls {
                 let named = allowed.contains(&call.name) || always.contains(&call.name);
                 let covered = call.caution.is_empty() && (auto || named);
-                let answer =
-                    if covered { Answer::Yes } else { terminal.ask(call, palette).unwrap_or(Answer::No) };
-                commands.push(match answer {
-                    Answer::Yes => approve(call),
-                    Answer::Always => {
+                let next_decisions = if covered {
+                    ApprovalAnswer::Yes
+                } else {
+                    terminal.ask(call, palette).unwrap_or(ApprovalAnswer::No)
+                };
+                commands.push(match next_decisions {
+                    ApprovalAnswer::Yes => approve(call),
+                    ApprovalAnswer::Always => {
                         always.push(call.name.clone());
                         approve(call)
                     }
-                    Answer::No => deny(call, "the user said no", on_deny),
-                    Answer::Because(reason) => deny(call, &reason, OnDeny::Continue),
+                    ApprovalAnswer::No => deny(call, "the user said no", on_deny),
+                    ApprovalAnswer::NoWithReason(reason) => deny(call, &reason, OnDeny::Continue),
                 });
             }
-            sender.send(Decided { commands, always }).ok();
+            sender.send(Decisions { commands, always }).ok();
         });
         receiver
     }
@@ -91,7 +94,7 @@ impl Policy {
 
 /// What was said to the calls of a turn.
 #[derive(Default)]
-pub(super) struct Decided {
+pub(super) struct Decisions {
     pub(super) commands: Vec<Command>,
     /// Tools that need no asking for the rest of the run.
     pub(super) always: Vec<String>,
@@ -110,7 +113,7 @@ fn deny(call: &ProposedToolCall, reason: &str, then: OnDeny) -> Command {
 }
 
 /// The decisions, once they are made; pending for ever while none are asked for.
-pub(super) async fn answer(answers: &mut Option<oneshot::Receiver<Decided>>) -> Decided {
+pub(super) async fn answer(answers: &mut Option<oneshot::Receiver<Decisions>>) -> Decisions {
     match answers {
         Some(receiver) => {
             let decided = receiver.await.unwrap_or_default();

@@ -19,7 +19,7 @@ pub struct Printable {
     state: State,
     literal: bool,
     /// The character before, to tell a joiner inside a script from one that hides.
-    last: char,
+    previous: char,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,9 +33,9 @@ enum State {
     /// After CSI: parameters until a letter.
     Csi,
     /// After OSC, DCS, APC, PM or SOS: anything until BEL or ST.
-    Control,
+    ControlString,
     /// After ESC within one of those.
-    ControlEscape,
+    ControlStringEscape,
 }
 
 impl Printable {
@@ -59,60 +59,62 @@ impl Printable {
     /// As [`Printable::push`], to the end of `out`.
     pub fn push_into(&mut self, text: &str, out: &mut String) {
         for c in text.chars() {
-            self.char(c, out);
+            self.push_char(c, out);
         }
     }
 
-    fn char(&mut self, c: char, out: &mut String) {
+    fn push_char(&mut self, c: char, out: &mut String) {
         // A few arms end a sequence by a character that is not part of it; that one is looked at as text.
         self.state = match (self.state, c) {
-            (State::Text, _) => return self.text(c, out),
+            (State::Text, _) => return self.push_text(c, out),
             (State::Escape, '[') => State::Csi,
-            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::Control,
+            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::ControlString,
             (State::Escape | State::Intermediate, ' '..='/') => State::Intermediate,
             (State::Escape | State::Intermediate, '0'..='~') => State::Text,
             (State::Csi, ' '..='?') => State::Csi,
             (State::Csi, '@'..='~') => State::Text,
-            (State::ControlEscape, '\\') => State::Text,
+            (State::ControlStringEscape, '\\') => State::Text,
             // BEL, ST; CAN and SUB abort.
-            (State::Control, '\x07' | '\u{9c}' | '\x18' | '\x1a') => State::Text,
-            (State::Control, '\x1b') => State::ControlEscape,
+            (State::ControlString, '\x07' | '\u{9c}' | '\x18' | '\x1a') => State::Text,
+            (State::ControlString, '\x1b') => State::ControlStringEscape,
             // No such sequence has a line feed, so one that never ends hides no more than its line.
-            (State::Control, c) if c != '\n' => State::Control,
-            (State::ControlEscape, c) if c != '\n' => {
+            (State::ControlString, c) if c != '\n' => State::ControlString,
+            (State::ControlStringEscape, c) if c != '\n' => {
                 self.state = State::Escape;
-                return self.char(c, out);
+                return self.push_char(c, out);
             }
             _ => {
                 self.state = State::Text;
-                return self.text(c, out);
+                return self.push_text(c, out);
             }
         };
     }
 
-    fn text(&mut self, c: char, out: &mut String) {
+    fn push_text(&mut self, c: char, out: &mut String) {
         match c {
             '\n' | '\t' => out.push(c),
-            '\0'..='\x1f' | '\x7f'..='\u{9f}' if self.literal => show(c, out),
+            '\0'..='\x1f' | '\x7f'..='\u{9f}' if self.literal => push_escaped(c, out),
             '\x1b' => self.state = State::Escape,
             '\u{9b}' => self.state = State::Csi,
-            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::Control,
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::ControlString,
             '\0'..='\x1f' | '\x7f'..='\u{9f}' => {}
             // Persian and the Indic scripts need the joiners, and so do emoji of several parts.
-            '\u{200c}' | '\u{200d}' if !self.last.is_ascii() && !misleads(self.last) => out.push(c),
-            c if misleads(c) => show(c, out),
+            '\u{200c}' | '\u{200d}' if !self.previous.is_ascii() && !is_misleading(self.previous) => {
+                out.push(c)
+            }
+            c if is_misleading(c) => push_escaped(c, out),
             c => out.push(c),
         }
-        self.last = c;
+        self.previous = c;
     }
 }
 
-fn show(c: char, out: &mut String) {
+fn push_escaped(c: char, out: &mut String) {
     write!(out, "{}", c.escape_unicode()).expect("a String takes everything");
 }
 
 /// Whether a character is there to change how others look, or to be invisible.
-fn misleads(c: char) -> bool {
+fn is_misleading(c: char) -> bool {
     matches!(c,
         '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
@@ -129,20 +131,20 @@ pub fn literal(text: &str) -> String {
 }
 
 /// A writer that filters when it writes to a terminal, and passes bytes through when it does not.
-pub struct Page<'a> {
+pub struct PrintableWriter<'a> {
     out: &'a mut dyn Write,
     filter: Option<Printable>,
     /// The start of a character that a write cut off.
     cut: Vec<u8>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> PrintableWriter<'a> {
     pub fn new(out: &'a mut dyn Write, terminal: bool) -> Self {
         Self { out, filter: terminal.then(Printable::new), cut: Vec::new() }
     }
 }
 
-impl Write for Page<'_> {
+impl Write for PrintableWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(filter) = &mut self.filter else { return self.out.write(bytes) };
         self.cut.extend_from_slice(bytes);
@@ -270,13 +272,13 @@ mod tests {
             let text: String = (0..below(24)).map(|_| PIECES[below(PIECES.len())]).collect();
             let whole = printable(&text);
             let mut pieces = Printable::new();
-            let mut cut = String::new();
+            let mut incomplete = String::new();
             let mut page = Vec::new();
-            let mut writer = Page::new(&mut page, true);
+            let mut writer = PrintableWriter::new(&mut page, true);
             let mut rest = text.as_str();
             while !rest.is_empty() {
                 let (at, _) = rest.char_indices().nth(1 + below(3)).unwrap_or((rest.len(), ' '));
-                pieces.push_into(&rest[..at], &mut cut);
+                pieces.push_into(&rest[..at], &mut incomplete);
                 rest = &rest[at..];
             }
             let mut bytes = text.as_bytes();
@@ -285,12 +287,12 @@ mod tests {
                 writer.write_all(&bytes[..at]).unwrap();
                 bytes = &bytes[at..];
             }
-            assert_eq!(cut, whole, "{text:?}");
+            assert_eq!(incomplete, whole, "{text:?}");
             assert_eq!(String::from_utf8(page).unwrap(), whole, "{text:?}");
             for shown in [&whole, &literal(&text)] {
                 assert!(
                     shown.chars().all(|c| matches!(c, '\n' | '\t' | '\u{200d}')
-                        || !(c < ' ' || ('\x7f'..='\u{9f}').contains(&c) || misleads(c))),
+                        || !(c < ' ' || ('\x7f'..='\u{9f}').contains(&c) || is_misleading(c))),
                     "{text:?} gave {shown:?}"
                 );
             }
@@ -300,10 +302,10 @@ mod tests {
     #[test]
     fn a_page_replaces_bytes_that_are_not_text() {
         let mut page = Vec::new();
-        Page::new(&mut page, true).write_all(b"a\xffb\xe2\x82c\x1b[31m").unwrap();
+        PrintableWriter::new(&mut page, true).write_all(b"a\xffb\xe2\x82c\x1b[31m").unwrap();
         assert_eq!(String::from_utf8(page).unwrap(), "a\u{fffd}b\u{fffd}c");
         let mut file = Vec::new();
-        Page::new(&mut file, false).write_all(b"a\xff\x1b[31m").unwrap();
+        PrintableWriter::new(&mut file, false).write_all(b"a\xff\x1b[31m").unwrap();
         assert_eq!(file, b"a\xff\x1b[31m", "what is not a terminal gets every byte");
     }
 }

@@ -20,7 +20,7 @@ const INPUT_LIMIT: u64 = 32 * 1024 * 1024;
 
 /// How stdin is to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stdin {
+pub(super) enum StdinUse {
     /// Read if it is a pipe or a file.
     Auto,
     Forced,
@@ -29,7 +29,7 @@ pub(super) enum Stdin {
 
 /// A prompt, or a skill and the text it works on.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Question {
+pub(super) struct PromptInput {
     pub(super) prompt: String,
     pub(super) skill: Option<SkillInvocation>,
 }
@@ -39,19 +39,19 @@ pub(super) struct Question {
 /// # Errors
 ///
 /// Nothing was asked, or the input is binary, not UTF-8, or too large. Nothing is cut silently.
-pub(super) fn question(
+pub(super) fn read_prompt(
     words: &[String],
-    stdin: Stdin,
+    stdin: StdinUse,
     skills: bool,
     warn: &mut dyn FnMut(&str),
-) -> Result<Question, CliError> {
+) -> Result<PromptInput, CliError> {
     let words = words.join(" ");
     let words = words.trim();
     let data = match stdin {
-        Stdin::Forbidden => None,
-        Stdin::Forced => Some(read(warn)?),
-        Stdin::Auto if is_data() => Some(read(warn)?),
-        Stdin::Auto => None,
+        StdinUse::Forbidden => None,
+        StdinUse::Forced => Some(read_stdin(warn)?),
+        StdinUse::Auto if stdin_is_data() => Some(read_stdin(warn)?),
+        StdinUse::Auto => None,
     };
     let data = data.filter(|data| !data.trim().is_empty());
     if words.is_empty() && data.is_none() {
@@ -59,10 +59,10 @@ pub(super) fn question(
             .hint("kontekst run \"your question\", or pipe one in: `kontekst run < question.txt`"));
     }
     if skills && let Some((name, arguments)) = skill(words) {
-        let skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
-        return Ok(Question { prompt: data.unwrap_or_default(), skill: Some(skill) });
+        let parse_skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
+        return Ok(PromptInput { prompt: data.unwrap_or_default(), skill: Some(parse_skill) });
     }
-    Ok(Question { prompt: join(data, words), skill: None })
+    Ok(PromptInput { prompt: join(data, words), skill: None })
 }
 
 /// Data first and the instruction last, so that several questions about one file share their prefix,
@@ -89,13 +89,13 @@ fn skill(words: &str) -> Option<(&str, &str)> {
 
 /// A pipe or a regular file: what a shell redirects. A socket or a device is somebody else's stdin that
 /// we happen to share, and reading it could wait for ever.
-fn is_data() -> bool {
+fn stdin_is_data() -> bool {
     fstat(io::stdin().as_fd()).is_ok_and(|stat| {
         matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::RegularFile)
     })
 }
 
-fn read(warn: &mut dyn FnMut(&str)) -> Result<String, CliError> {
+fn read_stdin(warn: &mut dyn FnMut(&str)) -> Result<String, CliError> {
     let failed = |error: io::Error| CliError::usage("cannot read stdin").cause(error.to_string());
     let stdin: OwnedFd = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let patience = Timespec { tv_sec: 2, tv_nsec: 0 };
@@ -104,10 +104,10 @@ fn read(warn: &mut dyn FnMut(&str)) -> Result<String, CliError> {
     }
     let mut bytes = Vec::new();
     File::from(stdin).take(INPUT_LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
-    text(bytes)
+    decode(bytes)
 }
 
-fn text(bytes: Vec<u8>) -> Result<String, CliError> {
+fn decode(bytes: Vec<u8>) -> Result<String, CliError> {
     if bytes.len() as u64 > INPUT_LIMIT {
         let limit = INPUT_LIMIT / 1024 / 1024;
         return Err(CliError::usage(format!("stdin is larger than {limit} MiB")).hint(
@@ -148,10 +148,10 @@ mod tests {
     #[test]
     fn input_that_is_not_text_is_refused_with_advice() {
         for (bytes, fact) in [(b"a\0b".to_vec(), "NUL"), (b"a\xffb".to_vec(), "byte 1")] {
-            let error = text(bytes).unwrap_err();
+            let error = decode(bytes).unwrap_err();
             assert!(error.to_string().contains(fact), "{error}");
         }
-        assert!(text(vec![b'a'; INPUT_LIMIT as usize]).is_ok());
-        assert!(text(vec![b'a'; INPUT_LIMIT as usize + 1]).is_err());
+        assert!(decode(vec![b'a'; INPUT_LIMIT as usize]).is_ok());
+        assert!(decode(vec![b'a'; INPUT_LIMIT as usize + 1]).is_err());
     }
 }

@@ -9,15 +9,15 @@ use std::{
 use crate::pb::{self, progress_event::Progress, run_event::Event};
 
 use super::{
-    ask::arguments,
+    approval_prompt::format_arguments,
     printable::{Printable, printable},
-    workers::Workers,
+    subagent_names::SubagentNames,
 };
 
 /// Colours, or none.
 #[derive(Clone, Copy)]
 pub(super) struct Palette {
-    on: bool,
+    enabled: bool,
 }
 
 impl Palette {
@@ -25,16 +25,16 @@ impl Palette {
     pub(super) fn new(terminal: bool) -> Self {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self { on: terminal && !unwanted }
+        Self { enabled: terminal && !unwanted }
     }
 
     #[cfg(test)]
     pub(super) fn plain() -> Self {
-        Self { on: false }
+        Self { enabled: false }
     }
 
     fn paint(self, code: &str, text: &str) -> String {
-        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.enabled { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     pub(super) fn bold(self, text: &str) -> String {
@@ -60,7 +60,7 @@ impl Palette {
 
 /// How much is said on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Talk {
+pub(super) enum Verbosity {
     Quiet,
     Normal,
     Verbose,
@@ -76,40 +76,40 @@ pub(super) enum Format {
 }
 
 /// Nothing is shown of a wait that is shorter than this.
-const PATIENCE: Duration = Duration::from_millis(400);
+const PROGRESS_DELAY: Duration = Duration::from_millis(400);
 
 /// The two outputs of one run.
-pub(super) struct Screen {
+pub(super) struct RunRenderer {
     format: Format,
-    talk: Talk,
-    out_terminal: bool,
+    verbosity: Verbosity,
+    stdout_is_terminal: bool,
     err_terminal: bool,
     palette: Palette,
     filter: Printable,
     /// stdout ends in the middle of a line.
-    open_line: bool,
+    in_middle_of_line: bool,
     /// stderr shows a line that will be overwritten.
-    transient: bool,
-    began: Instant,
-    calls: HashMap<String, String>,
-    workers: Workers,
+    progress_shown: bool,
+    started_at: Instant,
+    call_descriptions: HashMap<String, String>,
+    workers: SubagentNames,
 }
 
-impl Screen {
-    pub(super) fn new(format: Format, talk: Talk) -> Self {
-        let err_terminal = io::stderr().is_terminal();
+impl RunRenderer {
+    pub(super) fn new(format: Format, talk: Verbosity) -> Self {
+        let stderr_is_terminal = io::stderr().is_terminal();
         Self {
             format,
-            talk,
-            out_terminal: io::stdout().is_terminal(),
-            err_terminal,
-            palette: Palette::new(err_terminal),
+            verbosity: talk,
+            stdout_is_terminal: io::stdout().is_terminal(),
+            err_terminal: stderr_is_terminal,
+            palette: Palette::new(stderr_is_terminal),
             filter: Printable::default(),
-            open_line: false,
-            transient: false,
-            began: Instant::now(),
-            calls: HashMap::new(),
-            workers: Workers::default(),
+            in_middle_of_line: false,
+            progress_shown: false,
+            started_at: Instant::now(),
+            call_descriptions: HashMap::new(),
+            workers: SubagentNames::default(),
         }
     }
 
@@ -122,67 +122,74 @@ impl Screen {
     /// # Errors
     ///
     /// stdout cannot be written; [`io::ErrorKind::BrokenPipe`] when its reader has gone.
-    pub(super) fn show(&mut self, event: &Event) -> io::Result<()> {
+    pub(super) fn render(&mut self, event: &Event) -> io::Result<()> {
         if self.format == Format::Json {
-            let mut line = super::events::json(event).to_string();
+            let mut line = super::event_json::to_json(event).to_string();
             line.push('\n');
-            return self.write(&line);
+            return self.write_stdout(&line);
         }
         match event {
-            Event::Token(token) => return self.text(&token.text),
+            Event::Token(token) => return self.write_answer(&token.text),
             Event::Reasoning(reasoning) => {
-                if self.talk == Talk::Verbose {
-                    self.clear();
-                    self.say_raw(&self.palette.dim(&printable(&reasoning.text)));
+                if self.verbosity == Verbosity::Verbose {
+                    self.clear_progress();
+                    self.write_stderr(&self.palette.dim(&printable(&reasoning.text)));
                 }
             }
             Event::Progress(progress) => self.progress(progress.progress.as_ref()),
-            Event::Notice(notice) => self.say(Talk::Normal, &printable(&notice.text)),
-            Event::Compacted(done) => self.say(
-                Talk::Normal,
+            Event::Notice(notice) => self.print_status(Verbosity::Normal, &printable(&notice.text)),
+            Event::Compacted(done) => self.print_status(
+                Verbosity::Normal,
                 &format!(
                     "the conversation was summarised: {} → {} tokens; the session file keeps all of it",
                     done.tokens_before, done.tokens_after
                 ),
             ),
             Event::ToolsProposed(proposed) => {
-                self.close_line()?;
+                self.end_line()?;
                 for call in &proposed.calls {
-                    let shown = format!("{} {}", printable(&call.name), arguments(&call.arguments_json));
-                    self.calls.insert(call.call_id.clone(), shown);
+                    let shown =
+                        format!("{} {}", printable(&call.name), format_arguments(&call.arguments_json));
+                    self.call_descriptions.insert(call.call_id.clone(), shown);
                 }
             }
             Event::ToolStarted(started) => {
-                self.close_line()?;
-                let shown = self.calls.get(&started.call_id).cloned();
+                self.end_line()?;
+                let shown = self.call_descriptions.get(&started.call_id).cloned();
                 let shown = shown.unwrap_or_else(|| printable(&started.name));
-                self.say(Talk::Normal, &format!("· {shown}"));
+                self.print_status(Verbosity::Normal, &format!("· {shown}"));
             }
             Event::ToolCompleted(done) => {
                 let (lines, bytes) = (done.output.lines().count(), done.output.len());
-                self.say(Talk::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
+                self.print_status(Verbosity::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
             }
             Event::ToolFailed(failed) => {
                 let first = failed.error.lines().next().unwrap_or_default();
-                self.say(Talk::Normal, &self.palette.red(&format!("  failed: {}", printable(first))));
+                self.print_status(
+                    Verbosity::Normal,
+                    &self.palette.red(&format!("  failed: {}", printable(first))),
+                );
             }
             Event::TurnCompleted(turn) => {
-                self.close_line()?;
+                self.end_line()?;
                 if let Some(context) = &turn.context {
-                    self.say(Talk::Verbose, &meter(context));
+                    self.print_status(Verbosity::Verbose, &format_context(context));
                 }
             }
             Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => {
-                self.clear();
-                self.close_line()?;
+                self.clear_progress();
+                self.end_line()?;
             }
             Event::Started(started) => {
-                self.say(Talk::Verbose, &format!("run {} in session {}", started.run_id, started.session_id));
+                self.print_status(
+                    Verbosity::Verbose,
+                    &format!("run {} in session {}", started.run_id, started.session_id),
+                );
             }
             Event::Worker(event) => {
-                if let Some((level, text)) = self.workers.line(event) {
-                    self.close_line()?;
-                    self.say(level, &format!("  {text}"));
+                if let Some((level, text)) = self.workers.describe(event) {
+                    self.end_line()?;
+                    self.print_status(level, &format!("  {text}"));
                 }
             }
             Event::ContextSnapshot(_) | Event::ToolsCompleted(_) => {}
@@ -190,48 +197,51 @@ impl Screen {
         Ok(())
     }
 
-    fn text(&mut self, text: &str) -> io::Result<()> {
-        self.clear();
+    fn write_answer(&mut self, text: &str) -> io::Result<()> {
+        self.clear_progress();
         let filtered;
-        let text = if self.out_terminal {
+        let text = if self.stdout_is_terminal {
             filtered = self.filter.push(text);
             &filtered
         } else {
             text
         };
         if let Some(last) = text.as_bytes().last() {
-            self.open_line = *last != b'\n';
-            self.write(text)?;
+            self.in_middle_of_line = *last != b'\n';
+            self.write_stdout(text)?;
         }
         Ok(())
     }
 
-    fn write(&self, text: &str) -> io::Result<()> {
+    fn write_stdout(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()
     }
 
     /// Ends the line that stdout is in, so that what follows starts on its own.
-    pub(super) fn close_line(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.open_line) { self.write("\n") } else { Ok(()) }
+    pub(super) fn end_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.in_middle_of_line) { self.write_stdout("\n") } else { Ok(()) }
     }
 
     /// A sentence on stderr.
-    pub(super) fn say(&mut self, level: Talk, text: &str) {
-        if level <= self.talk && self.format == Format::Text {
-            self.clear();
-            self.say_raw(&format!("{}\n", self.palette.dim(text)));
+    pub(super) fn print_status(&mut self, level: Verbosity, text: &str) {
+        if level <= self.verbosity && self.format == Format::Text {
+            self.clear_progress();
+            self.write_stderr(&format!("{}\n", self.palette.dim(text)));
         }
     }
 
-    fn say_raw(&self, text: &str) {
+    fn write_stderr(&self, text: &str) {
         // There is nobody left to tell when stderr is closed.
         io::stderr().write_all(text.as_bytes()).ok();
     }
 
     fn progress(&mut self, progress: Option<&Progress>) {
-        if !self.err_terminal || self.talk == Talk::Quiet || self.began.elapsed() < PATIENCE {
+        if !self.err_terminal
+            || self.verbosity == Verbosity::Quiet
+            || self.started_at.elapsed() < PROGRESS_DELAY
+        {
             return;
         }
         let text = match progress {
@@ -248,19 +258,19 @@ impl Screen {
             }
             None => return,
         };
-        self.say_raw(&format!("\r\x1b[K{}", self.palette.dim(&text)));
-        self.transient = true;
+        self.write_stderr(&format!("\r\x1b[K{}", self.palette.dim(&text)));
+        self.progress_shown = true;
     }
 
-    fn clear(&mut self) {
-        if std::mem::take(&mut self.transient) {
-            self.say_raw("\r\x1b[K");
+    fn clear_progress(&mut self) {
+        if std::mem::take(&mut self.progress_shown) {
+            self.write_stderr("\r\x1b[K");
         }
     }
 }
 
 /// `context: 812/4096 tokens (20 %) | system …`.
-fn meter(context: &pb::ContextSnapshot) -> String {
+fn format_context(context: &pb::ContextSnapshot) -> String {
     let percent = i64::from(context.total_tokens) * 100 / i64::from(context.context_size.max(1));
     let cached = match (context.prompt_tokens, context.cached_tokens) {
         (Some(prompt), Some(cached)) => format!(" | prompt {prompt}, {cached} cached"),

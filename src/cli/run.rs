@@ -21,9 +21,9 @@ use crate::{
 
 use super::{
     error::CliError,
-    policy::{Decided, OnDeny, Policy, answer},
-    prompt::{Stdin, question},
-    render::{Format, Screen, Talk},
+    policy::{Decisions, OnDeny, Policy, answer},
+    prompt::{StdinUse, read_prompt},
+    render::{Format, RunRenderer, Verbosity},
 };
 
 /// Asks the model and prints its answer.
@@ -117,15 +117,15 @@ pub(super) struct Args {
 pub(super) fn run(mut args: Args, home: &Home) -> Result<ExitCode, CliError> {
     let format = if args.json { Format::Json } else { Format::Text };
     let talk = match (args.quiet, args.verbose) {
-        (true, _) => Talk::Quiet,
-        (_, true) => Talk::Verbose,
-        _ => Talk::Normal,
+        (true, _) => Verbosity::Quiet,
+        (_, true) => Verbosity::Verbose,
+        _ => Verbosity::Normal,
     };
-    let mut screen = Screen::new(format, talk);
+    let mut screen = RunRenderer::new(format, talk);
     let start = start(&mut args, home, &mut screen)?;
-    let mut conversation = Conversation {
+    let mut conversation = RunSession {
         policy: Policy::new(args.auto_approve, &args.allow, args.on_deny),
-        keep_active: args.session.is_none(),
+        make_active: args.session.is_none(),
         home,
         screen,
         started: None,
@@ -137,38 +137,40 @@ pub(super) fn run(mut args: Args, home: &Home) -> Result<ExitCode, CliError> {
     loop {
         let connected = client::ensure(home)?;
         if let Some(notice) = connected.notice {
-            conversation.screen.say(Talk::Normal, &notice);
+            conversation.screen.print_status(Verbosity::Normal, &notice);
         }
-        let result = runtime.block_on(conversation.hold(connected.stream, start.clone()));
+        let result = runtime.block_on(conversation.drive(connected.stream, start.clone()));
         tries += 1;
         match result {
-            Err(Broken::Transport(_)) if conversation.started.is_none() && tries < 3 => {}
-            Err(Broken::Transport(error)) => {
-                conversation.screen.close_line().ok();
+            Err(ConnectionError::Transport(_)) if conversation.started.is_none() && tries < 3 => {}
+            Err(ConnectionError::Transport(error)) => {
+                conversation.screen.end_line().ok();
                 return Err(error);
             }
-            Err(Broken::Stdout(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(ConnectionError::Stdout(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
                 return Ok(ExitCode::SUCCESS);
             }
-            Err(Broken::Stdout(error)) => {
+            Err(ConnectionError::Stdout(error)) => {
                 return Err(CliError::failed("cannot write to stdout").cause(error.to_string()));
             }
-            Ok(ending) => return conversation.conclude(&ending),
+            Ok(ending) => return conversation.exit_code(&ending),
         }
     }
 }
 
 /// What is asked of the daemon.
-fn start(args: &mut Args, home: &Home, screen: &mut Screen) -> Result<StartRunCommand, CliError> {
+fn start(args: &mut Args, home: &Home, screen: &mut RunRenderer) -> Result<StartRunCommand, CliError> {
     let stdin = if args.words.len() == 1 && args.words[0] == "-" {
         args.words.clear();
-        Stdin::Forced
+        StdinUse::Forced
     } else if args.no_stdin {
-        Stdin::Forbidden
+        StdinUse::Forbidden
     } else {
-        Stdin::Auto
+        StdinUse::Auto
     };
-    let question = question(&args.words, stdin, !args.no_skill, &mut |text| screen.say(Talk::Normal, text))?;
+    let question = read_prompt(&args.words, stdin, !args.no_skill, &mut |text| {
+        screen.print_status(Verbosity::Normal, text)
+    })?;
     let session = match &args.session {
         Some(id) => Some(id.parse::<SessionId>().map_err(|error| CliError::usage(error.to_string()))?),
         None if args.new => None,
@@ -198,18 +200,18 @@ fn working_dir(chosen: Option<PathBuf>) -> Result<String, CliError> {
 }
 
 /// Why a conversation ended without an ending.
-enum Broken {
+enum ConnectionError {
     Transport(CliError),
     Stdout(io::Error),
 }
 
-impl From<ClientError> for Broken {
+impl From<ClientError> for ConnectionError {
     fn from(error: ClientError) -> Self {
         Self::Transport(error.into())
     }
 }
 
-impl From<tonic::Status> for Broken {
+impl From<tonic::Status> for ConnectionError {
     fn from(status: tonic::Status) -> Self {
         // A status with a sentence of the daemon's own is worth showing; a broken pipe is not.
         let daemon_spoke = !matches!(
@@ -224,24 +226,24 @@ impl From<tonic::Status> for Broken {
     }
 }
 
-struct Conversation<'a> {
+struct RunSession<'a> {
     policy: Policy,
     /// The run's session becomes the active one.
-    keep_active: bool,
+    make_active: bool,
     home: &'a Home,
-    screen: Screen,
+    screen: RunRenderer,
     started: Option<pb::RunStartedEvent>,
     /// The signal that asked us to stop.
     signal: Option<u8>,
 }
 
-impl Conversation<'_> {
+impl RunSession<'_> {
     /// Holds one conversation and gives its last event.
-    async fn hold(
+    async fn drive(
         &mut self,
         stream: std::os::unix::net::UnixStream,
         start: StartRunCommand,
-    ) -> Result<Event, Broken> {
+    ) -> Result<Event, ConnectionError> {
         let mut agent = client::agent(client::channel(stream).await?);
         let (commands, outbox) = mpsc::channel(64);
         let say = |command| RunCommand { command: Some(command) };
@@ -249,7 +251,7 @@ impl Conversation<'_> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(ClientError::Runtime)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(ClientError::Runtime)?;
         let mut events = agent.run(ReceiverStream::new(outbox)).await?.into_inner();
-        let mut answers: Option<oneshot::Receiver<Decided>> = None;
+        let mut answers: Option<oneshot::Receiver<Decisions>> = None;
         loop {
             let number = tokio::select! {
                 biased;
@@ -266,9 +268,9 @@ impl Conversation<'_> {
                     let Some(event) = event?.and_then(|event| event.event) else {
                         return Err(ClientError::from(tonic::Status::unavailable("the stream ended")).into());
                     };
-                    self.screen.show(&event).map_err(Broken::Stdout)?;
+                    self.screen.render(&event).map_err(ConnectionError::Stdout)?;
                     match event {
-                        Event::Started(started) => self.begun(started),
+                        Event::Started(started) => self.on_started(started),
                         Event::ToolsProposed(proposed) => answers = Some(self.policy.decide(proposed.calls, self.screen.palette())),
                         Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => return Ok(event),
                         _ => {}
@@ -284,21 +286,24 @@ impl Conversation<'_> {
         }
     }
 
-    fn begun(&mut self, started: pb::RunStartedEvent) {
-        if self.keep_active
+    fn on_started(&mut self, started: pb::RunStartedEvent) {
+        if self.make_active
             && let Ok(id) = started.session_id.parse::<SessionId>()
         {
             let sessions = Sessions::new(self.home);
             if sessions.active().as_ref() != Some(&id)
                 && let Err(error) = sessions.set_active(&id)
             {
-                self.screen.say(Talk::Normal, &format!("the session could not be made active: {error}"));
+                self.screen.print_status(
+                    Verbosity::Normal,
+                    &format!("the session could not be made active: {error}"),
+                );
             }
         }
         self.started = Some(started);
     }
 
-    fn conclude(&self, ending: &Event) -> Result<ExitCode, CliError> {
+    fn exit_code(&self, ending: &Event) -> Result<ExitCode, CliError> {
         if let Some(number) = self.signal {
             return Ok(ExitCode::from(128 + number));
         }
@@ -308,11 +313,11 @@ impl Conversation<'_> {
                     .hint("raise `max_tokens` of the agent or `context_size`, or ask it to continue"))
             }
             Event::Completed(_) => Ok(ExitCode::SUCCESS),
-            Event::Cancelled(cancelled) if cancelled.denied && self.policy.had_no_terminal => {
-                Err(CliError::waiting("a tool needs approval and there is no terminal to ask on").hint(
+            Event::Cancelled(cancelled) if cancelled.denied && self.policy.had_no_terminal => Err(
+                CliError::needs_approval("a tool needs approval and there is no terminal to ask on").hint(
                     "--allow TOOL approves one tool, --auto-approve all; --on-deny continue goes on without",
-                ))
-            }
+                ),
+            ),
             Event::Cancelled(cancelled) if cancelled.denied => Err(CliError::denied("a tool was denied")),
             Event::Cancelled(_) => Err(CliError::failed("the run was cancelled by the daemon")
                 .hint("it is probably stopping; try again")),

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{error::CliError, printable::Page, table::Table};
+use super::{error::CliError, printable::PrintableWriter, table::Table};
 use crate::{
     config::Home,
     skills::{Skill, Skills},
@@ -50,10 +50,10 @@ pub fn run(args: Args, home: &Home, out: &mut dyn Write, terminal: bool) -> Resu
     let Args { json, command } = args;
     home.create()?;
     let skills = Skills::load(home);
-    let mut out = Page::new(out, terminal);
+    let mut out = PrintableWriter::new(out, terminal);
     match command.unwrap_or(Command::List) {
         Command::List if json => {
-            let listed: Vec<Value> = skills.iter().map(described).collect();
+            let listed: Vec<Value> = skills.iter().map(to_json).collect();
             let problems: Vec<String> = skills.problems().iter().map(ToString::to_string).collect();
             Ok(writeln!(out, "{:#}", json!({"skills": listed, "problems": problems}))?)
         }
@@ -102,7 +102,7 @@ fn invoked_by(skill: &Skill) -> &'static str {
     }
 }
 
-fn described(skill: &Skill) -> Value {
+fn to_json(skill: &Skill) -> Value {
     json!({
         "name": skill.name,
         "description": skill.description,
@@ -114,7 +114,7 @@ fn described(skill: &Skill) -> Value {
 
 fn show(skill: &Skill, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     if json {
-        let mut described = described(skill);
+        let mut described = to_json(skill);
         described["body"] = Value::from(skill.body.as_str());
         return Ok(writeln!(out, "{described:#}")?);
     }

@@ -28,7 +28,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     if args.token {
-        let token = web::token(home)?;
+        let token = web::read_token(home)?;
         return on_stdout(|out, _| Ok(writeln!(out, "{token}")?));
     }
     let stream = client::probe(home).map_err(|error| match error {
@@ -41,13 +41,13 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
         Ok::<_, ClientError>(daemon.get_status(GetStatusRequest {}).await?.into_inner())
     })?;
     on_stdout(|out, _| {
-        let page = if args.json { format!("{:#}\n", as_json(&status)) } else { page(&status) };
-        out.write_all(page.as_bytes())
+        let format_text = if args.json { format!("{:#}\n", to_json(&status)) } else { page(&status) };
+        out.write_all(format_text.as_bytes())
             .map_err(|error| CliError::failed("cannot write to stdout").cause(error.to_string()))
     })
 }
 
-fn as_json(status: &GetStatusResponse) -> serde_json::Value {
+fn to_json(status: &GetStatusResponse) -> serde_json::Value {
     json!({
         "version": status.version, "pid": status.pid, "uptime_seconds": status.uptime_seconds,
         "started_at": status.started_at_rfc3339, "active_runs": status.active_runs,
@@ -68,14 +68,14 @@ fn page(status: &GetStatusResponse) -> String {
     let mut rows = vec![
         (
             "daemon",
-            format!("{} (pid {}), up {}", status.version, status.pid, duration(status.uptime_seconds)),
+            format!("{} (pid {}), up {}", status.version, status.pid, format_uptime(status.uptime_seconds)),
         ),
         ("runs", status.active_runs.to_string()),
         ("socket", status.socket.clone()),
         ("bind", status.bind.clone()),
         ("http", if status.http.is_empty() { "off".to_owned() } else { format!("http://{}", status.http) }),
         ("data", status.data_dir.clone()),
-        ("model server", server(status)),
+        ("model server", format_model_server(status)),
         ("model", model.to_owned()),
         ("models in", status.model_dir.clone()),
         ("file tools", status.confinement.clone()),
@@ -85,7 +85,7 @@ fn page(status: &GetStatusResponse) -> String {
     rows.iter().map(|(name, value)| format!("{name:<13} {}\n", printable(value))).collect()
 }
 
-fn server(status: &GetStatusResponse) -> String {
+fn format_model_server(status: &GetStatusResponse) -> String {
     let (healthy, running) = (status.llama_server_healthy, status.llama_server_running);
     if status.engine == "builtin" {
         return match (healthy, running) {
@@ -104,7 +104,7 @@ fn server(status: &GetStatusResponse) -> String {
 }
 
 /// `1h2m3s`.
-fn duration(seconds: i64) -> String {
+fn format_uptime(seconds: i64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match (hours, minutes) {
         (0, 0) => format!("{seconds}s"),
@@ -115,12 +115,12 @@ fn duration(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::duration;
+    use super::format_uptime;
 
     #[test]
     fn durations_are_short() {
         for (seconds, expect) in [(5, "5s"), (65, "1m5s"), (3723, "1h2m3s"), (90_000, "25h0m0s")] {
-            assert_eq!(duration(seconds), expect);
+            assert_eq!(format_uptime(seconds), expect);
         }
     }
 }

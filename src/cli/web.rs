@@ -35,15 +35,15 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
             "put `listen = \"127.0.0.1:8787\"` under [http] in config.toml, then `kontekst daemon restart`";
         return Err(CliError::usage("the daemon does not serve HTTP").hint(hint));
     }
-    let address = format!("http://{}/#token={}", status.http, token(home)?);
+    let address = format!("http://{}/#token={}", status.http, read_token(home)?);
     if !args.no_open {
-        open(&address);
+        open_browser(&address);
     }
     on_stdout(|out, _| Ok(writeln!(out, "{address}")?))
 }
 
 /// The token of the HTTP door, as it stands in its file.
-pub(super) fn token(home: &Home) -> Result<String, CliError> {
+pub(super) fn read_token(home: &Home) -> Result<String, CliError> {
     let path = home.token();
     match fs::read_to_string(&path) {
         Ok(token) => Ok(token.trim().to_owned()),
@@ -54,7 +54,7 @@ pub(super) fn token(home: &Home) -> Result<String, CliError> {
 }
 
 /// Opens the address where there is a desktop. Whoever sees this command line could read the token's file too.
-fn open(address: &str) {
+fn open_browser(address: &str) {
     let desktop =
         ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some_and(|it| !it.is_empty()));
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };

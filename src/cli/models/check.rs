@@ -8,16 +8,16 @@ use std::{
 };
 
 use super::{
-    measure::{Call, Measured, measure},
-    own,
-    pull::say,
-    report::Report,
+    builtin_model,
+    measure::{Measurements, ToolCallCheck, measure},
+    pull::print_status,
+    report::CheckReport,
     signals::Signals,
-    surroundings::Surroundings,
+    sources::ModelSources,
 };
 use crate::{
     cli::{
-        error::{CliError, Kind},
+        error::{CliError, ExitStatus},
         on_stdout,
     },
     client::{self, ClientError},
@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// For all questions together, once the model is loaded.
-const LIMIT: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Measure a model: reading, writing, cache, and whether it can call a tool
 ///
@@ -51,51 +51,52 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> Result<ExitCode, CliError> {
-    let (model, config, named) = subject(args, home, config, around)?;
+pub fn run(args: &Args, home: &Home, config: &Config, around: &ModelSources) -> Result<ExitCode, CliError> {
+    let (model, config, named) = model_to_check(args, home, config, around)?;
     let signals = Signals::listen()?;
-    if daemon_has_a_model(home) {
-        say(
+    if daemon_has_model_loaded(home) {
+        print_status(
             "note: the daemon has a model loaded too; `kontekst daemon stop --if-idle` makes the figures better",
         );
     }
-    let router = router::Router::new(&config, surroundings(&config));
+    let router = router::Router::new(&config, process_env(&config));
     let wanted = Wanted { model: &model, endpoint: named.as_deref() };
     let checked = check(&router, wanted, &signals.cancel);
     let endpoint = named.clone().unwrap_or_else(|| router.status().endpoint);
     let endpoint = if endpoint.is_empty() { "the built-in engine".to_owned() } else { endpoint };
     router.stop();
-    let Checked { measured, window, took, stands_in } = checked.map_err(|error| refused(error, &signals))?;
+    let CheckResult { measured, window, took, used_builtin_model: stands_in } =
+        checked.map_err(|error| check_failed(error, &signals))?;
     let (model, endpoint) = match stands_in {
-        true => (own::NAME.to_owned(), "the built-in engine".to_owned()),
+        true => (builtin_model::NAME.to_owned(), "the built-in engine".to_owned()),
         false => (model, endpoint),
     };
-    if let Some(kind) = signals.kind() {
+    if let Some(kind) = signals.exit_status() {
         return Err(CliError::new(kind, "the check was interrupted"));
     }
-    let report = Report { model: &model, endpoint: &endpoint, window, took, measured: &measured };
+    let report = CheckReport { model: &model, endpoint: &endpoint, window, took, measured: &measured };
     on_stdout(|out, _| {
-        let page = if args.json { format!("{:#}\n", report.json()) } else { report.page() };
+        let page = if args.json { format!("{:#}\n", report.to_json()) } else { report.to_text() };
         Ok(out.write_all(page.as_bytes())?)
     })?;
-    match &measured.call {
-        Some(Call::Invalid(why)) => {
+    match &measured.tool_call {
+        Some(ToolCallCheck::Invalid(why)) => {
             Err(CliError::failed("the model did not call the tool it was asked to call")
                 .cause(why)
                 .hint("it can answer questions; for work with files choose one that was trained on tools"))
         }
-        Some(Call::Valid) => Ok(ExitCode::SUCCESS),
+        Some(ToolCallCheck::Valid) => Ok(ExitCode::SUCCESS),
         None => Err(CliError::failed("a minute was not enough for this model")
             .hint("a smaller one, or one with fewer bits, is quicker")),
     }
 }
 
 /// The model to measure, the settings that it would run with, and the server that its agent names.
-fn subject(
+fn model_to_check(
     args: &Args,
     home: &Home,
     config: &Config,
-    around: &Surroundings,
+    around: &ModelSources,
 ) -> Result<(String, Config, Option<String>), CliError> {
     let mut config = config.clone();
     let Some(name) = &args.name else {
@@ -113,16 +114,16 @@ fn subject(
     Ok((name.clone(), config, None))
 }
 
-fn surroundings(config: &Config) -> router::Surroundings {
+fn process_env(config: &Config) -> router::ProcessEnv {
     let variable = |name: &String| std::env::var(name).ok();
     let api_key = config.api_key_env.as_ref().and_then(variable);
     let names = config.endpoints.iter().filter_map(|endpoint| endpoint.api_key_env.as_ref());
     let api_keys = names.filter_map(|name| Some((name.clone(), variable(name)?))).collect();
-    router::Surroundings { api_key, api_keys, ..crate::cli::daemon::surroundings() }
+    router::ProcessEnv { api_key, api_keys, ..crate::cli::daemon::process_env() }
 }
 
 /// Whether the daemon runs a model server of its own, which takes memory and cores from ours.
-fn daemon_has_a_model(home: &Home) -> bool {
+fn daemon_has_model_loaded(home: &Home) -> bool {
     let Ok(stream) = client::probe(home) else { return false };
     let status = client::runtime().and_then(|runtime| {
         runtime.block_on(async {
@@ -134,50 +135,57 @@ fn daemon_has_a_model(home: &Home) -> bool {
 }
 
 /// What was measured, and of what.
-struct Checked {
-    measured: Measured,
+struct CheckResult {
+    measured: Measurements,
     window: Option<u32>,
     took: Duration,
     /// The built-in model answered.
-    stands_in: bool,
+    used_builtin_model: bool,
 }
 
-fn check(router: &router::Router, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Checked, ProviderError> {
+fn check(router: &router::Router, wanted: Wanted<'_>, cancel: &Cancel) -> Result<CheckResult, ProviderError> {
     let mut said = false;
     let provider = router.open(wanted, cancel, &mut |progress| {
         if let Progress::Loading { .. } = progress
             && !std::mem::replace(&mut said, true)
         {
-            say("the model is being loaded");
+            print_status("the model is being loaded");
         }
     })?;
     let notice = provider.notice();
-    notice.iter().for_each(|notice| say(&format!("note: {notice}")));
+    notice.iter().for_each(|notice| print_status(&format!("note: {notice}")));
     let start = Instant::now();
     let limited = cancel.child();
     let (done, end) = mpsc::channel::<()>();
     let late = limited.clone();
     thread::spawn(move || {
-        if end.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
+        if end.recv_timeout(TIME_LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
             late.cancel();
         }
     });
     let nonce = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let measured = measure(&*provider, nonce, &limited, &mut |step| say(&format!("measuring: {step}")))?;
+    let measured =
+        measure(&*provider, nonce, &limited, &mut |step| print_status(&format!("measuring: {step}")))?;
     drop(done);
-    Ok(Checked { measured, window: provider.window(), took: start.elapsed(), stands_in: notice.is_some() })
+    Ok(CheckResult {
+        measured,
+        window: provider.window(),
+        took: start.elapsed(),
+        used_builtin_model: notice.is_some(),
+    })
 }
 
-fn refused(error: ProviderError, signals: &Signals) -> CliError {
+fn check_failed(error: ProviderError, signals: &Signals) -> CliError {
     match error {
         ProviderError::NoServer(no_server) => CliError::unreachable(no_server.fact).hint(no_server.hint),
-        ProviderError::Cancelled => {
-            CliError::new(signals.kind().unwrap_or(Kind::Interrupted), "the check was interrupted")
-        }
-        ProviderError::Unreachable { .. } => CliError::of(Kind::Unreachable, &error),
+        ProviderError::Cancelled => CliError::new(
+            signals.exit_status().unwrap_or(ExitStatus::Interrupted),
+            "the check was interrupted",
+        ),
+        ProviderError::Unreachable { .. } => CliError::from_error(ExitStatus::Unreachable, &error),
         ProviderError::Status { .. }
         | ProviderError::Overflow { .. }
         | ProviderError::Protocol(_)
-        | ProviderError::Engine(_) => CliError::of(Kind::Failed, &error),
+        | ProviderError::Engine(_) => CliError::from_error(ExitStatus::Failed, &error),
     }
 }

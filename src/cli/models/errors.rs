@@ -3,7 +3,7 @@
 
 use super::units;
 use crate::{
-    cli::error::{CliError, Kind},
+    cli::error::{CliError, ExitStatus},
     models::{choice::LinkError, pull::PullError},
 };
 
@@ -11,7 +11,7 @@ impl From<LinkError> for CliError {
     fn from(error: LinkError) -> Self {
         match error {
             LinkError::Exists(_) => {
-                Self::of(Kind::Usage, &error).hint("rename that file, or use it by its name")
+                Self::from_error(ExitStatus::Usage, &error).hint("rename that file, or use it by its name")
             }
             LinkError::Path(error) => error.into(),
         }
@@ -24,10 +24,10 @@ const NAMED: usize = 24;
 impl From<PullError> for CliError {
     fn from(error: PullError) -> Self {
         match error {
-            PullError::Source(_) => Self::of(Kind::Usage, &error)
+            PullError::Source(_) => Self::from_error(ExitStatus::Usage, &error)
                 .hint("ORG/NAME, ORG/NAME:Q4_K_M, ORG/NAME:FILE.gguf, or the address of a .gguf file"),
             PullError::Choice { ref files, .. } => {
-                let shown = Self::of(Kind::Usage, &error);
+                let shown = Self::from_error(ExitStatus::Usage, &error);
                 if files.is_empty() {
                     return shown.hint("repositories whose names end in -GGUF have models that run here");
                 }
@@ -38,17 +38,17 @@ impl From<PullError> for CliError {
             PullError::Cancelled { name, have, total } => {
                 let of = total.map(|total| format!(" of {}", units::bytes(total))).unwrap_or_default();
                 let shown = Self::new(
-                    Kind::Interrupted,
+                    ExitStatus::Interrupted,
                     format!("{name} is not complete: {}{of}", units::bytes(have)),
                 );
                 if have == 0 { shown } else { shown.hint(RESUME) }
             }
             PullError::Unreachable { have, .. } => {
-                let shown = Self::of(Kind::Unreachable, &error);
+                let shown = Self::from_error(ExitStatus::Unreachable, &error);
                 if have == 0 { shown.hint("is this machine online?") } else { shown.hint(RESUME) }
             }
             PullError::Refused { status, .. } => {
-                let shown = Self::of(Kind::Failed, &error);
+                let shown = Self::from_error(ExitStatus::Failed, &error);
                 match status {
                     401 | 403 => shown
                         .hint("there is no such repository, or it needs a login: put a token into HF_TOKEN, and accept its licence on its page"),
@@ -57,15 +57,14 @@ impl From<PullError> for CliError {
                 }
             }
             PullError::Answer { .. } => {
-                Self::of(Kind::Failed, &error).hint("is that the address of the file itself?")
+                Self::from_error(ExitStatus::Failed, &error).hint("is that the address of the file itself?")
             }
-            PullError::Checksum { .. } => Self::of(Kind::Failed, &error)
+            PullError::Checksum { .. } => Self::from_error(ExitStatus::Failed, &error)
                 .hint("nothing was kept; try again, or ask where the checksum is from"),
-            PullError::Exists(_) => {
-                Self::of(Kind::Usage, &error).hint("move it away, or give --into another directory")
-            }
+            PullError::Exists(_) => Self::from_error(ExitStatus::Usage, &error)
+                .hint("move it away, or give --into another directory"),
             PullError::Busy(_) => {
-                Self::of(Kind::Failed, &error).hint("wait for the other `kontekst models pull`")
+                Self::from_error(ExitStatus::Failed, &error).hint("wait for the other `kontekst models pull`")
             }
             PullError::Space { name, need, free, dir } => {
                 let (need, free) = (units::bytes(need), units::bytes(free));
@@ -125,7 +124,7 @@ mod tests {
             ),
         ] {
             let shown = CliError::from(error);
-            assert_eq!(shown.kind.code(), code, "{shown}");
+            assert_eq!(shown.status.code(), code, "{shown}");
             assert!(shown.to_string().contains(hint), "{hint}: {shown}");
         }
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::{own, surroundings::Surroundings, units};
+use super::{builtin_model, sources::ModelSources, units};
 use crate::{
     cli::{error::CliError, table::Table},
     config::{AgentConfig, Config, Home, ProviderKind},
@@ -26,16 +26,15 @@ pub fn run(
     args: &Args,
     home: &Home,
     config: &Config,
-    around: &Surroundings,
+    around: &ModelSources,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
     let here = shelf::list(&around.places).into_iter().map(|model| (model.facts(), model));
     let models: Vec<(Model, Result<Facts, GgufError>)> =
-        here.map(|(facts, model)| (model, facts)).chain(own::model()).collect();
+        here.map(|(facts, model)| (model, facts)).chain(builtin_model::load()).collect();
     if args.json {
-        let models: Vec<Value> =
-            models.iter().map(|(model, facts)| described(model, facts, &agents)).collect();
+        let models: Vec<Value> = models.iter().map(|(model, facts)| to_json(model, facts, &agents)).collect();
         return Ok(writeln!(out, "{:#}", Value::from(models))?);
     }
     if !models.is_empty() {
@@ -48,7 +47,7 @@ pub fn run(
     }
     let lacking: Vec<&AgentConfig> =
         agents.iter().filter(|agent| lacks_its_model(agent, config, &models)).collect();
-    let stands_in = match own::model() {
+    let stands_in = match builtin_model::load() {
         Some(_) if config.provider.is_none() => "; the built-in model answers until it is",
         _ => "",
     };
@@ -75,14 +74,14 @@ fn lacks_its_model(
 
 fn uses(agent: &AgentConfig, model: &Model) -> bool {
     if model.place == Place::BuiltIn {
-        return own::is_meant(&agent.model);
+        return builtin_model::is_builtin_name(&agent.model);
     }
     model.place == Place::ModelDir
         && (agent.model == model.name || model.name.strip_suffix(".gguf") == Some(agent.model.as_str()))
 }
 
 /// The agents that have this model.
-pub(super) fn users<'a>(model: &Model, agents: &'a [AgentConfig]) -> Vec<&'a str> {
+pub(super) fn agents_using<'a>(model: &Model, agents: &'a [AgentConfig]) -> Vec<&'a str> {
     agents.iter().filter(|agent| uses(agent, model)).map(|agent| agent.id.as_str()).collect()
 }
 
@@ -108,21 +107,21 @@ fn table(models: &[(Model, Result<Facts, GgufError>)], agents: &[AgentConfig]) -
             architecture,
             parameters,
             window,
-            place(model),
-            facts.as_ref().map_or_else(|_| String::new(), |facts| runner(facts).to_owned()),
-            users(model, agents).join(", "),
+            describe_place(model),
+            facts.as_ref().map_or_else(|_| String::new(), |facts| runs_in(facts).to_owned()),
+            agents_using(model, agents).join(", "),
         ]);
     }
     table
 }
 
 /// What can run a model. llama-server can run every one of them.
-fn runner(facts: &Facts) -> &'static str {
-    if own::runs(facts) { "anywhere" } else { "llama-server" }
+fn runs_in(facts: &Facts) -> &'static str {
+    if builtin_model::engine_can_run(facts) { "anywhere" } else { "llama-server" }
 }
 
 /// Where a model is, and what is wrong with that.
-pub(super) fn place(model: &Model) -> String {
+pub(super) fn describe_place(model: &Model) -> String {
     let mut text = model.place.as_str().to_owned();
     if let Some(repository) = &model.repository {
         text = format!("{text}: {repository}");
@@ -135,7 +134,7 @@ pub(super) fn place(model: &Model) -> String {
 }
 
 /// A model as JSON.
-pub(super) fn described(model: &Model, facts: &Result<Facts, GgufError>, agents: &[AgentConfig]) -> Value {
+pub(super) fn to_json(model: &Model, facts: &Result<Facts, GgufError>, agents: &[AgentConfig]) -> Value {
     let mut described = json!({
         "name": model.name,
         "place": model.place.as_str(),
@@ -143,7 +142,7 @@ pub(super) fn described(model: &Model, facts: &Result<Facts, GgufError>, agents:
         "files": model.files,
         "missing_files": model.missing,
         "bytes": model.bytes,
-        "agents": users(model, agents),
+        "agents": agents_using(model, agents),
     });
     let facts = match facts {
         Ok(facts) => json!({
@@ -156,7 +155,7 @@ pub(super) fn described(model: &Model, facts: &Result<Facts, GgufError>, agents:
             "kv_bytes_per_token": facts.cache,
             "tokenizer": facts.tokenizer,
             "embeds": facts.embeds,
-            "builtin_engine": own::runs(facts),
+            "builtin_engine": builtin_model::engine_can_run(facts),
             "chat_template": facts.template.map(|template| json!({
                 "tools": template.tools,
                 "tool_results": template.tool_results,

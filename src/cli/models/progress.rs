@@ -10,23 +10,23 @@ use super::units;
 use crate::{cli::printable::printable, models::pull::Step};
 
 /// Between two drawings of the bar.
-const REDRAW: Duration = Duration::from_millis(100);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 /// A line each so many bytes, when nobody knows how many there are.
-const UNKNOWN: u64 = 1 << 30;
+const UNKNOWN_SIZE_STEP: u64 = 1 << 30;
 
 /// Shows steps on stderr.
-pub struct Progress {
+pub struct DownloadProgress {
     quiet: bool,
     terminal: bool,
     name: String,
     total: Option<u64>,
     rate: Rate,
-    drawn: Option<Instant>,
+    last_drawn: Option<Instant>,
     /// Tenths, or gigabytes, that were told.
-    told: u64,
+    last_printed: u64,
 }
 
-impl Progress {
+impl DownloadProgress {
     pub fn new(quiet: bool) -> Self {
         Self {
             quiet,
@@ -34,8 +34,8 @@ impl Progress {
             name: String::new(),
             total: None,
             rate: Rate::new(Instant::now(), 0),
-            drawn: None,
-            told: 0,
+            last_drawn: None,
+            last_printed: 0,
         }
     }
 
@@ -48,68 +48,72 @@ impl Progress {
             Step::Begun { name, have, total } => {
                 (self.name, self.total) = (printable(name), *total);
                 self.rate = Rate::new(now, *have);
-                self.told = self.mark(*have);
+                self.last_printed = self.milestone(*have);
                 let size = total.map_or_else(|| "of unknown size".to_owned(), units::bytes);
                 match have {
-                    0 => self.line(&format!("{}: {size}", self.name)),
-                    have => self.line(&format!("{}: {size}, going on at {}", self.name, units::bytes(*have))),
+                    0 => self.print_line(&format!("{}: {size}", self.name)),
+                    have => self.print_line(&format!(
+                        "{}: {size}, going on at {}",
+                        self.name,
+                        units::bytes(*have)
+                    )),
                 }
             }
             Step::Moved { have } => {
                 self.rate.update(now, *have);
                 if self.terminal {
-                    if self.drawn.is_none_or(|drawn| now - drawn >= REDRAW) {
-                        self.drawn = Some(now);
-                        self.bar(*have);
+                    if self.last_drawn.is_none_or(|drawn| now - drawn >= REDRAW_INTERVAL) {
+                        self.last_drawn = Some(now);
+                        self.draw_bar(*have);
                     }
-                } else if self.mark(*have) > self.told {
-                    self.told = self.mark(*have);
-                    self.line(&plain(&self.name, *have, self.total, self.rate.per_second()));
+                } else if self.milestone(*have) > self.last_printed {
+                    self.last_printed = self.milestone(*have);
+                    self.print_line(&progress_line(&self.name, *have, self.total, self.rate.per_second()));
                 }
             }
-            Step::Again { why } => self.line(&format!("starting over: {why}")),
+            Step::Again { why } => self.print_line(&format!("starting over: {why}")),
             Step::Broken { why, wait } => {
-                self.line(&format!("it broke off ({why}); trying again in {} s", wait.as_secs_f32()));
+                self.print_line(&format!("it broke off ({why}); trying again in {} s", wait.as_secs_f32()));
             }
             Step::Saving => {
                 if let (true, Some(total)) = (self.terminal, self.total) {
-                    self.bar(total);
+                    self.draw_bar(total);
                 }
-                self.end();
+                self.end_line();
             }
         }
     }
 
-    fn mark(&self, have: u64) -> u64 {
+    fn milestone(&self, have: u64) -> u64 {
         match self.total {
             Some(total) if total > 0 => (u128::from(have) * 10 / u128::from(total)) as u64,
-            _ => have / UNKNOWN,
+            _ => have / UNKNOWN_SIZE_STEP,
         }
     }
 
     /// Leaves the line of the bar.
-    pub fn end(&mut self) {
-        if self.drawn.take().is_some() {
+    pub fn end_line(&mut self) {
+        if self.last_drawn.take().is_some() {
             writeln!(std::io::stderr()).ok();
         }
     }
 
-    fn line(&mut self, text: &str) {
-        self.end();
+    fn print_line(&mut self, text: &str) {
+        self.end_line();
         writeln!(std::io::stderr(), "{}", printable(text)).ok();
     }
 
-    fn bar(&self, have: u64) {
+    fn draw_bar(&self, have: u64) {
         let stderr = std::io::stderr();
         let columns =
             rustix::termios::tcgetwinsize(&stderr).map_or(80, |size| usize::from(size.ws_col)).max(20);
-        let bar = bar(have, self.total, self.rate.per_second(), columns - 1);
+        let progress_bar = bar(have, self.total, self.rate.per_second(), columns - 1);
         // One write, so that nothing gets between the parts.
-        write!(stderr.lock(), "\r{bar}\x1b[K").ok();
+        write!(stderr.lock(), "\r{progress_bar}\x1b[K").ok();
     }
 }
 
-fn plain(name: &str, have: u64, total: Option<u64>, rate: Option<f64>) -> String {
+fn progress_line(name: &str, have: u64, total: Option<u64>, rate: Option<f64>) -> String {
     let mut text = match total {
         Some(total) => {
             format!("{name}: {} % ({} of {})", percent(have, total), units::bytes(have), units::bytes(total))
@@ -135,7 +139,7 @@ fn bar(have: u64, total: Option<u64>, rate: Option<f64>, columns: usize) -> Stri
     let mut right = format!("{} of {}", units::bytes(have), units::bytes(total));
     if let Some(rate) = rate.filter(|rate| *rate >= 1.0) {
         let left = (total.saturating_sub(have) as f64 / rate).ceil();
-        write!(right, "  {}/s  {} left", units::bytes(rate as u64), units::seconds(left as u64))
+        write!(right, "  {}/s  {} left", units::bytes(rate as u64), units::duration(left as u64))
             .expect("a String takes everything");
     }
     let left = format!("{:>3} % ", percent(have, total));
@@ -195,7 +199,7 @@ mod tests {
                 assert!(bar(have, Some(1000 * mega), Some(0.5), columns).chars().count() <= columns);
             }
         }
-        assert_eq!(plain("a.gguf", 5, Some(10), Some(3.0)), "a.gguf: 50 % (5 B of 10 B), 3 B/s");
+        assert_eq!(progress_line("a.gguf", 5, Some(10), Some(3.0)), "a.gguf: 50 % (5 B of 10 B), 3 B/s");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
-use super::{choose, progress::Progress, signals::Signals, surroundings::Surroundings, units};
+use super::{progress::DownloadProgress, signals::Signals, sources::ModelSources, units, use_model};
 use crate::{
     cli::{error::CliError, on_stdout, printable::printable},
     config::{AgentConfig, Config, Home, agents},
@@ -55,11 +55,11 @@ fn checksum(text: &str) -> Result<String, String> {
 }
 
 /// A line for the person who waits.
-pub(super) fn say(text: &str) {
+pub(super) fn print_status(text: &str) {
     writeln!(std::io::stderr(), "{}", printable(text)).ok();
 }
 
-pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> Result<ExitCode, CliError> {
+pub fn run(args: &Args, home: &Home, config: &Config, around: &ModelSources) -> Result<ExitCode, CliError> {
     let net = around.net()?;
     // Before gigabytes are fetched for one that is not there.
     let agent = args.agent.as_ref().map(|name| AgentConfig::load(home, name)).transpose()?;
@@ -74,8 +74,8 @@ pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> 
     let failed = |error: PullError| {
         let cancelled = matches!(error, PullError::Cancelled { .. });
         let shown = CliError::from(error);
-        match signals.kind().filter(|_| cancelled) {
-            Some(kind) => CliError { kind, ..shown },
+        match signals.exit_status().filter(|_| cancelled) {
+            Some(kind) => CliError { status: kind, ..shown },
             None => shown,
         }
     };
@@ -90,33 +90,35 @@ pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> 
         };
         file.sha256 = Some(sha256.clone());
     }
-    let mut progress = Progress::new(args.quiet);
+    let mut progress = DownloadProgress::new(args.quiet);
     for (at, file) in files.iter().enumerate() {
         if files.len() > 1 && !args.quiet {
-            say(&format!("file {} of {}", at + 1, files.len()));
+            print_status(&format!("file {} of {}", at + 1, files.len()));
         }
         let fetched = pull::fetch(file, &dir, &net, cancel, &mut |step| progress.show(&step));
-        progress.end();
+        progress.end_line();
         let path = dir.join(&file.name);
         match fetched.map_err(failed)? {
-            Fetched::Already => say(&format!("{} is there already, and the same file", path.display())),
+            Fetched::Already => {
+                print_status(&format!("{} is there already, and the same file", path.display()))
+            }
             Fetched::New { bytes, sha256, verified } => {
                 let checked = match verified {
                     true => "its checksum is right".to_owned(),
                     false => format!("nobody told its checksum; it is {sha256}"),
                 };
-                say(&format!("{}: {}, {checked}", path.display(), units::bytes(bytes)));
+                print_status(&format!("{}: {}, {checked}", path.display(), units::bytes(bytes)));
                 if let Err(error) = Header::open(&path) {
-                    say(&format!("note: it may not be a model that can be loaded: {error}"));
+                    print_status(&format!("note: it may not be a model that can be loaded: {error}"));
                 }
             }
         }
     }
     let name = &files[0].name;
     if let Some(agent) = agent {
-        choose::set(home, &agent.id, name)?;
+        use_model::set(home, &agent.id, name)?;
     } else if args.into.is_none() {
-        say(&format!("`kontekst models use {name}` makes it the one that answers"));
+        print_status(&format!("`kontekst models use {name}` makes it the one that answers"));
     }
     on_stdout(|out, _| Ok(writeln!(out, "{name}")?))
 }

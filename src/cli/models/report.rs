@@ -4,37 +4,37 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::measure::{Cache, Call, Measured};
+use super::measure::{CacheReuse, Measurements, ToolCallCheck};
 use crate::cli::printable::printable;
 
 /// What was measured, and of what.
-pub struct Report<'a> {
+pub struct CheckReport<'a> {
     pub model: &'a str,
     pub endpoint: &'a str,
     pub window: Option<u32>,
     pub took: Duration,
-    pub measured: &'a Measured,
+    pub measured: &'a Measurements,
 }
 
-impl Report<'_> {
-    pub fn json(&self) -> Value {
+impl CheckReport<'_> {
+    pub fn to_json(&self) -> Value {
         let measured = self.measured;
         let rounded = |value: Option<f64>| value.map(|value| (value * 10.0).round() / 10.0);
         json!({
             "model": self.model,
             "endpoint": self.endpoint,
             "window": self.window,
-            "prompt_tokens": measured.read,
+            "prompt_tokens": measured.prompt_tokens,
             "prefill_tokens_per_second": rounded(measured.prefill),
             "decode_tokens_per_second": rounded(measured.decode),
-            "decode_is_lower_bound": measured.at_least,
-            "second_turn_first_word_ms": measured.first_word.map(|wait| wait.as_millis() as u64),
+            "decode_is_lower_bound": measured.decode_is_lower_bound,
+            "second_turn_first_word_ms": measured.time_to_first_token.map(|wait| wait.as_millis() as u64),
             "cached_tokens": measured.cache.map(|cache| cache.cached),
             "cache_reuse": measured.cache.map(|cache| (cache.share() * 1000.0).round() / 1000.0),
-            "tool_call_valid": measured.call.as_ref().map(|call| *call == Call::Valid),
-            "tool_call_prompted": measured.call.as_ref().map(|_| measured.prompted),
-            "tool_call_problem": match &measured.call {
-                Some(Call::Invalid(why)) => Some(why),
+            "tool_call_valid": measured.tool_call.as_ref().map(|call| *call == ToolCallCheck::Valid),
+            "tool_call_prompted": measured.tool_call.as_ref().map(|_| measured.call_was_prompted),
+            "tool_call_problem": match &measured.tool_call {
+                Some(ToolCallCheck::Invalid(why)) => Some(why),
                 _ => None,
             },
             "seconds": self.took.as_secs_f64(),
@@ -42,7 +42,7 @@ impl Report<'_> {
         })
     }
 
-    pub fn page(&self) -> String {
+    pub fn to_text(&self) -> String {
         let measured = self.measured;
         let rate = |rate: Option<f64>| {
             rate.map_or_else(|| "not measured".to_owned(), |rate| format!("{rate:.1} tokens a second"))
@@ -50,7 +50,7 @@ impl Report<'_> {
         let model = if self.model.is_empty() { "(the server's own choice)" } else { self.model };
         let cache = match measured.cache {
             None => "not measured: the server counts no tokens".to_owned(),
-            Some(Cache { cached: 0, .. }) => "nothing: each turn is read from its start".to_owned(),
+            Some(CacheReuse { cached: 0, .. }) => "nothing: each turn is read from its start".to_owned(),
             Some(cache) => format!(
                 "{} of the {} tokens before were not read again ({:.0} %)",
                 cache.cached.min(cache.possible),
@@ -58,22 +58,22 @@ impl Report<'_> {
                 (cache.share() * 100.0).min(100.0)
             ),
         };
-        let call = match &measured.call {
+        let call = match &measured.tool_call {
             None => "not measured".to_owned(),
-            Some(Call::Valid) if measured.prompted => {
+            Some(ToolCallCheck::Valid) if measured.call_was_prompted => {
                 "valid, in plain text: the server knows no tools for this model".to_owned()
             }
-            Some(Call::Valid) => "valid".to_owned(),
-            Some(Call::Invalid(why)) => format!("invalid: {why}"),
+            Some(ToolCallCheck::Valid) => "valid".to_owned(),
+            Some(ToolCallCheck::Invalid(why)) => format!("invalid: {why}"),
         };
         let window = self
             .window
             .map_or_else(|| "the server does not say".to_owned(), |window| format!("{window} tokens"));
-        let reading = match measured.read {
+        let reading = match measured.prompt_tokens {
             0 => rate(measured.prefill),
             read => format!("{} (of a prompt of {read})", rate(measured.prefill)),
         };
-        let first = measured.first_word.map_or_else(
+        let first = measured.time_to_first_token.map_or_else(
             || "not measured".to_owned(),
             |wait| format!("first word after {:.2} s", wait.as_secs_f64()),
         );
@@ -84,7 +84,11 @@ impl Report<'_> {
             ("Reading", reading),
             (
                 "Writing",
-                format!("{}{}", if measured.at_least { "at least " } else { "" }, rate(measured.decode)),
+                format!(
+                    "{}{}",
+                    if measured.decode_is_lower_bound { "at least " } else { "" },
+                    rate(measured.decode)
+                ),
             ),
             ("Second turn", first),
             ("Cache", cache),
@@ -98,10 +102,12 @@ impl Report<'_> {
 }
 
 /// A few sentences. People read some five to seven tokens a second.
-fn verdict(measured: &Measured) -> String {
+fn verdict(measured: &Measurements) -> String {
     let mut parts = Vec::new();
     parts.push(match measured.decode {
-        None if measured.call.is_some() => "How fast it writes is not known: it said nothing.".to_owned(),
+        None if measured.tool_call.is_some() => {
+            "How fast it writes is not known: it said nothing.".to_owned()
+        }
         None => "It was too slow to be measured.".to_owned(),
         Some(rate) if rate >= 30.0 => "It writes much faster than you read.".to_owned(),
         Some(rate) if rate >= 7.0 => "It writes faster than you read.".to_owned(),
@@ -120,9 +126,9 @@ fn verdict(measured: &Measured) -> String {
         let what = if cache.cached == 0 { "nothing" } else { "little" };
         parts.push(format!("The server keeps {what} between turns, so long conversations become slow."));
     }
-    parts.push(match measured.call {
-        Some(Call::Valid) => "It can use tools.".to_owned(),
-        Some(Call::Invalid(_)) => "It cannot use tools.".to_owned(),
+    parts.push(match measured.tool_call {
+        Some(ToolCallCheck::Valid) => "It can use tools.".to_owned(),
+        Some(ToolCallCheck::Invalid(_)) => "It cannot use tools.".to_owned(),
         None => "Whether it can use tools is not known.".to_owned(),
     });
     parts.join(" ")
@@ -134,25 +140,25 @@ mod tests {
 
     #[test]
     fn a_verdict_is_a_sentence() {
-        let good = Measured {
-            read: 2000,
+        let good = Measurements {
+            prompt_tokens: 2000,
             prefill: Some(650.0),
             decode: Some(42.0),
-            at_least: false,
-            first_word: Some(Duration::from_millis(150)),
-            cache: Some(Cache { cached: 1990, possible: 2000 }),
-            call: Some(Call::Valid),
-            prompted: false,
+            decode_is_lower_bound: false,
+            time_to_first_token: Some(Duration::from_millis(150)),
+            cache: Some(CacheReuse { cached: 1990, possible: 2000 }),
+            tool_call: Some(ToolCallCheck::Valid),
+            call_was_prompted: false,
         };
         assert_eq!(
             verdict(&good),
             "It writes much faster than you read. A file of 4000 tokens takes 6 s to read. It can use tools."
         );
-        let bad = Measured {
+        let bad = Measurements {
             decode: Some(1.0),
             prefill: Some(5.0),
-            cache: Some(Cache { cached: 0, possible: 2000 }),
-            call: Some(Call::Invalid("x".to_owned())),
+            cache: Some(CacheReuse { cached: 0, possible: 2000 }),
+            tool_call: Some(ToolCallCheck::Invalid("x".to_owned())),
             ..good
         };
         assert_eq!(
@@ -162,7 +168,7 @@ mod tests {
              use tools."
         );
         assert_eq!(
-            verdict(&Measured::default()),
+            verdict(&Measurements::default()),
             "It was too slow to be measured. Whether it can use tools is not known."
         );
     }

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io::Write};
 
 use serde_json::json;
 
-use super::{list, own, surroundings::Surroundings, units};
+use super::{builtin_model, list, sources::ModelSources, units};
 use crate::{
     cli::error::CliError,
     config::{AgentConfig, Config, Home},
@@ -33,10 +33,10 @@ pub fn run(
     args: &Args,
     home: &Home,
     config: &Config,
-    around: &Surroundings,
+    around: &ModelSources,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let built_in = own::model().filter(|_| own::is_meant(&args.name));
+    let built_in = builtin_model::load().filter(|_| builtin_model::is_builtin_name(&args.name));
     let (model, facts) = match built_in {
         Some(built_in) => built_in,
         None => {
@@ -48,7 +48,7 @@ pub fn run(
     let file =
         model.files.first().map_or_else(|| "in the program".to_owned(), |file| file.display().to_string());
     let facts = facts.map_err(|error| {
-        CliError::of(crate::cli::error::Kind::Failed, &error)
+        CliError::from_error(crate::cli::error::ExitStatus::Failed, &error)
             .cause(&file)
             .hint("a file that was cut short? `kontekst models pull` fetches it again once it is moved away")
     })?;
@@ -57,7 +57,7 @@ pub fn run(
     let need = Need::new(model.bytes, facts.cache, window);
     let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
     if args.json {
-        let mut described = list::described(&model, &Ok(facts), &agents);
+        let mut described = list::to_json(&model, &Ok(facts), &agents);
         described["memory"] = json!({
             "context_size": window,
             "weights": need.weights,
@@ -69,11 +69,11 @@ pub fn run(
         return Ok(writeln!(out, "{described:#}")?);
     }
     let unknown = || "unknown".to_owned();
-    let users = list::users(&model, &agents);
+    let users = list::agents_using(&model, &agents);
     let lines = [
         ("Model", model.name.clone()),
         ("Title", facts.title.clone().unwrap_or_else(unknown)),
-        ("Where", list::place(&model)),
+        ("Where", list::describe_place(&model)),
         ("File", file),
         ("Size", units::bytes(model.bytes)),
         ("Architecture", facts.architecture.clone().unwrap_or_else(unknown)),
@@ -87,8 +87,12 @@ pub fn run(
         ("Memory", memory(&need, window, free)),
         (
             "Runs in",
-            if own::runs(&facts) { "the built-in engine, and llama-server" } else { "llama-server" }
-                .to_owned(),
+            if builtin_model::engine_can_run(&facts) {
+                "the built-in engine, and llama-server"
+            } else {
+                "llama-server"
+            }
+            .to_owned(),
         ),
         ("Used by", if users.is_empty() { "no agent".to_owned() } else { users.join(", ") }),
     ];

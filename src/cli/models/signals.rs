@@ -11,7 +11,7 @@ use std::{
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
-    cli::error::{CliError, Kind},
+    cli::error::{CliError, ExitStatus},
     client::{self, ClientError},
     core::Cancel,
 };
@@ -19,7 +19,7 @@ use crate::{
 /// SIGINT and SIGTERM give a [`Cancel`]. A second one ends the process.
 pub struct Signals {
     pub cancel: Cancel,
-    given: Arc<AtomicU8>,
+    received: Arc<AtomicU8>,
 }
 
 impl Signals {
@@ -30,8 +30,8 @@ impl Signals {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(ClientError::Runtime)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(ClientError::Runtime)?;
         drop(entered);
-        let signals = Self { cancel: Cancel::new(), given: Arc::default() };
-        let (cancel, given) = (signals.cancel.clone(), Arc::clone(&signals.given));
+        let signals = Self { cancel: Cancel::new(), received: Arc::default() };
+        let (cancel, given) = (signals.cancel.clone(), Arc::clone(&signals.received));
         let listen = async move {
             loop {
                 let number = tokio::select! {
@@ -50,11 +50,11 @@ impl Signals {
     }
 
     /// How a command ends that a signal stopped; `None` without one.
-    pub fn kind(&self) -> Option<Kind> {
-        match self.given.load(SeqCst) {
+    pub fn exit_status(&self) -> Option<ExitStatus> {
+        match self.received.load(SeqCst) {
             0 => None,
-            15 => Some(Kind::Terminated),
-            _ => Some(Kind::Interrupted),
+            15 => Some(ExitStatus::Terminated),
+            _ => Some(ExitStatus::Interrupted),
         }
     }
 }

@@ -22,7 +22,7 @@ fn scaled(number: u64, units: &[&str], space: &str) -> String {
 }
 
 /// `1h02m`, `3m05s`, `7s`.
-pub fn seconds(seconds: u64) -> String {
+pub fn duration(seconds: u64) -> String {
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds}s"),
         (0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
@@ -48,7 +48,7 @@ mod tests {
         }
         assert_eq!(parameters(8_030_261_312), "8.0B");
         for (count, expect) in [(0, "0s"), (65, "1m05s"), (3720, "1h02m")] {
-            assert_eq!(seconds(count), expect);
+            assert_eq!(duration(count), expect);
         }
     }
 }

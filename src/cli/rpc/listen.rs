@@ -21,7 +21,7 @@ use super::super::{error::CliError, printable::printable};
 /// Listens until this process is ended. The socket file goes with the next one that listens there.
 pub(super) fn listen(path: &Path, home: &Home) -> Result<ExitCode, CliError> {
     let shown = path.display();
-    make_way(path)?;
+    remove_stale_socket(path)?;
     // Nobody else may connect, not even before the mode could be changed.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
     let listener = UnixListener::bind(path)
@@ -39,13 +39,13 @@ pub(super) fn listen(path: &Path, home: &Home) -> Result<ExitCode, CliError> {
             continue;
         }
         let home = home.clone();
-        thread::spawn(move || serve(editor, &home));
+        thread::spawn(move || serve_editor(editor, &home));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// One editor. What goes wrong with it is told on stderr and ends no other.
-fn serve(mut editor: UnixStream, home: &Home) {
+fn serve_editor(mut editor: UnixStream, home: &Home) {
     let told = |error: CliError| {
         error.write(&mut io::stderr().lock()).ok();
     };
@@ -60,7 +60,7 @@ fn serve(mut editor: UnixStream, home: &Home) {
 }
 
 /// Removes a socket that nobody listens on any more, and nothing else.
-fn make_way(path: &Path) -> Result<(), CliError> {
+fn remove_stale_socket(path: &Path) -> Result<(), CliError> {
     let taken = |why: &str| CliError::usage(format!("`{}` {why}", path.display()));
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() || found.uid() != rustix::process::geteuid().as_raw() {

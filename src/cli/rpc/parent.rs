@@ -5,7 +5,7 @@ use std::io;
 use rustix::process::{Pid, test_kill_process};
 
 /// A process that is watched.
-pub(super) struct Watched {
+pub(super) struct WatchedProcess {
     #[cfg(target_os = "linux")]
     process: Option<std::os::fd::OwnedFd>,
     #[cfg(not(target_os = "linux"))]
@@ -17,25 +17,25 @@ pub(super) struct Watched {
 /// # Errors
 ///
 /// `pid` is no process id.
-pub(super) fn watch(pid: i32) -> io::Result<Watched> {
+pub(super) fn watch(pid: i32) -> io::Result<WatchedProcess> {
     let id = Pid::from_raw(pid).filter(|_| pid > 0);
     let pid = id.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is no process id"))?;
     #[cfg(target_os = "linux")]
     {
         use rustix::{io::Errno, process::PidfdFlags};
         match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(process) => Ok(Watched { process: Some(process) }),
-            Err(Errno::SRCH) => Ok(Watched { process: None }),
+            Ok(process) => Ok(WatchedProcess { process: Some(process) }),
+            Err(Errno::SRCH) => Ok(WatchedProcess { process: None }),
             // A thread's id, or a kernel that does not have it: better to live than to end for nothing.
             Err(error) if test_kill_process(pid).is_ok() => Err(error.into()),
-            Err(_) => Ok(Watched { process: None }),
+            Err(_) => Ok(WatchedProcess { process: None }),
         }
     }
     #[cfg(not(target_os = "linux"))]
-    Ok(Watched { pid })
+    Ok(WatchedProcess { pid })
 }
 
-impl Watched {
+impl WatchedProcess {
     /// Returns when it has ended.
     pub(super) fn wait(self) {
         #[cfg(target_os = "linux")]
@@ -54,6 +54,6 @@ impl Watched {
 
 /// Ends this process. The daemon sees the connection end and cancels what was going.
 #[expect(clippy::exit, reason = "other threads are blocked on pipes that nobody will close")]
-pub(super) fn leave() -> ! {
+pub(super) fn exit() -> ! {
     std::process::exit(0)
 }

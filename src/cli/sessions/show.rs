@@ -8,27 +8,28 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    age, described, size,
-    workers::{described as worker, state},
+    format_age, format_size,
+    subagents::{state, to_json as worker},
+    to_json,
 };
 use crate::{
     cli::{error::CliError, printable::literal},
     core::{Message, Name, Role},
     sessions::{Entry, SessionSummary, Sessions},
-    team::Worker,
+    subagent_log::SubagentSummary,
 };
 
-pub(super) fn text(
+pub(super) fn write_text(
     sessions: &Sessions,
     session: &SessionSummary,
-    workers: &[Worker],
+    workers: &[SubagentSummary],
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     writeln!(out, "Session   {}", session.id)?;
     writeln!(out, "Status    {}", if session.active { "active" } else { "inactive" })?;
     writeln!(out, "Agent     {}", session.default_agent.as_ref().map_or("-", Name::as_str))?;
-    writeln!(out, "Size      {}", size(session.bytes))?;
-    writeln!(out, "Modified  {}", age(SystemTime::now(), session.modified))?;
+    writeln!(out, "Size      {}", format_size(session.bytes))?;
+    writeln!(out, "Modified  {}", format_age(SystemTime::now(), session.modified))?;
     if let Some(parent) = &session.parent {
         writeln!(out, "Parent    {parent}")?;
     }
@@ -85,14 +86,14 @@ fn one_line(text: &str) -> String {
     literal(text).replace('\n', "\\n")
 }
 
-pub(super) fn json(
+pub(super) fn write_json(
     sessions: &Sessions,
     session: &SessionSummary,
-    workers: &[Worker],
+    workers: &[SubagentSummary],
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     // Written piece by piece: a conversation can be larger than memory should be.
-    let head = described(session).to_string();
+    let head = to_json(session).to_string();
     let head = head.strip_suffix('}').expect("an object ends so");
     let workers: Vec<Value> = workers.iter().map(worker).collect();
     write!(out, "{head},\"workers\":{},\"messages\":[", Value::from(workers))?;

@@ -6,18 +6,18 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::{
-    cli::error::Kind,
+    cli::error::ExitStatus,
     core::{CallId, Message, Role, ToolCall, ToolResult},
     sessions::Record,
 };
 
-struct Bench {
+struct TestHome {
     _dir: tempfile::TempDir,
     home: Home,
     sessions: Sessions,
 }
 
-impl Bench {
+impl TestHome {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::find(Some(dir.path().join("x"))).unwrap();
@@ -61,7 +61,7 @@ fn showing(id: Option<&str>) -> Option<Command> {
 
 #[test]
 fn the_list_is_newest_first_and_marks_the_active_one() {
-    let bench = Bench::new();
+    let bench = TestHome::new();
     bench.check(
         None,
         &expect![[r#"
@@ -94,7 +94,7 @@ fn the_list_is_newest_first_and_marks_the_active_one() {
 
 #[test]
 fn a_conversation_is_readable_and_cannot_forge_its_form() {
-    let bench = Bench::new();
+    let bench = TestHome::new();
     bench.check(
         showing(None),
         &expect![[r#"
@@ -167,7 +167,7 @@ fn a_conversation_is_readable_and_cannot_forge_its_form() {
 
 #[test]
 fn a_typing_error_deletes_nothing() {
-    let bench = Bench::new();
+    let bench = TestHome::new();
     for id in ["aa1", "aa2", "b"] {
         bench.session(id, 0, &[]);
     }
@@ -212,7 +212,7 @@ fn a_typing_error_deletes_nothing() {
 
 #[test]
 fn an_agent_is_set_for_a_session_that_exists() {
-    let bench = Bench::new();
+    let bench = TestHome::new();
     let set = |name: &str, session: Option<&str>| {
         Some(Command::SetAgent { name: name.parse().unwrap(), session: session.map(str::to_owned) })
     };
@@ -250,11 +250,11 @@ fn an_agent_is_set_for_a_session_that_exists() {
 
 #[test]
 fn a_session_in_use_cannot_be_deleted_but_shown() {
-    let bench = Bench::new();
+    let bench = TestHome::new();
     let id = "s".parse().unwrap();
     let _log = bench.sessions.open(&id).unwrap();
     let error = bench.run(deleting(&["s"], true), false).unwrap_err();
-    assert_eq!(error.kind, Kind::Failed);
+    assert_eq!(error.status, ExitStatus::Failed);
     bench.run(showing(Some("s")), false).unwrap();
 }
 
@@ -269,48 +269,52 @@ fn a_reader_that_went_away_is_quiet() {
             Ok(())
         }
     }
-    let bench = Bench::new();
+    let bench = TestHome::new();
     bench.session("s", 0, &[]);
     for terminal in [true, false] {
         let error = run(Args { json: false, command: None }, &bench.home, &mut Closed, terminal).unwrap_err();
-        assert_eq!(error.kind, Kind::Unread);
+        assert_eq!(error.status, ExitStatus::OutputClosed);
     }
 }
 
 #[test]
 fn sizes_and_ages() {
-    let sizes = [0, 1023, 1024, 1536, 1 << 20, (1 << 30) + (1 << 29)].map(size);
+    let sizes = [0, 1023, 1024, 1536, 1 << 20, (1 << 30) + (1 << 29)].map(format_size);
     assert_eq!(sizes, ["0B", "1023B", "1.0K", "1.5K", "1.0M", "1.5G"]);
     let now = SystemTime::now();
     let ages = [0, 59, 60, 3599, 3600, 86_400, 90 * 86_400]
-        .map(|seconds| age(now, now - Duration::from_secs(seconds)));
+        .map(|seconds| format_age(now, now - Duration::from_secs(seconds)));
     assert_eq!(
         ages,
         ["just now", "just now", "1 minute ago", "59 minutes ago", "1 hour ago", "1 day ago", "90 days ago"]
     );
-    assert_eq!(age(now, now + Duration::from_secs(99)), "just now", "a clock that went back");
+    assert_eq!(format_age(now, now + Duration::from_secs(99)), "just now", "a clock that went back");
 }
 
 #[test]
 fn workers_are_told_with_their_state_and_go_with_their_session() {
-    use crate::team::{Cause, Exit, WorkerEvent};
+    use crate::subagent_log::{FailureCause, SubagentEventKind, SubagentExit};
 
-    let bench = Bench::new();
+    let bench = TestHome::new();
     for (id, age) in [("s", 60), ("w1", 30), ("w2", 20)] {
         bench.session(id, age, &[text(Role::User, "hi", 1)]);
     }
     let id = |id: &str| id.parse::<SessionId>().unwrap();
     bench.sessions.set_parent(&id("w1"), &id("s")).unwrap();
     bench.sessions.set_parent(&id("w2"), &id("w1")).unwrap();
-    let team = Teams::new(&bench.home).open(&id("s")).unwrap();
-    let started =
-        |depth, prompt: &str| WorkerEvent::Started { agent: "default".into(), prompt: prompt.into(), depth };
+    let team = SubagentLogs::new(&bench.home).open(&id("s")).unwrap();
+    let started = |depth, prompt: &str| SubagentEventKind::Started {
+        agent: "default".into(),
+        prompt: prompt.into(),
+        depth,
+    };
     team.append(&id("w1"), &id("s"), started(1, "look\nat\x1b[2J it")).unwrap();
     team.append(&id("w2"), &id("w1"), started(2, "closer")).unwrap();
-    team.append(&id("w2"), &id("w1"), WorkerEvent::ToolCall { tool: "read_file".into() }).unwrap();
+    team.append(&id("w2"), &id("w1"), SubagentEventKind::ToolCall { tool: "read_file".into() }).unwrap();
     let message = "the run used up its 2 turns".to_owned();
-    team.append(&id("w2"), &id("w1"), WorkerEvent::Failed { cause: Cause::Budget, message }).unwrap();
-    team.append(&id("w2"), &id("w1"), WorkerEvent::Exited { how: Exit::Failed }).unwrap();
+    team.append(&id("w2"), &id("w1"), SubagentEventKind::Failed { cause: FailureCause::Budget, message })
+        .unwrap();
+    team.append(&id("w2"), &id("w1"), SubagentEventKind::Exited { how: SubagentExit::Failed }).unwrap();
 
     let workers = |id: &str| Some(Command::Workers { id: Some(id.to_owned()), watch: false });
     bench.check(
@@ -346,5 +350,5 @@ fn workers_are_told_with_their_state_and_go_with_their_session() {
         "#]],
     );
     assert!(bench.run(Some(Command::List { all: true }), false).unwrap().starts_with("No sessions."));
-    assert!(!Teams::new(&bench.home).exists(&id("s")));
+    assert!(!SubagentLogs::new(&bench.home).exists(&id("s")));
 }

@@ -18,13 +18,13 @@ const HUB: &str = "https://huggingface.co";
 
 /// Directories and the network, as the environment has them.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct ModelSources {
     pub places: Places,
     hub: Option<String>,
     token: Option<String>,
 }
 
-impl Surroundings {
+impl ModelSources {
     /// `variable` looks one up; an empty one counts as absent.
     pub fn new(config: &Config, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
@@ -86,13 +86,13 @@ impl Surroundings {
 mod tests {
     use super::*;
 
-    fn with(variables: &[(&str, &str)]) -> Surroundings {
+    fn with(variables: &[(&str, &str)]) -> ModelSources {
         let variables: Vec<(String, OsString)> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect();
         let find = move |name: &str| {
             variables.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
         };
-        Surroundings::new(&Config::default(), &find)
+        ModelSources::new(&Config::default(), &find)
     }
 
     #[test]

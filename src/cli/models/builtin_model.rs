@@ -11,7 +11,7 @@ use crate::{
 pub use crate::provider::builtin::NAME;
 
 /// The built-in model; `None` in a program that was built without it.
-pub fn model() -> Option<(Model, Result<Facts, GgufError>)> {
+pub fn load() -> Option<(Model, Result<Facts, GgufError>)> {
     let bytes = builtin::BYTES;
     let model = Model {
         place: Place::BuiltIn,
@@ -26,12 +26,12 @@ pub fn model() -> Option<(Model, Result<Facts, GgufError>)> {
 }
 
 /// Whether `name` means the built-in model.
-pub fn is_meant(name: &str) -> bool {
+pub fn is_builtin_name(name: &str) -> bool {
     builtin::AVAILABLE && name == builtin::NAME
 }
 
 /// Whether the built-in engine runs models of this kind; others need llama-server.
-pub fn runs(facts: &Facts) -> bool {
+pub fn engine_can_run(facts: &Facts) -> bool {
     builtin::AVAILABLE
         && !facts.embeds
         && facts.architecture.as_deref().is_some_and(|name| builtin::ARCHITECTURES.contains(&name))

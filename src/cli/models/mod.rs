@@ -1,26 +1,26 @@
 //! `kontekst models`: what is on disk, more of it, and how good it is.
 
+mod builtin_model;
 mod check;
-mod choose;
 mod errors;
 mod list;
 mod measure;
-mod own;
 mod progress;
 mod pull;
 mod report;
 mod show;
 mod signals;
-mod surroundings;
+mod sources;
 mod units;
+mod use_model;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{error::CliError, on_stdout, printable::Page};
+use super::{error::CliError, on_stdout, printable::PrintableWriter};
 use crate::config::{Config, Home, agents};
-use surroundings::Surroundings;
+use sources::ModelSources;
 
 /// List, fetch, choose and measure models
 ///
@@ -48,7 +48,7 @@ enum Command {
     List(list::Args),
     Show(show::Args),
     Pull(pull::Args),
-    Use(choose::Args),
+    Use(use_model::Args),
     Check(check::Args),
 }
 
@@ -56,16 +56,16 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
     home.create()?;
     agents::create_default(home)?;
     let config = Config::load(home)?;
-    let around = Surroundings::new(&config, &|name| std::env::var_os(name));
+    let around = ModelSources::new(&config, &|name| std::env::var_os(name));
     match args.command.unwrap_or(Command::List(list::Args { json: args.json })) {
-        Command::List(list) => {
-            on_stdout(|out, terminal| list::run(&list, home, &config, &around, &mut Page::new(out, terminal)))
-        }
-        Command::Show(show) => {
-            on_stdout(|out, terminal| show::run(&show, home, &config, &around, &mut Page::new(out, terminal)))
-        }
+        Command::List(list) => on_stdout(|out, terminal| {
+            list::run(&list, home, &config, &around, &mut PrintableWriter::new(out, terminal))
+        }),
+        Command::Show(show) => on_stdout(|out, terminal| {
+            show::run(&show, home, &config, &around, &mut PrintableWriter::new(out, terminal))
+        }),
         Command::Pull(pull) => pull::run(&pull, home, &config, &around),
-        Command::Use(choice) => choose::run(&choice, home, &config, &around),
+        Command::Use(choice) => use_model::run(&choice, home, &config, &around),
         Command::Check(check) => check::run(&check, home, &config, &around),
     }
 }

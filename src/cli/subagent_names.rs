@@ -2,20 +2,20 @@
 
 use crate::pb::{self, worker_event::Event};
 
-use super::{printable::printable, render::Talk};
+use super::{printable::printable, render::Verbosity};
 
 /// Characters of a prompt or a message that are shown.
-const SHOWN: usize = 100;
+const MAX_EXCERPT: usize = 100;
 
 /// The workers that were seen, so that each has a short name.
 #[derive(Default)]
-pub(super) struct Workers {
+pub(super) struct SubagentNames {
     seen: Vec<String>,
 }
 
-impl Workers {
+impl SubagentNames {
     /// One line about an event, and for whom. `None` for what says nothing new.
-    pub(super) fn line(&mut self, event: &pb::WorkerEvent) -> Option<(Talk, String)> {
+    pub(super) fn describe(&mut self, event: &pb::WorkerEvent) -> Option<(Verbosity, String)> {
         let name = self.name(&event.worker_id);
         let (level, text) = match event.event.as_ref()? {
             Event::Started(started) => {
@@ -23,23 +23,25 @@ impl Workers {
                     0 | 1 => String::new(),
                     _ => format!(" of {}", self.name(&event.parent_id)),
                 };
-                let (agent, prompt) = (start(&started.agent_name), start(&started.prompt));
+                let (agent, prompt) = (excerpt(&started.agent_name), excerpt(&started.prompt));
                 let id = printable(&event.worker_id);
-                (Talk::Normal, format!("{name}{of} started ({agent}, session {id}): {prompt}"))
+                (Verbosity::Normal, format!("{name}{of} started ({agent}, session {id}): {prompt}"))
             }
-            Event::Turn(turn) => (Talk::Verbose, format!("{name}: turn {}", turn.number)),
-            Event::ToolCall(call) => (Talk::Normal, format!("{name}: {}", start(&call.tool))),
+            Event::Turn(turn) => (Verbosity::Verbose, format!("{name}: turn {}", turn.number)),
+            Event::ToolCall(call) => (Verbosity::Normal, format!("{name}: {}", excerpt(&call.tool))),
             Event::ApprovalRequested(asked) => {
-                (Talk::Verbose, format!("{name} asks for {}", start(&asked.tool)))
+                (Verbosity::Verbose, format!("{name} asks for {}", excerpt(&asked.tool)))
             }
             Event::ApprovalResolved(resolved) if resolved.approved => return None,
-            Event::ApprovalResolved(_) => (Talk::Normal, format!("{name}: denied")),
+            Event::ApprovalResolved(_) => (Verbosity::Normal, format!("{name}: denied")),
             Event::Completed(_) => return None,
-            Event::Failed(failed) => (Talk::Normal, format!("{name} failed: {}", start(&failed.message))),
+            Event::Failed(failed) => {
+                (Verbosity::Normal, format!("{name} failed: {}", excerpt(&failed.message)))
+            }
             Event::Exited(exited) => match exited.how.as_str() {
-                "completed" => (Talk::Normal, format!("{name} is done")),
+                "completed" => (Verbosity::Normal, format!("{name} is done")),
                 "failed" => return None,
-                how => (Talk::Normal, format!("{name} was {}", start(how))),
+                how => (Verbosity::Normal, format!("{name} was {}", excerpt(how))),
             },
         };
         Some((level, text))
@@ -55,10 +57,10 @@ impl Workers {
 }
 
 /// The start of a text on one line, and nothing but text.
-pub(super) fn start(text: &str) -> String {
+pub(super) fn excerpt(text: &str) -> String {
     let text = printable(text);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SHOWN) {
+    match line.char_indices().nth(MAX_EXCERPT) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
@@ -80,12 +82,12 @@ mod tests {
 
     #[test]
     fn a_worker_has_a_number_and_its_texts_are_one_line_of_text() {
-        let mut workers = Workers::default();
+        let mut workers = SubagentNames::default();
         let started = |prompt: &str| {
             let (agent_name, prompt) = ("a\u{1b}[31m".to_owned(), prompt.to_owned());
             Event::Started(pb::WorkerStarted { agent_name, prompt, depth: 1 })
         };
-        let mut line = |id: &str, what| workers.line(&event(id, what)).map(|(_, text)| text);
+        let mut line = |id: &str, what| workers.describe(&event(id, what)).map(|(_, text)| text);
         assert_eq!(line("x", started("do\n\tit\u{9b}2J")).unwrap(), "worker 1 started (a, session x): do it");
         assert!(line("y", started(&"日".repeat(500))).unwrap().ends_with("日…"));
         let tool = Event::ToolCall(pb::WorkerToolCall { tool: "read_file".to_owned() });

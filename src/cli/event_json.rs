@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::pb::{self, progress_event::Progress, run_event::Event};
 
 /// One event as one JSON object. Its `type` is the event's name in `proto/kontekst.proto`.
-pub(super) fn json(event: &Event) -> Value {
+pub(super) fn to_json(event: &Event) -> Value {
     match event {
         Event::Started(e) => {
             json!({"type": "started", "run_id": e.run_id, "session_id": e.session_id, "agent_name": e.agent_name})
@@ -15,10 +15,10 @@ pub(super) fn json(event: &Event) -> Value {
         Event::Reasoning(e) => json!({"type": "reasoning", "text": e.text}),
         Event::TurnCompleted(e) => json!({
             "type": "turn_completed", "content": e.content, "reasoning": e.reasoning,
-            "context": e.context.as_ref().map(context),
+            "context": e.context.as_ref().map(context_to_json),
         }),
         Event::ToolsProposed(e) => {
-            json!({"type": "tools_proposed", "calls": e.calls.iter().map(call).collect::<Vec<_>>()})
+            json!({"type": "tools_proposed", "calls": e.calls.iter().map(call_to_json).collect::<Vec<_>>()})
         }
         Event::ToolStarted(e) => json!({"type": "tool_started", "call_id": e.call_id, "name": e.name}),
         Event::ToolCompleted(e) => {
@@ -36,7 +36,7 @@ pub(super) fn json(event: &Event) -> Value {
             "kind": e.kind().as_str_name().trim_start_matches("FAILURE_KIND_").to_ascii_lowercase(),
         }),
         Event::ContextSnapshot(e) => {
-            json!({"type": "context_snapshot", "context": e.context.as_ref().map(context)})
+            json!({"type": "context_snapshot", "context": e.context.as_ref().map(context_to_json)})
         }
         Event::Progress(e) => match &e.progress {
             Some(Progress::Queued(q)) => {
@@ -53,12 +53,12 @@ pub(super) fn json(event: &Event) -> Value {
         Event::Compacted(e) => {
             json!({"type": "compacted", "tokens_before": e.tokens_before, "tokens_after": e.tokens_after})
         }
-        Event::Worker(e) => worker(e),
+        Event::Worker(e) => worker_event_to_json(e),
         Event::Notice(e) => json!({"type": "notice", "text": e.text}),
     }
 }
 
-fn call(call: &pb::ProposedToolCall) -> Value {
+fn call_to_json(call: &pb::ProposedToolCall) -> Value {
     json!({
         "call_id": call.call_id, "name": call.name, "arguments_json": call.arguments_json,
         "preview": call.preview, "caution": call.caution, "worker_id": call.worker_id,
@@ -66,7 +66,7 @@ fn call(call: &pb::ProposedToolCall) -> Value {
 }
 
 /// What a worker did. `event` is its name in `proto/kontekst.proto`.
-pub(super) fn worker(worker: &pb::WorkerEvent) -> Value {
+pub(super) fn worker_event_to_json(worker: &pb::WorkerEvent) -> Value {
     use pb::worker_event::Event;
     let mut json = match &worker.event {
         Some(Event::Started(e)) => {
@@ -95,7 +95,7 @@ pub(super) fn worker(worker: &pb::WorkerEvent) -> Value {
     json
 }
 
-fn context(context: &pb::ContextSnapshot) -> Value {
+fn context_to_json(context: &pb::ContextSnapshot) -> Value {
     json!({
         "context_size": context.context_size, "system_tokens": context.system_tokens,
         "tool_tokens": context.tool_tokens, "history_tokens": context.history_tokens,

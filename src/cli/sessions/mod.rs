@@ -1,7 +1,7 @@
 //! `kontekst sessions`: the stored conversations.
 
 mod show;
-mod workers;
+mod subagents;
 
 use std::{
     io::Write,
@@ -11,12 +11,12 @@ use std::{
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{error::CliError, printable::Page, table::Table};
+use super::{error::CliError, printable::PrintableWriter, table::Table};
 use crate::{
     config::{AgentConfig, Home},
     core::{Name, SessionId},
     sessions::{SessionError, SessionSummary, Sessions},
-    team::Teams,
+    subagent_log::SubagentLogs,
 };
 
 /// List, show, choose and delete conversations
@@ -97,29 +97,29 @@ pub fn run(args: Args, home: &Home, out: &mut dyn Write, terminal: bool) -> Resu
     let Args { json, command } = args;
     home.create()?;
     let sessions = Sessions::new(home);
-    let mut out = Page::new(out, terminal);
+    let mut out = PrintableWriter::new(out, terminal);
     match command.unwrap_or(Command::List { all: false }) {
         Command::List { all } => list(&sessions, all, json, &mut out),
         Command::Show { id } => {
-            let id = given_or_active(&sessions, id.as_deref())?;
+            let id = resolve_or_active(&sessions, id.as_deref())?;
             let listed = sessions.list()?.into_iter().find(|session| session.id == id);
             let session = listed.ok_or_else(|| SessionError::NotFound(id.to_string()))?;
-            let workers = workers::of(&sessions, &Teams::new(home), &id)?;
+            let workers = subagents::subagents_of(&sessions, &SubagentLogs::new(home), &id)?;
             if json {
-                show::json(&sessions, &session, &workers, &mut out)
+                show::write_json(&sessions, &session, &workers, &mut out)
             } else {
-                show::text(&sessions, &session, &workers, &mut out)
+                show::write_text(&sessions, &session, &workers, &mut out)
             }
         }
         Command::Workers { id, watch } => {
-            let teams = Teams::new(home);
+            let teams = SubagentLogs::new(home);
             // A conversation that its client keeps has workers and no session.
             let team = id.as_deref().and_then(|id| id.parse().ok()).filter(|id| teams.exists(id));
-            let id = team.map_or_else(|| given_or_active(&sessions, id.as_deref()), Ok)?;
+            let id = team.map_or_else(|| resolve_or_active(&sessions, id.as_deref()), Ok)?;
             if watch {
-                workers::watch(home, &sessions, &teams, &id, json, &mut out)
+                subagents::watch(home, &sessions, &teams, &id, json, &mut out)
             } else {
-                workers::list(&workers::of(&sessions, &teams, &id)?, json, &mut out)
+                subagents::list(&subagents::subagents_of(&sessions, &teams, &id)?, json, &mut out)
             }
         }
         Command::Use { id } => {
@@ -127,17 +127,17 @@ pub fn run(args: Args, home: &Home, out: &mut dyn Write, terminal: bool) -> Resu
             sessions.set_active(&id)?;
             Ok(writeln!(out, "session {id} is active")?)
         }
-        Command::Delete { ids, force } => delete(&sessions, &Teams::new(home), &ids, force, &mut out),
+        Command::Delete { ids, force } => delete(&sessions, &SubagentLogs::new(home), &ids, force, &mut out),
         Command::SetAgent { name, session } => {
             AgentConfig::load(home, &name)?;
-            let id = given_or_active(&sessions, session.as_deref())?;
+            let id = resolve_or_active(&sessions, session.as_deref())?;
             sessions.set_default_agent(&id, &name)?;
             Ok(writeln!(out, "session {id} uses agent {name}")?)
         }
     }
 }
 
-fn given_or_active(sessions: &Sessions, given: Option<&str>) -> Result<SessionId, CliError> {
+fn resolve_or_active(sessions: &Sessions, given: Option<&str>) -> Result<SessionId, CliError> {
     match given {
         Some(text) => Ok(sessions.resolve(text)?),
         None => sessions.active().ok_or_else(|| {
@@ -150,7 +150,7 @@ fn given_or_active(sessions: &Sessions, given: Option<&str>) -> Result<SessionId
 /// All are looked up before the first is deleted, so that a typing error deletes nothing.
 fn delete(
     sessions: &Sessions,
-    teams: &Teams,
+    teams: &SubagentLogs,
     ids: &[String],
     force: bool,
     out: &mut dyn Write,
@@ -206,7 +206,7 @@ fn list(sessions: &Sessions, all: bool, json: bool, out: &mut dyn Write) -> Resu
     listed.retain(|session| all || session.parent.is_none());
     let hidden = total - listed.len();
     if json {
-        let listed: Vec<Value> = listed.iter().map(described).collect();
+        let listed: Vec<Value> = listed.iter().map(to_json).collect();
         return Ok(writeln!(out, "{:#}", Value::from(listed))?);
     }
     if listed.is_empty() {
@@ -219,8 +219,8 @@ fn list(sessions: &Sessions, all: bool, json: bool, out: &mut dyn Write) -> Resu
             if session.active { "*" } else { "" }.to_owned(),
             session.id.to_string(),
             session.default_agent.as_ref().map_or("-", Name::as_str).to_owned(),
-            size(session.bytes),
-            age(now, session.modified),
+            format_size(session.bytes),
+            format_age(now, session.modified),
         ]);
     }
     table.write(out)?;
@@ -230,7 +230,7 @@ fn list(sessions: &Sessions, all: bool, json: bool, out: &mut dyn Write) -> Resu
     Ok(())
 }
 
-fn described(session: &SessionSummary) -> Value {
+fn to_json(session: &SessionSummary) -> Value {
     let modified = session.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
     json!({
         "id": session.id,
@@ -243,7 +243,7 @@ fn described(session: &SessionSummary) -> Value {
     })
 }
 
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     const KIB: f64 = 1024.0;
     #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
     let exact = bytes as f64;
@@ -255,7 +255,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn age(now: SystemTime, then: SystemTime) -> String {
+fn format_age(now: SystemTime, then: SystemTime) -> String {
     let seconds = now.duration_since(then).unwrap_or(Duration::ZERO).as_secs();
     let (count, unit) = match seconds {
         0..60 => return "just now".to_owned(),

@@ -11,13 +11,13 @@ use super::{printable::literal, render::Palette};
 
 /// What a person said to a proposed call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ApprovalAnswer {
     Yes,
     /// Yes, and do not ask about this tool again in this run.
     Always,
     No,
     /// No, because; the model reads it and goes on.
-    Because(String),
+    NoWithReason(String),
 }
 
 /// The controlling terminal. stdin and stdout may be pipes; this is where the person is.
@@ -32,35 +32,35 @@ impl Terminal {
     }
 
     /// Shows the call and waits for a line. The end of input means no.
-    pub(super) fn ask(&self, call: &ProposedToolCall, palette: Palette) -> io::Result<Answer> {
+    pub(super) fn ask(&self, call: &ProposedToolCall, palette: Palette) -> io::Result<ApprovalAnswer> {
         let mut tty = &self.tty;
-        tty.write_all(proposal(call, palette).as_bytes())?;
+        tty.write_all(format_proposal(call, palette).as_bytes())?;
         tty.write_all(b"approve? [y]es [N]o [a]lways this tool, or type a reason to refuse: ")?;
         tty.flush()?;
         let mut line = String::new();
         BufReader::new(tty).read_line(&mut line)?;
-        Ok(answer(&line))
+        Ok(parse_answer(&line))
     }
 }
 
-fn answer(line: &str) -> Answer {
+fn parse_answer(line: &str) -> ApprovalAnswer {
     let line = line.trim();
     match line.to_ascii_lowercase().as_str() {
-        "y" | "yes" => Answer::Yes,
-        "a" | "always" => Answer::Always,
-        "" | "n" | "no" => Answer::No,
-        _ => Answer::Because(line.to_owned()),
+        "y" | "yes" => ApprovalAnswer::Yes,
+        "a" | "always" => ApprovalAnswer::Always,
+        "" | "n" | "no" => ApprovalAnswer::No,
+        _ => ApprovalAnswer::NoWithReason(line.to_owned()),
     }
 }
 
 /// The call as a person reads it: nothing in it can be anything but text.
-pub(super) fn proposal(call: &ProposedToolCall, palette: Palette) -> String {
+pub(super) fn format_proposal(call: &ProposedToolCall, palette: Palette) -> String {
     let who = match call.worker_id.as_str() {
         "" => String::new(),
         worker => format!("worker {}: ", literal(worker)),
     };
     let name = palette.bold(&literal(&call.name));
-    let mut text = format!("\n{who}{name} {}\n", arguments(&call.arguments_json));
+    let mut text = format!("\n{who}{name} {}\n", format_arguments(&call.arguments_json));
     if !call.caution.is_empty() {
         text.push_str(&palette.red(&format!("  caution: {}", literal(&call.caution))));
         text.push('\n');
@@ -84,14 +84,14 @@ fn diff_line(line: &str, palette: Palette) -> String {
 }
 
 /// Arguments on one line. Long values are cut with their length, because the preview shows the bytes.
-pub(super) fn arguments(json: &str) -> String {
-    const SHOWN: usize = 200;
+pub(super) fn format_arguments(json: &str) -> String {
+    const MAX_SHOWN: usize = 200;
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(json) else {
-        return literal(&json.chars().take(SHOWN).collect::<String>());
+        return literal(&json.chars().take(MAX_SHOWN).collect::<String>());
     };
     let shown = fields.iter().map(|(name, value)| {
         let value = value.to_string();
-        let cut: String = value.chars().take(SHOWN).collect();
+        let cut: String = value.chars().take(MAX_SHOWN).collect();
         let more = value.len() - cut.len();
         let more = if more > 0 { format!("… ({more} more bytes)") } else { String::new() };
         format!("{}={}{more}", literal(name), literal(&cut))
@@ -106,16 +106,16 @@ mod tests {
     #[test]
     fn only_a_clear_yes_is_a_yes() {
         for (line, expect) in [
-            ("y\n", Answer::Yes),
-            ("YES\n", Answer::Yes),
-            ("a\n", Answer::Always),
-            ("\n", Answer::No),
-            ("", Answer::No),
-            ("n\n", Answer::No),
-            ("yep\n", Answer::Because("yep".into())),
-            ("wrong file\n", Answer::Because("wrong file".into())),
+            ("y\n", ApprovalAnswer::Yes),
+            ("YES\n", ApprovalAnswer::Yes),
+            ("a\n", ApprovalAnswer::Always),
+            ("\n", ApprovalAnswer::No),
+            ("", ApprovalAnswer::No),
+            ("n\n", ApprovalAnswer::No),
+            ("yep\n", ApprovalAnswer::NoWithReason("yep".into())),
+            ("wrong file\n", ApprovalAnswer::NoWithReason("wrong file".into())),
         ] {
-            assert_eq!(answer(line), expect, "{line:?}");
+            assert_eq!(parse_answer(line), expect, "{line:?}");
         }
     }
 
@@ -129,7 +129,7 @@ mod tests {
             caution: "\u{1b}c".into(),
             worker_id: "\u{1b}[3".into(),
         };
-        let text = proposal(&call, Palette::plain());
+        let text = format_proposal(&call, Palette::plain());
         assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
     }
 }

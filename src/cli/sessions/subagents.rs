@@ -7,13 +7,13 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::age;
+use super::format_age;
 use crate::{
     cli::{
         error::CliError,
-        events,
+        event_json,
+        subagent_names::{SubagentNames, excerpt},
         table::Table,
-        workers::{Workers, start},
     },
     client::{self, ClientError},
     config::Home,
@@ -21,22 +21,22 @@ use crate::{
     doors::kontekst::worker_event,
     pb::{WatchWorkersRequest, WorkerEvent},
     sessions::Sessions,
-    team::{Exit, TeamError, Teams, Worker, workers},
+    subagent_log::{SubagentExit, SubagentLogError, SubagentLogs, SubagentSummary, summarize},
 };
 
 /// More generations than there can be: a file that was changed by hand may name itself.
-const GENERATIONS: usize = 8;
+const MAX_DEPTH: usize = 8;
 
-impl From<TeamError> for CliError {
-    fn from(error: TeamError) -> Self {
+impl From<SubagentLogError> for CliError {
+    fn from(error: SubagentLogError) -> Self {
         Self::failed("the log of workers cannot be used").cause(error.to_string())
     }
 }
 
 /// The session at the top: its log has all workers below it.
-fn root(sessions: &Sessions, id: &SessionId) -> SessionId {
+fn root_session(sessions: &Sessions, id: &SessionId) -> SessionId {
     let mut root = id.clone();
-    for _ in 0..GENERATIONS {
+    for _ in 0..MAX_DEPTH {
         match sessions.parent(&root) {
             Some(parent) => root = parent,
             None => break,
@@ -46,8 +46,12 @@ fn root(sessions: &Sessions, id: &SessionId) -> SessionId {
 }
 
 /// The workers of a session, and theirs.
-pub(super) fn of(sessions: &Sessions, teams: &Teams, id: &SessionId) -> Result<Vec<Worker>, CliError> {
-    let mut found = workers(&teams.read(&root(sessions, id))?);
+pub(super) fn subagents_of(
+    sessions: &Sessions,
+    teams: &SubagentLogs,
+    id: &SessionId,
+) -> Result<Vec<SubagentSummary>, CliError> {
+    let mut found = summarize(&teams.read(&root_session(sessions, id))?);
     let mut family = vec![id.clone()];
     found.retain(|worker| {
         let ours = family.contains(&worker.parent);
@@ -59,13 +63,13 @@ pub(super) fn of(sessions: &Sessions, teams: &Teams, id: &SessionId) -> Result<V
     Ok(found)
 }
 
-pub(super) fn state(worker: &Worker) -> &'static str {
-    worker.exit.map_or("running", Exit::as_str)
+pub(super) fn state(worker: &SubagentSummary) -> &'static str {
+    worker.exit.map_or("running", SubagentExit::as_str)
 }
 
-pub(super) fn list(workers: &[Worker], json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+pub(super) fn list(workers: &[SubagentSummary], json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     if json {
-        let workers: Vec<Value> = workers.iter().map(described).collect();
+        let workers: Vec<Value> = workers.iter().map(to_json).collect();
         return Ok(writeln!(out, "{:#}", Value::from(workers))?);
     }
     if workers.is_empty() {
@@ -80,18 +84,18 @@ pub(super) fn list(workers: &[Worker], json: bool, out: &mut dyn Write) -> Resul
             state(worker).to_owned(),
             worker.turns.to_string(),
             worker.tool_calls.to_string(),
-            age(now, UNIX_EPOCH + Duration::from_millis(worker.started)),
-            start(&worker.prompt),
+            format_age(now, UNIX_EPOCH + Duration::from_millis(worker.started)),
+            excerpt(&worker.prompt),
         ]);
     }
     table.write(out)?;
     for (worker, failure) in workers.iter().filter_map(|worker| Some((worker, worker.failure.as_ref()?))) {
-        writeln!(out, "\n{}: {}", worker.id, start(failure))?;
+        writeln!(out, "\n{}: {}", worker.id, excerpt(failure))?;
     }
     Ok(())
 }
 
-pub(super) fn described(worker: &Worker) -> Value {
+pub(super) fn to_json(worker: &SubagentSummary) -> Value {
     json!({
         "id": worker.id,
         "parent": worker.parent,
@@ -111,21 +115,21 @@ pub(super) fn described(worker: &Worker) -> Value {
 pub(super) fn watch(
     home: &Home,
     sessions: &Sessions,
-    teams: &Teams,
+    teams: &SubagentLogs,
     id: &SessionId,
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let root = root(sessions, id);
-    let mut names = Workers::default();
+    let root = root_session(sessions, id);
+    let mut names = SubagentNames::default();
     let mut show = |event: &WorkerEvent| -> io::Result<()> {
         let ours = *id == root || [&event.worker_id, &event.parent_id].contains(&&id.to_string());
         if !ours {
             return Ok(());
         }
         if json {
-            writeln!(out, "{}", events::worker(event))?;
-        } else if let Some((_, line)) = names.line(event) {
+            writeln!(out, "{}", event_json::worker_event_to_json(event))?;
+        } else if let Some((_, line)) = names.describe(event) {
             writeln!(out, "{line}")?;
         }
         out.flush()

@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    client::{self, Relayed},
+    client::{self, RelayEnd},
     config::Home,
 };
 
@@ -44,7 +44,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     for path in [&args.socket, &args.pipe].into_iter().flatten() {
-        check(path)?;
+        check_socket_path(path)?;
     }
     if let Some(pid) = args.client_process {
         let gone = parent::watch(pid).map_err(|error| {
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
                 std::fs::remove_file(socket).ok();
             }
             // The other threads block on pipes that may never end.
-            parent::leave();
+            parent::exit();
         });
     }
     match (&args.socket, &args.pipe) {
@@ -69,14 +69,14 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
             };
             let editor = UnixStream::connect(pipe).map_err(cannot)?;
             let input = editor.try_clone().map_err(cannot)?;
-            carry(input, editor, home)
+            relay(input, editor, home)
         }
-        (None, None) => carry(io::stdin(), io::stdout().lock(), home),
+        (None, None) => relay(io::stdin(), io::stdout().lock(), home),
     }
 }
 
 /// Refuses what cannot be a socket.
-fn check(path: &Path) -> Result<(), CliError> {
+fn check_socket_path(path: &Path) -> Result<(), CliError> {
     let text = path.as_os_str().as_bytes();
     if text.iter().all(u8::is_ascii_digit) {
         return Err(CliError::usage(format!("`{}` is a port, and TCP is not served", path.display()))
@@ -91,7 +91,7 @@ fn check(path: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-fn carry(
+fn relay(
     input: impl io::Read + Send + 'static,
     mut output: impl io::Write,
     home: &Home,
@@ -100,9 +100,9 @@ fn carry(
     let relayed = client::relay(input, &mut output, &daemon)
         .map_err(|error| CliError::failed("the connection to the daemon broke").cause(error.to_string()))?;
     match relayed {
-        Relayed::Exit(code) => Ok(ExitCode::from(code)),
-        Relayed::Left => Ok(ExitCode::SUCCESS),
-        Relayed::DaemonLeft => Err(CliError::unreachable("the daemon closed the connection")
+        RelayEnd::Exit(code) => Ok(ExitCode::from(code)),
+        RelayEnd::EditorLeft => Ok(ExitCode::SUCCESS),
+        RelayEnd::DaemonLeft => Err(CliError::unreachable("the daemon closed the connection")
             .hint("start the server again in the editor; `kontekst daemon logs` may say why")),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{io, process::ExitCode};
 
-use super::{own, pull::say, surroundings::Surroundings};
+use super::{builtin_model, pull::print_status, sources::ModelSources};
 use crate::{
     cli::error::CliError,
     config::{AgentConfig, Config, Home, ProviderKind, agents, file::read_text, write_atomic},
@@ -30,10 +30,11 @@ pub struct Args {
     anyway: bool,
 }
 
-pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> Result<ExitCode, CliError> {
+pub fn run(args: &Args, home: &Home, config: &Config, around: &ModelSources) -> Result<ExitCode, CliError> {
     let agent = AgentConfig::load(home, &args.agent)?;
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
-    let found = shelf::find(&around.places, &args.name).filter(|_| !own::is_meant(&args.name));
+    let found =
+        shelf::find(&around.places, &args.name).filter(|_| !builtin_model::is_builtin_name(&args.name));
     let name = match found {
         Some(model) if model.missing > 0 => {
             return Err(CliError::usage(format!(
@@ -46,11 +47,13 @@ pub fn run(args: &Args, home: &Home, config: &Config, around: &Surroundings) -> 
             let name = choice::link(&model, &config.model_dir)?;
             if model.place != Place::ModelDir {
                 let path = config.model_dir.join(&name);
-                say(&format!("{} links to the model of {}", path.display(), model.place.as_str()));
+                print_status(&format!("{} links to the model of {}", path.display(), model.place.as_str()));
             }
             name
         }
-        None if at_endpoint || args.anyway || own::is_meant(&args.name) => args.name.trim().to_owned(),
+        None if at_endpoint || args.anyway || builtin_model::is_builtin_name(&args.name) => {
+            args.name.trim().to_owned()
+        }
         None => {
             return Err(CliError::usage(format!("there is no model `{}` on this machine", args.name))
                 .hint("`kontekst models` lists them, `kontekst models pull ORG/NAME` fetches one")
@@ -76,6 +79,6 @@ pub(super) fn set(home: &Home, agent: &Name, model: &str) -> Result<(), CliError
     if after != before {
         write_atomic(&path, after.as_bytes())?;
     }
-    say(&format!("agent {agent} uses {model}"));
+    print_status(&format!("agent {agent} uses {model}"));
     Ok(())
 }
