@@ -4,7 +4,7 @@
 //! `man/` and `completions/` can be checked against the command line. `ARCHITECTURE.md` is the map.
 //!
 //! A prompt travels down this list and the answer back up: `cli` → `client` → `doors` → `agent` →
-//! `provider`, with `tools`, `sessions`, `team`, `context` and `skills` at the agent's hand.
+//! `provider`, with `tools`, `sessions`, `subagent_log`, `context` and `skills` at the agent's hand.
 
 pub mod core;
 
@@ -18,7 +18,7 @@ pub mod models;
 pub mod provider;
 pub mod sessions;
 pub mod skills;
-pub mod team;
+pub mod subagent_log;
 pub mod tools;
 
 pub mod agent;

@@ -2,7 +2,7 @@
 
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::protocol::{Failure, RunError};
+use super::protocol::{FailureKind, RunError};
 
 /// A piece of blocking work on its own thread. Dropping it lets the work run on unobserved.
 pub(super) struct Blocking<T>(JoinHandle<T>);
@@ -23,6 +23,6 @@ impl<T> Blocking<T> {
     pub(super) async fn join(&mut self) -> Result<T, RunError> {
         (&mut self.0)
             .await
-            .map_err(|error| RunError::new(Failure::Internal, format!("a worker thread failed: {error}")))
+            .map_err(|error| RunError::new(FailureKind::Internal, format!("a worker thread failed: {error}")))
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     context::estimate,
     core::{Message, Role},
     provider::ProviderError,
-    sessions::summarised,
+    sessions::summary_messages,
 };
 
 use super::{
@@ -48,7 +48,7 @@ impl RunLoop<'_> {
         let tokens = turn.usage.map_or(0, |usage| usage.completion);
         self.recorder.compacted(summary.to_owned(), tokens).await?;
         let messages_before = self.window.history_messages();
-        let (before, after) = self.window.compact(summarised(summary, tokens, &estimate));
+        let (before, after) = self.window.compact(summary_messages(summary, tokens, &estimate));
         let messages_after = self.window.history_messages();
         self.emit(Event::Compacted { before, after, messages_before, messages_after }).await
     }

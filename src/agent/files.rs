@@ -4,15 +4,15 @@ use std::{io::Read as _, path::PathBuf, sync::Arc};
 
 use crate::{
     config::AgentConfig,
-    tools::{FileError, Place},
+    tools::{FileError, WorkDir},
 };
 
 use super::{
     AgentCore,
     bridge::blocking,
     prepare::load_agent,
-    protocol::{Failure, RunError},
-    record::chain,
+    protocol::{FailureKind, RunError},
+    recorder::chain,
 };
 
 impl AgentCore {
@@ -21,11 +21,11 @@ impl AgentCore {
     /// # Errors
     ///
     /// [`Failure::Request`] when it is not there, is no directory or may not be read.
-    pub async fn place(&self, dir: PathBuf) -> Result<Arc<Place>, RunError> {
-        let refused = |error: &dyn std::error::Error| RunError::new(Failure::Request, chain(error));
+    pub async fn open_work_dir(&self, dir: PathBuf) -> Result<Arc<WorkDir>, RunError> {
+        let refused = |error: &dyn std::error::Error| RunError::new(FailureKind::Request, chain(error));
         let mut opening = blocking(move || {
-            let place = Place::new(&dir).map_err(|error| refused(&error))?;
-            place.readable().map_err(|error| refused(&error))?;
+            let place = WorkDir::new(&dir).map_err(|error| refused(&error))?;
+            place.check_readable().map_err(|error| refused(&error))?;
             Ok(Arc::new(place))
         });
         opening.join().await?
@@ -36,9 +36,9 @@ impl AgentCore {
     /// # Errors
     ///
     /// [`Failure::Internal`].
-    pub async fn look(
+    pub async fn check_files(
         &self,
-        place: Arc<Place>,
+        place: Arc<WorkDir>,
         paths: Vec<String>,
     ) -> Result<Vec<Result<(), FileError>>, RunError> {
         let mut looking = blocking(move || {
@@ -55,7 +55,12 @@ impl AgentCore {
     ///
     /// [`FileError`]; [`FileError::TooLarge`] for a file of more than `limit` bytes, of which at most one
     /// byte more is read.
-    pub async fn read(&self, place: Arc<Place>, path: String, limit: u64) -> Result<Vec<u8>, FileError> {
+    pub async fn read_file(
+        &self,
+        place: Arc<WorkDir>,
+        path: String,
+        limit: u64,
+    ) -> Result<Vec<u8>, FileError> {
         let name = path.clone();
         let mut reading = blocking(move || {
             let workspace = place.workspace();
@@ -80,7 +85,7 @@ impl AgentCore {
     /// # Errors
     ///
     /// [`Failure::Request`] when there is none of that name or its files are wrong.
-    pub async fn agent(&self, name: &str) -> Result<AgentConfig, RunError> {
+    pub async fn load_agent(&self, name: &str) -> Result<AgentConfig, RunError> {
         let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
         let mut loading = blocking(move || load_agent(&shared, &name, &crate::core::SessionId::new()));
         loading.join().await?

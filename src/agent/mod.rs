@@ -1,30 +1,30 @@
 //! The one agent core that every door stands on.
 
-mod anchors;
 mod bridge;
-mod broken;
+mod call_repair;
+mod capabilities;
 mod compact;
 mod conversation;
-mod crew;
-mod emitter;
+mod event_sender;
 mod files;
-mod live;
+mod history_start;
+mod limits;
 mod model_call;
-mod offer;
 mod prepare;
 pub mod protocol;
-mod purse;
-mod record;
+mod recorder;
 mod run_loop;
-mod session_turns;
+mod run_registry;
+mod session_locks;
 mod skill_tool;
 mod spawn_tool;
-mod standing;
+mod subagent;
+mod subagent_group;
+mod subagent_watch;
+mod token_budget;
 mod tool_calls;
-mod watch;
-mod worker;
 
-pub use watch::WorkerWatch;
+pub use subagent_watch::SubagentWatch;
 
 use std::{
     path::PathBuf,
@@ -40,17 +40,17 @@ use crate::{
     core::{CallId, Cancel, Message, RunId, Sampling, SessionId},
     provider::{Models, ServerStatus},
     sessions::Sessions,
-    team::Teams,
+    subagent_log::SubagentLogs,
     tools::ClientTool,
 };
-use anchors::Anchors;
+use history_start::HistoryStarts;
+use limits::Origin;
 use protocol::{Command, Event};
-use session_turns::SessionTurns;
-use standing::Origin;
+use session_locks::SessionLocks;
 
+pub use capabilities::{ChosenModel, DaemonTool};
 pub use conversation::Conversation;
-pub use live::Waiting;
-pub use offer::{ChosenModel, OwnTool};
+pub use run_registry::PendingApproval;
 pub use spawn_tool::SPAWN_WORKER;
 
 /// The agent. Cheap to clone; every door holds one.
@@ -64,10 +64,10 @@ struct Shared {
     config: Config,
     models: Arc<dyn Models>,
     sessions: Sessions,
-    teams: Teams,
-    turns: SessionTurns,
-    anchors: Anchors,
-    live: live::Live,
+    teams: SubagentLogs,
+    turns: SessionLocks,
+    anchors: HistoryStarts,
+    live: run_registry::RunRegistry,
     /// Stops every run.
     stop: Cancel,
     active: AtomicUsize,
@@ -83,7 +83,7 @@ pub struct StartRun {
     /// Absolute; `None` means the configured one. The daemon has no current directory.
     pub working_dir: Option<PathBuf>,
     /// Tools that run here.
-    pub own_tools: OwnTools,
+    pub daemon_tools: DaemonTools,
     /// Tools that run at the client.
     pub client_tools: Vec<ClientTool>,
     /// Blocks that join the system text, for example a project description.
@@ -97,29 +97,29 @@ pub struct StartRun {
     /// What is set here stands in for the agent's.
     pub sampling: Sampling,
     /// What the model and the client's tools have made of the prompt so far; the run goes on behind it.
-    pub answered: Vec<Message>,
+    pub continuation: Vec<Message>,
     /// Stands in for the agent's `endpoint`.
     pub endpoint: Option<String>,
-    pub pace: Pace,
+    pub approval_batching: ApprovalBatching,
     /// Model calls before the run fails; the configuration may allow fewer.
     pub max_turns: Option<u32>,
     /// The team that its workers belong to; `None` is its session.
-    pub team: Option<SessionId>,
+    pub root_session: Option<SessionId>,
     /// Let it start workers even if its agent may not.
-    pub workers: bool,
+    pub allow_subagents: bool,
 }
 
 /// Which of the daemon's tools take part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum OwnTools {
+pub enum DaemonTools {
     #[default]
     All,
     /// Those of these names. Where none of them works on files, no working directory is needed either.
     Only(Vec<String>),
 }
 
-impl OwnTools {
-    fn need_a_place(&self) -> bool {
+impl DaemonTools {
+    fn need_work_dir(&self) -> bool {
         let needs_none = |name: &String| ["web_fetch", "skill", SPAWN_WORKER].contains(&&**name);
         match self {
             Self::All => true,
@@ -130,10 +130,10 @@ impl OwnTools {
 
 /// When the calls of one turn are proposed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pace {
+pub enum ApprovalBatching {
     /// All at once; none runs before each has its decision.
     #[default]
-    Together,
+    WholeTurn,
     /// Each when the one before it has run, so that it is proposed against what that has left.
     OneByOne,
 }
@@ -173,23 +173,23 @@ pub enum History {
     /// A stored session, created if it does not exist.
     Session(SessionId),
     /// What the client kept. Nothing of the run is stored.
-    Given(Vec<Message>),
+    Provided(Vec<Message>),
     /// A conversation in memory, which the run continues. One run at a time.
-    Kept(Conversation),
+    InMemory(Conversation),
 }
 
 impl AgentCore {
     pub fn new(home: Home, config: Config, models: Arc<dyn Models>) -> Self {
-        let (sessions, teams) = (Sessions::new(&home), Teams::new(&home));
+        let (sessions, teams) = (Sessions::new(&home), SubagentLogs::new(&home));
         let shared = Shared {
             home,
             config,
             models,
             sessions,
             teams,
-            turns: SessionTurns::default(),
-            anchors: Anchors::default(),
-            live: live::Live::default(),
+            turns: SessionLocks::default(),
+            anchors: HistoryStarts::default(),
+            live: run_registry::RunRegistry::default(),
             stop: Cancel::new(),
             active: AtomicUsize::new(0),
         };
@@ -203,7 +203,7 @@ impl AgentCore {
 
     fn begin(&self, request: StartRun, origin: Origin, cancel: Cancel) -> Run {
         let (commands, inbox) = mpsc::channel(256);
-        let (emitter, events) = emitter::channel();
+        let (emitter, events) = event_sender::channel();
         let id = RunId::new();
         let span = tracing::info_span!("run", id = %id);
         let active = Active::count(&self.shared, id.clone());
@@ -218,12 +218,12 @@ impl AgentCore {
 
     /// What the workers of a team do: what the log has behind the event of number `after` (0 is all of it),
     /// then what comes.
-    pub fn watch_workers(&self, team: &SessionId, after: u64) -> WorkerWatch {
-        WorkerWatch::new(Arc::clone(&self.shared), team.clone(), after)
+    pub fn watch_subagents(&self, team: &SessionId, after: u64) -> SubagentWatch {
+        SubagentWatch::new(Arc::clone(&self.shared), team.clone(), after)
     }
 
     /// Whether a session of this id is stored, or has had workers. Looks for two files.
-    pub fn has_team(&self, id: &SessionId) -> bool {
+    pub fn has_session(&self, id: &SessionId) -> bool {
         self.shared.teams.exists(id) || self.shared.sessions.exists(id)
     }
 
@@ -243,7 +243,7 @@ impl AgentCore {
     }
 
     /// Calls of all runs that wait for a decision, oldest first.
-    pub fn waiting(&self) -> Vec<Waiting> {
+    pub fn pending_approvals(&self) -> Vec<PendingApproval> {
         self.shared.live.waiting()
     }
 
@@ -258,7 +258,7 @@ impl AgentCore {
     }
 
     /// Reads or changes what is on disk, on a thread that may block. `None` if `work` panicked.
-    pub async fn on_disk<T: Send + 'static>(
+    pub async fn with_storage<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Home, &Sessions) -> T + Send + 'static,
     ) -> Option<T> {
@@ -302,7 +302,7 @@ impl Drop for Active {
 pub struct Run {
     id: RunId,
     commands: Option<mpsc::Sender<Command>>,
-    events: emitter::Events,
+    events: event_sender::Events,
     cancel: Cancel,
     ended: bool,
 }
@@ -325,7 +325,7 @@ impl Run {
     }
 
     /// See [`Run::poll_event`].
-    pub async fn event(&mut self) -> Option<Event> {
+    pub async fn next_event(&mut self) -> Option<Event> {
         std::future::poll_fn(|cx| self.poll_event(cx)).await
     }
 

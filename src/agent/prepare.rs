@@ -8,17 +8,17 @@ use crate::{
     core::{Cancel, Message, Name, Role, RunId, SessionId, ToolDef},
     provider::{Models, Progress, Provider, ProviderError, Wanted},
     skills::Skills,
-    tools::{FileError, Place, Tool, ToolBox, Workspace, builtin},
+    tools::{FileError, Tool, ToolBox, WorkDir, Workspace, builtin},
 };
 
 use super::{
-    History, OwnTools, Pace, Prompt, Shared, StartRun,
-    protocol::{Event, Failure, RunError},
-    record::{Recorder, chain, storage},
-    session_turns::SessionTurn,
+    ApprovalBatching, DaemonTools, History, Prompt, Shared, StartRun,
+    limits::{Origin, ParentContext, RunLimits},
+    protocol::{Event, FailureKind, RunError},
+    recorder::{Recorder, chain, storage},
+    session_locks::SessionGuard,
     skill_tool::SkillTool,
     spawn_tool::SpawnTool,
-    standing::{Inherited, Origin, Standing},
 };
 
 /// The largest AGENTS.md that is taken in whole; a longer one would not leave room for a conversation.
@@ -39,7 +39,7 @@ pub(super) struct Prepared {
     pub(super) own_tools: ToolBox,
     /// And the client's with them.
     pub(super) tools: ToolBox,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<WorkDir>,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) window: Window,
     pub(super) recorder: Recorder,
@@ -49,15 +49,15 @@ pub(super) struct Prepared {
     pub(super) seat: SessionId,
     /// What was already made of the prompt.
     pub(super) answered: Vec<Message>,
-    pub(super) pace: Pace,
-    pub(super) standing: Standing,
+    pub(super) pace: ApprovalBatching,
+    pub(super) standing: RunLimits,
     pub(super) extra_context: Vec<String>,
 }
 
 /// The session a run belongs to, and the right to use it.
-pub(super) struct Seat {
+pub(super) struct SessionSlot {
     pub(super) id: SessionId,
-    pub(super) turn: Option<SessionTurn>,
+    pub(super) turn: Option<SessionGuard>,
 }
 
 /// Gets everything ready. `emit` receives `Started`, notices and progress; an error before `Started`
@@ -67,7 +67,7 @@ pub(super) fn prepare(
     run: &RunId,
     mut request: StartRun,
     origin: Origin,
-    seat: Seat,
+    seat: SessionSlot,
     cancel: &Cancel,
     emit: &dyn Fn(Event),
 ) -> Result<Prepared, RunError> {
@@ -81,29 +81,29 @@ pub(super) fn prepare(
     let (place, own_tools, standing, parent) = match origin {
         Origin::Client => {
             let place = Arc::new(open_place(shared, &request)?);
-            let team = request.team.take().unwrap_or_else(|| seat.id.clone());
-            let standing = Standing::of_client(team, &shared.config, request.workers);
-            let tools = chosen(own_tools(shared, skills), &request.own_tools);
+            let team = request.root_session.take().unwrap_or_else(|| seat.id.clone());
+            let standing = RunLimits::of_client(team, &shared.config, request.allow_subagents);
+            let tools = chosen(own_tools(shared, skills), &request.daemon_tools);
             (place, tools, standing.within(request.max_turns), None)
         }
         Origin::Parent(inherited) => {
-            let Inherited { place, tools, parent, standing } = *inherited;
+            let ParentContext { place, tools, parent, standing } = *inherited;
             (place, tools, standing, Some(parent))
         }
     };
     // Who chooses among the daemon's tools chooses this one, too.
-    let by_agent = agent.workers && request.own_tools == OwnTools::All;
-    let own_tools = if standing.may_start() && (standing.asked_for || by_agent) {
-        own_tools.with(Arc::new(SpawnTool::new(shared.home.clone(), &agent)))
+    let by_agent = agent.workers && request.daemon_tools == DaemonTools::All;
+    let daemon_tools = if standing.may_start() && (standing.asked_for || by_agent) {
+        own_tools.with_tool(Arc::new(SpawnTool::new(shared.home.clone(), &agent)))
     } else {
         own_tools
     };
-    let tools = own_tools
+    let tools = daemon_tools
         .clone()
         .with_client_tools(request.client_tools)
-        .map_err(|error| RunError::new(Failure::Request, chain(&error)))?;
+        .map_err(|error| RunError::new(FailureKind::Request, chain(&error)))?;
     let log = match request.history {
-        History::Given(_) | History::Kept(_) => None,
+        History::Provided(_) | History::InMemory(_) => None,
         History::New | History::Session(_) => {
             Some(shared.sessions.open(&seat.id).map_err(|error| storage(&error))?)
         }
@@ -126,8 +126,8 @@ pub(super) fn prepare(
     let shown = provider.shown();
     let definitions = definitions(&tools.defs());
     let mut given = match &mut request.history {
-        History::Given(messages) => std::mem::take(messages),
-        History::Kept(conversation) => conversation.messages(),
+        History::Provided(messages) => std::mem::take(messages),
+        History::InMemory(conversation) => conversation.messages(),
         History::New | History::Session(_) => Vec::new(),
     };
     let uncounted: Vec<String> =
@@ -153,7 +153,7 @@ pub(super) fn prepare(
     let budget = Budget::new(size, agent.sampling.reply_limit(), counts[0], counts[1]);
     let history_budget = budget.history(crate::context::estimate(&prompt));
     let history = match request.history {
-        History::Given(_) | History::Kept(_) => given,
+        History::Provided(_) | History::InMemory(_) => given,
         History::New => Vec::new(),
         History::Session(_) if !shown.history => Vec::new(),
         History::Session(_) => {
@@ -171,17 +171,17 @@ pub(super) fn prepare(
     };
     let window = Window::new(budget, history_budget, history);
     let session = match request.history {
-        History::Given(_) => None,
-        History::New | History::Session(_) | History::Kept(_) => Some(seat.id.clone()),
+        History::Provided(_) => None,
+        History::New | History::Session(_) | History::InMemory(_) => Some(seat.id.clone()),
     };
-    let answered = request.answered;
+    let answered = request.continuation;
     let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
     Ok(Prepared {
         agent,
         system,
         prompt,
         bare,
-        own_tools,
+        own_tools: daemon_tools,
         tools,
         place,
         provider,
@@ -190,7 +190,7 @@ pub(super) fn prepare(
         session,
         seat: seat.id,
         answered,
-        pace: request.pace,
+        pace: request.approval_batching,
         standing,
         extra_context: request.extra_context,
     })
@@ -213,20 +213,20 @@ pub(super) fn open_model(
 pub(super) fn provider_error(error: &ProviderError) -> RunError {
     match error {
         ProviderError::NoServer(missing) => {
-            RunError::new(Failure::Unreachable, missing.fact.clone()).hint(missing.hint.clone())
+            RunError::new(FailureKind::Unreachable, missing.fact.clone()).hint(missing.hint.clone())
         }
-        ProviderError::Unreachable { .. } => RunError::new(Failure::Unreachable, chain(error))
+        ProviderError::Unreachable { .. } => RunError::new(FailureKind::Unreachable, chain(error))
             .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said"),
-        ProviderError::Overflow { .. } => RunError::new(Failure::Limit, error.to_string())
+        ProviderError::Overflow { .. } => RunError::new(FailureKind::Limit, error.to_string())
             .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
         // 529 is what some gateways say for 503.
         ProviderError::Status { status: 429 | 503 | 529, .. } => {
-            RunError { busy: true, ..RunError::new(Failure::Model, chain(error)) }
+            RunError { busy: true, ..RunError::new(FailureKind::Model, chain(error)) }
         }
         ProviderError::Cancelled
         | ProviderError::Status { .. }
         | ProviderError::Protocol(_)
-        | ProviderError::Engine(_) => RunError::new(Failure::Model, chain(error)),
+        | ProviderError::Engine(_) => RunError::new(FailureKind::Model, chain(error)),
     }
 }
 
@@ -235,10 +235,10 @@ pub(super) fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> R
         let stored = shared.sessions.default_agent(session);
         stored.unwrap_or_else(|| "default".parse().expect("a good name"))
     } else {
-        asked.parse().map_err(|error| RunError::new(Failure::Request, format!("agent: {error}")))?
+        asked.parse().map_err(|error| RunError::new(FailureKind::Request, format!("agent: {error}")))?
     };
     AgentConfig::load(&shared.home, &name).map_err(|error| {
-        let run_error = RunError::new(Failure::Request, chain(&error));
+        let run_error = RunError::new(FailureKind::Request, chain(&error));
         match error {
             AgentError::NotFound { .. } => run_error.hint("`kontekst agents` lists them"),
             _ => run_error,
@@ -246,18 +246,18 @@ pub(super) fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> R
     })
 }
 
-fn open_place(shared: &Shared, request: &StartRun) -> Result<Place, RunError> {
-    if request.working_dir.is_none() && !request.own_tools.need_a_place() {
-        return Place::nowhere(&shared.home.run())
-            .map_err(|error| RunError::new(Failure::Internal, chain(&error)));
+fn open_place(shared: &Shared, request: &StartRun) -> Result<WorkDir, RunError> {
+    if request.working_dir.is_none() && !request.daemon_tools.need_work_dir() {
+        return WorkDir::unlinked(&shared.home.run())
+            .map_err(|error| RunError::new(FailureKind::Internal, chain(&error)));
     }
     let configured = Some(&shared.config.tools.working_dir).filter(|dir| !dir.as_os_str().is_empty());
     let Some(dir) = request.working_dir.as_ref().or(configured) else {
         let message = "no working directory: the client sent none and none is configured";
-        return Err(RunError::new(Failure::Request, message)
+        return Err(RunError::new(FailureKind::Request, message)
             .hint("send `working_dir`, or set [tools] working_dir in config.toml"));
     };
-    Place::new(dir).map_err(|error| RunError::new(Failure::Request, chain(&error)))
+    WorkDir::new(dir).map_err(|error| RunError::new(FailureKind::Request, chain(&error)))
 }
 
 fn prompt_message(prompt: &Prompt, skills: &Skills) -> Result<Message, RunError> {
@@ -268,15 +268,15 @@ fn prompt_message(prompt: &Prompt, skills: &Skills) -> Result<Message, RunError>
                 let known: Vec<&str> =
                     skills.iter().filter(|skill| skill.user_invocable).map(|s| s.name.as_str()).collect();
                 let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
-                RunError::new(Failure::Request, format!("no skill `{name}`; there are: {known}"))
+                RunError::new(FailureKind::Request, format!("no skill `{name}`; there are: {known}"))
                     .hint("`kontekst skills` lists them; --no-skill sends the text as it is")
             })?;
-            let block = skill.block(arguments);
+            let block = skill.prompt_block(arguments);
             if text.is_empty() { block } else { format!("{block}\n\n---\n\n{text}") }
         }
     };
     if text.trim().is_empty() {
-        return Err(RunError::new(Failure::Request, "the prompt is empty"));
+        return Err(RunError::new(FailureKind::Request, "the prompt is empty"));
     }
     Ok(Message::text(Role::User, text))
 }
@@ -301,8 +301,8 @@ pub(super) fn own_tools(shared: &Shared, skills: Skills) -> Vec<Arc<dyn Tool>> {
     tools
 }
 
-fn chosen(mut tools: Vec<Arc<dyn Tool>>, wanted: &OwnTools) -> ToolBox {
-    if let OwnTools::Only(names) = wanted {
+fn chosen(mut tools: Vec<Arc<dyn Tool>>, wanted: &DaemonTools) -> ToolBox {
+    if let DaemonTools::Only(names) = wanted {
         tools.retain(|tool| names.contains(&tool.def().name));
     }
     ToolBox::new(tools)
@@ -310,7 +310,12 @@ fn chosen(mut tools: Vec<Arc<dyn Tool>>, wanted: &OwnTools) -> ToolBox {
 
 /// Agent, project and door, in this order; the same bytes in every turn of every run that finds the
 /// same files, which is what a server's prompt cache needs.
-fn system_text(agent: &AgentConfig, place: &Place, extra: &[String], notices: &mut Vec<String>) -> Arc<str> {
+fn system_text(
+    agent: &AgentConfig,
+    place: &WorkDir,
+    extra: &[String],
+    notices: &mut Vec<String>,
+) -> Arc<str> {
     let mut blocks = vec![agent.prompt.trim().to_owned()];
     match project_text(place.workspace()) {
         Ok(Some(text)) if text.len() as u64 > PROJECT_TEXT_LIMIT => notices
@@ -319,7 +324,7 @@ fn system_text(agent: &AgentConfig, place: &Place, extra: &[String], notices: &m
             blocks.push(format!("<project-instructions>\n{}\n</project-instructions>", text.trim()));
         }
         Ok(_) => {}
-        Err(error) => notices.push(format!("AGENTS.md was left out: {}", error.explained())),
+        Err(error) => notices.push(format!("AGENTS.md was left out: {}", error.message())),
     }
     blocks.extend(extra.iter().map(|block| block.trim().to_owned()));
     blocks.retain(|block| !block.is_empty());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome},
     provider::Progress,
-    team::TeamEvent,
+    subagent_log::SubagentEvent,
     tools::{ClientTool, Effect},
 };
 
@@ -90,7 +90,7 @@ pub enum Event {
         call: ToolCall,
         timeout: Duration,
         /// The worker that asks, if it is not the run itself. No `ToolFinished` follows then.
-        worker: Option<SessionId>,
+        subagent: Option<SessionId>,
     },
     /// The outcome is on disk.
     ToolFinished {
@@ -99,7 +99,7 @@ pub enum Event {
     },
     ToolsCompleted,
     /// What a worker of this run does, or a worker's worker. It is on disk.
-    Worker(TeamEvent),
+    Subagent(SubagentEvent),
     Ended(Outcome),
 }
 
@@ -111,7 +111,7 @@ pub struct ProposedCall {
     pub caution: Option<String>,
     pub effect: Effect,
     /// The worker that asks, if it is not the run itself.
-    pub worker: Option<SessionId>,
+    pub subagent: Option<SessionId>,
 }
 
 /// How the outcome of a tool that was stopped for its time begins.
@@ -136,7 +136,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RunError {
-    pub kind: Failure,
+    pub kind: FailureKind,
     pub message: String,
     pub hint: Option<String>,
     /// The model server has too much to do; the same may work later.
@@ -145,7 +145,7 @@ pub struct RunError {
 
 /// What sort of failure it was; doors turn it into their codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum FailureKind {
     /// What was asked for does not exist or is not allowed.
     Request,
     /// No model server could be reached or started.
@@ -160,7 +160,7 @@ pub enum Failure {
 }
 
 impl RunError {
-    pub fn new(kind: Failure, message: impl Into<String>) -> Self {
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, busy: false }
     }
 

@@ -13,20 +13,20 @@ use crate::{
     context::{Window, estimate},
     core::{CallId, Cancel, Message, Role, RunId, SessionId},
     provider::{Finish, Provider, Turn},
-    tools::{ClientTool, Place, ToolBox},
+    tools::{ClientTool, ToolBox, WorkDir},
 };
 
 use super::{
-    Active, Conversation, History, Pace, Prompt, Shared, StartRun,
+    Active, ApprovalBatching, Conversation, History, Prompt, Shared, StartRun,
     bridge::blocking,
-    broken::{BROKEN_TURNS, hopeless},
-    emitter::{Emitter, Gone, LastWord},
-    live::Waiting,
-    prepare::{Prepared, Seat, prepare},
-    protocol::{Command, Event, Failure, Outcome, ProposedCall, RunError},
-    record::Recorder,
-    session_turns::SessionTurn,
-    standing::{Origin, Standing},
+    call_repair::{BROKEN_TURNS, hopeless},
+    event_sender::{EndPermit, EventSender, Gone},
+    limits::{Origin, RunLimits},
+    prepare::{Prepared, SessionSlot, prepare},
+    protocol::{Command, Event, FailureKind, Outcome, ProposedCall, RunError},
+    recorder::Recorder,
+    run_registry::PendingApproval,
+    session_locks::SessionGuard,
 };
 
 /// Why the loop left early.
@@ -54,7 +54,7 @@ pub(super) async fn drive(
     request: StartRun,
     origin: Origin,
     inbox: mpsc::Receiver<Command>,
-    (emitter, last): (Emitter, LastWord),
+    (emitter, last): (EventSender, EndPermit),
     cancel: Cancel,
 ) {
     let began = std::time::Instant::now();
@@ -80,7 +80,7 @@ async fn run(
     request: StartRun,
     origin: Origin,
     inbox: mpsc::Receiver<Command>,
-    emitter: &Emitter,
+    emitter: &EventSender,
     cancel: &Cancel,
 ) -> Result<Outcome, Stop> {
     let seat = take_seat(shared, &request.history, emitter, cancel).await?;
@@ -124,10 +124,10 @@ struct Kept {
 impl Kept {
     fn of(request: &StartRun) -> Self {
         match (&request.history, &request.prompt) {
-            (History::Kept(conversation), Prompt::Text(text)) => {
+            (History::InMemory(conversation), Prompt::Text(text)) => {
                 Self { conversation: Some(conversation.clone()), prompt: text.clone() }
             }
-            (History::Kept(conversation), Prompt::Skill { name, arguments, .. }) => {
+            (History::InMemory(conversation), Prompt::Skill { name, arguments, .. }) => {
                 Self { conversation: Some(conversation.clone()), prompt: format!("/{name} {arguments}") }
             }
             _ => Self { conversation: None, prompt: String::new() },
@@ -152,18 +152,20 @@ impl Kept {
 async fn take_seat(
     shared: &Shared,
     history: &History,
-    emitter: &Emitter,
+    emitter: &EventSender,
     cancel: &Cancel,
-) -> Result<Seat, Stop> {
+) -> Result<SessionSlot, Stop> {
     let id = match history {
         History::Session(id) => id.clone(),
         // Whoever keeps it runs one at a time.
-        History::Kept(conversation) => return Ok(Seat { id: conversation.id().clone(), turn: None }),
+        History::InMemory(conversation) => {
+            return Ok(SessionSlot { id: conversation.id().clone(), turn: None });
+        }
         // Nobody has it yet, and the next one may want it before this run has let go of its file.
         History::New => SessionId::new(),
-        History::Given(_) => return Ok(Seat { id: SessionId::new(), turn: None }),
+        History::Provided(_) => return Ok(SessionSlot { id: SessionId::new(), turn: None }),
     };
-    let turn: SessionTurn = match shared.turns.try_take(&id) {
+    let turn: SessionGuard = match shared.turns.try_take(&id) {
         Ok(turn) => turn,
         Err(waiting) => {
             emitter.emit(Event::WaitingForSession, cancel).await?;
@@ -174,13 +176,13 @@ async fn take_seat(
             }
         }
     };
-    Ok(Seat { id, turn: Some(turn) })
+    Ok(SessionSlot { id, turn: Some(turn) })
 }
 
 /// The state of a run that is going. One task owns it.
 pub(super) struct RunLoop<'a> {
     pub(super) shared: &'a Arc<Shared>,
-    pub(super) emitter: &'a Emitter,
+    pub(super) emitter: &'a EventSender,
     pub(super) cancel: &'a Cancel,
     /// `None` once no more commands can come.
     inbox: Option<mpsc::Receiver<Command>>,
@@ -192,13 +194,13 @@ pub(super) struct RunLoop<'a> {
     /// The tools that run here; a client may change its own beside them.
     own_tools: ToolBox,
     pub(super) tools: ToolBox,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<WorkDir>,
     pub(super) window: Window,
     pub(super) system: Arc<str>,
     pub(super) agent: crate::config::AgentConfig,
-    pub(super) pace: Pace,
+    pub(super) pace: ApprovalBatching,
     /// Its place in its team, and its budget.
-    pub(super) standing: Standing,
+    pub(super) standing: RunLimits,
     /// For its workers.
     pub(super) extra_context: Vec<String>,
     /// The prompt, until it is written: with the answer, or when the run ends without one.
@@ -222,7 +224,7 @@ impl<'a> RunLoop<'a> {
         shared: &'a Arc<Shared>,
         prepared: Prepared,
         inbox: mpsc::Receiver<Command>,
-        emitter: &'a Emitter,
+        emitter: &'a EventSender,
         cancel: &'a Cancel,
     ) -> Self {
         let Prepared {
@@ -330,7 +332,7 @@ impl<'a> RunLoop<'a> {
             }
         }
         let turns = self.standing.turns;
-        Err(RunError::new(Failure::Limit, format!("the run used up its {turns} turns"))
+        Err(RunError::new(FailureKind::Limit, format!("the run used up its {turns} turns"))
             .hint("raise `max_turns` in config.toml if the task needs more")
             .into())
     }
@@ -338,9 +340,9 @@ impl<'a> RunLoop<'a> {
     /// Whether its model may write any more.
     fn afford(&self) -> Result<(), Stop> {
         match &self.standing.purse {
-            Some(purse) if purse.left() == 0 => {
-                let fact = format!("the run used up its {} tokens", purse.given());
-                Err(RunError::new(Failure::Limit, fact).into())
+            Some(purse) if purse.remaining() == 0 => {
+                let fact = format!("the run used up its {} tokens", purse.total());
+                Err(RunError::new(FailureKind::Limit, fact).into())
             }
             _ => Ok(()),
         }
@@ -433,13 +435,13 @@ impl<'a> RunLoop<'a> {
             .own_tools
             .clone()
             .with_client_tools(tools)
-            .map_err(|error| RunError::new(Failure::Request, error.to_string()))?;
+            .map_err(|error| RunError::new(FailureKind::Request, error.to_string()))?;
         Ok(())
     }
 
     /// Notes that these calls wait, for those who decide from elsewhere.
     pub(super) fn wait_for(&self, calls: &[ProposedCall]) {
-        self.shared.live.wait(Waiting {
+        self.shared.live.wait(PendingApproval {
             run: self.recorder.run().clone(),
             session: self.seat.clone(),
             agent: self.agent.id.to_string(),

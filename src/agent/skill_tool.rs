@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     core::{Cancel, ToolDef, ToolOutcome},
     skills::Skills,
-    tools::{Place, Proposal, Tool},
+    tools::{Proposal, Tool, WorkDir},
 };
 
 /// Gives the model a skill's text as the tool's result.
@@ -42,7 +42,7 @@ impl Tool for SkillTool {
         false
     }
 
-    fn execute(&self, args: &Value, _: &Place, _: &Proposal, _: &Cancel) -> ToolOutcome {
+    fn execute(&self, args: &Value, _: &WorkDir, _: &Proposal, _: &Cancel) -> ToolOutcome {
         let Some(name) = args["name"].as_str() else {
             return ToolOutcome::Failed("missing name".to_owned());
         };
@@ -52,7 +52,9 @@ impl Tool for SkillTool {
             Some(skill) if skill.disable_model_invocation => {
                 ToolOutcome::Failed(format!("only the user can invoke this skill, with /{name}"))
             }
-            Some(skill) => ToolOutcome::Done(skill.block(args["arguments"].as_str().unwrap_or_default())),
+            Some(skill) => {
+                ToolOutcome::Done(skill.prompt_block(args["arguments"].as_str().unwrap_or_default()))
+            }
         }
     }
 }

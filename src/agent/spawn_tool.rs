@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::{
     config::{AgentConfig, Home},
     core::{Cancel, Name, ToolDef, ToolOutcome},
-    tools::{Place, Proposal, Tool},
+    tools::{Proposal, Tool, WorkDir},
 };
 
-use super::standing::Wanted;
+use super::limits::RequestedLimits;
 
 pub const SPAWN_WORKER: &str = "spawn_worker";
 
@@ -22,11 +22,11 @@ pub(super) struct SpawnTool {
 }
 
 /// A call, read.
-pub(super) struct Order {
+pub(super) struct SubagentRequest {
     pub(super) prompt: String,
     /// Empty for the parent's own.
     pub(super) agent: String,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: RequestedLimits,
 }
 
 impl SpawnTool {
@@ -44,14 +44,18 @@ impl SpawnTool {
     }
 }
 
-impl Order {
+impl SubagentRequest {
     pub(super) fn read(args: &Value) -> Self {
         let text = |key: &str| args[key].as_str().unwrap_or_default().trim().to_owned();
         let number = |key: &str| args[key].as_u64().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         Self {
             prompt: text("prompt"),
             agent: text("agent"),
-            wanted: Wanted { turns: number("turns"), tokens: number("tokens"), seconds: number("seconds") },
+            wanted: RequestedLimits {
+                turns: number("turns"),
+                tokens: number("tokens"),
+                seconds: number("seconds"),
+            },
         }
     }
 }
@@ -78,8 +82,8 @@ impl Tool for SpawnTool {
         }
     }
 
-    fn propose(&self, args: &Value, _: &Place) -> Proposal {
-        let Order { prompt, agent, wanted } = Order::read(args);
+    fn propose(&self, args: &Value, _: &WorkDir) -> Proposal {
+        let SubagentRequest { prompt, agent, wanted } = SubagentRequest::read(args);
         let mut preview = prompt;
         for (limit, unit) in [(wanted.turns, "turns"), (wanted.tokens, "tokens"), (wanted.seconds, "seconds")]
         {
@@ -90,7 +94,7 @@ impl Tool for SpawnTool {
         Proposal { preview, caution: self.elsewhere(&agent), ..Proposal::default() }
     }
 
-    fn execute(&self, _: &Value, _: &Place, _: &Proposal, _: &Cancel) -> ToolOutcome {
+    fn execute(&self, _: &Value, _: &WorkDir, _: &Proposal, _: &Cancel) -> ToolOutcome {
         ToolOutcome::Failed("workers can only be started by a run".to_owned())
     }
 }

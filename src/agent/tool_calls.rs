@@ -9,15 +9,15 @@ use serde_json::Value;
 use crate::{
     core::{CallId, Message, ToolCall, ToolOutcome, ToolResult},
     tools::{
-        Order, Proposal, Site, Tool,
-        schema::{Sound, check},
+        Concurrency, Executor, Proposal, Tool,
+        schema::{CheckedCall, check},
     },
 };
 
 use super::{
-    Pace,
+    ApprovalBatching,
     bridge::blocking,
-    protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError, TIMED_OUT},
+    protocol::{AfterDenial, Command, Event, FailureKind, Outcome, ProposedCall, RunError, TIMED_OUT},
     run_loop::{RunLoop, Stop},
     spawn_tool::SPAWN_WORKER,
 };
@@ -44,7 +44,7 @@ enum Ruling {
     /// Runs at the client.
     Client {
         timeout: Duration,
-        order: Order,
+        order: Concurrency,
     },
     /// Does not run; the model reads why.
     Refused(String),
@@ -56,7 +56,7 @@ enum Ruling {
 impl Pending {
     /// May run while others of its kind do.
     fn is_free(&self) -> bool {
-        matches!(self.ruling, Ruling::Client { order: Order::Free, .. })
+        matches!(self.ruling, Ruling::Client { order: Concurrency::Parallel, .. })
     }
 
     /// Approved, and starts a worker.
@@ -86,8 +86,8 @@ impl RunLoop<'_> {
     /// Proposes, decides and runs the calls of a turn. `Some` ends the run.
     pub(super) async fn use_tools(&mut self, calls: Vec<ToolCall>) -> Result<Option<Outcome>, Stop> {
         let at_once = match self.pace {
-            Pace::Together => calls.len(),
-            Pace::OneByOne => 1,
+            ApprovalBatching::WholeTurn => calls.len(),
+            ApprovalBatching::OneByOne => 1,
         };
         let mut calls = calls.into_iter();
         let mut ending = AfterDenial::Continue;
@@ -165,14 +165,16 @@ impl RunLoop<'_> {
             let rule = |call: ToolCall| {
                 // What is shown and run is the call as it was understood; what the model reads again is
                 // the call as it was written.
-                let Sound { name, args, arguments } = match check(&call, &defs) {
+                let CheckedCall { name, args, arguments } = match check(&call, &defs) {
                     Ok(sound) => sound,
                     Err(fault) => return Pending { call, ruling: Ruling::Refused(fault.reason) },
                 };
                 let call = ToolCall { id: call.id, name, arguments };
                 let ruling = match tools.find(&call.name).expect("`check` found it") {
-                    Site::Client { timeout, order } => Ruling::Client { timeout: *timeout, order: *order },
-                    Site::Here(tool) => {
+                    Executor::Client { timeout, concurrency: order } => {
+                        Ruling::Client { timeout: *timeout, order: *order }
+                    }
+                    Executor::Daemon(tool) => {
                         let (tool, proposal) = (Arc::clone(tool), tool.propose(&args, &place));
                         if tool.needs_approval() {
                             Ruling::Asked { tool, args, proposal }
@@ -326,7 +328,7 @@ impl RunLoop<'_> {
 
     async fn wait_for_client(&mut self, out: &mut [Out]) -> Result<(), Stop> {
         for Out { call, timeout, .. } in &*out {
-            self.emit(Event::ToolRequested { call: call.clone(), timeout: *timeout, worker: None }).await?;
+            self.emit(Event::ToolRequested { call: call.clone(), timeout: *timeout, subagent: None }).await?;
         }
         let began = Instant::now();
         loop {
@@ -389,7 +391,7 @@ impl RunLoop<'_> {
     async fn answer_rest(&mut self, calls: &mut (dyn Iterator<Item = ToolCall> + Send)) {
         for call in calls {
             let outcome = ToolOutcome::Failed("cancelled before it ran".to_owned());
-            if let Err(Stop::Failed(RunError { kind: Failure::Storage, message, .. })) =
+            if let Err(Stop::Failed(RunError { kind: FailureKind::Storage, message, .. })) =
                 self.answer(&call, &outcome).await
             {
                 tracing::warn!(message, "an open call could not be answered on disk");
@@ -427,7 +429,7 @@ fn proposed(pending: &Pending) -> Option<ProposedCall> {
         preview: proposal.preview.clone(),
         caution: proposal.caution.clone(),
         effect: proposal.effect.clone(),
-        worker: None,
+        subagent: None,
     })
 }
 

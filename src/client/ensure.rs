@@ -10,7 +10,7 @@ use crate::{
     pb::ShutdownRequest,
 };
 
-use super::{ClientError, channel, daemon, runtime, spawn::spawn, version::older};
+use super::{ClientError, channel, daemon, runtime, spawn::spawn, version::is_older};
 
 /// A daemon that leaves may take ten seconds, and the one before us in the queue may wait for it.
 const SPAWN_LOCK_LIMIT: Duration = Duration::from_secs(30);
@@ -47,7 +47,7 @@ pub(super) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
     if peer.uid == rustix::process::geteuid() {
         Ok(stream)
     } else {
-        Err(ClientError::Impostor { path: shown(), uid: peer.uid.as_raw() })
+        Err(ClientError::WrongOwner { path: shown(), uid: peer.uid.as_raw() })
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
 /// [`ClientError`] says why there is no daemon, in the daemon's own words where it had any.
 pub fn ensure(home: &Home) -> Result<Connected, ClientError> {
     match probe(home) {
-        Ok(stream) => match outdated(home) {
+        Ok(stream) => match older_daemon_version(home) {
             None => return Ok(Connected { stream, notice: None }),
             Some(theirs) => {
                 if !stop_if_idle(stream)? {
@@ -79,7 +79,7 @@ pub fn ensure(home: &Home) -> Result<Connected, ClientError> {
     match probe(home) {
         // Somebody else started it while we waited for the lock. One that was told to leave may still
         // answer; ours then waits for its lock.
-        Ok(stream) if outdated(home).is_none() => return Ok(Connected { stream, notice: None }),
+        Ok(stream) if older_daemon_version(home).is_none() => return Ok(Connected { stream, notice: None }),
         Ok(_) | Err(ClientError::NotRunning) => {}
         Err(error) => return Err(error),
     }
@@ -88,9 +88,9 @@ pub fn ensure(home: &Home) -> Result<Connected, ClientError> {
 }
 
 /// The running daemon's version, if it is older than ours.
-fn outdated(home: &Home) -> Option<String> {
+fn older_daemon_version(home: &Home) -> Option<String> {
     let version = DaemonInfo::load(home)?.version;
-    older(&version, env!("CARGO_PKG_VERSION")).then_some(version)
+    is_older(&version, env!("CARGO_PKG_VERSION")).then_some(version)
 }
 
 /// Asks an older daemon to leave. `false` means that it has runs going.

@@ -6,7 +6,7 @@ mod spawn;
 mod version;
 
 pub use ensure::{Connected, ensure, probe};
-pub use relay::{Relayed, editor_stream, relay};
+pub use relay::{RelayEnd, editor_stream, relay};
 
 use std::{io, os::unix::net::UnixStream};
 
@@ -28,7 +28,7 @@ pub enum ClientError {
     NotRunning,
     /// Somebody else listens where our daemon should.
     #[error("the process that listens at `{path}` belongs to user {uid}")]
-    Impostor { path: String, uid: u32 },
+    WrongOwner { path: String, uid: u32 },
     #[error("cannot connect to the daemon at `{path}`")]
     Connect { path: String, source: io::Error },
     #[error("cannot start the daemon")]

@@ -17,11 +17,11 @@ use super::{ClientError, ensure, ensure::connect};
 
 /// How a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relayed {
+pub enum RelayEnd {
     /// The editor said `exit`; with this exit code.
     Exit(u8),
     /// The editor closed its side, or reads no more.
-    Left,
+    EditorLeft,
     /// The daemon is gone.
     DaemonLeft,
 }
@@ -53,7 +53,7 @@ pub fn relay(
     mut input: impl Read + Send + 'static,
     output: &mut impl Write,
     daemon: &UnixStream,
-) -> io::Result<Relayed> {
+) -> io::Result<RelayEnd> {
     let mut to_daemon = daemon.try_clone()?;
     let left = Arc::new(AtomicBool::new(false));
     let leaving = left.clone();
@@ -83,13 +83,13 @@ pub fn relay(
         last = end.or(last);
         if output.write_all(frames).and_then(|()| output.flush()).is_err() {
             daemon.shutdown(Shutdown::Both).ok();
-            return Ok(Relayed::Left);
+            return Ok(RelayEnd::EditorLeft);
         }
     }
     Ok(match last {
-        Some(code) => Relayed::Exit(code),
-        None if left.load(Ordering::Acquire) => Relayed::Left,
-        None => Relayed::DaemonLeft,
+        Some(code) => RelayEnd::Exit(code),
+        None if left.load(Ordering::Acquire) => RelayEnd::EditorLeft,
+        None => RelayEnd::DaemonLeft,
     })
 }
 
@@ -119,7 +119,7 @@ mod tests {
         let (ours, mut daemons) = UnixStream::pair().unwrap();
         let (done, wait) = mpsc::channel();
         let daemon = thread::spawn(move || daemons.read(&mut [0]).unwrap());
-        assert_eq!(relay(Closed(wait), &mut Vec::new(), &ours).unwrap(), Relayed::Left);
+        assert_eq!(relay(Closed(wait), &mut Vec::new(), &ours).unwrap(), RelayEnd::EditorLeft);
         assert_eq!(daemon.join().unwrap(), 0);
         drop(done);
     }
@@ -129,6 +129,6 @@ mod tests {
         let (ours, daemons) = UnixStream::pair().unwrap();
         let (editor, _editors) = UnixStream::pair().unwrap();
         drop(daemons);
-        assert_eq!(relay(editor, &mut Vec::new(), &ours).unwrap(), Relayed::DaemonLeft);
+        assert_eq!(relay(editor, &mut Vec::new(), &ours).unwrap(), RelayEnd::DaemonLeft);
     }
 }

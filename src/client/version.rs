@@ -2,7 +2,7 @@
 
 /// Whether version `a` is older than version `b`. What cannot be read counts as the same: a daemon is
 /// never stopped on a guess.
-pub(super) fn older(a: &str, b: &str) -> bool {
+pub(super) fn is_older(a: &str, b: &str) -> bool {
     match (parse(a), parse(b)) {
         (Some(a), Some(b)) => a < b,
         _ => false,
@@ -18,7 +18,7 @@ fn parse(version: &str) -> Option<[u64; 3]> {
 
 #[cfg(test)]
 mod tests {
-    use super::older;
+    use super::is_older;
 
     #[test]
     fn versions_compare_by_number() {
@@ -32,7 +32,7 @@ mod tests {
             ("", "1.0.0", false),
             ("1.0", "1.0.1", false),
         ] {
-            assert_eq!(older(a, b), expect, "{a} {b}");
+            assert_eq!(is_older(a, b), expect, "{a} {b}");
         }
     }
 }

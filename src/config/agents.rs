@@ -45,7 +45,7 @@ pub struct AgentConfig {
     pub has_prompt: bool,
     pub has_config: bool,
     /// Keys in its `config.toml` that mean nothing here; worth a warning.
-    pub unknown: Vec<String>,
+    pub unknown_keys: Vec<String>,
 }
 
 /// Why an agent cannot be used.
@@ -187,7 +187,7 @@ impl AgentConfig {
             prompt: prompt.unwrap_or_default(),
             has_prompt,
             has_config,
-            unknown,
+            unknown_keys: unknown,
         }))
     }
 }

@@ -52,7 +52,7 @@ impl Lock {
     /// [`LockError::Held`] when time is up.
     pub fn acquire(path: &Path, deadline: Duration) -> Result<Self, LockError> {
         // A blocking flock has no deadline, so this asks again; each attempt costs a microsecond.
-        const STEP: Duration = Duration::from_millis(5);
+        const RETRY_INTERVAL: Duration = Duration::from_millis(5);
         let end = Instant::now() + deadline;
         let file = open(path)?;
         loop {
@@ -63,7 +63,7 @@ impl Lock {
             if left.is_zero() {
                 return Err(LockError::Held { path: path.to_owned() });
             }
-            thread::sleep(STEP.min(left));
+            thread::sleep(RETRY_INTERVAL.min(left));
         }
     }
 }

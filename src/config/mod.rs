@@ -85,7 +85,7 @@ pub struct Config {
     pub workers: WorkersConfig,
     /// Keys in the file that mean nothing here, dotted; worth a warning. Never written.
     #[serde(skip)]
-    pub unknown: Vec<String>,
+    pub unknown_keys: Vec<String>,
 }
 
 /// Token counts cross the wire as `int32`.
@@ -270,7 +270,7 @@ impl Default for Config {
             kaiak: KaiakConfig::default(),
             roz: RozConfig::default(),
             workers: WorkersConfig::default(),
-            unknown: Vec::new(),
+            unknown_keys: Vec::new(),
         }
     }
 }
@@ -331,7 +331,7 @@ impl Config {
         let path = home.config();
         file::create_atomic(&path, template::CONFIG.as_bytes()).map_err(TomlError::Path)?;
         let (mut config, unknown): (Self, _) = toml_file::read(&path, template::KEYS)?;
-        config.unknown = unknown;
+        config.unknown_keys = unknown;
         for dir in
             [Some(&mut config.model_dir), Some(&mut config.tools.working_dir), config.llama_server.as_mut()]
                 .into_iter()

@@ -114,7 +114,7 @@ fn the_commented_keys_of_the_template_are_valid_too() {
         .collect();
     let config = load(&text).unwrap();
     assert_eq!(config.gpu_layers, Some(0));
-    assert_eq!(config.unknown, Vec::<String>::new());
+    assert_eq!(config.unknown_keys, Vec::<String>::new());
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_partial_file_keeps_the_other_defaults_and_unknown_keys_are_told() {
     assert_eq!((config.context_size, config.tools.web.timeout_seconds), (8192, 5));
     assert_eq!(config.tools.web.max_response_bytes, 5_242_880);
     assert_eq!(config.gpu_layers, None);
-    let mut unknown = config.unknown;
+    let mut unknown = config.unknown_keys;
     unknown.sort();
     assert_eq!(unknown, ["data_dir", "debug", "tools.web.x"]);
     assert_eq!(load("").unwrap().bind, Bind::default());
@@ -271,7 +271,7 @@ fn the_default_agent_is_the_seeds() {
     };
     assert_eq!(agent.sampling, sampling);
     assert!((100..=700).contains(&agent.prompt.len()), "{}", agent.prompt.len());
-    assert_eq!(agent.unknown, Vec::<String>::new());
+    assert_eq!(agent.unknown_keys, Vec::<String>::new());
     assert_eq!(
         (mode(&home.agents().join("default")), mode(&home.agents().join("default/agent.md"))),
         (0o700, 0o600)
@@ -288,7 +288,7 @@ fn either_file_is_an_agent() {
     assert!(only_prompt.has_prompt && !only_prompt.has_config);
     let only_config = agent(&[("config.toml", "model = 'm.gguf'\nextra = 1")]).unwrap();
     assert!(only_config.has_config && !only_config.has_prompt);
-    assert_eq!((only_config.model.as_str(), only_config.unknown), ("m.gguf", vec!["extra".to_owned()]));
+    assert_eq!((only_config.model.as_str(), only_config.unknown_keys), ("m.gguf", vec!["extra".to_owned()]));
     for (text, role) in [
         ("tool_role = true", ToolRole::Native),
         ("tool_role = false", ToolRole::Text),

@@ -20,7 +20,7 @@ pub struct Cancel {
 #[derive(Default)]
 struct Hooks {
     next: u64,
-    waiting: BTreeMap<u64, Box<dyn FnOnce() + Send>>,
+    registered: BTreeMap<u64, Box<dyn FnOnce() + Send>>,
 }
 
 /// Takes its hook back when it is dropped.
@@ -33,7 +33,7 @@ pub struct OnCancel {
 
 impl Drop for OnCancel {
     fn drop(&mut self) {
-        let hook = lock(&self.hooks).waiting.remove(&self.id);
+        let hook = lock(&self.hooks).registered.remove(&self.id);
         drop(hook); // outside the lock: a hook may own anything
     }
 }
@@ -55,7 +55,7 @@ impl Cancel {
     /// Gives the signal and runs the hooks on this thread. Again is harmless.
     pub fn cancel(&self) {
         self.token.cancel();
-        let hooks = std::mem::take(&mut lock(&self.hooks).waiting);
+        let hooks = std::mem::take(&mut lock(&self.hooks).registered);
         for (_, hook) in hooks {
             hook();
         }
@@ -91,7 +91,7 @@ impl Cancel {
             drop(hooks);
             hook();
         } else {
-            hooks.waiting.insert(id, Box::new(hook));
+            hooks.registered.insert(id, Box::new(hook));
         }
         OnCancel { id, hooks: Arc::clone(&self.hooks), _parent: parent }
     }

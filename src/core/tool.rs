@@ -33,7 +33,7 @@ impl ToolCall {
     /// # Errors
     ///
     /// One sentence for the model when the text is not a JSON object.
-    pub fn parsed(&self) -> Result<Value, String> {
+    pub fn parse_arguments(&self) -> Result<Value, String> {
         if self.arguments.trim().is_empty() {
             return Ok(Value::Object(serde_json::Map::new()));
         }

@@ -46,7 +46,7 @@ impl Listeners {
             _ => {}
         }
         let unix = UnixListener::bind(&socket).map_err(listen)?;
-        let file = SocketFile::at(socket.clone()).map_err(listen)?;
+        let file = SocketFile::bound_at(socket.clone()).map_err(listen)?;
         Ok(Self { unix, socket: file, tcp: None, token: None })
     }
 
@@ -95,7 +95,7 @@ impl Listeners {
             }
             match request.extensions().get::<Peer>() {
                 Some(Peer::ThisUser) => Ok(request),
-                Some(Peer::Stranger) | None => {
+                Some(Peer::Remote) | None => {
                     let shown = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
                     let good =
                         token.as_ref().zip(shown).is_some_and(|(token, shown)| is_bearer(shown, token));
@@ -126,7 +126,7 @@ impl Listeners {
                         stream.set_nodelay(true).ok();
                         peer::tcp(&stream).map(|peer| Connection { io: Io::Tcp(stream), peer })
                     });
-                    hand_over(checked, &sender).await;
+                    forward(checked, &sender).await;
                 }
             });
         }
@@ -140,7 +140,7 @@ impl Listeners {
                 };
                 let checked = stream
                     .map(|stream| peer::unix(&stream).map(|peer| Connection { io: Io::Unix(stream), peer }));
-                hand_over(checked, &sender).await;
+                forward(checked, &sender).await;
             }
             socket.remove();
         });
@@ -150,10 +150,7 @@ impl Listeners {
 
 /// Passes a good connection on. A failed accept waits a moment: it is a sign of too few file
 /// descriptors, and the next one would fail at once too.
-async fn hand_over(
-    checked: io::Result<io::Result<Connection>>,
-    sender: &mpsc::Sender<io::Result<Connection>>,
-) {
+async fn forward(checked: io::Result<io::Result<Connection>>, sender: &mpsc::Sender<io::Result<Connection>>) {
     match checked {
         Ok(Ok(connection)) => drop(sender.send(Ok(connection)).await),
         Ok(Err(refused)) => tracing::warn!("connection refused: {refused}"),

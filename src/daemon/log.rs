@@ -16,7 +16,7 @@ use super::Mode;
 
 /// A log file is renamed to `daemon.log.1` when it reaches this size; `.2` is the oldest kept.
 const ROTATE_AT: u64 = 10 * 1024 * 1024;
-const KEPT: u32 = 2;
+const ROTATED_FILES: u32 = 2;
 
 /// Starts logging. A log that cannot be written is a warning, never a reason not to run.
 pub(super) fn start(home: &Home, mode: Mode) -> Vec<String> {
@@ -30,7 +30,7 @@ pub(super) fn start(home: &Home, mode: Mode) -> Vec<String> {
             Vec::new()
         }
         Mode::Spawned => {
-            let (file, warning) = match Rotating::open(home.log()) {
+            let (file, warning) = match RotatingFile::open(home.log()) {
                 Ok(file) => (Some(file), None),
                 Err(error) => (None, Some(format!("daemon.log cannot be written: {error}"))),
             };
@@ -41,26 +41,26 @@ pub(super) fn start(home: &Home, mode: Mode) -> Vec<String> {
 }
 
 /// Shares the file between threads; without one it swallows what is logged.
-struct LogWriter(Mutex<Option<Rotating>>);
+struct LogWriter(Mutex<Option<RotatingFile>>);
 
 impl LogWriter {
-    fn new(file: Option<Rotating>) -> Self {
+    fn new(file: Option<RotatingFile>) -> Self {
         Self(Mutex::new(file))
     }
 }
 
 /// One log line on its way to the file.
-struct Line<'a>(&'a LogWriter);
+struct LogLine<'a>(&'a LogWriter);
 
 impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for LogWriter {
-    type Writer = Line<'a>;
+    type Writer = LogLine<'a>;
 
-    fn make_writer(&'a self) -> Line<'a> {
-        Line(self)
+    fn make_writer(&'a self) -> LogLine<'a> {
+        LogLine(self)
     }
 }
 
-impl Write for Line<'_> {
+impl Write for LogLine<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut file = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = file.as_mut() {
@@ -75,13 +75,13 @@ impl Write for Line<'_> {
     }
 }
 
-struct Rotating {
+struct RotatingFile {
     path: PathBuf,
     file: File,
     size: u64,
 }
 
-impl Rotating {
+impl RotatingFile {
     fn open(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
         let size = file.metadata()?.len();
@@ -90,7 +90,7 @@ impl Rotating {
 
     fn append(&mut self, line: &[u8]) -> io::Result<()> {
         if self.size + line.len() as u64 > ROTATE_AT {
-            for number in (1..KEPT).rev() {
+            for number in (1..ROTATED_FILES).rev() {
                 fs::rename(self.numbered(number), self.numbered(number + 1)).ok();
             }
             fs::rename(&self.path, self.numbered(1))?;
@@ -116,7 +116,7 @@ mod tests {
     fn a_full_file_moves_aside_and_only_so_many_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("daemon.log");
-        let mut log = Rotating::open(path.clone()).unwrap();
+        let mut log = RotatingFile::open(path.clone()).unwrap();
         for letter in [b'a', b'b', b'c', b'd'] {
             log.append(&[letter]).unwrap();
             log.size = ROTATE_AT;

@@ -1,7 +1,7 @@
 //! The process that owns the model, the sessions and the tools.
 
-mod editors;
-mod http;
+mod editor_listener;
+mod http_listener;
 mod listen;
 mod log;
 mod peer;
@@ -19,7 +19,7 @@ use std::{
 
 use tonic::{service::RoutesBuilder, transport::Server};
 
-pub use crate::provider::router::Surroundings;
+pub use crate::provider::router::ProcessEnv;
 use crate::{
     agent::AgentCore,
     config::{
@@ -29,14 +29,14 @@ use crate::{
     core::Cancel,
     doors::{
         kaiak::KaiakDoor,
-        kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, Vitals},
+        kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, StatusContext},
         roz::RozDoor,
     },
     pb,
     provider::{Models, router::Router},
 };
-use editors::Editors;
-use http::Http;
+use editor_listener::EditorListener;
+use http_listener::HttpListener;
 use listen::Listeners;
 use socket::SocketFile;
 
@@ -88,13 +88,13 @@ pub enum DaemonError {
 pub fn serve(
     home: &Home,
     mode: Mode,
-    around: Surroundings,
+    around: ProcessEnv,
     variable: &dyn Fn(&str) -> Option<String>,
     listen: Option<Bind>,
 ) -> Result<(), DaemonError> {
     let result = start(home, mode, around, variable, listen);
     if let (Err(error), Mode::Spawned) = (&result, mode) {
-        ready::failed(error);
+        ready::announce_failure(error);
     }
     result
 }
@@ -102,7 +102,7 @@ pub fn serve(
 fn start(
     home: &Home,
     mode: Mode,
-    around: Surroundings,
+    around: ProcessEnv,
     variable: &dyn Fn(&str) -> Option<String>,
     listen: Option<Bind>,
 ) -> Result<(), DaemonError> {
@@ -113,7 +113,7 @@ fn start(
     let lock = lock(home)?;
     let mut warnings = log::start(home, mode);
     agents::create_default(home)?;
-    warnings.extend(config.unknown.iter().map(|key| format!("config.toml: unknown key `{key}`")));
+    warnings.extend(config.unknown_keys.iter().map(|key| format!("config.toml: unknown key `{key}`")));
 
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -149,7 +149,7 @@ fn start(
             None => keyless.push(provider.clone()),
         }
     }
-    let around = Surroundings { api_key, api_keys, home: Some(home.clone()), ..around };
+    let around = ProcessEnv { api_key, api_keys, home: Some(home.clone()), ..around };
     let models: Arc<dyn Models> = Arc::new(Router::new(&config, around));
     let core = AgentCore::new(home.clone(), config, Arc::clone(&models));
     let result = runtime.block_on(run(home, mode, &core, warnings, keyless));
@@ -206,9 +206,9 @@ async fn run(
     keyless: Vec<String>,
 ) -> Result<(), DaemonError> {
     let stop = Cancel::new();
-    signals::watch(&stop).map_err(DaemonError::Runtime)?;
-    let editors = Editors::bind(home)?;
-    warnings.extend(daemon_tools(core).await);
+    signals::stop_on_signals(&stop).map_err(DaemonError::Runtime)?;
+    let editors = EditorListener::bind(home)?;
+    warnings.extend(daemon_tools_warnings(core).await);
     let mut listeners = Listeners::unix(home)?;
     let bind = match listeners.tcp(core.config(), home) {
         Ok(Some(address)) => address,
@@ -219,7 +219,7 @@ async fn run(
             String::new()
         }
     };
-    let http = Http::bind(core, core.config().http.listen).unwrap_or_else(|warning| {
+    let http = HttpListener::bind(core, core.config().http.listen).unwrap_or_else(|warning| {
         tracing::warn!("{warning}");
         warnings.push(warning);
         None
@@ -233,7 +233,7 @@ async fn run(
     };
     let json = serde_json::to_vec_pretty(&info).expect("strings and numbers");
     write_hint(&home.daemon_info(), &json)?;
-    let vitals = Vitals {
+    let vitals = StatusContext {
         bind: if bind.is_empty() { Bind::Off.to_string() } else { bind.clone() },
         http: http.as_ref().map(|http| http.address.to_string()).unwrap_or_default(),
         socket: info.socket.clone(),
@@ -243,7 +243,7 @@ async fn run(
         stop: stop.clone(),
     };
     tracing::info!(pid = info.pid, socket = info.socket, bind, http = vitals.http, "listening");
-    ready::ready(mode, &info);
+    ready::announce_ready(mode, &info);
 
     let watchdog = {
         let (core, stop) = (core.clone(), stop.clone());
@@ -255,7 +255,7 @@ async fn run(
     let http = http.map(|http| tokio::spawn(http.serve(core.clone())));
     let editors = tokio::spawn(editors.serve(KaiakDoor::new(core.clone(), keyless), stop.clone()));
     let orphaned =
-        tokio::spawn(leave_when_nobody_can_come(listeners.socket().clone(), core.clone(), stop.clone()));
+        tokio::spawn(stop_when_unreachable(listeners.socket().clone(), core.clone(), stop.clone()));
     let auth = listeners.auth();
     let server = Server::builder()
         .initial_stream_window_size(4 * 1024 * 1024)
@@ -273,7 +273,7 @@ async fn run(
     };
     let result = tokio::select! {
         result = served => result.map_err(DaemonError::Serve),
-        () = overdue(&stop) => {
+        () = stop_limit_reached(&stop) => {
             tracing::warn!("some clients did not let go in time");
             Ok(())
         }
@@ -289,21 +289,21 @@ async fn run(
 }
 
 /// What is wrong with `[roz] daemon_tools`.
-async fn daemon_tools(core: &AgentCore) -> Vec<String> {
+async fn daemon_tools_warnings(core: &AgentCore) -> Vec<String> {
     let config = core.config();
     let wanted = &config.roz.daemon_tools;
     if wanted.is_empty() {
         return Vec::new();
     }
-    let known = core.own_tools().await;
+    let known = core.daemon_tools().await;
     let unknown = wanted.iter().filter(|name| known.iter().all(|tool| tool.name != **name));
     unknown.map(|name| format!("config.toml: `daemon_tools` names `{name}`, which is no tool")).collect()
 }
 
 /// Without its socket file no client finds this daemon, and the next one starts another: this one finishes what it is
 /// doing and goes. It does not bind again, because the lock file may be gone with the socket.
-async fn leave_when_nobody_can_come(socket: SocketFile, core: AgentCore, stop: Cancel) {
-    socket.gone().await;
+async fn stop_when_unreachable(socket: SocketFile, core: AgentCore, stop: Cancel) {
+    socket.removed().await;
     if stop.is_cancelled() {
         return;
     }
@@ -315,12 +315,12 @@ async fn leave_when_nobody_can_come(socket: SocketFile, core: AgentCore, stop: C
 }
 
 /// Resolves [`STOP_LIMIT`] after `stop` is given.
-async fn overdue(stop: &Cancel) {
+async fn stop_limit_reached(stop: &Cancel) {
     stop.cancelled().await;
     tokio::time::sleep(STOP_LIMIT).await;
 }
 
-async fn routes(core: &AgentCore, vitals: Vitals) -> tonic::service::Routes {
+async fn routes(core: &AgentCore, vitals: StatusContext) -> tonic::service::Routes {
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<pb::agent_service_server::AgentServiceServer<AgentDoor>>().await;
     health.set_serving::<pb::roz::agent_service_server::AgentServiceServer<RozDoor>>().await;

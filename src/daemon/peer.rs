@@ -14,7 +14,7 @@ pub(super) enum Peer {
     /// A process of this user on this machine.
     ThisUser,
     /// Somebody who must show the token.
-    Stranger,
+    Remote,
 }
 
 fn our_uid() -> u32 {
@@ -28,7 +28,7 @@ fn our_uid() -> u32 {
 /// Another user's process, or the kernel does not say.
 pub(super) fn unix(stream: &UnixStream) -> io::Result<Peer> {
     let uid = stream.peer_cred()?.uid();
-    if uid == our_uid() { Ok(Peer::ThisUser) } else { Err(foreign(uid)) }
+    if uid == our_uid() { Ok(Peer::ThisUser) } else { Err(other_user(uid)) }
 }
 
 /// The peer of a TCP connection. On loopback the kernel's socket table says whose process it is.
@@ -39,39 +39,40 @@ pub(super) fn unix(stream: &UnixStream) -> io::Result<Peer> {
 pub(super) fn tcp(stream: &TcpStream) -> io::Result<Peer> {
     let (theirs, ours) = (stream.peer_addr()?, stream.local_addr()?);
     if !theirs.ip().to_canonical().is_loopback() {
-        return Ok(Peer::Stranger);
+        return Ok(Peer::Remote);
     }
-    match entry(theirs, ours)?.map(|entry| entry.uid) {
+    match socket_entry(theirs, ours)?.map(|entry| entry.uid) {
         Some(uid) if uid == our_uid() => Ok(Peer::ThisUser),
-        Some(uid) => Err(foreign(uid)),
+        Some(uid) => Err(other_user(uid)),
         None => Err(io::Error::other("the peer's owner cannot be told")),
     }
 }
 
 /// Whether the process at the other end has closed its socket, and not only its sending side. Asked once the end
 /// of what it sends was seen. Of a peer on another machine nobody can tell, so its end is the end.
-pub(super) fn gone(stream: &TcpStream) -> bool {
+pub(super) fn is_closed(stream: &TcpStream) -> bool {
     let (Ok(theirs), Ok(ours)) = (stream.peer_addr(), stream.local_addr()) else { return true };
     // A socket without a process has the inode 0.
-    !matches!(entry(theirs, ours), Ok(Some(Entry { inode: 1.., .. })))
+    !matches!(socket_entry(theirs, ours), Ok(Some(SocketEntry { inode: 1.., .. })))
 }
 
-fn foreign(uid: u32) -> io::Error {
+fn other_user(uid: u32) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("the peer is user {uid}"))
 }
 
 /// What the kernel's table says of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct SocketEntry {
     uid: u32,
     inode: u64,
 }
 
 /// The socket `local` → `remote`, from the kernel's table.
-fn entry(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Entry>> {
+fn socket_entry(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<SocketEntry>> {
     // A v4 peer of a v6 socket stands in tcp6; a v6 listener may also see it in tcp.
     for (table, want) in [("/proc/net/tcp", false), ("/proc/net/tcp6", true)] {
-        let (Some(local), Some(remote)) = (table_form(local, want), table_form(remote, want)) else {
+        let (Some(local), Some(remote)) = (proc_net_format(local, want), proc_net_format(remote, want))
+        else {
             continue;
         };
         let file = match File::open(table) {
@@ -80,7 +81,7 @@ fn entry(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Entry>> {
             Err(error) => return Err(error),
         };
         for line in BufReader::new(file).lines() {
-            if let Some(entry) = entry_of(&line?, &local, &remote) {
+            if let Some(entry) = parse_entry(&line?, &local, &remote) {
                 return Ok(Some(entry));
             }
         }
@@ -89,16 +90,16 @@ fn entry(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Entry>> {
 }
 
 /// Columns: `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode …`.
-fn entry_of(line: &str, local: &str, remote: &str) -> Option<Entry> {
+fn parse_entry(line: &str, local: &str, remote: &str) -> Option<SocketEntry> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     if fields.next()? != local || fields.next()? != remote {
         return None;
     }
-    Some(Entry { uid: fields.nth(4)?.parse().ok()?, inode: fields.nth(1)?.parse().ok()? })
+    Some(SocketEntry { uid: fields.nth(4)?.parse().ok()?, inode: fields.nth(1)?.parse().ok()? })
 }
 
 /// An address as the table prints it: 32-bit words in host order, in hex.
-fn table_form(address: SocketAddr, v6: bool) -> Option<String> {
+fn proc_net_format(address: SocketAddr, v6: bool) -> Option<String> {
     let octets: Vec<u8> = match (address.ip(), v6) {
         (IpAddr::V4(ip), false) => ip.octets().into(),
         (IpAddr::V4(ip), true) => ip.to_ipv6_mapped().octets().into(),
@@ -125,11 +126,11 @@ mod tests {
     fn a_table_line_names_the_owner_of_exactly_this_connection() {
         let line =
             "   3: 0100007F:A1B2 0100007F:C383 01 00000000:00000000 00:00000000 00000000  1000        0 41 1";
-        let local = table_form("127.0.0.1:41394".parse().unwrap(), false).unwrap();
-        let remote = table_form("127.0.0.1:50051".parse().unwrap(), false).unwrap();
-        assert_eq!(entry_of(line, &local, &remote), Some(Entry { uid: 1000, inode: 41 }));
-        assert_eq!(entry_of(line, &remote, &local), None);
-        assert_eq!(entry_of("garbage", &local, &remote), None);
+        let local = proc_net_format("127.0.0.1:41394".parse().unwrap(), false).unwrap();
+        let remote = proc_net_format("127.0.0.1:50051".parse().unwrap(), false).unwrap();
+        assert_eq!(parse_entry(line, &local, &remote), Some(SocketEntry { uid: 1000, inode: 41 }));
+        assert_eq!(parse_entry(line, &remote, &local), None);
+        assert_eq!(parse_entry("garbage", &local, &remote), None);
     }
 
     #[tokio::test]

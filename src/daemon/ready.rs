@@ -7,9 +7,9 @@ use crate::config::{DaemonInfo, Readiness};
 
 use super::{DaemonError, Mode};
 
-pub(super) fn ready(mode: Mode, info: &DaemonInfo) {
+pub(super) fn announce_ready(mode: Mode, info: &DaemonInfo) {
     if mode == Mode::Spawned {
-        say(&Readiness::Ready(info.clone()));
+        print_line(&Readiness::Ready(info.clone()));
         // The client reads until the pipe closes, and a child of ours must not inherit it.
         let closed = File::options().write(true).open("/dev/null").map(rustix::stdio::dup2_stdout);
         if !matches!(closed, Ok(Ok(()))) {
@@ -18,7 +18,7 @@ pub(super) fn ready(mode: Mode, info: &DaemonInfo) {
     }
 }
 
-pub(super) fn failed(error: &DaemonError) {
+pub(super) fn announce_failure(error: &DaemonError) {
     let mut causes = Vec::new();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
@@ -26,10 +26,10 @@ pub(super) fn failed(error: &DaemonError) {
         source = cause.source();
     }
     let config = matches!(error, DaemonError::Config(_) | DaemonError::Home(_));
-    say(&Readiness::Failed { message: error.to_string(), causes, config });
+    print_line(&Readiness::Failed { message: error.to_string(), causes, config });
 }
 
-fn say(line: &Readiness) {
+fn print_line(line: &Readiness) {
     let line = serde_json::to_string(line).expect("strings and numbers");
     println!("{line}");
     std::io::stdout().flush().ok();

@@ -13,7 +13,7 @@ use crate::core::Cancel;
 /// # Errors
 ///
 /// The handlers could not be installed.
-pub(super) fn watch(stop: &Cancel) -> io::Result<()> {
+pub(super) fn stop_on_signals(stop: &Cancel) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;

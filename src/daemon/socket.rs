@@ -17,7 +17,7 @@ pub(super) struct SocketFile {
 
 impl SocketFile {
     /// The file that has just been bound.
-    pub(super) fn at(path: PathBuf) -> io::Result<Self> {
+    pub(super) fn bound_at(path: PathBuf) -> io::Result<Self> {
         let found = fs::symlink_metadata(&path)?;
         Ok(Self { path, device: found.dev(), inode: found.ino() })
     }
@@ -36,7 +36,7 @@ impl SocketFile {
     }
 
     /// Resolves when it is gone. Costs a thread that sleeps, and no time, while it is there.
-    pub(super) async fn gone(&self) {
+    pub(super) async fn removed(&self) {
         let (tell, told) = oneshot::channel();
         let file = self.clone();
         let watch = move || match file.watch() {

@@ -34,7 +34,7 @@ const NAMED: usize = 64;
 
 /// What the router takes from the process it lives in.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct ProcessEnv {
     /// `$PATH`.
     pub search_path: Option<OsString>,
     /// `$KONTEKST_LLAMA_SERVER`.
@@ -68,12 +68,12 @@ pub struct Router {
 }
 
 impl Router {
-    pub fn new(config: &Config, around: Surroundings) -> Self {
+    pub fn new(config: &Config, around: ProcessEnv) -> Self {
         Self::with_timing(config, around, Timing::default())
     }
 
     /// As [`Router::new`], with other limits than the usual ones.
-    pub fn with_timing(config: &Config, around: Surroundings, timing: Timing) -> Self {
+    pub fn with_timing(config: &Config, around: ProcessEnv, timing: Timing) -> Self {
         let mut keys: HashMap<String, String> = HashMap::new();
         keys.extend(around.api_key.map(|key| (base(&config.endpoint), key)));
         for endpoint in &config.endpoints {

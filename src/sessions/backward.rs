@@ -25,12 +25,12 @@ pub(super) struct Backward<'a> {
 
 /// One line, without its newline.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
-    Line(&'a [u8]),
+pub(super) enum RawLine<'a> {
+    Whole(&'a [u8]),
     /// Longer than the limit. `nul` when it holds a NUL byte, which no JSON text does.
     TooLong {
         bytes: u64,
-        nul: bool,
+        has_nul: bool,
     },
 }
 
@@ -44,7 +44,7 @@ impl<'a> Backward<'a> {
         if self.done { 0 } else { self.start + self.end as u64 + 1 }
     }
 
-    pub(super) fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         if self.done {
             return Ok(None);
         }
@@ -53,7 +53,7 @@ impl<'a> Backward<'a> {
         while newline.is_none() && self.start > 0 {
             let held = self.end;
             if held > self.limit {
-                return self.pass_over().map(Some);
+                return self.skip_line().map(Some);
             }
             let room = self.limit.saturating_add(BLOCK) - held;
             let size = block_size(held.max(BLOCK).min(room), self.start);
@@ -73,9 +73,9 @@ impl<'a> Backward<'a> {
         };
         let bytes = &self.buf[line];
         Ok(Some(if bytes.len() > self.limit {
-            Piece::TooLong { bytes: bytes.len() as u64, nul: memchr(0, bytes).is_some() }
+            RawLine::TooLong { bytes: bytes.len() as u64, has_nul: memchr(0, bytes).is_some() }
         } else {
-            Piece::Line(bytes)
+            RawLine::Whole(bytes)
         }))
     }
 
@@ -92,7 +92,7 @@ impl<'a> Backward<'a> {
     }
 
     /// Goes to the newline before a line that is too long to hold.
-    fn pass_over(&mut self) -> io::Result<Piece<'_>> {
+    fn skip_line(&mut self) -> io::Result<RawLine<'_>> {
         const STEP: usize = 256 * 1024;
         let mut bytes = self.end as u64;
         let mut nul = memchr(0, &self.buf[..self.end]).is_some();
@@ -101,7 +101,7 @@ impl<'a> Backward<'a> {
         loop {
             if self.start == 0 {
                 self.done = true;
-                return Ok(Piece::TooLong { bytes, nul });
+                return Ok(RawLine::TooLong { bytes, has_nul: nul });
             }
             self.end = 0;
             self.prepend(block_size(STEP, self.start))?;
@@ -111,7 +111,7 @@ impl<'a> Backward<'a> {
             nul |= memchr(0, line).is_some();
             if let Some(at) = newline {
                 self.end = at;
-                return Ok(Piece::TooLong { bytes, nul });
+                return Ok(RawLine::TooLong { bytes, has_nul: nul });
             }
         }
     }

@@ -14,9 +14,9 @@ use crate::config::{Home, PathContext as _, PathError};
 use super::SessionError;
 
 /// Bytes that the file may have; no client fills the disk with opinions.
-const LIMIT: u64 = 16 * 1024 * 1024;
+const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// Characters of each of the texts; ids and ratings are far shorter.
-const TEXT: usize = 128;
+const MAX_TEXT: usize = 128;
 
 /// One opinion about one answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,7 +28,7 @@ pub struct Feedback {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct StoredFeedback<'a> {
     /// Unix time in milliseconds.
     at: u64,
     #[serde(flatten)]
@@ -43,15 +43,16 @@ impl Feedback {
     /// [`SessionError::Path`], also when the file has reached 16 MiB.
     pub fn append(self, home: &Home) -> Result<(), SessionError> {
         let path = home.feedback();
-        let cut = |text: String| text.chars().take(TEXT).collect();
+        let cut = |text: String| text.chars().take(MAX_TEXT).collect();
         let feedback =
             Self { session: cut(self.session), message: cut(self.message), rating: cut(self.rating) };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let mut line = serde_json::to_vec(&Line { at, feedback: &feedback }).expect("strings and a number");
+        let mut line =
+            serde_json::to_vec(&StoredFeedback { at, feedback: &feedback }).expect("strings and a number");
         line.push(b'\n');
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).context(&path)?;
-        if file.metadata().context(&path)?.len() + line.len() as u64 > LIMIT {
+        if file.metadata().context(&path)?.len() + line.len() as u64 > MAX_FILE {
             return Err(PathError::new(path, io::Error::from(io::ErrorKind::FileTooLarge)).into());
         }
         file.write_all(&line).and_then(|()| file.sync_data()).context(&path)?;
@@ -79,10 +80,10 @@ mod tests {
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 2);
         assert_eq!((&lines[0]["rating"], &lines[0]["message"]), (&"up".into(), &"m\n{}".into()));
-        assert_eq!(lines[1]["rating"].as_str().unwrap().len(), TEXT);
+        assert_eq!(lines[1]["rating"].as_str().unwrap().len(), MAX_TEXT);
 
         let full = OpenOptions::new().write(true).open(home.feedback()).unwrap();
-        full.set_len(LIMIT).unwrap();
+        full.set_len(MAX_FILE).unwrap();
         assert!(opinion("down").append(&home).is_err());
     }
 }

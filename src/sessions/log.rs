@@ -11,8 +11,8 @@ use rustix::fs::OFlags;
 
 use super::{
     Record, SessionError, Tail,
-    backward::{Backward, Piece},
-    record::{Line, MAX_LINE, unix_ms},
+    backward::{Backward, RawLine},
+    record::{MAX_LINE, SessionLine, unix_ms},
     tail,
 };
 use crate::{
@@ -28,9 +28,9 @@ pub struct SessionLog {
     /// Opened for appending; the lock is on it and goes with it.
     file: File,
     /// A failed sync or rollback: the file may end in anything.
-    sealed: bool,
+    read_only: bool,
     /// The file is new and its directory does not know it for certain yet.
-    new: bool,
+    needs_dir_sync: bool,
 }
 
 impl SessionLog {
@@ -39,8 +39,8 @@ impl SessionLog {
         if file.metadata().context(&path)?.permissions().mode() & 0o077 != 0 {
             file.set_permissions(PermissionsExt::from_mode(0o600)).context(&path)?;
         }
-        let log = Self { id, path, file, sealed: false, new };
-        log.repair()?;
+        let log = Self { id, path, file, read_only: false, needs_dir_sync: new };
+        log.repair_end()?;
         Ok(log)
     }
 
@@ -59,16 +59,16 @@ impl SessionLog {
     /// and the log can be used. [`SessionError::ReadOnly`] is final for this log.
     pub fn append(&mut self, records: &[Record<'_>]) -> Result<(), SessionError> {
         self.write(records)?;
-        self.file.sync_data().map_err(|source| self.seal(source))?;
-        if self.new {
+        self.file.sync_data().map_err(|source| self.make_read_only(source))?;
+        if self.needs_dir_sync {
             sync_dir_of(&self.path)?;
-            self.new = false;
+            self.needs_dir_sync = false;
         }
         Ok(())
     }
 
     fn write(&mut self, records: &[Record<'_>]) -> Result<(), SessionError> {
-        if self.sealed {
+        if self.read_only {
             return Err(SessionError::ReadOnly { id: self.id.clone(), source: None });
         }
         let mut lines = Vec::new();
@@ -80,7 +80,7 @@ impl SessionLog {
         if let Err(source) = self.file.write_all(&lines) {
             return Err(match self.file.set_len(before) {
                 Ok(()) => SessionError::Append { id: self.id.clone(), source },
-                Err(_) => self.seal(source),
+                Err(_) => self.make_read_only(source),
             });
         }
         Ok(())
@@ -104,36 +104,39 @@ impl SessionLog {
         Ok(tail::load(len, &read, budget, estimate).context(&self.path)?)
     }
 
-    fn seal(&mut self, source: io::Error) -> SessionError {
-        self.sealed = true;
+    fn make_read_only(&mut self, source: io::Error) -> SessionError {
+        self.read_only = true;
         SessionError::ReadOnly { id: self.id.clone(), source: Some(source) }
     }
 
-    fn repair(&self) -> Result<(), SessionError> {
+    fn repair_end(&self) -> Result<(), SessionError> {
         let len = self.file.metadata().context(&self.path)?.len();
         let read = |buf: &mut [u8], at| self.file.read_exact_at(buf, at);
         let mut lines = Backward::new(len, &read, MAX_LINE);
         let whole = match lines.next().context(&self.path)? {
             // Nothing after the last newline, or nothing at all.
-            None | Some(Piece::Line([])) => return Ok(()),
-            Some(Piece::Line(bytes)) => {
-                matches!(Line::parse(bytes), Line::Message(_) | Line::ToolStarted(_) | Line::Compacted { .. })
+            None | Some(RawLine::Whole([])) => return Ok(()),
+            Some(RawLine::Whole(bytes)) => {
+                matches!(
+                    SessionLine::parse(bytes),
+                    SessionLine::Message(_) | SessionLine::ToolStarted(_) | SessionLine::Compacted { .. }
+                )
             }
-            Some(Piece::TooLong { .. }) => false,
+            Some(RawLine::TooLong { .. }) => false,
         };
         let start = lines.position();
         if whole {
             (&self.file).write_all(b"\n").context(&self.path)?;
         } else {
-            self.move_away(start, len)?;
+            self.move_torn_bytes(start, len)?;
             self.file.set_len(start).context(&self.path)?;
         }
         Ok(self.file.sync_data().context(&self.path)?)
     }
 
     /// Copies the bytes from `start` to `end` into a file of their own: evidence is not thrown away.
-    fn move_away(&self, start: u64, end: u64) -> Result<(), PathError> {
-        let (path, mut torn) = self.torn_file()?;
+    fn move_torn_bytes(&self, start: u64, end: u64) -> Result<(), PathError> {
+        let (path, mut torn) = self.create_torn_file()?;
         let mut block = vec![0; 64 * 1024];
         let mut at = start;
         while at < end {
@@ -146,7 +149,7 @@ impl SessionLog {
         sync_dir_of(&path)
     }
 
-    fn torn_file(&self) -> Result<(PathBuf, File), PathError> {
+    fn create_torn_file(&self) -> Result<(PathBuf, File), PathError> {
         let mut stamp = unix_ms();
         loop {
             let path = self.path.with_file_name(format!("{}.torn-{stamp}", self.id));

@@ -5,10 +5,10 @@
 
 mod backward;
 mod feedback;
+mod history_repair;
 mod log;
 mod meta;
 mod record;
-mod replay;
 mod tail;
 mod transcript;
 
@@ -18,7 +18,7 @@ mod tests;
 pub use feedback::Feedback;
 pub use log::SessionLog;
 pub use record::Record;
-pub use tail::{Tail, summarised};
+pub use tail::{Tail, summary_messages};
 pub use transcript::{Entries, Entry, Transcript};
 
 use std::{fs, io, path::PathBuf, time::SystemTime};
@@ -36,9 +36,9 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Sessions {
     dir: PathBuf,
-    active: PathBuf,
+    active_file: PathBuf,
     /// What model servers have made of them.
-    kv: PathBuf,
+    kv_dir: PathBuf,
 }
 
 /// What a listing shows of a session. Taken from the directory; no conversation is opened for it.
@@ -90,7 +90,7 @@ pub enum SessionError {
 
 impl Sessions {
     pub fn new(home: &Home) -> Self {
-        Self { dir: home.sessions(), active: home.active_session(), kv: home.kv() }
+        Self { dir: home.sessions(), active_file: home.active_session(), kv_dir: home.kv() }
     }
 
     pub fn exists(&self, id: &SessionId) -> bool {
@@ -187,7 +187,7 @@ impl Sessions {
     /// # Errors
     ///
     /// [`SessionError::NotFound`].
-    pub fn show(&self, id: &SessionId) -> Result<Transcript, SessionError> {
+    pub fn transcript(&self, id: &SessionId) -> Result<Transcript, SessionError> {
         let mut transcript = Transcript::default();
         for entry in self.entries(id)? {
             match entry? {
@@ -215,7 +215,7 @@ impl Sessions {
         let path = self.path(id);
         let _held = log::lock_existing(&path, id)?;
         if active {
-            remove(&self.active)?;
+            remove_if_exists(&self.active_file)?;
         }
         let torn = format!("{id}.torn-");
         for entry in fs::read_dir(&self.dir).context(&self.dir)? {
@@ -224,33 +224,33 @@ impl Sessions {
             let stamp = name.to_str().and_then(|name| name.strip_prefix(&torn));
             // All digits: `x.torn-1.jsonl` is a session of its own.
             if stamp.is_some_and(|stamp| !stamp.is_empty() && stamp.bytes().all(|b| b.is_ascii_digit())) {
-                remove(&entry.path())?;
+                remove_if_exists(&entry.path())?;
             }
         }
         // An id has no `@`: this is about no other session.
         let kept = format!("{id}@");
-        for entry in fs::read_dir(&self.kv).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(&self.kv_dir).into_iter().flatten().flatten() {
             if entry.file_name().to_str().is_some_and(|name| name.starts_with(&kept)) {
-                remove(&entry.path())?;
+                remove_if_exists(&entry.path())?;
             }
         }
-        remove(&self.meta_path(id))?;
+        remove_if_exists(&self.meta_path(id))?;
         // Last, so that what a crash leaves is still listed and can be deleted again.
-        remove(&path)?;
+        remove_if_exists(&path)?;
         sync_dir_of(&path)?;
         Ok(())
     }
 
     /// The session that the next run continues. None when there is none or its name is unreadable.
     pub fn active(&self) -> Option<SessionId> {
-        read_text(&self.active, 1024).ok()?.trim().parse().ok()
+        read_text(&self.active_file, 1024).ok()?.trim().parse().ok()
     }
 
     /// # Errors
     ///
     /// When the file cannot be written.
     pub fn set_active(&self, id: &SessionId) -> Result<(), SessionError> {
-        Ok(write_hint(&self.active, id.as_str().as_bytes())?)
+        Ok(write_hint(&self.active_file, id.as_str().as_bytes())?)
     }
 
     fn path(&self, id: &SessionId) -> PathBuf {
@@ -263,7 +263,7 @@ impl Sessions {
 }
 
 /// Removes a file; that it is gone already is fine.
-fn remove(path: &std::path::Path) -> Result<(), PathError> {
+fn remove_if_exists(path: &std::path::Path) -> Result<(), PathError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other.context(path),

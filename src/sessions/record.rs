@@ -30,7 +30,7 @@ pub enum Record<'a> {
 pub(super) const MAX_LINE: usize = 64 << 20;
 
 /// What a line turned out to be.
-pub(super) enum Line {
+pub(super) enum SessionLine {
     Message(Message),
     ToolStarted(CallId),
     Compacted {
@@ -43,7 +43,7 @@ pub(super) enum Line {
 }
 
 #[derive(Serialize)]
-struct MarkOut<'a> {
+struct ToolStartedMark<'a> {
     mark: &'static str,
     call_id: &'a CallId,
     run: &'a RunId,
@@ -51,7 +51,7 @@ struct MarkOut<'a> {
 }
 
 #[derive(Serialize)]
-struct CompactedOut<'a> {
+struct CompactedMark<'a> {
     mark: &'static str,
     summary: &'a str,
     tokens: u32,
@@ -60,7 +60,7 @@ struct CompactedOut<'a> {
 }
 
 #[derive(Deserialize)]
-struct MarkIn {
+struct AnyMark {
     mark: String,
     call_id: Option<CallId>,
     summary: Option<String>,
@@ -87,11 +87,11 @@ impl Record<'_> {
         let written = match self {
             Self::Message(message) => serde_json::to_writer(&mut *line, message),
             Self::ToolStarted { call, run } => {
-                let mark = MarkOut { mark: TOOL_STARTED, call_id: call, run, at: unix_ms() };
+                let mark = ToolStartedMark { mark: TOOL_STARTED, call_id: call, run, at: unix_ms() };
                 serde_json::to_writer(&mut *line, &mark)
             }
             Self::Compacted { summary, tokens, run } => {
-                let mark = CompactedOut { mark: COMPACTED, summary, tokens, run, at: unix_ms() };
+                let mark = CompactedMark { mark: COMPACTED, summary, tokens, run, at: unix_ms() };
                 serde_json::to_writer(&mut *line, &mark)
             }
         };
@@ -105,7 +105,7 @@ impl Record<'_> {
     }
 }
 
-impl Line {
+impl SessionLine {
     /// Reads one line without its newline.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         let bytes = bytes.trim_ascii();
@@ -118,7 +118,7 @@ impl Line {
         if let Ok(message) = serde_json::from_slice(bytes) {
             return Self::Message(message);
         }
-        let Ok(MarkIn { mark, call_id, summary, tokens }) = serde_json::from_slice(bytes) else {
+        let Ok(AnyMark { mark, call_id, summary, tokens }) = serde_json::from_slice(bytes) else {
             return Self::Damaged;
         };
         match (mark.as_str(), call_id, summary) {

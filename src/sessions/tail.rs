@@ -3,9 +3,9 @@
 use std::{collections::HashSet, io};
 
 use super::{
-    backward::{Backward, Piece, ReadAt},
-    record::{Line, MAX_LINE},
-    replay,
+    backward::{Backward, RawLine, ReadAt},
+    history_repair,
+    record::{MAX_LINE, SessionLine},
 };
 use crate::core::{Message, Role};
 
@@ -17,7 +17,7 @@ pub struct Tail {
     /// What the messages cost, at most the budget.
     pub tokens: u32,
     /// Whether there are older messages that were left out.
-    pub older: bool,
+    pub has_older: bool,
     /// Lines that were met on the way and could not be understood.
     pub damaged: usize,
 }
@@ -39,40 +39,42 @@ pub(super) fn load(
     let mut started = HashSet::new();
     while let Some(piece) = lines.next()? {
         let line = match piece {
-            Piece::Line(bytes) => Line::parse(bytes),
-            Piece::TooLong { bytes, nul } if nul || bytes > MAX_LINE as u64 => Line::Damaged,
-            Piece::TooLong { .. } => {
-                tail.older = true;
+            RawLine::Whole(bytes) => SessionLine::parse(bytes),
+            RawLine::TooLong { bytes, has_nul: nul } if nul || bytes > MAX_LINE as u64 => {
+                SessionLine::Damaged
+            }
+            RawLine::TooLong { .. } => {
+                tail.has_older = true;
                 break;
             }
         };
         match line {
-            Line::Nothing => {}
-            Line::Damaged => tail.damaged += 1,
-            Line::ToolStarted(call) => {
+            SessionLine::Nothing => {}
+            SessionLine::Damaged => tail.damaged += 1,
+            SessionLine::ToolStarted(call) => {
                 started.insert(call);
             }
             // What came before is in the summary, if that fits.
-            Line::Compacted { summary, tokens } => {
-                let summary = summarised(&summary, tokens, estimate);
+            SessionLine::Compacted { summary, tokens } => {
+                let summary = summary_messages(&summary, tokens, estimate);
                 let cost: u32 = summary.iter().map(|message| message.tokens).sum();
                 match tail.tokens.checked_add(cost).filter(|tokens| *tokens <= budget) {
                     Some(tokens) => {
                         tail.tokens = tokens;
                         tail.messages.extend(summary.into_iter().rev());
                     }
-                    None => tail.older = true,
+                    None => tail.has_older = true,
                 }
                 break;
             }
             // The system text is the agent's, not the conversation's.
-            Line::Message(message) if message.role == Role::System => {}
-            Line::Message(mut message) => {
-                cost(&mut message, estimate);
+            SessionLine::Message(message) if message.role == Role::System => {}
+            SessionLine::Message(mut message) => {
+                ensure_token_count(&mut message, estimate);
                 match tail.tokens.checked_add(message.tokens).filter(|tokens| *tokens <= budget) {
                     Some(tokens) => tail.tokens = tokens,
                     None => {
-                        tail.older = true;
+                        tail.has_older = true;
                         break;
                     }
                 }
@@ -81,16 +83,16 @@ pub(super) fn load(
         }
     }
     tail.messages.reverse();
-    tail.messages = replay::repair(std::mem::take(&mut tail.messages), &started);
+    tail.messages = history_repair::repair_history(std::mem::take(&mut tail.messages), &started);
     for message in &mut tail.messages {
-        cost(message, estimate);
+        ensure_token_count(message, estimate);
     }
     start_at_user(&mut tail, budget);
     Ok(tail)
 }
 
 /// A summary as a conversation carries it: the user reminds, the assistant takes note.
-pub fn summarised(summary: &str, tokens: u32, estimate: &dyn Fn(&Message) -> u32) -> [Message; 2] {
+pub fn summary_messages(summary: &str, tokens: u32, estimate: &dyn Fn(&Message) -> u32) -> [Message; 2] {
     let mut reminder =
         Message::text(Role::User, format!("This is what we have talked about so far:\n\n{summary}"));
     reminder.tokens = if tokens == 0 { estimate(&reminder) } else { tokens + 12 };
@@ -100,7 +102,7 @@ pub fn summarised(summary: &str, tokens: u32, estimate: &dyn Fn(&Message) -> u32
 }
 
 /// Sees to it that `tokens` is what the message costs.
-fn cost(message: &mut Message, estimate: &dyn Fn(&Message) -> u32) {
+fn ensure_token_count(message: &mut Message, estimate: &dyn Fn(&Message) -> u32) {
     if message.tokens == 0 {
         // At least 1, so that a file of uncounted empty messages cannot make the cost follow the file.
         message.tokens = estimate(message).max(1);
@@ -118,7 +120,7 @@ fn start_at_user(tail: &mut Tail, budget: u32) {
         total -= u64::from(message.tokens);
         first += 1;
     }
-    tail.older |= first > 0;
+    tail.has_older |= first > 0;
     tail.messages.drain(..first);
     tail.tokens = u32::try_from(total).expect("at most the budget");
 }

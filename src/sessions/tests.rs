@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use super::{backward::Backward, backward::Piece, record::MAX_LINE, *};
+use super::{backward::Backward, backward::RawLine, record::MAX_LINE, *};
 use crate::core::{CallId, Message, Role, RunId, ToolCall, ToolResult};
 
 /// Small and repeatable; the seed is the test's own.
@@ -28,14 +28,14 @@ impl Random {
     }
 }
 
-struct Bench {
+struct TestSessions {
     _dir: tempfile::TempDir,
     home: Home,
     sessions: Sessions,
     id: SessionId,
 }
 
-impl Bench {
+impl TestSessions {
     fn new() -> Self {
         // In memory where that exists: thousands of fdatasyncs on a disk take minutes.
         let shm = Path::new("/dev/shm");
@@ -137,7 +137,7 @@ fn assert_valid(tail: &Tail, budget: u32) {
 
 #[test]
 fn what_is_appended_is_read_back() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     let mut log = bench.open();
     let run = RunId::new();
     let messages =
@@ -146,15 +146,15 @@ fn what_is_appended_is_read_back() {
     log.append(&[Record::ToolStarted { call: &CallId::new("c"), run: &run }]).unwrap();
     append(&mut log, &messages[2..]);
     let tail = log.tail(100, &bytes_by_four).unwrap();
-    assert_eq!(tail, Tail { messages: messages.to_vec(), tokens: 10, older: false, damaged: 0 });
-    let shown = bench.sessions.show(&bench.id).unwrap();
+    assert_eq!(tail, Tail { messages: messages.to_vec(), tokens: 10, has_older: false, damaged: 0 });
+    let shown = bench.sessions.transcript(&bench.id).unwrap();
     assert_eq!(shown, Transcript { messages: messages.to_vec(), damaged: vec![] });
     assert_eq!(fs::read_to_string(bench.path()).unwrap().lines().count(), 5);
 }
 
 #[test]
 fn lines_that_others_wrote_are_understood() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     bench.write(concat!(
         "{\"role\":\"user\",\"content\":\"explain this\",\"tokens\":15}\r\n",
         "\n",
@@ -169,7 +169,7 @@ fn lines_that_others_wrote_are_understood() {
 
 #[test]
 fn a_deleted_session_leaves_no_cache_of_it() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     bench.write("{\"role\":\"user\",\"content\":\"a\"}\n");
     let kv = bench.home.create_kv().unwrap();
     for name in ["s@1-4096.kv", "s@2-4096.kv.part", "s.x@1-4096.kv"] {
@@ -182,22 +182,22 @@ fn a_deleted_session_leaves_no_cache_of_it() {
 
 #[test]
 fn one_log_at_a_time() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     let log = bench.open();
     assert!(matches!(bench.sessions.open(&bench.id), Err(SessionError::Busy(_))));
     assert!(matches!(bench.sessions.delete(&bench.id, true), Err(SessionError::Busy(_))));
-    assert!(bench.sessions.show(&bench.id).is_ok(), "reading needs no lock");
+    assert!(bench.sessions.transcript(&bench.id).is_ok(), "reading needs no lock");
     drop(log);
     bench.open();
 }
 
 #[test]
 fn a_torn_end_costs_itself_and_is_kept_as_evidence() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     bench.write("{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"us");
     let mut log = bench.open();
     append(&mut log, &[text(Role::User, "b", 1)]);
-    let shown = bench.sessions.show(&bench.id).unwrap();
+    let shown = bench.sessions.transcript(&bench.id).unwrap();
     assert_eq!((shown.messages.len(), shown.damaged.len()), (2, 0));
     let torn = bench.files().into_iter().find(|name| name.contains(".torn-")).unwrap();
     let torn = bench.home.sessions().join(torn);
@@ -210,7 +210,7 @@ fn a_torn_end_costs_itself_and_is_kept_as_evidence() {
 
 #[test]
 fn a_cut_at_every_byte_loses_no_whole_record() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     let mut whole = Vec::new();
     let mut ends = vec![0];
     for number in 0..200 {
@@ -242,7 +242,7 @@ fn a_cut_at_every_byte_loses_no_whole_record() {
 
 #[test]
 fn eight_processes_write_2400_whole_lines() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     let mut children: Vec<_> = (0..8)
         .map(|_| {
             Command::new(std::env::current_exe().unwrap())
@@ -256,7 +256,7 @@ fn eight_processes_write_2400_whole_lines() {
     for child in &mut children {
         assert!(child.wait().unwrap().success());
     }
-    let shown = bench.sessions.show(&bench.id).unwrap();
+    let shown = bench.sessions.transcript(&bench.id).unwrap();
     assert_eq!((shown.messages.len(), shown.damaged.len()), (2400, 0));
     assert_eq!(bench.files().len(), 1);
 }
@@ -284,7 +284,7 @@ fn child_that_appends() {
 
 #[test]
 fn a_full_disk_leaves_whole_records_and_a_usable_log() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     bench.open();
     // The shell ignores SIGXFSZ for the child and caps files at 8 or 16 KiB, as shells differ.
     let status = Command::new("sh")
@@ -298,7 +298,7 @@ fn a_full_disk_leaves_whole_records_and_a_usable_log() {
     assert!(status.success());
     let mut log = bench.open();
     append(&mut log, &[text(Role::User, "there is space again", 1)]);
-    let shown = bench.sessions.show(&bench.id).unwrap();
+    let shown = bench.sessions.transcript(&bench.id).unwrap();
     assert_eq!(shown.damaged, Vec::<u64>::new());
     assert_eq!(bench.files().len(), 1, "nothing was torn");
 }
@@ -323,14 +323,14 @@ fn child_with_a_full_disk() {
 
 #[test]
 fn a_record_that_no_reader_takes_is_refused_whole() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     let mut log = bench.open();
     let huge = text(Role::User, &"x".repeat(MAX_LINE + 1), 1);
     let small = text(Role::User, "a", 1);
     let error = log.append(&[Record::Message(&small), Record::Message(&huge)]).unwrap_err();
     assert!(matches!(error, SessionError::TooLong { .. }), "{error}");
     append(&mut log, &[small]);
-    assert_eq!(bench.sessions.show(&bench.id).unwrap().messages.len(), 1);
+    assert_eq!(bench.sessions.transcript(&bench.id).unwrap().messages.len(), 1);
 }
 
 fn random_line(random: &mut Random, file: &mut Vec<u8>) {
@@ -370,7 +370,7 @@ fn naive(file: &[u8], budget: u32) -> Tail {
             message.tokens = bytes_by_four(&message).max(1);
         }
         if tail.tokens + message.tokens > budget {
-            tail.older = true;
+            tail.has_older = true;
             break;
         }
         tail.tokens += message.tokens;
@@ -378,7 +378,7 @@ fn naive(file: &[u8], budget: u32) -> Tail {
     }
     while tail.messages.first().is_some_and(|first| first.role != Role::User) {
         tail.tokens -= tail.messages.remove(0).tokens;
-        tail.older = true;
+        tail.has_older = true;
     }
     tail
 }
@@ -427,8 +427,8 @@ fn lines_come_backwards_whatever_their_length() {
             let mut end = file.len();
             for expected in file.split(|byte| *byte == b'\n').rev() {
                 match lines.next().unwrap().unwrap() {
-                    Piece::Line(line) => assert_eq!(line, expected),
-                    Piece::TooLong { bytes, nul } => {
+                    RawLine::Whole(line) => assert_eq!(line, expected),
+                    RawLine::TooLong { bytes, has_nul: nul } => {
                         assert!(expected.len() > limit);
                         assert_eq!((bytes, nul), (expected.len() as u64, false));
                     }
@@ -459,7 +459,7 @@ fn the_cost_follows_the_budget_and_not_the_file() {
         Ok(())
     };
     let tail = tail::load(1 << 40, &read, 4096, &bytes_by_four).unwrap();
-    assert_eq!((tail.messages.len(), tail.tokens, tail.older), (40, 4000, true));
+    assert_eq!((tail.messages.len(), tail.tokens, tail.has_older), (40, 4000, true));
     assert!(total.get() <= 56 * 1024, "{} bytes were read", total.get());
 }
 
@@ -481,15 +481,15 @@ fn a_line_far_beyond_the_budget_is_not_held() {
         }
     };
     let tail = tail::load(len, &fill(b'x'), 4096, &bytes_by_four).unwrap();
-    assert_eq!((tail.messages.len(), tail.older, tail.damaged), (1, true, 0));
+    assert_eq!((tail.messages.len(), tail.has_older, tail.damaged), (1, true, 0));
     assert!(largest.get() <= 4 << 20, "{}", largest.get());
     let tail = tail::load(len, &fill(0), 4096, &bytes_by_four).unwrap();
-    assert_eq!((tail.messages.len(), tail.older, tail.damaged), (1, false, 1), "zeros are damage");
+    assert_eq!((tail.messages.len(), tail.has_older, tail.damaged), (1, false, 1), "zeros are damage");
 }
 
 #[test]
 fn damage_costs_the_lines_it_touches() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     let mut random = Random(42);
     let mut whole = Vec::new();
     for number in 0..20 {
@@ -525,18 +525,18 @@ fn damage_costs_the_lines_it_touches() {
         let intact = bytes.split(|byte| *byte == b'\n').filter(|line| lines.contains(line)).count();
         let nonblank =
             bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).count();
-        let shown = bench.sessions.show(&bench.id).unwrap();
+        let shown = bench.sessions.transcript(&bench.id).unwrap();
         assert!(shown.messages.len() >= intact, "case {case}");
         assert_eq!(shown.messages.len() + shown.damaged.len(), nonblank, "case {case}");
         let tail = load(&bytes, 1000);
         assert_valid(&tail, 1000);
-        assert!(tail.older || tail.damaged == shown.damaged.len(), "case {case}");
+        assert!(tail.has_older || tail.damaged == shown.damaged.len(), "case {case}");
     }
 }
 
 #[test]
 fn every_budget_gives_a_valid_conversation() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     let conversation = [
         text(Role::Assistant, "from nowhere", 3),
         text(Role::User, "one", 5),
@@ -559,12 +559,12 @@ fn every_budget_gives_a_valid_conversation() {
         assert_valid(&tail, budget);
         assert_eq!(tail.messages, all.messages[all.messages.len() - tail.messages.len()..]);
     }
-    assert_eq!(log.tail(0, &|_| 7).unwrap(), Tail { older: true, ..Tail::default() });
+    assert_eq!(log.tail(0, &|_| 7).unwrap(), Tail { has_older: true, ..Tail::default() });
 }
 
 #[test]
 fn calls_without_results_say_what_is_known() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     let mut log = bench.open();
     append(&mut log, &[text(Role::User, "go", 1), calls(&["ran", "not"])]);
     log.append(&[Record::ToolStarted { call: &CallId::new("ran"), run: &RunId::new() }]).unwrap();
@@ -579,7 +579,7 @@ fn results_without_calls_and_out_of_place_are_put_right() {
     let started = HashSet::new();
     #[track_caller]
     fn check(messages: &[Message], started: &HashSet<CallId>, expected: &str) {
-        assert_eq!(shape(&replay::repair(messages.to_vec(), started)), expected);
+        assert_eq!(shape(&history_repair::repair_history(messages.to_vec(), started)), expected);
     }
     let user = || text(Role::User, "u", 1);
     check(&[result("x"), user(), result("y")], &started, "u");
@@ -592,7 +592,7 @@ fn results_without_calls_and_out_of_place_are_put_right() {
 
 #[test]
 fn listing_knows_ids_agents_and_the_active_one() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     assert_eq!(bench.sessions.list().unwrap(), []);
     assert!(matches!(bench.sessions.resolve("last"), Err(SessionError::NotFound(_))));
     let ids: Vec<SessionId> = ["aa1", "aa2", "b", "b2", "last.x"].map(|id| id.parse().unwrap()).into();
@@ -629,7 +629,7 @@ fn listing_knows_ids_agents_and_the_active_one() {
 
 #[test]
 fn metadata_of_others_is_kept() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     bench.open();
     let path = bench.home.sessions().join("s.meta.json");
     fs::write(&path, "{\"title\":\"x\",\"default_agent\":\"old\"}").unwrap();
@@ -644,7 +644,7 @@ fn metadata_of_others_is_kept() {
 
 #[test]
 fn deleting_the_active_session_needs_force_and_leaves_none_active() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     assert!(matches!(bench.sessions.delete(&bench.id, true), Err(SessionError::NotFound(_))));
     bench.open();
     let other: SessionId = "s.torn-1".parse().unwrap();
@@ -660,12 +660,12 @@ fn deleting_the_active_session_needs_force_and_leaves_none_active() {
 
 #[test]
 fn only_regular_files_in_the_directory_are_opened() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     let outside = bench.home.root().join("outside");
     fs::write(&outside, "").unwrap();
     symlink(&outside, bench.path()).unwrap();
     assert!(matches!(bench.sessions.open(&bench.id), Err(SessionError::Path(_))));
-    assert!(bench.sessions.show(&bench.id).is_err());
+    assert!(bench.sessions.transcript(&bench.id).is_err());
     assert!(!bench.sessions.exists(&bench.id));
     fs::remove_file(bench.path()).unwrap();
     fs::create_dir(bench.path()).unwrap();
@@ -676,7 +676,7 @@ fn only_regular_files_in_the_directory_are_opened() {
 
 #[test]
 fn everything_is_for_this_user_only() {
-    let bench = Bench::new();
+    let bench = TestSessions::new();
     bench.write("{\"role\":\"user\"}\n{\"torn");
     fs::set_permissions(bench.path(), fs::Permissions::from_mode(0o644)).unwrap();
     append(&mut bench.open(), &[text(Role::User, "x", 1)]);

@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 
 use super::{
     SessionError,
-    record::{Line, MAX_LINE},
+    record::{MAX_LINE, SessionLine},
 };
 use crate::{
     config::{PathContext, PathError},
@@ -100,10 +100,10 @@ impl Iterator for Entries {
                 Ok(false) => return None,
                 Err(error) => return Some(Err(error.into())),
             }
-            match Line::parse(&self.line) {
-                Line::Message(message) => return Some(Ok(Entry::Message(message))),
-                Line::Damaged => return Some(Ok(Entry::Damaged { line: self.number })),
-                Line::ToolStarted(_) | Line::Compacted { .. } | Line::Nothing => {}
+            match SessionLine::parse(&self.line) {
+                SessionLine::Message(message) => return Some(Ok(Entry::Message(message))),
+                SessionLine::Damaged => return Some(Ok(Entry::Damaged { line: self.number })),
+                SessionLine::ToolStarted(_) | SessionLine::Compacted { .. } | SessionLine::Nothing => {}
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::config::toml_file::position;
 /// The keys that mean something here, in both spellings. Others are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(super) struct Front {
+pub(super) struct FrontMatter {
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
     #[serde(alias = "disable-model-invocation")]
@@ -21,7 +21,7 @@ pub(super) struct Front {
 /// # Errors
 ///
 /// The line, from 1, and what is wrong there.
-pub(super) fn split(text: &str) -> Result<(Front, &str), (usize, String)> {
+pub(super) fn split(text: &str) -> Result<(FrontMatter, &str), (usize, String)> {
     // Some editors write a byte order mark.
     let trimmed = text.trim_start_matches('\u{feff}').trim_start();
     let skipped = text.len() - trimmed.len();
@@ -29,7 +29,7 @@ pub(super) fn split(text: &str) -> Result<(Front, &str), (usize, String)> {
     let opening = lines.next().unwrap_or_default();
     let fence = opening.trim_end();
     if !matches!(fence, "+++" | "---") {
-        return Ok((Front::default(), trimmed));
+        return Ok((FrontMatter::default(), trimmed));
     }
     let start = opening.len();
     let mut end = start;
@@ -43,19 +43,19 @@ pub(super) fn split(text: &str) -> Result<(Front, &str), (usize, String)> {
         }
         end += line.len();
     }
-    Ok((Front::default(), trimmed))
+    Ok((FrontMatter::default(), trimmed))
 }
 
-fn toml(text: &str) -> Result<Front, (usize, String)> {
+fn toml(text: &str) -> Result<FrontMatter, (usize, String)> {
     toml::from_str(text).map_err(|error| {
         let line = position(text, error.span().map_or(0, |span| span.start)).0;
         (line, error.message().to_owned())
     })
 }
 
-fn yaml(text: &str) -> Result<Front, (usize, String)> {
+fn yaml(text: &str) -> Result<FrontMatter, (usize, String)> {
     if text.trim().is_empty() {
-        return Ok(Front::default());
+        return Ok(FrontMatter::default());
     }
     // A skill needs neither anchors nor nesting, and the file may come from anywhere.
     let options = serde_saphyr::options! {
@@ -75,8 +75,8 @@ fn yaml(text: &str) -> Result<Front, (usize, String)> {
 mod tests {
     use super::*;
 
-    fn front(name: &str) -> Front {
-        Front { name: Some(name.to_owned()), ..Front::default() }
+    fn front(name: &str) -> FrontMatter {
+        FrontMatter { name: Some(name.to_owned()), ..FrontMatter::default() }
     }
 
     #[test]
@@ -90,11 +90,11 @@ mod tests {
         ] {
             assert_eq!(split(text).unwrap(), (front("x"), "body\n"), "{text:?}");
         }
-        let flags = Front {
+        let flags = FrontMatter {
             description: Some("one two".to_owned()),
             disable_model_invocation: Some(true),
             user_invocable: Some(false),
-            ..Front::default()
+            ..FrontMatter::default()
         };
         for text in [
             "+++\ndescription = 'one two'\ndisable_model_invocation = true\nuser_invocable = false\n+++",
@@ -110,9 +110,9 @@ mod tests {
         for text in
             ["body", "", "+++\nname = 'x'\nbody", "---\nname: x\n--- not the end\n", "++++\nx\n++++\n"]
         {
-            assert_eq!(split(text).unwrap(), (Front::default(), text), "{text:?}");
+            assert_eq!(split(text).unwrap(), (FrontMatter::default(), text), "{text:?}");
         }
-        assert_eq!(split("---\n---\nbody").unwrap(), (Front::default(), "body"));
+        assert_eq!(split("---\n---\nbody").unwrap(), (FrontMatter::default(), "body"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Skills: prompt templates in `skills/<dir>/SKILL.md` and `skills/*.md`.
 
 mod arguments;
-mod beneath;
+mod confined_dir;
 mod frontmatter;
 
 #[cfg(test)]
@@ -15,8 +15,8 @@ use std::{
     sync::Arc,
 };
 
-use beneath::Dir;
-use frontmatter::Front;
+use confined_dir::ConfinedDir;
+use frontmatter::FrontMatter;
 
 use crate::{
     config::{Home, file::read_opened},
@@ -60,7 +60,7 @@ impl Skill {
     }
 
     /// The rendered template as it goes into a conversation.
-    pub fn block(&self, arguments: &str) -> String {
+    pub fn prompt_block(&self, arguments: &str) -> String {
         format!("[Skill: {}]\nBase path: {}\n\n{}", self.name, self.dir.display(), self.render(arguments))
     }
 }
@@ -90,11 +90,11 @@ pub struct Skills {
     skills: BTreeMap<Name, Arc<Skill>>,
     problems: Vec<Problem>,
     /// What was read, by file, so that an unchanged file is not read again.
-    files: BTreeMap<PathBuf, Read>,
+    files: BTreeMap<PathBuf, CachedFile>,
 }
 
 #[derive(Clone, Debug)]
-struct Read {
+struct CachedFile {
     stamp: Stamp,
     skill: Option<Arc<Skill>>,
     problems: Vec<Problem>,
@@ -123,7 +123,7 @@ impl Skills {
     pub fn reload(&self, home: &Home) -> Self {
         let mut skills = Self::default();
         let root = home.skills();
-        let dir = match Dir::open(&root) {
+        let dir = match ConfinedDir::open(&root) {
             Ok(dir) => dir,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return skills,
             Err(error) => {
@@ -155,7 +155,7 @@ impl Skills {
     }
 
     /// Reads one file into `to`, from `self` if it is still the same.
-    fn read(&self, dir: &Dir, root: &Path, file: &Path, default_name: &str, to: &mut Self) {
+    fn read(&self, dir: &ConfinedDir, root: &Path, file: &Path, default_name: &str, to: &mut Self) {
         let path = root.join(file);
         let opened = dir.open_file(file).and_then(|opened| Ok((opened.metadata()?, opened)));
         let (meta, opened) = match opened {
@@ -164,7 +164,7 @@ impl Skills {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return;
             }
-            Err(error) => return to.problem(&path, beneath::reason(&error)),
+            Err(error) => return to.problem(&path, confined_dir::describe_error(&error)),
         };
         let stamp = Stamp {
             inode: (meta.dev(), meta.ino()),
@@ -187,7 +187,7 @@ impl Skills {
                         None
                     }
                 };
-                Read { stamp, skill, problems }
+                CachedFile { stamp, skill, problems }
             }
         };
         to.problems.extend(read.problems.iter().cloned());
@@ -232,7 +232,7 @@ fn parse(text: &str, path: &Path, default_name: &str, problems: &mut Vec<Problem
             return None;
         }
     };
-    let Front { name, description, disable_model_invocation, user_invocable } = front;
+    let FrontMatter { name, description, disable_model_invocation, user_invocable } = front;
     let name = match name.as_deref().unwrap_or(default_name).parse() {
         Ok(name) => name,
         Err(error) => {

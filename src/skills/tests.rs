@@ -98,10 +98,13 @@ fn the_block_names_the_skill_and_its_directory() {
     let skills = Skills::load(&home);
     let root = home.skills().display().to_string();
     assert_eq!(
-        skills.find("review").unwrap().block("\"a b\""),
+        skills.find("review").unwrap().prompt_block("\"a b\""),
         format!("[Skill: review]\nBase path: {root}/review\n\nReview a b.")
     );
-    assert_eq!(skills.find("flat").unwrap().block(""), format!("[Skill: flat]\nBase path: {root}\n\nDo it."));
+    assert_eq!(
+        skills.find("flat").unwrap().prompt_block(""),
+        format!("[Skill: flat]\nBase path: {root}\n\nDo it.")
+    );
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! What the model may call, and where its file tools may reach.
 
 pub mod builtin;
-#[cfg(target_os = "linux")]
-mod confine;
-mod place;
 mod protected;
+#[cfg(target_os = "linux")]
+mod sandbox;
 pub mod schema;
 mod toolbox;
+mod work_dir;
 mod workspace;
 
-pub use place::{Place, PlaceError};
-pub use toolbox::{ClientTool, Order, Site, ToolBox, ToolBoxError};
+pub use toolbox::{ClientTool, Concurrency, Executor, ToolBox, ToolBoxError};
+pub use work_dir::{WorkDir, WorkDirError};
 pub use workspace::{FileError, InnerPath, Workspace};
 
 use std::sync::{Arc, OnceLock};
@@ -21,11 +21,11 @@ use sha2::{Digest, Sha256};
 use crate::core::{Cancel, ToolDef, ToolOutcome};
 
 /// What the kernel holds file tools to, in words. Tried once.
-pub fn confinement() -> &'static str {
+pub fn sandbox_description() -> &'static str {
     static LEVEL: OnceLock<String> = OnceLock::new();
     LEVEL.get_or_init(|| {
         #[cfg(target_os = "linux")]
-        let level = confine::level();
+        let level = sandbox::description();
         #[cfg(not(target_os = "linux"))]
         let level = "not held by the kernel: Landlock is Linux's".to_owned();
         level
@@ -43,14 +43,14 @@ pub trait Tool: Send + Sync {
     }
 
     /// What a call with these arguments would do, read from the real files and without side effects.
-    fn propose(&self, args: &Value, place: &Place) -> Proposal {
+    fn propose(&self, args: &Value, place: &WorkDir) -> Proposal {
         let _ = (args, place);
         Proposal::default()
     }
 
     /// Does it. `approved` is what [`Tool::propose`] gave and a person saw: when its target has
     /// changed since, nothing is done and the outcome says so.
-    fn execute(&self, args: &Value, place: &Place, approved: &Proposal, cancel: &Cancel) -> ToolOutcome;
+    fn execute(&self, args: &Value, place: &WorkDir, approved: &Proposal, cancel: &Cancel) -> ToolOutcome;
 }
 
 /// What a person is shown before a call runs.

@@ -67,8 +67,8 @@ const FILES: &[&str] = &[
 ];
 
 /// Why a write to `path` needs a person, if it does. `path` is relative and without links.
-pub fn reason(path: &str) -> Option<String> {
-    let names: Vec<String> = path.split('/').map(folded).collect();
+pub fn path_caution(path: &str) -> Option<String> {
+    let names: Vec<String> = path.split('/').map(normalized).collect();
     let (file, dirs) = names.split_last()?;
     let all_but_first = names.iter().skip(1);
     let nested = names.iter().zip(all_but_first).any(|(outer, inner)| {
@@ -82,14 +82,14 @@ pub fn reason(path: &str) -> Option<String> {
 }
 
 /// Why every write below a working directory of this absolute name needs a person, if it does.
-pub fn reason_for_root(name: &str) -> Option<String> {
+pub fn root_caution(name: &str) -> Option<String> {
     // `x` stands for any file in it.
-    reason(&format!("{}/x", name.trim_matches('/')))
+    path_caution(&format!("{}/x", name.trim_matches('/')))
         .map(|_| format!("the working directory {name} steers other programs (a protected name)"))
 }
 
 /// Why a text needs a person, if it does: what it shows is not what it says.
-pub fn hidden_characters(text: &str) -> Option<String> {
+pub fn hidden_character_caution(text: &str) -> Option<String> {
     let found = text.chars().find(|&c| is_deceptive(c))?;
     Some(format!("the text has an invisible or direction-changing character (U+{:04X})", u32::from(found)))
 }
@@ -107,7 +107,7 @@ fn is_tag(c: char) -> bool {
     matches!(c, '\u{E0000}'..='\u{E007F}')
 }
 
-fn folded(name: &str) -> String {
+fn normalized(name: &str) -> String {
     let visible = name.chars().filter(|&c| {
         !is_deceptive(c)
             && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{AD}')
@@ -150,7 +150,7 @@ mod tests {
             ".cargo/config.toml",
             ".mcp.json",
         ] {
-            assert!(reason(path).is_some(), "{path}");
+            assert!(path_caution(path).is_some(), "{path}");
         }
         for path in [
             "Makefile",
@@ -165,21 +165,21 @@ mod tests {
             ".config/nextest.toml",
             "..hidden",
         ] {
-            assert_eq!(reason(path), None, "{path}");
+            assert_eq!(path_caution(path), None, "{path}");
         }
     }
 
     #[test]
     fn a_working_directory_may_itself_be_one() {
-        assert!(reason_for_root("/home/me/.kontekst/agents").is_some());
-        assert!(reason_for_root("/home/me/.ssh").is_some());
-        assert_eq!(reason_for_root("/home/me/project"), None);
+        assert!(root_caution("/home/me/.kontekst/agents").is_some());
+        assert!(root_caution("/home/me/.ssh").is_some());
+        assert_eq!(root_caution("/home/me/project"), None);
     }
 
     #[test]
     fn text_that_shows_something_else_is_noticed() {
-        assert!(hidden_characters("a \u{202E}txt.exe").unwrap().contains("U+202E"));
-        assert!(hidden_characters("tag \u{E0041}").is_some());
-        assert_eq!(hidden_characters("naïve 日本 👩\u{200D}👩 \t\n"), None);
+        assert!(hidden_character_caution("a \u{202E}txt.exe").unwrap().contains("U+202E"));
+        assert!(hidden_character_caution("tag \u{E0041}").is_some());
+        assert_eq!(hidden_character_caution("naïve 日本 👩\u{200D}👩 \t\n"), None);
     }
 }

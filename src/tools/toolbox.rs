@@ -14,11 +14,11 @@ const MAX_TOTAL_BYTES: usize = 1024 * 1024;
 
 /// Who runs a tool.
 #[derive(Clone)]
-pub enum Site {
+pub enum Executor {
     /// The daemon.
-    Here(Arc<dyn Tool>),
+    Daemon(Arc<dyn Tool>),
     /// The client that brought it; it has `timeout` to answer.
-    Client { timeout: Duration, order: Order },
+    Client { timeout: Duration, concurrency: Concurrency },
 }
 
 /// A tool that runs at the client.
@@ -27,17 +27,17 @@ pub struct ClientTool {
     pub def: ToolDef,
     /// How long one call may take.
     pub timeout: Duration,
-    pub order: Order,
+    pub concurrency: Concurrency,
 }
 
 /// Whether calls may run at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum Concurrency {
     /// One after the other.
     #[default]
-    Single,
+    Sequential,
     /// Together with the calls beside it that are free, too.
-    Free,
+    Parallel,
 }
 
 /// The tools of one run. The order never changes: it is part of the prompt, and a changed prompt costs
@@ -46,7 +46,7 @@ pub enum Order {
 pub struct ToolBox {
     defs: Arc<[ToolDef]>,
     /// One for each definition.
-    sites: Vec<Site>,
+    sites: Vec<Executor>,
 }
 
 /// Why a client's tools were refused. None of them was taken.
@@ -57,7 +57,7 @@ pub enum ToolBoxError {
     #[error("the tool `{0}` runs in the daemon and cannot be replaced")]
     Shadows(String),
     #[error("the tool `{0}` is given twice")]
-    Twice(String),
+    Duplicate(String),
     #[error("the parameters of the tool `{0}` are not a JSON Schema of type object")]
     BadSchema(String),
     #[error("the tool `{name}` takes {bytes} bytes, more than the limit of {MAX_DEF_BYTES}")]
@@ -72,15 +72,15 @@ impl ToolBox {
     /// The first of two tools of one name is kept.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let mut defs: Vec<ToolDef> = Vec::new();
-        let mut sites = Vec::new();
+        let mut executors = Vec::new();
         for tool in tools {
             let def = tool.def();
             if defs.iter().all(|known| known.name != def.name) {
                 defs.push(def);
-                sites.push(Site::Here(tool));
+                executors.push(Executor::Daemon(tool));
             }
         }
-        Self { defs: defs.into(), sites }
+        Self { defs: defs.into(), sites: executors }
     }
 
     /// Puts the client's tools behind the daemon's, in the order given.
@@ -97,41 +97,41 @@ impl ToolBox {
         let mut defs = self.defs.to_vec();
         let mut sites = self.sites;
         let mut total = 0;
-        for ClientTool { def, timeout, order } in tools {
-            total += checked(&def)?;
+        for ClientTool { def, timeout, concurrency: order } in tools {
+            total += validated_size(&def)?;
             if total > MAX_TOTAL_BYTES {
                 return Err(ToolBoxError::TotalTooLarge);
             }
             match defs.iter().position(|known| known.name == def.name) {
                 Some(at) if at < here => return Err(ToolBoxError::Shadows(def.name)),
-                Some(_) => return Err(ToolBoxError::Twice(def.name)),
+                Some(_) => return Err(ToolBoxError::Duplicate(def.name)),
                 None => {}
             }
             defs.push(def);
-            sites.push(Site::Client { timeout, order });
+            sites.push(Executor::Client { timeout, concurrency: order });
         }
         Ok(Self { defs: defs.into(), sites })
     }
 
     /// With one more of the daemon's tools, behind the others. A name that is taken stays whose it is.
     #[must_use]
-    pub fn with(self, tool: Arc<dyn Tool>) -> Self {
+    pub fn with_tool(self, tool: Arc<dyn Tool>) -> Self {
         let def = tool.def();
         if self.find(&def.name).is_some() {
             return self;
         }
         let defs = self.defs.iter().cloned().chain([def]).collect();
         let mut sites = self.sites;
-        sites.push(Site::Here(tool));
+        sites.push(Executor::Daemon(tool));
         Self { defs, sites }
     }
 
     /// Without the daemon's tool of this name; a client's stays.
     #[must_use]
-    pub fn without(&self, name: &str) -> Self {
+    pub fn without_daemon_tool(&self, name: &str) -> Self {
         let kept = self.defs.iter().zip(&self.sites);
-        let kept = kept.filter(|(def, site)| def.name != name || !matches!(site, Site::Here(_)));
-        let (defs, sites): (Vec<ToolDef>, Vec<Site>) =
+        let kept = kept.filter(|(def, site)| def.name != name || !matches!(site, Executor::Daemon(_)));
+        let (defs, sites): (Vec<ToolDef>, Vec<Executor>) =
             kept.map(|(def, site)| (def.clone(), site.clone())).unzip();
         Self { defs: defs.into(), sites }
     }
@@ -141,14 +141,14 @@ impl ToolBox {
         Arc::clone(&self.defs)
     }
 
-    pub fn find(&self, name: &str) -> Option<&Site> {
+    pub fn find(&self, name: &str) -> Option<&Executor> {
         let at = self.defs.iter().position(|def| def.name == name)?;
         self.sites.get(at)
     }
 }
 
 /// The size of a definition that may be taken.
-fn checked(def: &ToolDef) -> Result<usize, ToolBoxError> {
+fn validated_size(def: &ToolDef) -> Result<usize, ToolBoxError> {
     // Source: what OpenAI-compatible servers take as a function name.
     let usable = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     if def.name.is_empty() || def.name.len() > 64 || !def.name.bytes().all(usable) {
@@ -174,7 +174,7 @@ mod tests {
     fn named(name: &str) -> ClientTool {
         let def =
             ToolDef { name: name.into(), description: "d".into(), parameters: json!({"type": "object"}) };
-        ClientTool { def, timeout: Duration::from_secs(1), order: Order::Single }
+        ClientTool { def, timeout: Duration::from_secs(1), concurrency: Concurrency::Sequential }
     }
 
     fn builtins() -> ToolBox {
@@ -186,25 +186,32 @@ mod tests {
         let tools = builtins().with_client_tools(vec![named("zoom"), named("ask")]).unwrap();
         let names: Vec<_> = tools.defs().iter().map(|def| def.name.clone()).collect();
         assert_eq!(names, ["read_file", "write_file", "edit_file", "list_files", "web_fetch", "zoom", "ask"]);
-        assert!(matches!(tools.find("ask"), Some(Site::Client { .. })));
-        assert!(matches!(tools.find("read_file"), Some(Site::Here(_))));
+        assert!(matches!(tools.find("ask"), Some(Executor::Client { .. })));
+        assert!(matches!(tools.find("read_file"), Some(Executor::Daemon(_))));
         assert!(tools.find("nothing").is_none());
 
         let refused = |given| builtins().with_client_tools(given).err().unwrap();
         assert_eq!(refused(vec![named("read_file")]), ToolBoxError::Shadows("read_file".into()));
-        assert_eq!(refused(vec![named("a"), named("a")]), ToolBoxError::Twice("a".into()));
+        assert_eq!(refused(vec![named("a"), named("a")]), ToolBoxError::Duplicate("a".into()));
     }
 
     #[test]
     fn a_tool_comes_and_goes_behind_the_others() {
         let tool = || Arc::clone(&builtin::all(&ToolsConfig::default())[0]);
         let name = tool().def().name;
-        let tools = builtins().without(&name).with_client_tools(vec![named("ask")]).unwrap();
+        let tools = builtins().without_daemon_tool(&name).with_client_tools(vec![named("ask")]).unwrap();
         assert!(tools.find(&name).is_none());
-        assert_eq!(tools.clone().with(tool()).defs().last().unwrap().name, name);
-        assert!(matches!(tools.without("ask").find("ask"), Some(Site::Client { .. })), "not ours to take");
-        let theirs = builtins().without(&name).with_client_tools(vec![named(&name)]).unwrap().with(tool());
-        assert!(matches!(theirs.find(&name), Some(Site::Client { .. })), "a name that is taken stays");
+        assert_eq!(tools.clone().with_tool(tool()).defs().last().unwrap().name, name);
+        assert!(
+            matches!(tools.without_daemon_tool("ask").find("ask"), Some(Executor::Client { .. })),
+            "not ours to take"
+        );
+        let theirs = builtins()
+            .without_daemon_tool(&name)
+            .with_client_tools(vec![named(&name)])
+            .unwrap()
+            .with_tool(tool());
+        assert!(matches!(theirs.find(&name), Some(Executor::Client { .. })), "a name that is taken stays");
     }
 
     #[test]

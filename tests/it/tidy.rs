@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["core"],
     &["config"],
     &["engine"],
-    &["provider", "context", "sessions", "tools", "skills", "models", "team"],
+    &["provider", "context", "sessions", "tools", "skills", "models", "subagent_log"],
     &["agent"],
     &["pb"],
     &["doors"],

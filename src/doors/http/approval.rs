@@ -12,10 +12,10 @@ use crate::{
 };
 
 /// How long a person has to decide.
-const PATIENCE: Duration = Duration::from_secs(300);
+const DECISION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Tools that change nothing and tell nobody.
-const READING: [&str; 2] = ["list_files", "read_file"];
+const READ_ONLY_TOOLS: [&str; 2] = ["list_files", "read_file"];
 
 /// Decides on the calls of one run.
 pub(super) struct Approver {
@@ -43,7 +43,7 @@ impl Approver {
                 None => {
                     let (core, run, call) = (self.core.clone(), run.id().clone(), proposed.call.id.clone());
                     tokio::spawn(async move {
-                        tokio::time::sleep(PATIENCE).await;
+                        tokio::time::sleep(DECISION_TIMEOUT).await;
                         core.decide(&run, &call, deny(&call, "nobody decided in time".to_owned()));
                     });
                 }
@@ -66,7 +66,7 @@ fn decision(policy: HttpApproval, call: &ProposedCall) -> Option<Command> {
     match (policy, &call.caution) {
         (HttpApproval::Ask, _) => None,
         (_, Some(caution)) => no(format!("automatic approval does not cover this: {caution}")),
-        (HttpApproval::ReadOnly, None) if !READING.contains(&call.call.name.as_str()) => {
+        (HttpApproval::ReadOnly, None) if !READ_ONLY_TOOLS.contains(&call.call.name.as_str()) => {
             no("only reading is allowed over HTTP; `approval` in [http] of config.toml decides".to_owned())
         }
         (HttpApproval::Auto | HttpApproval::ReadOnly, None) => Some(Command::Approve(call.call.id.clone())),
@@ -88,7 +88,7 @@ mod tests {
             preview: String::new(),
             caution: caution.map(str::to_owned),
             effect: Effect::default(),
-            worker: None,
+            subagent: None,
         }
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::agent::{Run, protocol::Event};
 
 /// Bytes after which what is ready is sent, although more may be there.
-const BATCH: usize = 64 * 1024;
+const BATCH_BYTES: usize = 64 * 1024;
 
 /// Appends an event whose data is plain text. Line feeds become the two characters `\n`, as the Kolosal seed
 /// wants; carriage returns likewise, since they end a line too and text could forge an event with them.
@@ -40,15 +40,15 @@ pub(super) fn unnamed(out: &mut Vec<u8>, data: &impl Serialize) {
 }
 
 /// Turns a run's events into what a client reads.
-pub(super) trait Script: Send + Unpin {
+pub(super) trait EventEncoder: Send + Unpin {
     /// Hears one event, answers the run where it waits, and appends what the client is told. `true` ends the
     /// answer; a run that is still going is cancelled then.
-    fn hear(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool;
+    fn handle_event(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool;
 }
 
 /// The body of a streamed answer. The connection polls the run itself; when the client goes, the body is dropped
 /// and the run and its `room` with it.
-pub(super) fn of_run<S: Script + 'static>(
+pub(super) fn run_body<S: EventEncoder + 'static>(
     run: Run,
     mut script: S,
     room: OwnedSemaphorePermit,
@@ -59,7 +59,7 @@ pub(super) fn of_run<S: Script + 'static>(
         while let Some((going, _)) = &mut run {
             match going.poll_event(cx) {
                 Poll::Ready(Some(event)) => {
-                    if script.hear(event, going, &mut out) {
+                    if script.handle_event(event, going, &mut out) {
                         run = None;
                     }
                 }
@@ -67,7 +67,7 @@ pub(super) fn of_run<S: Script + 'static>(
                 Poll::Pending if out.is_empty() => return Poll::Pending,
                 Poll::Pending => break,
             }
-            if out.len() >= BATCH {
+            if out.len() >= BATCH_BYTES {
                 break;
             }
         }
@@ -76,10 +76,10 @@ pub(super) fn of_run<S: Script + 'static>(
 }
 
 /// Lets a run speak to `script` until the answer is complete.
-pub(super) async fn whole<S: Script>(mut run: Run, script: &mut S) {
+pub(super) async fn drain_run<S: EventEncoder>(mut run: Run, script: &mut S) {
     let mut out = Vec::new();
-    while let Some(event) = run.event().await {
-        if script.hear(event, &run, &mut out) {
+    while let Some(event) = run.next_event().await {
+        if script.handle_event(event, &run, &mut out) {
             return;
         }
         out.clear();

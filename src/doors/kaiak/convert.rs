@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    agent::protocol::{Failure, RunError},
+    agent::protocol::{FailureKind, RunError},
     core::{ToolDef, ToolOutcome},
-    tools::{ClientTool, Order},
+    tools::{ClientTool, Concurrency},
 };
 
 use super::{error::Code, interaction::Kind};
@@ -46,7 +46,7 @@ pub(super) fn ask_tool(timeout: Duration) -> ClientTool {
             "required": ["question"],
         }),
     };
-    ClientTool { def, timeout, order: Order::Single }
+    ClientTool { def, timeout, concurrency: Concurrency::Sequential }
 }
 
 /// The question of a call of [`ask_tool`].
@@ -108,12 +108,12 @@ fn parameters(arguments: &str) -> Value {
 /// The content of `stream/error` for a run that failed, and whether the other files may do better.
 pub(super) fn failure(error: &RunError) -> Trouble {
     let (error_code, code, recoverable) = match error.kind {
-        Failure::Request => ("AGENT_INITIALIZATION_FAILED", Code::AgentInitializationFailed, false),
-        Failure::Unreachable => ("MODEL_UNREACHABLE", Code::AgentInitializationFailed, false),
-        Failure::Model => ("MODEL_FAILED", Code::Internal, true),
-        Failure::Limit => ("LIMIT_REACHED", Code::ResourceExhausted, true),
-        Failure::Storage => ("STORAGE_FAILED", Code::Internal, false),
-        Failure::Internal => ("INTERNAL_ERROR", Code::Internal, false),
+        FailureKind::Request => ("AGENT_INITIALIZATION_FAILED", Code::AgentInitializationFailed, false),
+        FailureKind::Unreachable => ("MODEL_UNREACHABLE", Code::AgentInitializationFailed, false),
+        FailureKind::Model => ("MODEL_FAILED", Code::Internal, true),
+        FailureKind::Limit => ("LIMIT_REACHED", Code::ResourceExhausted, true),
+        FailureKind::Storage => ("STORAGE_FAILED", Code::Internal, false),
+        FailureKind::Internal => ("INTERNAL_ERROR", Code::Internal, false),
     };
     let details = error.hint.as_ref().map(|hint| json!({"suggestion": hint}));
     Trouble { error_code, code, message: error.message.clone(), details, recoverable }

@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 
 use crate::{
     agent::{
-        History, OwnTools, Pace, Prompt, Run, StartRun,
-        protocol::{AfterDenial, Command, Event, Failure, Outcome, ProposedCall, RunError, TIMED_OUT},
+        ApprovalBatching, DaemonTools, History, Prompt, Run, StartRun,
+        protocol::{AfterDenial, Command, Event, FailureKind, Outcome, ProposedCall, RunError, TIMED_OUT},
     },
     core::{CallId, ToolOutcome},
     provider::Progress,
@@ -185,7 +185,7 @@ impl Fix {
     /// worked on, which the client is told.
     async fn read(&mut self, path: &str) -> Result<Option<Option<String>>, Stop> {
         let place = Arc::clone(&self.session.place);
-        let read = self.shared.core.read(place, path.to_owned(), MAX_FILE).await;
+        let read = self.shared.core.read_file(place, path.to_owned(), MAX_FILE).await;
         let details = json!({"file_path": path});
         let trouble = match read {
             Ok(bytes) => match String::from_utf8(bytes) {
@@ -197,11 +197,11 @@ impl Fix {
             },
             Err(FileError::Missing(_)) => return Ok(Some(None)),
             Err(error @ FileError::TooLarge { .. }) => {
-                Trouble::passing("FILE_TOO_LARGE", Code::ResourceExhausted, error.explained(), details)
+                Trouble::passing("FILE_TOO_LARGE", Code::ResourceExhausted, error.message(), details)
             }
             Err(error) => {
                 let code = Code::WorkspaceAccessDenied;
-                Trouble::passing("FILE_UNREADABLE", code, error.explained(), details)
+                Trouble::passing("FILE_UNREADABLE", code, error.message(), details)
             }
         };
         self.voice.trouble(&trouble).await?;
@@ -224,13 +224,13 @@ impl Fix {
         let request = StartRun {
             prompt: Prompt::Text(part.text),
             // Each file is a conversation of its own: a small window has no room for the others.
-            history: History::Given(Vec::new()),
+            history: History::Provided(Vec::new()),
             agent: config.agent.to_string(),
             working_dir: Some(self.session.dir.clone()),
             client_tools: tools,
             extra_context: context.to_vec(),
-            own_tools: OwnTools::Only(convert::TOOLS.map(str::to_owned).into()),
-            pace: Pace::OneByOne,
+            daemon_tools: DaemonTools::Only(convert::TOOLS.map(str::to_owned).into()),
+            approval_batching: ApprovalBatching::OneByOne,
             max_turns: Some(settings.max_turns),
             model: settings.model.clone(),
             endpoint: settings.endpoint.clone(),
@@ -271,7 +271,7 @@ impl Fix {
                     () = tokio::time::sleep_until(self.deadline), if self.approved.is_none() => {
                         return self.too_slow().await;
                     }
-                    event = run.event() => event.ok_or(Stop::Cancelled)?,
+                    event = run.next_event() => event.ok_or(Stop::Cancelled)?,
                 },
             };
             match event {
@@ -279,7 +279,7 @@ impl Fix {
                 Event::Started { .. }
                 | Event::WaitingForSession
                 | Event::ToolsCompleted
-                | Event::Worker(_) => {}
+                | Event::Subagent(_) => {}
                 Event::Notice(text) => self.voice.system("notice", "info", json!({"text": text})).await?,
                 Event::Compacted { before, after, .. } => {
                     let summary = json!({"tokens_before": before, "tokens_after": after});
@@ -327,7 +327,7 @@ impl Fix {
                         run.send(command);
                     }
                 }
-                Event::ToolRequested { call, worker: _, .. } => {
+                Event::ToolRequested { call, subagent: _, .. } => {
                     calls.push((call.id.clone(), call.name.clone(), call.arguments.clone()));
                     let start = convert::tool_start(&call.name, &call.arguments);
                     self.voice.say("tool_call", Beside::Nothing, start).await?;
@@ -463,7 +463,7 @@ impl Fix {
     /// The request used up its time.
     async fn too_slow(&mut self) -> Result<Outcome, Stop> {
         let seconds = self.session.settings.timeout.as_secs();
-        let error = RunError::new(Failure::Limit, format!("the request was not done after {seconds} s"))
+        let error = RunError::new(FailureKind::Limit, format!("the request was not done after {seconds} s"))
             .hint("raise `timeout` in the session's configuration, or send fewer incidents at once");
         let trouble =
             Trouble { error_code: "REQUEST_TIMEOUT", recoverable: false, ..convert::failure(&error) };

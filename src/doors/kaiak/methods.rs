@@ -104,9 +104,10 @@ async fn create(connection: &Connection, params: Option<&str>) -> Result<Value, 
     }
     let denied =
         |reason: &str| Code::WorkspaceAccessDenied.with(json!({"workspace_path": path, "reason": reason}));
-    let place = shared.core.place(PathBuf::from(&path)).await.map_err(|error| denied(&error.message))?;
+    let place =
+        shared.core.open_work_dir(PathBuf::from(&path)).await.map_err(|error| denied(&error.message))?;
     // The root has no name among those of a place.
-    let dir = place.dir().unwrap_or("/").to_owned();
+    let dir = place.real_path().unwrap_or("/").to_owned();
     if is_system(&dir) {
         return Err(denied("this directory is not a workspace"));
     }
@@ -115,7 +116,7 @@ async fn create(connection: &Connection, params: Option<&str>) -> Result<Value, 
     let settings = settings::read(configuration, config, &shared.keyless)?;
     shared
         .core
-        .agent(config.agent.as_str())
+        .load_agent(config.agent.as_str())
         .await
         .map_err(|error| Code::SessionCreationFailed.with(json!({"reason": error.message})))?;
     let session = Session::new(place, dir.into(), settings, connection.cancel.clone());
@@ -214,7 +215,7 @@ async fn generate(connection: &Arc<Connection>, params: Option<&str>) -> Result<
     reachable(shared, &session, &incidents).await?;
     let agent = shared
         .core
-        .agent(shared.core.config().kaiak.agent.as_str())
+        .load_agent(shared.core.config().kaiak.agent.as_str())
         .await
         .map_err(|error| Code::AgentInitializationFailed.with(json!({"reason": error.message})))?;
     let request = Arc::new(Request::new(&connection.runs));
@@ -244,18 +245,18 @@ async fn reachable(
         .map(|incident| incident.file_path.clone())
         .filter(|path| seen.insert(path.clone()))
         .collect();
-    let looked = shared.core.look(Arc::clone(&session.place), paths.clone()).await;
+    let looked = shared.core.check_files(Arc::clone(&session.place), paths.clone()).await;
     let looked = looked.map_err(|_| RpcError::from(Code::Internal))?;
     for (path, result) in paths.iter().zip(looked) {
         let index = || incidents.iter().position(|incident| incident.file_path == *path);
         match result {
-            Err(FileError::Outside(_)) => {
+            Err(FileError::OutsideWorkspace(_)) => {
                 return Err(Code::WorkspaceAccessDenied.with(json!({
                     "file_path": path, "index": index(), "reason": "it leads out of the workspace",
                 })));
             }
             Err(error @ (FileError::BadPath { .. } | FileError::Directory(_))) => {
-                let mut wrong = bad_field("file_path", error.explained());
+                let mut wrong = bad_field("file_path", error.message());
                 if let Some(data) = &mut wrong.data {
                     data["index"] = json!(index());
                 }

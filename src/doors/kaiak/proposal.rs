@@ -80,10 +80,9 @@ impl Proposal {
     pub(super) fn not_applied(&self, outcome: &ToolOutcome) -> RpcError {
         let why = outcome.text();
         let is = |error: FileError| why == error.to_string();
-        let reason = if is(FileError::Changed(self.path.clone())) || is(FileError::Missing(self.path.clone()))
-        {
+        let reason = if is(FileError::Stale(self.path.clone())) || is(FileError::Missing(self.path.clone())) {
             "stale"
-        } else if is(FileError::Outside(self.path.clone())) {
+        } else if is(FileError::OutsideWorkspace(self.path.clone())) {
             "outside_workspace"
         } else {
             "write_failed"
@@ -137,12 +136,12 @@ mod tests {
     fn why_nothing_was_written_is_told() {
         let proposal = Proposal::new(&change("a", Some(b"x"), "y"), "d", None).unwrap();
         let reason = |error: FileError| {
-            let outcome = ToolOutcome::Failed(error.explained());
+            let outcome = ToolOutcome::Failed(error.message());
             proposal.not_applied(&outcome).data.unwrap()["reason"].clone()
         };
-        assert_eq!(reason(FileError::Changed("a".into())), "stale");
+        assert_eq!(reason(FileError::Stale("a".into())), "stale");
         assert_eq!(reason(FileError::Missing("a".into())), "stale");
-        assert_eq!(reason(FileError::Outside("a".into())), "outside_workspace");
+        assert_eq!(reason(FileError::OutsideWorkspace("a".into())), "outside_workspace");
         assert_eq!(reason(FileError::ReadOnly("a".into())), "write_failed");
     }
 }

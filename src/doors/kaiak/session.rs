@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{core::Cancel, tools::Place};
+use crate::{core::Cancel, tools::WorkDir};
 
 use super::{
     clock::timestamp,
@@ -27,7 +27,7 @@ const STATUS_WINDOW: Duration = Duration::from_secs(60);
 
 pub(super) struct Session {
     pub id: String,
-    pub place: Arc<Place>,
+    pub place: Arc<WorkDir>,
     /// The workspace's own name, without links.
     pub dir: PathBuf,
     pub settings: Settings,
@@ -51,7 +51,7 @@ struct State {
 }
 
 impl Session {
-    pub(super) fn new(place: Arc<Place>, dir: PathBuf, settings: Settings, connection: Cancel) -> Self {
+    pub(super) fn new(place: Arc<WorkDir>, dir: PathBuf, settings: Settings, connection: Cancel) -> Self {
         let now = SystemTime::now();
         let state = State {
             terminated: false,
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_hundred_looks_in_any_minute() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(Place::new(dir.path()).unwrap());
+        let place = Arc::new(WorkDir::new(dir.path()).unwrap());
         let settings = settings::read(None, &Default::default(), &Default::default()).unwrap();
         let session = Session::new(place, dir.path().to_owned(), settings, Cancel::new());
         let start = Instant::now();

@@ -3,7 +3,7 @@
 use tonic::{Request, Response, Status};
 
 use crate::{
-    agent::{AgentCore, Waiting, protocol::Command},
+    agent::{self, AgentCore, protocol::Command},
     core::{CallId, RunId},
     pb::{
         DecideRequest, DecideResponse, ListApprovalsRequest, ListApprovalsResponse, PendingApproval,
@@ -30,7 +30,7 @@ impl ApprovalService for ApprovalDoor {
         &self,
         _: Request<ListApprovalsRequest>,
     ) -> Result<Response<ListApprovalsResponse>, Status> {
-        let approvals = self.core.waiting().into_iter().flat_map(pending).collect();
+        let approvals = self.core.pending_approvals().into_iter().flat_map(pending_approvals).collect();
         Ok(Response::new(ListApprovalsResponse { approvals }))
     }
 
@@ -44,8 +44,8 @@ impl ApprovalService for ApprovalDoor {
     }
 }
 
-fn pending(waiting: Waiting) -> impl Iterator<Item = PendingApproval> {
-    let Waiting { run, session, agent, calls, since } = waiting;
+fn pending_approvals(waiting: agent::PendingApproval) -> impl Iterator<Item = PendingApproval> {
+    let agent::PendingApproval { run, session, agent, calls, since } = waiting;
     calls.into_iter().map(move |call| PendingApproval {
         run_id: run.to_string(),
         session_id: session.to_string(),

@@ -6,12 +6,12 @@ use std::{collections::VecDeque, path::PathBuf};
 use crate::{
     agent::{
         History, Prompt, StartRun,
-        protocol::{Command, Event, Failure, Outcome, ProposedCall, RunError},
+        protocol::{Command, Event, FailureKind, Outcome, ProposedCall, RunError},
     },
     core::{CallId, ContextSnapshot, RunId, Source, ToolOutcome},
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
     provider::Progress,
-    team::{TeamEvent, WorkerEvent},
+    subagent_log::{SubagentEvent, SubagentEventKind},
 };
 
 /// A start command as the core takes it.
@@ -20,7 +20,7 @@ use crate::{
 ///
 /// What the client asked for cannot be: an unusable id, a relative working directory.
 pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError> {
-    let bad = |message: String| RunError::new(Failure::Request, message);
+    let bad = |message: String| RunError::new(FailureKind::Request, message);
     let history = if start.session_id.is_empty() {
         History::New
     } else {
@@ -39,7 +39,14 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         None => Prompt::Text(start.prompt),
     };
     let workers = start.workers;
-    Ok(StartRun { prompt, history, agent: start.agent_name, working_dir, workers, ..StartRun::default() })
+    Ok(StartRun {
+        prompt,
+        history,
+        agent: start.agent_name,
+        working_dir,
+        allow_subagents: workers,
+        ..StartRun::default()
+    })
 }
 
 /// A command for a run that is going; `None` for those that the stream itself handles.
@@ -54,7 +61,7 @@ pub(super) fn command(command: run_command::Command) -> Option<Command> {
 }
 
 pub(super) fn already_started() -> RunError {
-    RunError::new(Failure::Request, "run already started")
+    RunError::new(FailureKind::Request, "run already started")
 }
 
 /// A failure of something that never began.
@@ -115,7 +122,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::ToolFinished { call, outcome: ToolOutcome::Failed(error) } => {
             Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id: call.to_string(), error })
         }
-        Event::Worker(event) => Pb::Worker(worker(event)),
+        Event::Subagent(event) => Pb::Worker(worker_event(event)),
         Event::ToolsCompleted => Pb::ToolsCompleted(pb::ToolsCompletedEvent {}),
         Event::Ended(outcome) => ended(outcome, run.map(RunId::to_string).unwrap_or_default()),
     };
@@ -136,12 +143,12 @@ fn ended(outcome: Outcome, run_id: String) -> run_event::Event {
 
 fn failed(run_id: String, error: RunError) -> pb::RunFailedEvent {
     let kind = match error.kind {
-        Failure::Request => pb::FailureKind::Request,
-        Failure::Unreachable => pb::FailureKind::Unreachable,
-        Failure::Model => pb::FailureKind::Model,
-        Failure::Limit => pb::FailureKind::Limit,
-        Failure::Storage => pb::FailureKind::Storage,
-        Failure::Internal => pb::FailureKind::Internal,
+        FailureKind::Request => pb::FailureKind::Request,
+        FailureKind::Unreachable => pb::FailureKind::Unreachable,
+        FailureKind::Model => pb::FailureKind::Model,
+        FailureKind::Limit => pb::FailureKind::Limit,
+        FailureKind::Storage => pb::FailureKind::Storage,
+        FailureKind::Internal => pb::FailureKind::Internal,
     };
     pb::RunFailedEvent {
         run_id,
@@ -172,7 +179,7 @@ pub(super) fn proposed(call: ProposedCall) -> pb::ProposedToolCall {
         arguments_json: call.call.arguments,
         preview: call.preview,
         caution: call.caution.unwrap_or_default(),
-        worker_id: call.worker.map(|worker| worker.to_string()).unwrap_or_default(),
+        worker_id: call.subagent.map(|worker| worker.to_string()).unwrap_or_default(),
     }
 }
 
@@ -201,30 +208,30 @@ fn snapshot(context: &ContextSnapshot) -> pb::ContextSnapshot {
 }
 
 /// What a worker did, as this door says it.
-pub fn worker(event: TeamEvent) -> pb::WorkerEvent {
+pub fn worker_event(event: SubagentEvent) -> pb::WorkerEvent {
     use pb::worker_event::Event as Pb;
-    let what = match event.what {
-        WorkerEvent::Started { agent, prompt, depth } => {
+    let what = match event.kind {
+        SubagentEventKind::Started { agent, prompt, depth } => {
             Pb::Started(pb::WorkerStarted { agent_name: agent, prompt, depth })
         }
-        WorkerEvent::Turn { number } => Pb::Turn(pb::WorkerTurn { number }),
-        WorkerEvent::ToolCall { tool } => Pb::ToolCall(pb::WorkerToolCall { tool }),
-        WorkerEvent::ApprovalRequested { call, tool } => {
+        SubagentEventKind::Turn { number } => Pb::Turn(pb::WorkerTurn { number }),
+        SubagentEventKind::ToolCall { tool } => Pb::ToolCall(pb::WorkerToolCall { tool }),
+        SubagentEventKind::ApprovalRequested { call, tool } => {
             Pb::ApprovalRequested(pb::WorkerApprovalRequested { call_id: call.to_string(), tool })
         }
-        WorkerEvent::ApprovalResolved { call, approved } => {
+        SubagentEventKind::ApprovalResolved { call, approved } => {
             Pb::ApprovalResolved(pb::WorkerApprovalResolved { call_id: call.to_string(), approved })
         }
-        WorkerEvent::Completed { result } => Pb::Completed(pb::WorkerCompleted { result }),
-        WorkerEvent::Failed { cause, message } => {
+        SubagentEventKind::Completed { result } => Pb::Completed(pb::WorkerCompleted { result }),
+        SubagentEventKind::Failed { cause, message } => {
             Pb::Failed(pb::WorkerFailed { cause: cause.as_str().to_owned(), message })
         }
-        WorkerEvent::Exited { how } => Pb::Exited(pb::WorkerExited { how: how.as_str().to_owned() }),
+        SubagentEventKind::Exited { how } => Pb::Exited(pb::WorkerExited { how: how.as_str().to_owned() }),
     };
     pb::WorkerEvent {
         seq: event.seq,
         at_ms: i64::try_from(event.at).unwrap_or(i64::MAX),
-        worker_id: event.worker.to_string(),
+        worker_id: event.subagent.to_string(),
         parent_id: event.parent.to_string(),
         event: Some(what),
     }

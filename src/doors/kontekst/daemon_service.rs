@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// What the daemon knows of itself.
-pub struct Vitals {
+pub struct StatusContext {
     /// The TCP address that is served; empty when there is none.
     pub bind: String,
     /// The address that serves HTTP; empty when there is none.
@@ -36,11 +36,11 @@ pub struct Vitals {
 /// Serves status and shutdown.
 pub struct DaemonDoor {
     core: AgentCore,
-    vitals: Arc<Vitals>,
+    vitals: Arc<StatusContext>,
 }
 
 impl DaemonDoor {
-    pub fn service(core: AgentCore, vitals: Arc<Vitals>) -> DaemonServiceServer<Self> {
+    pub fn service(core: AgentCore, vitals: Arc<StatusContext>) -> DaemonServiceServer<Self> {
         DaemonServiceServer::new(Self { core, vitals })
     }
 }
@@ -73,7 +73,7 @@ impl DaemonService for DaemonDoor {
                 Backend::Builtin => "builtin",
             }
             .to_owned(),
-            confinement: tools::confinement().to_owned(),
+            confinement: tools::sandbox_description().to_owned(),
         }))
     }
 

@@ -28,7 +28,7 @@ pub struct RunStream {
     commands: Option<Streaming<RunCommand>>,
     run: Option<Run>,
     /// The run that has begun on this stream; there is no second one.
-    begun: Option<RunId>,
+    started_run: Option<RunId>,
     /// Events that wait for their turn.
     ready: VecDeque<RunEvent>,
     stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -40,14 +40,14 @@ impl RunStream {
             let core = core.clone();
             Box::pin(async move { core.stopped().await })
         };
-        Self { core, commands: Some(commands), run: None, begun: None, ready: VecDeque::new(), stopped }
+        Self { core, commands: Some(commands), run: None, started_run: None, ready: VecDeque::new(), stopped }
     }
 
-    fn hear(&mut self, command: RunCommand) {
+    fn handle_command(&mut self, command: RunCommand) {
         match command.command {
             None => {}
             Some(run_command::Command::Start(start)) => {
-                if self.begun.is_some() || self.run.is_some() {
+                if self.started_run.is_some() || self.run.is_some() {
                     self.ready.push_back(convert::refused(convert::already_started()));
                     return;
                 }
@@ -75,14 +75,14 @@ impl RunStream {
         }
     }
 
-    fn report(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         if let Event::Started { run, .. } = &event {
-            self.begun = Some(run.clone());
+            self.started_run = Some(run.clone());
         }
         if matches!(event, Event::Ended(_)) {
             self.run = None;
         }
-        convert::event(event, self.begun.as_ref(), &mut self.ready);
+        convert::event(event, self.started_run.as_ref(), &mut self.ready);
     }
 }
 
@@ -98,7 +98,7 @@ impl Stream for RunStream {
             if let Some(commands) = &mut this.commands {
                 match Pin::new(commands).poll_next(cx) {
                     Poll::Ready(Some(Ok(command))) => {
-                        this.hear(command);
+                        this.handle_command(command);
                         continue;
                     }
                     Poll::Ready(Some(Err(status))) => {
@@ -122,7 +122,7 @@ impl Stream for RunStream {
                 && let Some(run) = &mut this.run
             {
                 match run.poll_event(cx) {
-                    Poll::Ready(Some(event)) => this.report(event),
+                    Poll::Ready(Some(event)) => this.handle_event(event),
                     Poll::Ready(None) => this.run = None,
                     Poll::Pending => {
                         pending = true;

@@ -6,7 +6,7 @@ use tonic::Status;
 use tracing::Instrument as _;
 
 use crate::{
-    agent::{AgentCore, WorkerWatch},
+    agent::{AgentCore, SubagentWatch},
     core::SessionId,
     pb::{WatchWorkersRequest, WorkerEvent},
 };
@@ -26,29 +26,33 @@ const QUEUE: usize = 16;
 pub(super) fn watch(core: &AgentCore, request: &WatchWorkersRequest) -> Result<WatchStream, Status> {
     let session: SessionId =
         request.session_id.parse().map_err(|error| Status::invalid_argument(format!("session: {error}")))?;
-    if !core.has_team(&session) {
+    if !core.has_session(&session) {
         return Err(Status::not_found(format!("no session `{session}`")));
     }
     let (events, stream) = mpsc::channel(QUEUE);
-    let watch = core.watch_workers(&session, request.after);
+    let watch = core.watch_subagents(&session, request.after);
     let (core, past_only) = (core.clone(), request.past_only);
     let telling = async move {
         tokio::select! {
             biased;
             () = core.stopped() => {}
             () = events.closed() => {}
-            () = tell(watch, past_only, &events) => {}
+            () = forward_events(watch, past_only, &events) => {}
         }
     };
     tokio::spawn(telling.in_current_span());
     Ok(ReceiverStream::new(stream))
 }
 
-async fn tell(mut watch: WorkerWatch, past_only: bool, events: &mpsc::Sender<Result<WorkerEvent, Status>>) {
+async fn forward_events(
+    mut watch: SubagentWatch,
+    past_only: bool,
+    events: &mpsc::Sender<Result<WorkerEvent, Status>>,
+) {
     loop {
-        let next = if past_only { watch.past().await } else { watch.next().await.map(Some) };
+        let next = if past_only { watch.next_recorded().await } else { watch.next().await.map(Some) };
         let (event, last) = match next {
-            Ok(Some(event)) => (Ok(convert::worker(event)), false),
+            Ok(Some(event)) => (Ok(convert::worker_event(event)), false),
             Ok(None) => return,
             Err(error) => (Err(Status::internal(error.message)), true),
         };

@@ -2,7 +2,7 @@
 
 use prost_types::Struct;
 
-use crate::agent::protocol::{Failure, RunError};
+use crate::agent::protocol::{FailureKind, RunError};
 
 /// One thing that a client is told.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,10 +127,10 @@ impl Fault {
 impl From<RunError> for Fault {
     fn from(error: RunError) -> Self {
         let (code, retryable) = match error.kind {
-            Failure::Model if error.busy => ("rate_limited", true),
-            Failure::Unreachable => ("model_error", true),
-            Failure::Request | Failure::Model | Failure::Limit => ("agent_error", false),
-            Failure::Storage | Failure::Internal => ("internal", true),
+            FailureKind::Model if error.busy => ("rate_limited", true),
+            FailureKind::Unreachable => ("model_error", true),
+            FailureKind::Request | FailureKind::Model | FailureKind::Limit => ("agent_error", false),
+            FailureKind::Storage | FailureKind::Internal => ("internal", true),
         };
         let message = match error.hint {
             Some(hint) => format!("{} ({hint})", error.message),

@@ -140,7 +140,7 @@ impl Session {
             }
             (Step::KeepFeedback, Some(Request::Feedback(feedback))) => {
                 let (session, message, rating) = (feedback.session_id, feedback.message_id, feedback.rating);
-                let kept = self.core.keep_feedback(Feedback { session, message, rating }).await;
+                let kept = self.core.store_feedback(Feedback { session, message, rating }).await;
                 if let Err(error) = kept {
                     tracing::warn!(%error, "an opinion was not kept");
                 }

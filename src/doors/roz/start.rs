@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::{
-    agent::{AgentCore, Conversation, History, OwnTool, OwnTools, Prompt, SPAWN_WORKER, StartRun},
+    agent::{AgentCore, Conversation, DaemonTool, DaemonTools, History, Prompt, SPAWN_WORKER, StartRun},
     config::RozModels,
     core::SessionId,
     pb::roz::{
@@ -34,7 +34,7 @@ pub(super) struct Open {
     context_size: Option<u32>,
     tools: Registry,
     /// The daemon's tools that join the client's.
-    own: Vec<OwnTool>,
+    own: Vec<DaemonTool>,
     /// Left by `RegisterTools` for the next turn that brings none of its own.
     pending: Option<String>,
     turns: u32,
@@ -71,7 +71,7 @@ impl Open {
         }
         let tools = Registry::new(tools::declared(start.tools)?);
         let config = &core.config().roz;
-        let mut own = core.own_tools().await;
+        let mut own = core.daemon_tools().await;
         own.retain(|tool| config.daemon_tools.contains(&tool.name));
         let model =
             core.choose_model(&config.agent, alias(&start.model.unwrap_or_default(), &config.models)).await;
@@ -85,7 +85,7 @@ impl Open {
             conversation: Conversation::new(id.clone(), history::messages(start.history)),
             id,
             agent: config.agent.clone(),
-            model: model.wanted,
+            model: model.requested,
             project: start.project_context,
             context_size: start.max_context_tokens.filter(|&tokens| tokens > 0),
             tools,
@@ -143,10 +143,10 @@ impl Open {
             });
         let request = StartRun {
             prompt: Prompt::Text(message.content),
-            history: History::Kept(self.conversation.clone()),
+            history: History::InMemory(self.conversation.clone()),
             agent: self.agent.clone(),
-            workers: own.iter().any(|name| name == SPAWN_WORKER),
-            own_tools: OwnTools::Only(own),
+            allow_subagents: own.iter().any(|name| name == SPAWN_WORKER),
+            daemon_tools: DaemonTools::Only(own),
             client_tools,
             extra_context: self.project.clone(),
             prompt_context: workflow

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    agent::OwnTool,
+    agent::DaemonTool,
     core::ToolDef,
     pb::roz::{ToolCategoryHint, ToolSchema},
-    tools::{ClientTool, Order, ToolBox},
+    tools::{ClientTool, Concurrency, ToolBox},
 };
 
 use super::{
@@ -58,8 +58,8 @@ pub(super) fn declared(schemas: Vec<ToolSchema>) -> Result<Vec<ClientTool>, Faul
 
 fn tool(schema: ToolSchema) -> ClientTool {
     let order = match schema.category() {
-        ToolCategoryHint::ToolCategoryPure => Order::Free,
-        _ => Order::Single,
+        ToolCategoryHint::ToolCategoryPure => Concurrency::Parallel,
+        _ => Concurrency::Sequential,
     };
     let mut parameters = schema.parameters_schema.map(structs::json).unwrap_or_default();
     normalise(&mut parameters);
@@ -70,7 +70,7 @@ fn tool(schema: ToolSchema) -> ClientTool {
             parameters: Value::Object(parameters),
         },
         timeout: PATIENCE.max(Duration::from_millis(schema.timeout_ms.into())),
-        order,
+        concurrency: order,
     }
 }
 
@@ -128,7 +128,7 @@ impl Registry {
     }
 
     /// What may be done with the session's tools, and with those of the daemon's that join them.
-    pub(super) fn permissions(&self, own: &[OwnTool]) -> Vec<Permission> {
+    pub(super) fn permissions(&self, own: &[DaemonTool]) -> Vec<Permission> {
         let mut rules: Vec<Permission> = self.tools.iter().map(|known| at_client(&known.tool)).collect();
         let ours = own.iter().filter(|own| self.tools.iter().all(|known| known.tool.def.name != own.name));
         rules.extend(ours.map(here));
@@ -148,15 +148,15 @@ fn at_client(tool: &ClientTool) -> Permission {
     Permission {
         pattern: tool.def.name.clone(),
         policy: "allow",
-        category: Some(match tool.order {
-            Order::Free => "pure",
-            Order::Single => "physical",
+        category: Some(match tool.concurrency {
+            Concurrency::Parallel => "pure",
+            Concurrency::Sequential => "physical",
         }),
         reason: "runs at the client",
     }
 }
 
-fn here(tool: &OwnTool) -> Permission {
+fn here(tool: &DaemonTool) -> Permission {
     let (policy, category, reason) = if tool.needs_approval {
         ("require_confirmation", "physical", "runs in the daemon once the client has said yes")
     } else {
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn permissions_say_what_is_true() {
-        let own = |name: &str, needs_approval| OwnTool { name: name.to_owned(), needs_approval };
+        let own = |name: &str, needs_approval| DaemonTool { name: name.to_owned(), needs_approval };
         let mut pure = schema("look");
         pure.set_category(ToolCategoryHint::ToolCategoryPure);
         let registry = Registry::new(declared(vec![pure, schema("bash")]).unwrap());

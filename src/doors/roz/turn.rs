@@ -133,7 +133,7 @@ impl Turn {
             biased;
             _ = self.keepalive.tick() => Happened::Keepalive,
             () = expired => Happened::Expired,
-            event = self.run.event() => Happened::Event(event),
+            event = self.run.next_event() => Happened::Event(event),
         }
     }
 
@@ -169,13 +169,13 @@ impl Turn {
             }
             Event::ToolStarted { name, .. } => self.call(&name, out),
             // A worker's call is answered as one of the run's own; what a worker does is for WatchTeam.
-            Event::ToolRequested { call, timeout, worker: _ } => self.request(call, timeout, ids, out),
+            Event::ToolRequested { call, timeout, subagent: _ } => self.request(call, timeout, ids, out),
             Event::ToolFinished { call, .. } => self.calls.retain(|_, known| *known != call),
             Event::ToolsCompleted => {
                 self.calling = false;
                 out.push(thinking("Analyzing results...", None));
             }
-            Event::Started { .. } | Event::WaitingForSession | Event::Worker(_) => {}
+            Event::Started { .. } | Event::WaitingForSession | Event::Subagent(_) => {}
             Event::Ended(outcome) => return Some(self.end(outcome, out)),
         }
         None
@@ -224,7 +224,7 @@ impl Turn {
             return;
         }
         self.call(&call.name, out);
-        let parameters = structs::pb(call.parsed().unwrap_or(Value::Null));
+        let parameters = structs::pb(call.parse_arguments().unwrap_or(Value::Null));
         let id = ids.wire(&call.id);
         self.calls.insert(id.clone(), call.id);
         let timeout_ms = int(timeout.as_millis());

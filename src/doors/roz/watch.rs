@@ -14,7 +14,7 @@ use crate::{
     agent::AgentCore,
     core::SessionId,
     pb::roz::{self as pb, team_event::Event as Pb},
-    team::{Cause, TeamEvent, WorkerEvent},
+    subagent_log::{FailureCause, SubagentEvent, SubagentEventKind},
 };
 
 /// Events that may wait for a watcher; behind them is the log, which costs nothing.
@@ -56,7 +56,7 @@ impl Drop for Entry {
 pub(super) fn task(core: &AgentCore, live: &Live, task: &str) -> Result<SessionId, Status> {
     let invalid = || Status::invalid_argument("task_id is not a valid UUID");
     let id: SessionId = task.parse().map_err(|_| invalid())?;
-    if live.lock().contains(&id) || core.has_team(&id) {
+    if live.lock().contains(&id) || core.has_session(&id) {
         return Ok(id);
     }
     if Uuid::parse_str(task).is_ok() { Err(Status::not_found("task not found")) } else { Err(invalid()) }
@@ -66,7 +66,7 @@ pub(super) fn task(core: &AgentCore, live: &Live, task: &str) -> Result<SessionI
 pub(super) fn watch(core: AgentCore, team: SessionId) -> ReceiverStream<Result<pb::TeamEvent, Status>> {
     let (sender, events) = mpsc::channel(QUEUE);
     tokio::spawn(async move {
-        let mut watch = core.watch_workers(&team, 0);
+        let mut watch = core.watch_subagents(&team, 0);
         loop {
             let event = tokio::select! {
                 biased;
@@ -93,17 +93,17 @@ pub(super) fn watch(core: AgentCore, team: SessionId) -> ReceiverStream<Result<p
 }
 
 /// `None` for what this protocol has no word for. Pure.
-fn convert(event: TeamEvent, team: &SessionId) -> Option<pb::TeamEvent> {
-    let (worker_id, task_id) = (event.worker.to_string(), team.to_string());
-    let event = match event.what {
-        WorkerEvent::Started { .. } => {
+fn convert(event: SubagentEvent, team: &SessionId) -> Option<pb::TeamEvent> {
+    let (worker_id, task_id) = (event.subagent.to_string(), team.to_string());
+    let event = match event.kind {
+        SubagentEventKind::Started { .. } => {
             Pb::WorkerStarted(pb::WorkerStarted { worker_id, host_id: "local".to_owned() })
         }
-        WorkerEvent::Turn { number } => {
+        SubagentEventKind::Turn { number } => {
             Pb::WorkerPhase(pb::WorkerPhase { worker_id, phase: number, mode: "react".to_owned() })
         }
-        WorkerEvent::ToolCall { tool } => Pb::WorkerToolCall(pb::WorkerToolCall { worker_id, tool }),
-        WorkerEvent::ApprovalRequested { call, tool } => {
+        SubagentEventKind::ToolCall { tool } => Pb::WorkerToolCall(pb::WorkerToolCall { worker_id, tool }),
+        SubagentEventKind::ApprovalRequested { call, tool } => {
             Pb::WorkerApprovalRequested(pb::WorkerApprovalRequested {
                 worker_id,
                 task_id,
@@ -113,7 +113,7 @@ fn convert(event: TeamEvent, team: &SessionId) -> Option<pb::TeamEvent> {
                 timeout_secs: super::approvals::PATIENCE.as_secs(),
             })
         }
-        WorkerEvent::ApprovalResolved { call, approved } => {
+        SubagentEventKind::ApprovalResolved { call, approved } => {
             Pb::WorkerApprovalResolved(pb::WorkerApprovalResolved {
                 worker_id,
                 task_id,
@@ -122,17 +122,19 @@ fn convert(event: TeamEvent, team: &SessionId) -> Option<pb::TeamEvent> {
                 modifier: None,
             })
         }
-        WorkerEvent::Completed { result } => Pb::WorkerCompleted(pb::WorkerCompleted { worker_id, result }),
-        WorkerEvent::Failed { cause, .. } => {
+        SubagentEventKind::Completed { result } => {
+            Pb::WorkerCompleted(pb::WorkerCompleted { worker_id, result })
+        }
+        SubagentEventKind::Failed { cause, .. } => {
             let reason = match cause {
-                Cause::Budget => "timeout",
-                Cause::Model | Cause::Other => "model_error",
+                FailureCause::Budget => "timeout",
+                FailureCause::Model | FailureCause::Other => "model_error",
                 // As for one that was cancelled: none of the published reasons is true.
-                Cause::Denied => return None,
+                FailureCause::Denied => return None,
             };
             Pb::WorkerFailed(pb::WorkerFailed { worker_id, reason: reason.to_owned() })
         }
-        WorkerEvent::Exited { .. } => {
+        SubagentEventKind::Exited { .. } => {
             Pb::WorkerExited(pb::WorkerExited { worker_id, parent_task_id: event.parent.to_string() })
         }
     };
@@ -141,7 +143,7 @@ fn convert(event: TeamEvent, team: &SessionId) -> Option<pb::TeamEvent> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{core::CallId, team::Exit};
+    use crate::{core::CallId, subagent_log::SubagentExit};
 
     use super::*;
 
@@ -149,23 +151,27 @@ mod tests {
     fn every_event_that_has_a_word_is_told_and_reasons_are_the_published_ones() {
         let (team, worker): (SessionId, SessionId) = ("t".parse().unwrap(), "w".parse().unwrap());
         let told = |what| {
-            let event = TeamEvent { seq: 1, at: 0, worker: worker.clone(), parent: team.clone(), what };
+            let event =
+                SubagentEvent { seq: 1, at: 0, subagent: worker.clone(), parent: team.clone(), kind: what };
             convert(event, &team).map(|event| format!("{:?}", event.event.unwrap()))
         };
-        let failed = |cause| told(WorkerEvent::Failed { cause, message: "m".to_owned() });
-        assert!(failed(Cause::Budget).unwrap().contains("\"timeout\""));
-        assert!(failed(Cause::Model).unwrap().contains("\"model_error\""));
-        assert!(failed(Cause::Other).unwrap().contains("\"model_error\""));
-        assert_eq!(failed(Cause::Denied), None);
-        let phase = told(WorkerEvent::Turn { number: 3 }).unwrap();
+        let failed = |cause| told(SubagentEventKind::Failed { cause, message: "m".to_owned() });
+        assert!(failed(FailureCause::Budget).unwrap().contains("\"timeout\""));
+        assert!(failed(FailureCause::Model).unwrap().contains("\"model_error\""));
+        assert!(failed(FailureCause::Other).unwrap().contains("\"model_error\""));
+        assert_eq!(failed(FailureCause::Denied), None);
+        let phase = told(SubagentEventKind::Turn { number: 3 }).unwrap();
         assert!(phase.contains("phase: 3") && phase.contains("\"react\""), "{phase}");
-        let exited = told(WorkerEvent::Exited { how: Exit::Cancelled }).unwrap();
+        let exited = told(SubagentEventKind::Exited { how: SubagentExit::Cancelled }).unwrap();
         assert!(exited.contains("parent_task_id: \"t\"") && exited.contains("worker_id: \"w\""), "{exited}");
         let call = CallId::new("c");
-        let asked = told(WorkerEvent::ApprovalRequested { call: call.clone(), tool: "bash".to_owned() });
+        let asked =
+            told(SubagentEventKind::ApprovalRequested { call: call.clone(), tool: "bash".to_owned() });
         assert!(asked.unwrap().contains("approval_id: \"c\""));
         assert!(
-            told(WorkerEvent::ApprovalResolved { call, approved: true }).unwrap().contains("approved: true")
+            told(SubagentEventKind::ApprovalResolved { call, approved: true })
+                .unwrap()
+                .contains("approved: true")
         );
     }
 }

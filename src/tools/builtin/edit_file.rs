@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{
-    args, near, outcome,
-    target::{NoTarget, Target},
+    args, not_found_hint, outcome,
+    target_file::{TargetError, TargetFile},
 };
 use crate::{
     core::{Cancel, ToolDef, ToolOutcome},
-    tools::{Place, Proposal, Tool, Workspace},
+    tools::{Proposal, Tool, WorkDir, Workspace},
 };
 
 /// Most line numbers that an error lists.
@@ -21,14 +21,14 @@ pub struct EditFile {
 
 /// A replacement that can be made.
 #[derive(Debug)]
-struct Edited {
+struct Replacement {
     content: String,
     done: String,
 }
 
 /// Which of the places where the text is found are meant.
 #[derive(Clone, Copy)]
-enum Which {
+enum Occurrence {
     /// The only one there is.
     Only,
     All,
@@ -57,9 +57,9 @@ impl Tool for EditFile {
         }
     }
 
-    fn propose(&self, args: &Value, place: &Place) -> Proposal {
-        place.confined(|workspace| match self.target(args, workspace) {
-            Ok(target) => match self.edited(args, &target) {
+    fn propose(&self, args: &Value, place: &WorkDir) -> Proposal {
+        place.run_sandboxed(|workspace| match self.target(args, workspace) {
+            Ok(target) => match self.replacement(args, &target) {
                 Ok(edited) => target.proposal(Ok(&edited.content)),
                 Err(why) => target.proposal(Err(&why)),
             },
@@ -67,32 +67,32 @@ impl Tool for EditFile {
         })
     }
 
-    fn execute(&self, args: &Value, place: &Place, approved: &Proposal, _: &Cancel) -> ToolOutcome {
-        outcome(place.confined(|workspace| {
-            let target = self.target(args, workspace).map_err(|none| none.why())?;
+    fn execute(&self, args: &Value, place: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
+        outcome(place.run_sandboxed(|workspace| {
+            let target = self.target(args, workspace).map_err(|none| none.message())?;
             // Before the edit is made again: what no longer fits because the file changed should say so.
-            target.still(approved).map_err(|e| e.explained())?;
-            let edited = self.edited(args, &target)?;
+            target.check_unchanged(approved).map_err(|e| e.message())?;
+            let edited = self.replacement(args, &target)?;
             if target.old() == Some(edited.content.as_bytes()) {
                 return Ok(format!("no change: old_str and new_str are the same in {}", target.path()));
             }
-            target.put(&edited.content, approved).map_err(|e| e.explained())?;
+            target.write(&edited.content, approved).map_err(|e| e.message())?;
             Ok(edited.done)
         }))
     }
 }
 
 impl EditFile {
-    fn target<'a>(&self, args: &Value, workspace: &'a Workspace) -> Result<Target<'a>, NoTarget> {
+    fn target<'a>(&self, args: &Value, workspace: &'a Workspace) -> Result<TargetFile<'a>, TargetError> {
         let path = args::text(args, "path")?;
-        let target = Target::find(workspace, path, self.limit)?;
+        let target = TargetFile::find(workspace, path, self.limit)?;
         match target.old() {
             Some(_) => Ok(target),
             None => Err(format!("file does not exist: {}", target.path()).into()),
         }
     }
 
-    fn edited(&self, args: &Value, target: &Target<'_>) -> Result<Edited, String> {
+    fn replacement(&self, args: &Value, target: &TargetFile<'_>) -> Result<Replacement, String> {
         let (old, new) = (args::text(args, "old_str")?, args::text(args, "new_str")?);
         let path = target.path();
         let content = std::str::from_utf8(target.old().unwrap_or_default())
@@ -100,43 +100,46 @@ impl EditFile {
             .filter(|text| !text.contains('\0'))
             .ok_or_else(|| format!("{path} is not UTF-8 text and cannot be edited"))?;
         let which = match args::number(args, "occurrence") {
-            Some(0) => Which::All,
-            None if args::switch(args, "replace_all") => Which::All,
-            None => Which::Only,
-            Some(n) => Which::Nth(
+            Some(0) => Occurrence::All,
+            None if args::switch(args, "replace_all") => Occurrence::All,
+            None => Occurrence::Only,
+            Some(n) => Occurrence::Nth(
                 usize::try_from(n).map_err(|_| "occurrence must be 0 or more; 0 replaces all".to_owned())?,
             ),
         };
-        replaced(content, old, new, which, path.as_str(), self.limit)
+        replace(content, old, new, which, path.as_str(), self.limit)
     }
 }
 
-fn replaced(
+fn replace(
     content: &str,
     old: &str,
     new: &str,
-    which: Which,
+    which: Occurrence,
     path: &str,
     limit: u64,
-) -> Result<Edited, String> {
+) -> Result<Replacement, String> {
     if old.is_empty() {
         return Err("old_str is empty; to make or replace a whole file use write_file".to_owned());
     }
     let count = content.matches(old).count();
     let chosen = match which {
         _ if count == 0 => {
-            return Err(format!("old_str not found in {path}{}", near::why_not_found(content, old)));
+            return Err(format!(
+                "old_str not found in {path}{}",
+                not_found_hint::not_found_hint(content, old)
+            ));
         }
-        Which::Only if count > 1 => {
-            let lines = lines_of(content, old, count);
+        Occurrence::Only if count > 1 => {
+            let lines = line_numbers_of(content, old, count);
             return Err(format!(
                 "old_str is {count} times in {path}, at lines {lines}; add lines around it until it is \
                  unique, or give occurrence (1 to {count}, or 0 for all)"
             ));
         }
-        Which::Only | Which::All => 1..=count,
-        Which::Nth(n) if n <= count => n..=n,
-        Which::Nth(n) => {
+        Occurrence::Only | Occurrence::All => 1..=count,
+        Occurrence::Nth(n) if n <= count => n..=n,
+        Occurrence::Nth(n) => {
             return Err(format!("occurrence {n} of old_str not found (only {count} occurrences exist)"));
         }
     };
@@ -157,14 +160,14 @@ fn replaced(
         }
     }
     result.push_str(&content[from..]);
-    let done = match which {
-        Which::Nth(n) => format!("Replaced occurrence {n} in {path}"),
-        Which::Only | Which::All => format!("Replaced {times} occurrence(s) in {path}"),
+    let message = match which {
+        Occurrence::Nth(n) => format!("Replaced occurrence {n} in {path}"),
+        Occurrence::Only | Occurrence::All => format!("Replaced {times} occurrence(s) in {path}"),
     };
-    Ok(Edited { content: result, done })
+    Ok(Replacement { content: result, done: message })
 }
 
-fn lines_of(content: &str, old: &str, count: usize) -> String {
+fn line_numbers_of(content: &str, old: &str, count: usize) -> String {
     let mut lines = Vec::new();
     let (mut line, mut from) = (1, 0);
     for (at, _) in content.match_indices(old).take(MAX_LISTED) {

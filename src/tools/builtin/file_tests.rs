@@ -8,23 +8,23 @@ use tempfile::TempDir;
 use crate::{
     config::ToolsConfig,
     core::{Cancel, ToolOutcome},
-    tools::{Fingerprint, Place, Proposal, Site, ToolBox},
+    tools::{Executor, Fingerprint, Proposal, ToolBox, WorkDir},
 };
 
-struct Desk {
+struct TestWorkDir {
     dir: TempDir,
-    place: Place,
+    place: WorkDir,
     tools: ToolBox,
 }
 
-impl Desk {
+impl TestWorkDir {
     fn new() -> Self {
         Self::with_limit(1 << 20)
     }
 
     fn with_limit(max_size_bytes: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::new(dir.path()).unwrap();
+        let place = WorkDir::new(dir.path()).unwrap();
         let mut config = ToolsConfig::default();
         config.file.max_size_bytes = max_size_bytes;
         Self { dir, place, tools: ToolBox::new(super::all(&config)) }
@@ -43,12 +43,12 @@ impl Desk {
     }
 
     fn propose(&self, tool: &str, args: &Value) -> Proposal {
-        let Some(Site::Here(tool)) = self.tools.find(tool) else { panic!("{tool}") };
+        let Some(Executor::Daemon(tool)) = self.tools.find(tool) else { panic!("{tool}") };
         tool.propose(args, &self.place)
     }
 
     fn execute(&self, tool: &str, args: &Value, approved: &Proposal) -> Result<String, String> {
-        let Some(Site::Here(tool)) = self.tools.find(tool) else { panic!("{tool}") };
+        let Some(Executor::Daemon(tool)) = self.tools.find(tool) else { panic!("{tool}") };
         match tool.execute(args, &self.place, approved, &Cancel::new()) {
             ToolOutcome::Done(text) => Ok(text),
             ToolOutcome::Failed(why) => Err(why),
@@ -71,7 +71,7 @@ impl Desk {
 
 #[test]
 fn lines_come_with_numbers() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     desk.put("f", "one\r\ntwo\n\nfour");
     let whole = "1: one\n2: two\n3: \n4: four";
     assert_eq!(desk.read(&json!({"path": "f"})), Ok(whole.into()));
@@ -107,7 +107,7 @@ fn lines_come_with_numbers() {
 
 #[test]
 fn odd_files_and_arguments_are_answered() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     desk.put("binary", b"text\nmore\0text\n");
     desk.put("latin", b"caf\xe9\n");
     fs::create_dir(desk.file("dir")).unwrap();
@@ -128,7 +128,7 @@ fn odd_files_and_arguments_are_answered() {
 
 #[test]
 fn long_files_go_on_where_they_were_cut() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     let lines: String = (1..=25_000).map(|n| format!("line {n}\n")).collect();
     desk.put("lines", &lines);
     let first = desk.read(&json!({"path": "lines"})).unwrap();
@@ -156,20 +156,20 @@ fn long_files_go_on_where_they_were_cut() {
 
 #[test]
 fn a_huge_file_costs_no_more_than_what_is_shown() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     let file = fs::File::create(desk.file("sparse")).unwrap();
     file.set_len(1 << 40).unwrap();
     assert!(desk.read(&json!({"path": "sparse"})).unwrap_err().contains("binary"));
     let cancel = Cancel::new();
     cancel.cancel();
-    let Some(Site::Here(tool)) = desk.tools.find("read_file") else { panic!() };
+    let Some(Executor::Daemon(tool)) = desk.tools.find("read_file") else { panic!() };
     let outcome = tool.execute(&json!({"path": "sparse"}), &desk.place, &Proposal::default(), &cancel);
     assert_eq!(outcome, ToolOutcome::Failed("cancelled".into()));
 }
 
 #[test]
 fn files_are_written() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     let args = json!({"path": "a/b/new.txt", "content": "hé\n"});
     assert_eq!(desk.call("write_file", &args), Ok("Successfully wrote 4 bytes to a/b/new.txt".into()));
     assert_eq!(desk.content("a/b/new.txt"), "hé\n");
@@ -191,7 +191,7 @@ fn files_are_written() {
 
 #[test]
 fn nothing_is_written_that_was_not_shown() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     let args = json!({"path": "f", "content": "mine"});
     let changed = Err("f changed since it was shown; nothing was written. Read it again.".into());
 
@@ -231,7 +231,7 @@ fn nothing_is_written_that_was_not_shown() {
 
 #[test]
 fn flipping_a_byte_of_the_target_stops_the_call() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     let args = json!({"path": "f", "content": "new"});
     let old: Vec<u8> = (0..200).collect();
     for at in 0..old.len() {
@@ -247,7 +247,7 @@ fn flipping_a_byte_of_the_target_stops_the_call() {
 
 #[test]
 fn a_person_is_warned() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     let caution = |path: &str| desk.propose("write_file", &json!({"path": path, "content": "x"})).caution;
     for path in
         [".git/hooks/pre-commit", ".env", "AGENTS.md", ".GIT/config", ".kontekst/config.toml", "a/../.env"]
@@ -270,14 +270,14 @@ fn a_working_directory_that_steers_programs_warns_about_every_write() {
     let dir = tempfile::tempdir().unwrap();
     let hooks = dir.path().join(".git/hooks");
     fs::create_dir_all(&hooks).unwrap();
-    let desk = Desk { place: Place::new(&hooks).unwrap(), dir, tools: Desk::new().tools };
+    let desk = TestWorkDir { place: WorkDir::new(&hooks).unwrap(), dir, tools: TestWorkDir::new().tools };
     let proposal = desk.propose("write_file", &json!({"path": "pre-commit", "content": "x"}));
     assert!(proposal.caution.unwrap().contains("working directory"));
 }
 
 #[test]
 fn text_is_replaced_where_it_is_meant() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     let edit = |occurrence: Value| {
         desk.put("f", "a x a x a\n");
         let args = json!({"path": "f", "old_str": "a", "new_str": "bb", "occurrence": occurrence});
@@ -308,7 +308,7 @@ fn text_is_replaced_where_it_is_meant() {
 
 #[test]
 fn a_text_that_is_not_found_gets_a_reason() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     desk.put("f", "fn main() {\n    let total = 1;\n    print(total);\n}\n");
     let why = |old: &str| desk.edit(old, "x").unwrap_err();
     assert!(why("").starts_with("old_str is empty"));
@@ -335,7 +335,7 @@ fn a_text_that_is_not_found_gets_a_reason() {
 
 #[test]
 fn a_call_that_would_fail_is_bound_to_what_it_saw() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     desk.put("f", "a");
     let args = json!({"path": "f", "old_str": "b", "new_str": "c"});
     let shown = desk.propose("edit_file", &args);
@@ -346,7 +346,7 @@ fn a_call_that_would_fail_is_bound_to_what_it_saw() {
 
 #[test]
 fn sizes_are_checked_before_memory_is_spent() {
-    let desk = Desk::with_limit(1000);
+    let desk = TestWorkDir::with_limit(1000);
     let write = |bytes: usize| desk.call("write_file", &json!({"path": "f", "content": "x".repeat(bytes)}));
     assert!(write(1000).is_ok());
     assert_eq!(write(1001), Err("the content has 1001 bytes, more than the limit of 1000".into()));
@@ -386,7 +386,7 @@ fn previews_apply_with_patch() {
     ];
     for (number, (old, new)) in cases.iter().enumerate() {
         for name in ["f", "with space.txt"] {
-            let desk = Desk::new();
+            let desk = TestWorkDir::new();
             if let Some(old) = old {
                 desk.put(name, old);
             }
@@ -405,7 +405,7 @@ fn previews_apply_with_patch() {
 
 #[test]
 fn long_new_files_are_shown_in_part_and_counted() {
-    let desk = Desk::new();
+    let desk = TestWorkDir::new();
     let content: String = (1..=90).map(|n| format!("l{n}\n")).collect();
     let preview = desk.propose("write_file", &json!({"path": "f", "content": content})).preview;
     assert!(preview.starts_with("--- /dev/null\n+++ f\n(new file, 90 lines, 351 bytes)\n+l1\n"), "{preview}");

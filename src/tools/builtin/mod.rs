@@ -6,9 +6,9 @@ mod edit_file;
 #[cfg(test)]
 mod file_tests;
 mod list_files;
-mod near;
+mod not_found_hint;
 mod read_file;
-mod target;
+mod target_file;
 mod web_fetch;
 mod write_file;
 

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use super::{MAX_OUTPUT, args, outcome};
 use crate::{
     core::{Cancel, ToolDef, ToolOutcome},
-    tools::{FileError, Place, Proposal, Tool, Workspace},
+    tools::{FileError, Proposal, Tool, WorkDir, Workspace},
 };
 
 /// Most lines of one answer. Source: the Go original's limit for a whole file.
 const MAX_LINES: usize = 10_000;
 /// What a number, a colon and a line end take, in bytes.
-const NUMBER: usize = 8;
+const LINE_OVERHEAD: usize = 8;
 /// How far into a file lines are looked for, in bytes.
 const MAX_SCAN: u64 = 1 << 30;
 
@@ -42,93 +42,93 @@ impl Tool for ReadFile {
         }
     }
 
-    fn execute(&self, args: &Value, place: &Place, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
-        outcome(place.confined(|workspace| read(args, workspace, cancel)))
+    fn execute(&self, args: &Value, place: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
+        outcome(place.run_sandboxed(|workspace| read(args, workspace, cancel)))
     }
 }
 
 fn read(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, String> {
-    let path = workspace.path(args::text(args, "path")?).map_err(|e| e.explained())?;
-    let file = workspace.open(&path).map_err(|e| e.explained())?;
-    let wanted = Wanted {
+    let path = workspace.path(args::text(args, "path")?).map_err(|e| e.message())?;
+    let file = workspace.open(&path).map_err(|e| e.message())?;
+    let wanted = LineRange {
         start: args::number(args, "start_line").map_or(1, |line| u64::try_from(line).unwrap_or(0).max(1)),
         end: args::number(args, "end_line").map(|line| u64::try_from(line).unwrap_or(0)),
     };
-    let page = Page::read(file, wanted, cancel).map_err(|problem| match problem {
-        Problem::Io(error) => FileError::io("read", path.as_str(), error).explained(),
-        Problem::Binary { line } => format!("{path} is a binary file (it has a NUL byte in line {line})"),
-        Problem::TooFar => format!("line {} of {path} is too far into the file", wanted.start),
-        Problem::Cancelled => "cancelled".to_owned(),
+    let page = Excerpt::read(file, wanted, cancel).map_err(|problem| match problem {
+        ReadError::Io(error) => FileError::io("read", path.as_str(), error).message(),
+        ReadError::Binary { line } => format!("{path} is a binary file (it has a NUL byte in line {line})"),
+        ReadError::TooFar => format!("line {} of {path} is too far into the file", wanted.start),
+        ReadError::Cancelled => "cancelled".to_owned(),
     })?;
-    page.shown(wanted)
+    page.render(wanted)
 }
 
 /// The lines that were asked for, both ends included.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct LineRange {
     start: u64,
     end: Option<u64>,
 }
 
 /// The lines that are given.
-struct Page {
+struct Excerpt {
     lines: Vec<String>,
     /// Why there are fewer than were asked for.
-    cut: Option<Cut>,
+    truncation: Option<Truncation>,
     /// Lines that were passed or read; all of the file when nothing was cut.
-    seen: u64,
+    lines_passed: u64,
 }
 
-enum Cut {
+enum Truncation {
     /// Whole lines are missing at the end.
     Lines,
     /// The only line given is not all of it.
     Line { bytes: u64 },
 }
 
-enum Problem {
+enum ReadError {
     Io(std::io::Error),
     Binary { line: u64 },
     TooFar,
     Cancelled,
 }
 
-impl Page {
-    fn read(file: File, wanted: Wanted, cancel: &Cancel) -> Result<Self, Problem> {
+impl Excerpt {
+    fn read(file: File, wanted: LineRange, cancel: &Cancel) -> Result<Self, ReadError> {
         let mut input = BufReader::with_capacity(64 * 1024, file.take(MAX_SCAN));
-        let mut page = Self { lines: Vec::new(), cut: None, seen: 0 };
+        let mut page = Self { lines: Vec::new(), truncation: None, lines_passed: 0 };
         let mut room = MAX_OUTPUT;
         loop {
-            let number = page.seen + 1;
+            let number = page.lines_passed + 1;
             if wanted.end.is_some_and(|end| number > end && end >= wanted.start) {
                 return Ok(page);
             }
             let keep = if number < wanted.start { 0 } else { room };
-            let Some(line) = Line::read(&mut input, keep, number, cancel)? else { break };
+            let Some(line) = LinePrefix::read(&mut input, keep, number, cancel)? else { break };
             if number >= wanted.start && wanted.end.is_none_or(|end| number <= end) {
                 if page.lines.len() == MAX_LINES || (line.is_cut() && !page.lines.is_empty()) {
-                    page.cut = Some(Cut::Lines);
+                    page.truncation = Some(Truncation::Lines);
                     return Ok(page);
                 }
                 if line.is_cut() {
-                    page.cut = Some(Cut::Line { bytes: line.bytes });
+                    page.truncation = Some(Truncation::Line { bytes: line.bytes });
                 }
-                room = room.saturating_sub(line.kept.len() + NUMBER);
+                room = room.saturating_sub(line.kept.len() + LINE_OVERHEAD);
                 page.lines.push(line.text(number == 1));
             }
-            page.seen = number;
-            if page.cut.is_some() {
+            page.lines_passed = number;
+            if page.truncation.is_some() {
                 return Ok(page);
             }
         }
         if input.get_ref().limit() == 0 && page.lines.is_empty() {
-            return Err(Problem::TooFar);
+            return Err(ReadError::TooFar);
         }
         Ok(page)
     }
 
-    fn shown(self, wanted: Wanted) -> Result<String, String> {
-        let (start, seen) = (wanted.start, self.seen);
+    fn render(self, wanted: LineRange) -> Result<String, String> {
+        let (start, seen) = (wanted.start, self.lines_passed);
         if self.lines.is_empty() {
             return match wanted.end {
                 _ if seen == 0 && start == 1 => Ok("(empty file)".to_owned()),
@@ -144,12 +144,12 @@ impl Page {
             let _ = write!(text, "{separator}{number:>width$}: {line}");
         }
         let next = last + 1;
-        match self.cut {
+        match self.truncation {
             None => {}
-            Some(Cut::Lines) => {
+            Some(Truncation::Lines) => {
                 let _ = write!(text, "\n(truncated after line {last}; go on with start_line {next})");
             }
-            Some(Cut::Line { bytes }) => {
+            Some(Truncation::Line { bytes }) => {
                 let _ = write!(
                     text,
                     "\n(truncated: line {last} has {bytes} bytes or more; go on with start_line {next})"
@@ -161,13 +161,13 @@ impl Page {
 }
 
 /// One line, of which the start is kept.
-struct Line {
+struct LinePrefix {
     kept: Vec<u8>,
     /// Bytes that were read of it, the line end left out.
     bytes: u64,
 }
 
-impl Line {
+impl LinePrefix {
     /// Reads to the end of the line; keeps at most `keep` bytes of it, so that a line of any length
     /// costs no more memory than that. Without room for a byte the line counts as cut.
     fn read(
@@ -175,14 +175,14 @@ impl Line {
         keep: usize,
         number: u64,
         cancel: &Cancel,
-    ) -> Result<Option<Self>, Problem> {
+    ) -> Result<Option<Self>, ReadError> {
         let mut line = Self { kept: Vec::new(), bytes: 0 };
         let mut started = false;
         loop {
             if cancel.is_cancelled() {
-                return Err(Problem::Cancelled);
+                return Err(ReadError::Cancelled);
             }
-            let buffer = input.fill_buf().map_err(Problem::Io)?;
+            let buffer = input.fill_buf().map_err(ReadError::Io)?;
             if buffer.is_empty() {
                 return Ok(started.then_some(line));
             }
@@ -190,7 +190,7 @@ impl Line {
             let end = buffer.iter().position(|&b| b == b'\n');
             let part = &buffer[..end.unwrap_or(buffer.len())];
             if part.contains(&0) {
-                return Err(Problem::Binary { line: number });
+                return Err(ReadError::Binary { line: number });
             }
             let room = keep - line.kept.len();
             line.kept.extend_from_slice(&part[..part.len().min(room)]);

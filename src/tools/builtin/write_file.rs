@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::{
     args, outcome,
-    target::{NoTarget, Target},
+    target_file::{TargetError, TargetFile},
 };
 use crate::{
     core::{Cancel, ToolDef, ToolOutcome},
-    tools::{Place, Proposal, Tool, Workspace},
+    tools::{Proposal, Tool, WorkDir, Workspace},
 };
 
 pub struct WriteFile {
@@ -34,21 +34,21 @@ impl Tool for WriteFile {
         }
     }
 
-    fn propose(&self, args: &Value, place: &Place) -> Proposal {
-        place.confined(|workspace| match self.target(args, workspace) {
+    fn propose(&self, args: &Value, place: &WorkDir) -> Proposal {
+        place.run_sandboxed(|workspace| match self.target(args, workspace) {
             Ok((target, content)) => target.proposal(Ok(content)),
             Err(none) => none.proposal(),
         })
     }
 
-    fn execute(&self, args: &Value, place: &Place, approved: &Proposal, _: &Cancel) -> ToolOutcome {
-        outcome(place.confined(|workspace| {
-            let (target, content) = self.target(args, workspace).map_err(|none| none.why())?;
+    fn execute(&self, args: &Value, place: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
+        outcome(place.run_sandboxed(|workspace| {
+            let (target, content) = self.target(args, workspace).map_err(|none| none.message())?;
             let path = target.path();
             if target.old() == Some(content.as_bytes()) {
                 return Ok(format!("no change: {path} already has this content"));
             }
-            target.put(content, approved).map_err(|e| e.explained())?;
+            target.write(content, approved).map_err(|e| e.message())?;
             Ok(format!("Successfully wrote {} bytes to {path}", content.len()))
         }))
     }
@@ -59,13 +59,13 @@ impl WriteFile {
         &self,
         args: &'a Value,
         workspace: &'a Workspace,
-    ) -> Result<(Target<'a>, &'a str), NoTarget> {
+    ) -> Result<(TargetFile<'a>, &'a str), TargetError> {
         let path = args::text(args, "path")?;
         let content = args::text(args, "content")?;
         if content.len() as u64 > self.limit {
             let (bytes, limit) = (content.len(), self.limit);
             return Err(format!("the content has {bytes} bytes, more than the limit of {limit}").into());
         }
-        Ok((Target::find(workspace, path, self.limit)?, content))
+        Ok((TargetFile::find(workspace, path, self.limit)?, content))
     }
 }

@@ -25,7 +25,7 @@ fn tools() -> Vec<ToolDef> {
     ]
 }
 
-fn checked(name: &str, arguments: &str) -> Result<Sound, Fault> {
+fn checked(name: &str, arguments: &str) -> Result<CheckedCall, InvalidCall> {
     let call = ToolCall { id: CallId::local(), name: name.into(), arguments: arguments.into() };
     check(&call, &tools())
 }

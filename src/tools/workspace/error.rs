@@ -9,7 +9,7 @@ pub enum FileError {
     #[error("the path `{path}` {why}")]
     BadPath { path: String, why: &'static str },
     #[error("`{0}` leads out of the working directory")]
-    Outside(String),
+    OutsideWorkspace(String),
     #[error("`{0}` goes through too many symbolic links")]
     TooManyLinks(String),
     #[error("file does not exist: {0}")]
@@ -17,13 +17,13 @@ pub enum FileError {
     #[error("`{0}` is a directory")]
     Directory(String),
     #[error("`{0}` is not a regular file")]
-    Special(String),
+    NotARegularFile(String),
     #[error("`{0}` is read-only")]
     ReadOnly(String),
     #[error("`{path}` has {bytes} bytes, more than the limit of {limit}")]
     TooLarge { path: String, bytes: u64, limit: u64 },
     #[error("{0} changed since it was shown; nothing was written. Read it again.")]
-    Changed(String),
+    Stale(String),
     #[error("cannot {action} {path}")]
     Io {
         action: &'static str,
@@ -39,7 +39,7 @@ impl FileError {
     }
 
     /// The whole story in one line.
-    pub fn explained(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Self::Io { source, .. } => format!("{self}: {source}"),
             _ => self.to_string(),

@@ -8,13 +8,13 @@ mod error;
 mod path;
 mod read;
 mod resolve;
-mod spot;
 #[cfg(test)]
 pub(super) mod tests;
+mod write_target;
 
 pub use error::FileError;
 pub use path::InnerPath;
-pub use spot::{Existing, Spot};
+pub use write_target::{ExistingFile, WriteTarget};
 
 use std::{
     fs::File,
@@ -27,13 +27,13 @@ use rustix::{
     io::Errno,
 };
 
-use resolve::{HANDLE, Parents};
+use resolve::{HANDLE, MissingParents};
 
 /// A directory and everything in it. Holds the directory itself, not its name: it may be renamed.
 pub struct Workspace {
     root: OwnedFd,
     /// Absolute names of the root, to understand absolute paths from the model.
-    names: Vec<String>,
+    absolute_names: Vec<String>,
     by_kernel: bool,
 }
 
@@ -41,10 +41,10 @@ impl Workspace {
     pub(super) fn open_root(dir: &Path) -> rustix::io::Result<Self> {
         let root = fs::open(dir, HANDLE, Mode::empty())?;
         let mut names: Vec<String> = dir.to_str().map(str::to_owned).into_iter().collect();
-        names.extend(real_name(root.as_fd()).filter(|real| !names.contains(real)));
+        names.extend(absolute_name_of(root.as_fd()).filter(|real| !names.contains(real)));
         names.retain(|name| name != "/");
-        let by_kernel = open_beneath(root.as_fd(), ".", HANDLE).is_ok();
-        Ok(Self { root, names, by_kernel })
+        let has_openat2 = open_beneath(root.as_fd(), ".", HANDLE).is_ok();
+        Ok(Self { root, absolute_names: names, by_kernel: has_openat2 })
     }
 
     /// Checks a path that the model gave.
@@ -54,19 +54,19 @@ impl Workspace {
     /// [`FileError::BadPath`] when it is empty, too long, has control characters or leaves the root by
     /// its words alone; [`FileError::Directory`] when it ends with `/` or is the root.
     pub fn path(&self, given: &str) -> Result<InnerPath, FileError> {
-        InnerPath::parse(given, &self.names)
+        InnerPath::parse(given, &self.absolute_names)
     }
 
     /// The parts of a glob pattern, checked like a path.
     pub(super) fn pattern_parts<'a>(&self, given: &'a str) -> Result<Vec<&'a str>, &'static str> {
-        path::parts(given, &self.names)
+        path::split_path(given, &self.absolute_names)
     }
 
     /// Opens a regular file for reading. Links are followed as long as they stay inside.
     pub fn open(&self, path: &InnerPath) -> Result<File, FileError> {
         let path = path.as_str();
-        let fd = self.open_with(path, read::FLAGS)?;
-        read::regular(fd, path).map(|(file, _)| file)
+        let fd = self.open_with(path, read::READ_FLAGS)?;
+        read::require_regular(fd, path).map(|(file, _)| file)
     }
 
     /// Opens a directory for listing. `path` is in plain form; empty is the root.
@@ -81,28 +81,28 @@ impl Workspace {
         } else if path == "." {
             fs::openat(&self.root, ".", flags, Mode::empty())
         } else {
-            let found = resolve::resolve(self.root.as_fd(), path, Parents::Leave)?;
+            let found = resolve::resolve(self.root.as_fd(), path, MissingParents::Leave)?;
             let Some(dir) = found.dir else { return Err(FileError::Missing(path.to_owned())) };
             fs::openat(dir, &*found.name, flags | OFlags::NOFOLLOW, Mode::empty())
         };
-        opened.map_err(|errno| read::refused(errno, path))
+        opened.map_err(|errno| read::open_error(errno, path))
     }
 
     /// Finds where a write to `path` would go. Changes nothing.
-    pub fn locate(&self, path: &InnerPath) -> Result<Spot, FileError> {
-        let found = resolve::resolve(self.root.as_fd(), path.as_str(), Parents::Leave)?;
-        Ok(Spot::new(found, path.as_str()))
+    pub fn locate(&self, path: &InnerPath) -> Result<WriteTarget, FileError> {
+        let found = resolve::resolve(self.root.as_fd(), path.as_str(), MissingParents::Leave)?;
+        Ok(WriteTarget::new(found, path.as_str()))
     }
 
     /// The same, with missing parent directories made (mode 0755 and the umask).
-    pub fn locate_making_parents(&self, path: &InnerPath) -> Result<Spot, FileError> {
-        let found = resolve::resolve(self.root.as_fd(), path.as_str(), Parents::Create)?;
-        Ok(Spot::new(found, path.as_str()))
+    pub fn locate_creating_parents(&self, path: &InnerPath) -> Result<WriteTarget, FileError> {
+        let found = resolve::resolve(self.root.as_fd(), path.as_str(), MissingParents::Create)?;
+        Ok(WriteTarget::new(found, path.as_str()))
     }
 
     /// The absolute names of the root that are known.
-    pub(super) fn names(&self) -> &[String] {
-        &self.names
+    pub(super) fn absolute_names(&self) -> &[String] {
+        &self.absolute_names
     }
 
     #[cfg(target_os = "linux")]
@@ -111,7 +111,7 @@ impl Workspace {
     }
 
     #[cfg(test)]
-    pub(super) fn by_hand(mut self) -> Self {
+    pub(super) fn without_openat2(mut self) -> Self {
         self.by_kernel = false;
         self
     }
@@ -138,7 +138,7 @@ fn open_beneath(_: BorrowedFd<'_>, _: &str, _: OFlags) -> rustix::io::Result<Own
 }
 
 #[cfg(target_os = "linux")]
-fn real_name(root: BorrowedFd<'_>) -> Option<String> {
+fn absolute_name_of(root: BorrowedFd<'_>) -> Option<String> {
     use std::os::fd::AsRawFd;
 
     let link = format!("/proc/self/fd/{}", root.as_raw_fd());

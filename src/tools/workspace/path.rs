@@ -19,10 +19,10 @@ impl InnerPath {
     /// Reads what the model gave. A `..` that stays inside is resolved; an absolute path is taken when
     /// it starts with one of `roots`, because weak models send those.
     pub(super) fn parse(given: &str, roots: &[String]) -> Result<Self, FileError> {
-        let refuse = |why| FileError::BadPath { path: shown(given), why };
-        let parts = parts(given, roots).map_err(refuse)?;
+        let refuse = |why| FileError::BadPath { path: escaped_start(given), why };
+        let parts = split_path(given, roots).map_err(refuse)?;
         if given.ends_with('/') || parts.is_empty() {
-            return Err(FileError::Directory(shown(given)));
+            return Err(FileError::Directory(escaped_start(given)));
         }
         Ok(Self(parts.join("/")))
     }
@@ -43,7 +43,7 @@ impl fmt::Display for InnerPath {
 /// # Errors
 ///
 /// Why it cannot be used, as the second half of a sentence.
-pub(super) fn parts<'a>(given: &'a str, roots: &[String]) -> Result<Vec<&'a str>, &'static str> {
+pub(super) fn split_path<'a>(given: &'a str, roots: &[String]) -> Result<Vec<&'a str>, &'static str> {
     if given.is_empty() {
         return Err("is empty");
     }
@@ -56,7 +56,7 @@ pub(super) fn parts<'a>(given: &'a str, roots: &[String]) -> Result<Vec<&'a str>
     }
     let outside = "leads out of the working directory; use a path relative to it";
     let relative = match given.strip_prefix('/') {
-        Some(_) => roots.iter().find_map(|root| beneath(given, root)).ok_or(outside)?,
+        Some(_) => roots.iter().find_map(|root| strip_root(given, root)).ok_or(outside)?,
         None if given.starts_with('\\') => return Err(outside),
         None => given,
     };
@@ -74,14 +74,14 @@ pub(super) fn parts<'a>(given: &'a str, roots: &[String]) -> Result<Vec<&'a str>
     Ok(parts)
 }
 
-fn beneath<'a>(given: &'a str, root: &str) -> Option<&'a str> {
+fn strip_root<'a>(given: &'a str, root: &str) -> Option<&'a str> {
     let rest = given.strip_prefix(root.trim_end_matches('/'))?;
     // Without this `/ws-evil` would lie beneath `/ws`.
     if rest.is_empty() { Some(".") } else { rest.strip_prefix('/') }
 }
 
 /// The start of what was given, with control characters escaped: it is repeated in messages.
-fn shown(given: &str) -> String {
+fn escaped_start(given: &str) -> String {
     let mut text = String::new();
     for c in given.chars().take(128) {
         if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }

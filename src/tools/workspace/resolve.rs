@@ -24,19 +24,19 @@ const MAX_LINKS: u32 = 40;
 
 /// What to do about directories on the way that do not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Parents {
+pub(super) enum MissingParents {
     Leave,
     Create,
 }
 
 /// Where a path leads once every link has been followed.
-pub(super) struct Found {
+pub(super) struct Resolved {
     /// The directory that the name is in; `None` when it does not exist yet.
     pub dir: Option<OwnedFd>,
     /// A single name: no `/`, no `..`, and not a link when it was looked at.
     pub name: OsString,
     /// The path from the root without links.
-    pub real: String,
+    pub real_path: String,
 }
 
 /// A handle on a directory, good for nothing but further `*at` calls.
@@ -48,9 +48,13 @@ pub(super) const HANDLE: OFlags = {
     only_a_handle.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC)
 };
 
-pub(super) fn resolve(root: BorrowedFd<'_>, path: &str, parents: Parents) -> Result<Found, FileError> {
+pub(super) fn resolve(
+    root: BorrowedFd<'_>,
+    path: &str,
+    parents: MissingParents,
+) -> Result<Resolved, FileError> {
     let fail = |errno: Errno| FileError::io("reach", path, errno);
-    let outside = || FileError::Outside(path.to_owned());
+    let outside = || FileError::OutsideWorkspace(path.to_owned());
     let mut entered: Vec<(OwnedFd, OsString)> = Vec::new();
     let mut todo: Vec<OsString> = path.split('/').rev().map(OsString::from).collect();
     let mut links = 0;
@@ -81,12 +85,12 @@ pub(super) fn resolve(root: BorrowedFd<'_>, path: &str, parents: Parents) -> Res
                     Some((dir, _)) => dir,
                     None => root.try_clone_to_owned().map_err(|e| FileError::io("reach", path, e))?,
                 };
-                return Ok(Found { dir: Some(dir), name, real });
+                return Ok(Resolved { dir: Some(dir), name, real_path: real });
             }
-            Err(Errno::INVAL) => entered.push((step(here, &name).map_err(fail)?, name)),
-            Err(Errno::NOENT) if parents == Parents::Create => {
+            Err(Errno::INVAL) => entered.push((enter_dir(here, &name).map_err(fail)?, name)),
+            Err(Errno::NOENT) if parents == MissingParents::Create => {
                 make_dir(here, &name).map_err(|e| FileError::io("create the directory of", path, e))?;
-                entered.push((step(here, &name).map_err(fail)?, name));
+                entered.push((enter_dir(here, &name).map_err(fail)?, name));
             }
             Err(Errno::NOENT) => {
                 if todo.iter().any(|part| part == "..") {
@@ -95,7 +99,7 @@ pub(super) fn resolve(root: BorrowedFd<'_>, path: &str, parents: Parents) -> Res
                 let rest = std::iter::once(&*name).chain(todo.iter().rev().map(|part| &**part));
                 let real = real_path(&entered, rest);
                 let name = todo.swap_remove(0);
-                return Ok(Found { dir: None, name, real });
+                return Ok(Resolved { dir: None, name, real_path: real });
             }
             Err(errno) => return Err(fail(errno)),
         }
@@ -104,7 +108,7 @@ pub(super) fn resolve(root: BorrowedFd<'_>, path: &str, parents: Parents) -> Res
 }
 
 /// Enters one directory. Fails when it is a link, or has become one.
-fn step(here: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+fn enter_dir(here: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     fs::openat(here, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())
 }
 

@@ -18,11 +18,11 @@ use super::*;
 const LIMIT: u64 = 1 << 20;
 
 /// `ws` is the workspace; `out` lies beside it, with a canary in it.
-struct Yard {
+struct TestDirs {
     dir: TempDir,
 }
 
-impl Yard {
+impl TestDirs {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         for path in ["ws/sub/deep", "out/inner", "ws-evil"] {
@@ -41,7 +41,7 @@ impl Yard {
 
     fn both(&self) -> [Workspace; 2] {
         let open = || Workspace::open_root(&self.ws("")).unwrap();
-        [open(), open().by_hand()]
+        [open(), open().without_openat2()]
     }
 
     /// Everything outside the workspace is as it was.
@@ -92,16 +92,16 @@ fn read_all(ws: &Workspace, path: &str) -> Result<String, FileError> {
 fn write_all(ws: &Workspace, path: &str, text: &str) -> Result<(), FileError> {
     let path = ws.path(path)?;
     let mut spot = ws.locate(&path)?;
-    let old = spot.existing(LIMIT)?;
-    if !spot.has_parents() {
-        spot = ws.locate_making_parents(&path)?;
+    let old = spot.read_existing(LIMIT)?;
+    if !spot.has_parent_dir() {
+        spot = ws.locate_creating_parents(&path)?;
     }
     spot.replace(text.as_bytes(), old.as_ref())
 }
 
 #[test]
-fn words_alone_do_not_leave() {
-    let yard = Yard::new();
+fn the_text_of_a_path_does_not_lead_out() {
+    let yard = TestDirs::new();
     let root = yard.ws("").to_str().unwrap().trim_end_matches('/').to_owned();
     for ws in yard.both() {
         for good in [
@@ -140,14 +140,14 @@ fn words_alone_do_not_leave() {
         ] {
             assert!(ws.path(bad).is_err(), "{bad}");
         }
-        let error = ws.path("/etc/passwd").unwrap_err().explained();
+        let error = ws.path("/etc/passwd").unwrap_err().message();
         assert!(error.contains("relative") && !error.contains(&root), "{error}");
     }
 }
 
 #[test]
 fn names_that_only_look_like_parents_are_names() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     for ws in yard.both() {
         for name in ["..hidden", "...", "a..b", ".. ", "~", "~x/y", "$HOME", "%2e%2e", "-x", "sub/..x/y"] {
             write_all(&ws, name, "x").unwrap();
@@ -160,7 +160,7 @@ fn names_that_only_look_like_parents_are_names() {
 
 #[test]
 fn links_are_followed_only_as_long_as_they_stay_inside() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     let out = yard.dir.path().join("out");
     let abs = |path: &str| out.join(path).to_str().unwrap().to_owned();
     // (name of the link, target, path that is read, whether it stays inside)
@@ -220,7 +220,7 @@ fn links_are_followed_only_as_long_as_they_stay_inside() {
 
 #[test]
 fn a_dangling_link_makes_its_target_only_inside() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     symlink("sub/new", yard.ws("good")).unwrap();
     symlink("../out/new", yard.ws("bad")).unwrap();
     symlink("../out/inner", yard.ws("dir")).unwrap();
@@ -231,20 +231,20 @@ fn a_dangling_link_makes_its_target_only_inside() {
         assert!(write_all(&ws, "dir/x", "x").is_err());
         assert!(write_all(&ws, "dir/x/y/z", "x").is_err());
         let path = ws.path("good").unwrap();
-        assert_eq!(ws.locate(&path).unwrap().real(), "sub/new");
+        assert_eq!(ws.locate(&path).unwrap().real_path(), "sub/new");
         let path = ws.path("sub/none/at/all").unwrap();
-        assert_eq!(ws.locate(&path).unwrap().real(), "sub/none/at/all");
+        assert_eq!(ws.locate(&path).unwrap().real_path(), "sub/none/at/all");
     }
     yard.assert_untouched();
 }
 
 #[test]
 fn a_hard_link_is_broken_and_not_written_through() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     fs::hard_link(yard.dir.path().join("out/canary"), yard.ws("hard")).unwrap();
     let [ws, _] = yard.both();
     let spot = ws.locate(&ws.path("hard").unwrap()).unwrap();
-    assert_eq!(spot.existing(LIMIT).unwrap().unwrap().links(), 2);
+    assert_eq!(spot.read_existing(LIMIT).unwrap().unwrap().link_count(), 2);
     write_all(&ws, "hard", "new").unwrap();
     assert_eq!(fs::read(yard.ws("hard")).unwrap(), b"new");
     yard.assert_untouched();
@@ -252,14 +252,14 @@ fn a_hard_link_is_broken_and_not_written_through() {
 
 #[test]
 fn what_is_no_file_neither_hangs_nor_opens() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     let started = Instant::now();
     rustix::fs::mkfifoat(rustix::fs::CWD, yard.ws("fifo"), Mode::from_raw_mode(0o600)).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(yard.ws("socket")).unwrap();
     for ws in yard.both() {
         for name in ["fifo", "socket"] {
-            assert!(matches!(read_all(&ws, name), Err(FileError::Special(_))), "read {name}");
-            assert!(matches!(write_all(&ws, name, "x"), Err(FileError::Special(_))), "write {name}");
+            assert!(matches!(read_all(&ws, name), Err(FileError::NotARegularFile(_))), "read {name}");
+            assert!(matches!(write_all(&ws, name, "x"), Err(FileError::NotARegularFile(_))), "write {name}");
         }
         for name in ["sub", "sub/deep"] {
             assert!(matches!(read_all(&ws, name), Err(FileError::Directory(_))), "read {name}");
@@ -283,16 +283,16 @@ fn devices_of_a_workspace_that_is_dev_are_not_files() {
 
 #[test]
 fn a_huge_sparse_file_is_refused_before_it_is_read() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     fs::File::create(yard.ws("sparse")).unwrap().set_len(1 << 40).unwrap();
     let [ws, _] = yard.both();
     let spot = ws.locate(&ws.path("sparse").unwrap()).unwrap();
-    assert!(matches!(spot.existing(LIMIT), Err(FileError::TooLarge { bytes: 0x100_0000_0000, .. })));
+    assert!(matches!(spot.read_existing(LIMIT), Err(FileError::TooLarge { bytes: 0x100_0000_0000, .. })));
 }
 
 #[test]
 fn a_file_is_replaced_whole_with_its_mode_and_leaves_nothing_behind() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     let [ws, _] = yard.both();
     fs::set_permissions(yard.ws("file"), fs::Permissions::from_mode(0o751)).unwrap();
     fs::set_permissions(yard.ws(""), fs::Permissions::from_mode(0o755)).unwrap();
@@ -312,25 +312,25 @@ fn a_file_is_replaced_whole_with_its_mode_and_leaves_nothing_behind() {
 
 #[test]
 fn a_file_that_changed_since_it_was_read_is_left_alone() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     let [ws, _] = yard.both();
     let spot = ws.locate(&ws.path("file").unwrap()).unwrap();
-    let old = spot.existing(LIMIT).unwrap();
+    let old = spot.read_existing(LIMIT).unwrap();
     fs::write(yard.ws("file"), "somebody else's").unwrap();
-    assert!(matches!(spot.replace(b"mine", old.as_ref()), Err(FileError::Changed(_))));
+    assert!(matches!(spot.replace(b"mine", old.as_ref()), Err(FileError::Stale(_))));
     assert_eq!(fs::read(yard.ws("file")).unwrap(), b"somebody else's");
 
     let spot = ws.locate(&ws.path("new").unwrap()).unwrap();
-    assert!(spot.existing(LIMIT).unwrap().is_none());
+    assert!(spot.read_existing(LIMIT).unwrap().is_none());
     fs::write(yard.ws("new"), "somebody else's").unwrap();
-    assert!(matches!(spot.replace(b"mine", None), Err(FileError::Changed(_))));
+    assert!(matches!(spot.replace(b"mine", None), Err(FileError::Stale(_))));
     assert_eq!(fs::read(yard.ws("new")).unwrap(), b"somebody else's");
 }
 
 /// A directory of the path turns into a link to the outside and back, all the time.
 #[test]
 fn a_swapped_link_gets_nothing_out() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     fs::write(yard.dir.path().join("out/file"), "secret").unwrap();
     symlink("../out", yard.ws("link")).unwrap();
     let (mut reads, mut refused, mut writes) = (0, 0, 0);
@@ -363,14 +363,14 @@ fn a_swapped_link_gets_nothing_out() {
 /// The file itself turns into a link to the outside and back.
 #[test]
 fn a_swapped_file_is_neither_read_nor_written_through() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     symlink("../out/canary", yard.ws("link")).unwrap();
     let (mut reads, mut refused) = (0, 0);
     while_swapping(&yard.ws(""), "file", "link", || {
         for ws in yard.both() {
             let path = ws.path("file").unwrap();
             for _ in 0..10_000 {
-                match ws.locate(&path).and_then(|spot| spot.existing(LIMIT)) {
+                match ws.locate(&path).and_then(|spot| spot.read_existing(LIMIT)) {
                     Ok(old) => {
                         assert_eq!(old.unwrap().content, b"inside");
                         reads += 1;
@@ -391,7 +391,7 @@ fn a_swapped_file_is_neither_read_nor_written_through() {
 /// Random paths against the simplest model there is: count the levels.
 #[test]
 fn random_paths_never_leave() {
-    let yard = Yard::new();
+    let yard = TestDirs::new();
     for (name, target) in [("up", ".."), ("in", "sub"), ("sub/back", ".."), ("esc", "../out"), ("abs", "/")] {
         symlink(target, yard.ws(name)).unwrap();
     }

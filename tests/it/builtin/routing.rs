@@ -7,7 +7,7 @@ use kontekst::{
     core::{Cancel, Message, Role, Sampling},
     provider::{
         Backend, ChatRequest, Models as _, Progress, ProviderError, ToolRole, Wanted,
-        router::{Router, Surroundings},
+        router::{ProcessEnv, Router},
     },
 };
 
@@ -126,7 +126,7 @@ fn models_are_loaded_once_and_as_many_as_may_be() {
         max_loaded_models: 1,
         ..Config::default()
     };
-    let router = Router::new(&config, Surroundings::default());
+    let router = Router::new(&config, ProcessEnv::default());
     let open = |model| {
         let mut loaded = 0;
         let wanted = Wanted { model, endpoint: None };

@@ -1,7 +1,7 @@
 //! How runs begin and end.
 
 use kontekst::{
-    agent::protocol::{Event, Failure, Outcome},
+    agent::protocol::{Event, FailureKind, Outcome},
     core::Role,
     provider::ProviderError,
 };
@@ -19,7 +19,7 @@ fn outcome(events: &[Event]) -> &Outcome {
     }
 }
 
-fn failure(events: &[Event]) -> (Failure, String) {
+fn failure(events: &[Event]) -> (FailureKind, String) {
     match outcome(events) {
         Outcome::Failed(error) => (error.kind, error.message.clone()),
         other => panic!("not a failure: {other:?}"),
@@ -65,7 +65,7 @@ async fn what_does_not_exist_fails_before_the_run_begins() {
         request.agent = agent.to_owned();
         let events = room.run(request).await;
         assert_eq!(names(&events), ["failed"], "{agent}");
-        assert_eq!(failure(&events).0, Failure::Request);
+        assert_eq!(failure(&events).0, FailureKind::Request);
         assert!(!room.home().join("sessions/s.jsonl").exists());
     }
 }
@@ -123,7 +123,7 @@ async fn a_refused_request_fails_and_keeps_the_prompt() {
     let room = Room::new([Step::Fail(refused), Step::Say("fine")]);
     let events = room.run(room.in_session("s", "one")).await;
     let (kind, message) = failure(&events);
-    assert_eq!(kind, Failure::Model);
+    assert_eq!(kind, FailureKind::Model);
     assert!(message.contains("400") && message.contains("no such thing"), "{message}");
     let events = room.run(room.in_session("s", "two")).await;
     assert!(matches!(outcome(&events), Outcome::Completed { .. }));
@@ -139,7 +139,7 @@ async fn a_server_that_went_away_is_looked_for_once_more() {
     assert_eq!(room.model.opened(), 2);
 
     let room = Room::new([Step::Fail(gone(false)), Step::Fail(gone(false))]);
-    assert_eq!(failure(&room.run(room.request("hi")).await).0, Failure::Unreachable);
+    assert_eq!(failure(&room.run(room.request("hi")).await).0, FailureKind::Unreachable);
 }
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn nothing_is_asked_again_once_part_of_the_answer_was_shown() {
     let room = Room::new([Step::Break("half ")]);
     let events = room.run(room.in_session("s", "hi")).await;
     assert_eq!(names(&events), ["started", "text", "failed"]);
-    assert_eq!(failure(&events).0, Failure::Unreachable);
+    assert_eq!(failure(&events).0, FailureKind::Unreachable);
     assert_eq!(room.stored("s")[1].content, "half ");
 }
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use kontekst::{
     agent::{
-        Conversation, History, OwnTools, StartRun,
-        protocol::{Command, Event, Failure, Outcome},
+        Conversation, DaemonTools, History, StartRun,
+        protocol::{Command, Event, FailureKind, Outcome},
     },
     core::{Role, SessionId, ToolDef, ToolOutcome},
     provider::ProviderError,
-    tools::{ClientTool, Order},
+    tools::{ClientTool, Concurrency},
 };
 use serde_json::json;
 
@@ -18,11 +18,11 @@ use super::{Room, names, play, scripted::Step, until};
 fn free(name: &str) -> ClientTool {
     let parameters = json!({"type": "object", "properties": {}});
     let def = ToolDef { name: name.into(), description: "looks".into(), parameters };
-    ClientTool { def, timeout: Duration::from_secs(60), order: Order::Free }
+    ClientTool { def, timeout: Duration::from_secs(60), concurrency: Concurrency::Parallel }
 }
 
 fn kept(room: &Room, conversation: &Conversation, prompt: &str) -> StartRun {
-    StartRun { history: History::Kept(conversation.clone()), ..room.request(prompt) }
+    StartRun { history: History::InMemory(conversation.clone()), ..room.request(prompt) }
 }
 
 fn said(room: &Room, n: usize) -> Vec<String> {
@@ -38,7 +38,7 @@ async fn free_calls_are_out_together_and_their_results_are_read_in_order() {
     let mut run = room.start(StartRun { client_tools: vec![free("look")], ..room.request("look") });
     let mut out = Vec::new();
     while out.len() < 3 {
-        if let Some(Event::ToolRequested { call, .. }) = run.event().await {
+        if let Some(Event::ToolRequested { call, .. }) = run.next_event().await {
             out.push(call);
         }
     }
@@ -128,7 +128,7 @@ async fn the_daemons_tools_are_chosen_and_without_file_tools_no_directory_is_nee
     for own in [vec![], vec!["web_fetch".to_owned()]] {
         let request = StartRun {
             working_dir: None,
-            own_tools: OwnTools::Only(own.clone()),
+            daemon_tools: DaemonTools::Only(own.clone()),
             client_tools: vec![free("read_file")],
             ..room.request("go")
         };
@@ -137,8 +137,8 @@ async fn the_daemons_tools_are_chosen_and_without_file_tools_no_directory_is_nee
         let offered: Vec<_> = offered.iter().map(|tool| tool.name.clone()).collect();
         assert_eq!(offered, [own, vec!["read_file".to_owned()]].concat());
     }
-    let own_tools = OwnTools::Only(vec!["read_file".to_owned()]);
-    let events = room.run(StartRun { working_dir: None, own_tools, ..room.request("go") }).await;
+    let daemon_tools = DaemonTools::Only(vec!["read_file".to_owned()]);
+    let events = room.run(StartRun { working_dir: None, daemon_tools, ..room.request("go") }).await;
     assert_eq!(names(&events), ["failed"]);
 }
 
@@ -163,6 +163,6 @@ async fn a_server_with_too_much_to_do_is_told_from_a_broken_one() {
     for expected in [true, false] {
         let events = room.run(room.request("go")).await;
         let Some(Event::Ended(Outcome::Failed(error))) = events.last() else { panic!("{events:?}") };
-        assert_eq!((error.kind, error.busy), (Failure::Model, expected));
+        assert_eq!((error.kind, error.busy), (FailureKind::Model, expected));
     }
 }

@@ -103,7 +103,7 @@ impl Room {
 
     fn stored(&self, session: &str) -> Vec<Message> {
         let sessions = Sessions::new(self.core.home());
-        sessions.show(&session.parse::<SessionId>().unwrap()).unwrap().messages
+        sessions.transcript(&session.parse::<SessionId>().unwrap()).unwrap().messages
     }
 
     fn home(&self) -> &Path {
@@ -114,7 +114,7 @@ impl Room {
 /// Reads events to the end, answering each with what `reply` gives.
 async fn play(run: &mut Run, mut reply: impl FnMut(&Event) -> Vec<Command>) -> Vec<Event> {
     let mut events = Vec::new();
-    while let Some(event) = run.event().await {
+    while let Some(event) = run.next_event().await {
         for command in reply(&event) {
             run.send(command);
         }
@@ -126,7 +126,7 @@ async fn play(run: &mut Run, mut reply: impl FnMut(&Event) -> Vec<Command>) -> V
 /// Reads events up to and including the first that `wanted` likes.
 async fn until(run: &mut Run, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
     let mut events = Vec::new();
-    while let Some(event) = run.event().await {
+    while let Some(event) = run.next_event().await {
         let found = wanted(&event);
         events.push(event);
         if found {
@@ -155,7 +155,7 @@ fn names(events: &[Event]) -> Vec<&'static str> {
             Event::ToolFinished { outcome, .. } if outcome.is_error() => "tool_failed",
             Event::ToolFinished { .. } => "tool_done",
             Event::ToolsCompleted => "tools_completed",
-            Event::Worker(_) => "worker",
+            Event::Subagent(_) => "worker",
             Event::Ended(Outcome::Completed { .. }) => "completed",
             Event::Ended(Outcome::Denied) => "denied",
             Event::Ended(Outcome::Cancelled) => "cancelled",

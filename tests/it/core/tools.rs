@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use kontekst::{
     agent::{
-        OwnTools, Pace, StartRun,
+        ApprovalBatching, DaemonTools, StartRun,
         protocol::{AfterDenial, Command, Event, ProposedCall},
     },
     core::{Role, ToolDef, ToolOutcome},
-    tools::{ClientTool, Effect, Order},
+    tools::{ClientTool, Concurrency, Effect},
 };
 use serde_json::json;
 
@@ -216,7 +216,7 @@ fn clock() -> ClientTool {
         description: "the time".into(),
         parameters: json!({"type": "object", "properties": {}}),
     };
-    ClientTool { def, timeout: Duration::from_secs(60), order: Order::Single }
+    ClientTool { def, timeout: Duration::from_secs(60), concurrency: Concurrency::Sequential }
 }
 
 #[tokio::test]
@@ -290,7 +290,8 @@ fn change(old: &str, new: &str) -> (&'static str, serde_json::Value) {
 async fn one_by_one_each_call_is_proposed_against_what_the_last_one_left() {
     let room = Room::new([Step::Call(vec![change("a", "b"), change("b", "c"), write("g")]), Step::Say("ok")]);
     room.write("f", "a\n");
-    let mut run = room.start(StartRun { pace: Pace::OneByOne, ..room.request("go") });
+    let mut run =
+        room.start(StartRun { approval_batching: ApprovalBatching::OneByOne, ..room.request("go") });
     let mut shown = Vec::new();
     let events = play(&mut run, |event| {
         if let Event::ToolsProposed(calls) = event {
@@ -316,7 +317,7 @@ async fn one_by_one_each_call_is_proposed_against_what_the_last_one_left() {
 async fn a_stop_between_two_calls_leaves_none_open() {
     let room = Room::new([Step::Call(vec![change("a", "b"), write("g")]), Step::Say("ok")]);
     room.write("f", "a\n");
-    let request = StartRun { pace: Pace::OneByOne, ..room.in_session("s", "go") };
+    let request = StartRun { approval_batching: ApprovalBatching::OneByOne, ..room.in_session("s", "go") };
     let mut run = room.start(request);
     until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
     run.cancel();
@@ -382,7 +383,7 @@ async fn a_run_may_have_fewer_tools_and_turns_and_another_model() {
     let room = Room::new([look(), look()]);
     let events = room
         .run(StartRun {
-            own_tools: OwnTools::Only(vec!["list_files".to_owned()]),
+            daemon_tools: DaemonTools::Only(vec!["list_files".to_owned()]),
             max_turns: Some(2),
             model: Some("another".to_owned()),
             ..room.request("go")

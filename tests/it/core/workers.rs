@@ -2,11 +2,11 @@
 
 use kontekst::{
     agent::{
-        StartRun, WorkerWatch,
+        StartRun, SubagentWatch,
         protocol::{AfterDenial, Command, Event},
     },
     core::{SessionId, ToolDef, ToolOutcome},
-    team::{Cause, Exit, TeamEvent, WorkerEvent},
+    subagent_log::{FailureCause, SubagentEvent, SubagentEventKind, SubagentExit},
 };
 use serde_json::{Value, json};
 
@@ -30,47 +30,47 @@ fn write(path: &str) -> Step {
 
 /// In session `s`, with workers.
 fn request(room: &Room) -> StartRun {
-    StartRun { workers: true, ..room.in_session("s", "go") }
+    StartRun { allow_subagents: true, ..room.in_session("s", "go") }
 }
 
 /// Everything that the log of session `s` has.
-async fn history(room: &Room) -> Vec<TeamEvent> {
+async fn history(room: &Room) -> Vec<SubagentEvent> {
     let mut watch = watch(room);
     let mut events = Vec::new();
-    while let Some(event) = watch.past().await.unwrap() {
+    while let Some(event) = watch.next_recorded().await.unwrap() {
         events.push(event);
     }
     events
 }
 
-fn watch(room: &Room) -> WorkerWatch {
-    room.core.watch_workers(&"s".parse().unwrap(), 0)
+fn watch(room: &Room) -> SubagentWatch {
+    room.core.watch_subagents(&"s".parse().unwrap(), 0)
 }
 
 /// Until so many workers have ended.
-async fn exits(watch: &mut WorkerWatch, mut count: usize) -> Vec<TeamEvent> {
+async fn exits(watch: &mut SubagentWatch, mut count: usize) -> Vec<SubagentEvent> {
     let mut events = Vec::new();
     while count > 0 {
         let event = watch.next().await.unwrap();
-        count -= usize::from(matches!(event.what, WorkerEvent::Exited { .. }));
+        count -= usize::from(matches!(event.kind, SubagentEventKind::Exited { .. }));
         events.push(event);
     }
     events
 }
 
-fn told(events: &[TeamEvent]) -> Vec<&'static str> {
+fn told(events: &[SubagentEvent]) -> Vec<&'static str> {
     events
         .iter()
-        .map(|event| match &event.what {
-            WorkerEvent::Started { .. } => "started",
-            WorkerEvent::Turn { .. } => "turn",
-            WorkerEvent::ToolCall { .. } => "tool",
-            WorkerEvent::ApprovalRequested { .. } => "asked",
-            WorkerEvent::ApprovalResolved { approved: true, .. } => "approved",
-            WorkerEvent::ApprovalResolved { .. } => "denied",
-            WorkerEvent::Completed { .. } => "answered",
-            WorkerEvent::Failed { .. } => "failed",
-            WorkerEvent::Exited { how } => how.as_str(),
+        .map(|event| match &event.kind {
+            SubagentEventKind::Started { .. } => "started",
+            SubagentEventKind::Turn { .. } => "turn",
+            SubagentEventKind::ToolCall { .. } => "tool",
+            SubagentEventKind::ApprovalRequested { .. } => "asked",
+            SubagentEventKind::ApprovalResolved { approved: true, .. } => "approved",
+            SubagentEventKind::ApprovalResolved { .. } => "denied",
+            SubagentEventKind::Completed { .. } => "answered",
+            SubagentEventKind::Failed { .. } => "failed",
+            SubagentEventKind::Exited { how } => how.as_str(),
         })
         .collect()
 }
@@ -131,14 +131,14 @@ async fn a_worker_answers_and_leaves_a_session_and_a_log() {
     );
     let log = history(&room).await;
     assert_eq!(told(&log), ["started", "turn", "asked", "approved", "tool", "turn", "answered", "completed"]);
-    let heard: Vec<&TeamEvent> = events
+    let heard: Vec<&SubagentEvent> = events
         .iter()
-        .filter_map(|event| if let Event::Worker(event) = event { Some(event) } else { None })
+        .filter_map(|event| if let Event::Subagent(event) = event { Some(event) } else { None })
         .collect();
     assert_eq!(heard, log.iter().collect::<Vec<_>>());
     assert_eq!(results(&room, 3), ["f says text"]);
 
-    let worker = &log[0].worker;
+    let worker = &log[0].subagent;
     assert_eq!(log[0].parent.as_str(), "s");
     let sessions = kontekst::sessions::Sessions::new(room.core.home());
     assert_eq!(sessions.parent(worker).unwrap().as_str(), "s");
@@ -176,12 +176,12 @@ async fn workers_of_workers_have_none() {
     let log = history(&room).await;
     let depths: Vec<(u32, &SessionId)> = log
         .iter()
-        .filter_map(|event| match event.what {
-            WorkerEvent::Started { depth, .. } => Some((depth, &event.parent)),
+        .filter_map(|event| match event.kind {
+            SubagentEventKind::Started { depth, .. } => Some((depth, &event.parent)),
             _ => None,
         })
         .collect();
-    assert_eq!(depths, [(1, &"s".parse().unwrap()), (2, &log[0].worker)]);
+    assert_eq!(depths, [(1, &"s".parse().unwrap()), (2, &log[0].subagent)]);
 }
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn turns_are_a_budget() {
     assert_eq!(results(&room, 3), ["the worker failed: the run used up its 2 turns"]);
     let log = history(&room).await;
     assert_eq!(told(&log[log.len() - 2..]), ["failed", "failed"]);
-    assert!(matches!(log[log.len() - 2].what, WorkerEvent::Failed { cause: Cause::Budget, .. }));
+    assert!(matches!(log[log.len() - 2].kind, SubagentEventKind::Failed { cause: FailureCause::Budget, .. }));
 }
 
 #[tokio::test]
@@ -292,7 +292,7 @@ async fn a_workers_call_is_approved_by_the_parents_client() {
     let mut run = room.start(request(&room));
     let events = play(&mut run, |event| {
         if let Event::ToolsProposed(calls) = event {
-            ids.extend(calls.iter().map(|call| (call.call.id.clone(), call.worker.is_some())));
+            ids.extend(calls.iter().map(|call| (call.call.id.clone(), call.subagent.is_some())));
         }
         approve_all(event)
     })
@@ -313,7 +313,7 @@ async fn a_denial_reaches_the_worker_or_ends_both() {
             Room::new([Step::Call(vec![task("a")]), write("x"), Step::Say("I may not"), Step::Say("I see")]);
         let mut run = room.start(request(&room));
         let events = play(&mut run, |event| match event {
-            Event::ToolsProposed(calls) if calls[0].worker.is_some() => {
+            Event::ToolsProposed(calls) if calls[0].subagent.is_some() => {
                 let call = calls[0].call.id.clone();
                 vec![Command::Deny { call, reason: "no".into(), then }]
             }
@@ -325,7 +325,10 @@ async fn a_denial_reaches_the_worker_or_ends_both() {
         let log = history(&room).await;
         if then == AfterDenial::End {
             assert_eq!((ending, room.model.requests().len()), ("denied", 2));
-            assert!(matches!(log[log.len() - 2].what, WorkerEvent::Failed { cause: Cause::Denied, .. }));
+            assert!(matches!(
+                log[log.len() - 2].kind,
+                SubagentEventKind::Failed { cause: FailureCause::Denied, .. }
+            ));
         } else {
             assert_eq!(ending, "completed");
             assert_eq!(results(&room, 2), ["denied: no"]);
@@ -354,9 +357,9 @@ async fn workers_end_with_their_parent() {
     let mut watch = watch(&room);
     let mut started = 0;
     while started < 2 {
-        let event = run.event().await.unwrap();
+        let event = run.next_event().await.unwrap();
         approve_all(&event).into_iter().for_each(|command| run.send(command));
-        started += usize::from(matches!(event, Event::Worker(_)));
+        started += usize::from(matches!(event, Event::Subagent(_)));
     }
     drop(run);
     assert_eq!(told(&exits(&mut watch, 2).await), ["started", "started", "cancelled", "cancelled"]);
@@ -376,7 +379,10 @@ async fn a_worker_of_an_agent_that_is_not_there_fails_and_says_which_are() {
     room.run(request(&room)).await;
     let result = &results(&room, 1)[0];
     assert!(result.contains("no agent `nobody`; there are: default"), "{result}");
-    assert!(matches!(history(&room).await[1].what, WorkerEvent::Failed { cause: Cause::Other, .. }));
+    assert!(matches!(
+        history(&room).await[1].kind,
+        SubagentEventKind::Failed { cause: FailureCause::Other, .. }
+    ));
 }
 
 #[tokio::test]
@@ -416,10 +422,10 @@ async fn a_clients_tool_is_a_workers_too() {
         Step::Say("done"),
     ]);
     let timeout = std::time::Duration::from_secs(60);
-    let client_tools = vec![kontekst::tools::ClientTool { def, timeout, order: Default::default() }];
+    let client_tools = vec![kontekst::tools::ClientTool { def, timeout, concurrency: Default::default() }];
     let mut run = room.start(StartRun { client_tools, ..request(&room) });
     let events = play(&mut run, |event| match event {
-        Event::ToolRequested { call, worker: Some(_), .. } => {
+        Event::ToolRequested { call, subagent: Some(_), .. } => {
             vec![Command::ToolResult { call: call.id.clone(), outcome: ToolOutcome::Done("12:00".into()) }]
         }
         _ => approve_all(event),
@@ -439,7 +445,7 @@ async fn a_hundred_watchers_hear_the_same() {
     ]);
     let mut watchers = Vec::new();
     for n in 0..100 {
-        let mut watch = room.core.watch_workers(&"s".parse().unwrap(), 0);
+        let mut watch = room.core.watch_subagents(&"s".parse().unwrap(), 0);
         watchers.push(tokio::spawn(async move {
             // Some are late, and hear it all the same.
             for _ in 0..n {
@@ -460,7 +466,7 @@ async fn a_hundred_watchers_hear_the_same() {
 async fn a_wait_that_is_given_up_loses_nothing() {
     let room = Room::new([Step::Call(vec![task("a")]), Step::Say("x"), Step::Say("done")]);
     let mut watch = watch(&room);
-    assert_eq!(watch.past().await.unwrap(), None);
+    assert_eq!(watch.next_recorded().await.unwrap(), None);
     let mut run = room.start(request(&room));
     let playing = tokio::spawn(async move { play(&mut run, approve_all).await });
     let mut heard = Vec::new();
@@ -488,7 +494,7 @@ async fn what_a_daemon_left_behind_is_told_as_interrupted() {
     std::fs::create_dir(room.home().join("teams")).unwrap();
     std::fs::write(room.home().join("teams/s.jsonl"), log).unwrap();
     let events = history(&room).await;
-    assert_eq!(events[2].what, WorkerEvent::Exited { how: Exit::Interrupted });
+    assert_eq!(events[2].kind, SubagentEventKind::Exited { how: SubagentExit::Interrupted });
     assert_eq!(events, history(&room).await);
 }
 
@@ -505,13 +511,15 @@ async fn a_worker_that_cannot_be_noted_is_not_started() {
 async fn a_conversation_that_the_client_keeps_has_a_team_of_the_name_it_gives() {
     let room = Room::new([Step::Call(vec![task("a")]), Step::Say("x"), Step::Say("done")]);
     let request = StartRun {
-        workers: true,
-        team: Some("roz-1".parse().unwrap()),
-        history: kontekst::agent::History::Given(Vec::new()),
+        allow_subagents: true,
+        root_session: Some("roz-1".parse().unwrap()),
+        history: kontekst::agent::History::Provided(Vec::new()),
         ..room.request("go")
     };
     room.run(request).await;
-    let mut watch = room.core.watch_workers(&"roz-1".parse().unwrap(), 0);
+    let mut watch = room.core.watch_subagents(&"roz-1".parse().unwrap(), 0);
     assert_eq!(watch.next().await.unwrap().parent.as_str(), "roz-1");
-    assert!(room.core.has_team(&"roz-1".parse().unwrap()) && !room.core.has_team(&"roz-2".parse().unwrap()));
+    assert!(
+        room.core.has_session(&"roz-1".parse().unwrap()) && !room.core.has_session(&"roz-2".parse().unwrap())
+    );
 }

@@ -8,7 +8,7 @@ use kontekst::{
     provider::{
         Models as _, Progress, Provider, ProviderError, Turn, Usage, Wanted,
         llama::{Engine, Link, Probe, probe},
-        router::{Router, Surroundings},
+        router::{ProcessEnv, Router},
     },
 };
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn fleet(servers: &[&FakeLlama]) -> Router {
         endpoints: servers.iter().map(endpoint).collect(),
         ..Config::default()
     };
-    Router::with_timing(&config, Surroundings::default(), TIMING)
+    Router::with_timing(&config, ProcessEnv::default(), TIMING)
 }
 
 fn open(router: &Router) -> Result<Arc<dyn Provider>, ProviderError> {
@@ -91,10 +91,10 @@ fn a_key_goes_to_its_own_host_only() {
         endpoint: "http://127.0.0.1:9".to_owned(),
         ..Config::default()
     };
-    let around = Surroundings {
+    let around = ProcessEnv {
         api_key: Some("zero".to_owned()),
         api_keys: vec![("A".to_owned(), "one".to_owned()), ("B".to_owned(), "two".to_owned())],
-        ..Surroundings::default()
+        ..ProcessEnv::default()
     };
     let router = Router::with_timing(&config, around, TIMING);
     assert_eq!(say_hello(&*open(&router).unwrap()).unwrap().content, "ok");

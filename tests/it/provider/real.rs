@@ -11,7 +11,7 @@ use kontekst::{
     core::{Cancel, Message, Role, ToolDef, ToolResult},
     provider::{
         ChatRequest, Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn, Wanted,
-        router::{Router, Surroundings},
+        router::{ProcessEnv, Router},
     },
 };
 
@@ -44,7 +44,7 @@ fn real_with(config: Config, home: Option<Home>) -> Option<Real> {
         endpoint: "http://127.0.0.1:0".to_owned(),
         ..config
     };
-    let around = Surroundings { llama_server: Some(binary), home, ..Surroundings::default() };
+    let around = ProcessEnv { llama_server: Some(binary), home, ..ProcessEnv::default() };
     let router = Router::with_timing(&config, around, TIMING);
     Some(Real { router, model: model.file_name().unwrap().to_str().unwrap().to_owned() })
 }
@@ -231,7 +231,7 @@ fn the_engine_in_this_process_says_what_llama_cpp_says() {
             };
             let mut real = real_with(config.clone(), None)?;
             let llama_server = std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from);
-            let around = Surroundings { llama_server, ..Surroundings::default() };
+            let around = ProcessEnv { llama_server, ..ProcessEnv::default() };
             real.router = Router::with_timing(&config, around, TIMING);
             real.model = file.file_name()?.to_str()?.to_owned();
             Some(real)

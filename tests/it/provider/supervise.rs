@@ -15,7 +15,7 @@ use kontekst::{
     core::Cancel,
     provider::{
         Models as _, Progress, Provider, ProviderError, Wanted,
-        router::{Router, Surroundings},
+        router::{ProcessEnv, Router},
         supervisor::exec,
     },
 };
@@ -50,12 +50,12 @@ impl Place {
     }
 
     fn router(&self) -> Router {
-        let around = Surroundings {
+        let around = ProcessEnv {
             search_path: Some(
                 std::env::join_paths([self.binary.dir(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap(),
             ),
             launcher: Some(launcher(self.dir.path())),
-            ..Surroundings::default()
+            ..ProcessEnv::default()
         };
         Router::with_timing(&self.config, around, TIMING)
     }
@@ -160,7 +160,7 @@ fn what_runs_at_the_endpoint_is_used_and_left_alone() {
     let fake = fake.always(|_| Reply::text("from there"));
     let place = Place::new();
     let config = Config { endpoint: fake.url(), ..place.config.clone() };
-    let around = Surroundings { api_key: Some("k".to_owned()), ..Surroundings::default() };
+    let around = ProcessEnv { api_key: Some("k".to_owned()), ..ProcessEnv::default() };
     let router = Router::with_timing(&config, around, TIMING);
     let provider = open(&router, "any/name.gguf").unwrap();
     assert_eq!(say_hello(&*provider).unwrap(), "from there");
@@ -225,7 +225,7 @@ fn what_is_missing_is_said_with_what_to_do() {
     place.config.llama_server = Some(place.dir.path().join("none"));
     assert!(error(&place).fact.ends_with("none is not an executable file"));
     let router =
-        Router::with_timing(&Config { llama_server: None, ..place.config }, Surroundings::default(), TIMING);
+        Router::with_timing(&Config { llama_server: None, ..place.config }, ProcessEnv::default(), TIMING);
     if let Err(ProviderError::NoServer(missing)) = open(&router, "one") {
         assert!(missing.hint.contains("llama.cpp") && missing.hint.contains("endpoint"), "{missing}");
     }
@@ -395,7 +395,7 @@ fn what_a_killed_daemon_left_is_ended_by_the_next_one() {
     let place = Place::new();
     let home = Home::find(Some(place.dir.path().join("home"))).unwrap();
     home.create().unwrap();
-    let around = Surroundings { home: Some(home.clone()), ..Surroundings::default() };
+    let around = ProcessEnv { home: Some(home.clone()), ..ProcessEnv::default() };
     let config = Config { llama_server: Some(place.binary.path()), ..place.config.clone() };
     let router = Router::with_timing(&config, around.clone(), TIMING);
     open(&router, "one").unwrap();
@@ -454,7 +454,7 @@ fn daemon() {
         llama_server: Some(dir.join("fake-llama/llama-server")),
         ..Config::default()
     };
-    let around = Surroundings { launcher: Some(launcher(&dir)), ..Surroundings::default() };
+    let around = ProcessEnv { launcher: Some(launcher(&dir)), ..ProcessEnv::default() };
     let router = Router::with_timing(&config, around, TIMING);
     open(&router, "one").unwrap();
     fs::write(dir.join("ready"), "").unwrap();

@@ -54,7 +54,7 @@ struct Media {
 ///
 /// One sentence that names the entry that is not a `Content`.
 pub(super) fn messages(history: &[Box<RawValue>]) -> Result<Vec<Message>, String> {
-    let mut reading = Reading::default();
+    let mut reading = HistoryReader::default();
     for (at, entry) in history.iter().enumerate() {
         let content: Content = serde_json::from_str(entry.get())
             .map_err(|error| format!("Invalid field: history[{at}]: {error}"))?;
@@ -70,22 +70,22 @@ pub(super) fn messages(history: &[Box<RawValue>]) -> Result<Vec<Message>, String
             }
         }
     }
-    reading.close();
+    reading.answer_open_calls();
     Ok(reading.messages)
 }
 
 #[derive(Default)]
-struct Reading {
+struct HistoryReader {
     messages: Vec<Message>,
     /// Calls that have no answer yet.
     open: Vec<(CallId, String)>,
-    made: usize,
+    calls_seen: usize,
 }
 
-impl Reading {
+impl HistoryReader {
     fn model(&mut self, parts: Vec<Part>) {
-        self.close();
-        let mut message = Message::text(Role::Assistant, said(&parts));
+        self.answer_open_calls();
+        let mut message = Message::text(Role::Assistant, plain_text(&parts));
         for call in parts.into_iter().filter_map(|part| part.function_call) {
             let id = self.id(call.id);
             self.open.push((id.clone(), call.name.clone()));
@@ -96,12 +96,12 @@ impl Reading {
     }
 
     fn user(&mut self, parts: Vec<Part>) {
-        let text = said(&parts);
+        let text = plain_text(&parts);
         for response in parts.into_iter().filter_map(|part| part.function_response) {
             self.result(response);
         }
         if !text.is_empty() {
-            self.close();
+            self.answer_open_calls();
             self.push(Message::text(Role::User, text));
         }
     }
@@ -115,7 +115,7 @@ impl Reading {
             Some(at) => self.open.remove(at),
             None => {
                 // An answer to a call that is not in the history: the call is put back.
-                self.close();
+                self.answer_open_calls();
                 let call = ToolCall { id: self.id(None), name: name.clone(), arguments: "{}".to_owned() };
                 let call_id = call.id.clone();
                 let mut message = Message::text(Role::Assistant, "");
@@ -124,12 +124,12 @@ impl Reading {
                 (call_id, name)
             }
         };
-        let (output, is_error) = outcome(response);
+        let (output, is_error) = result_text(response);
         self.messages.push(Message::result(ToolResult { call_id, name, output, is_error }));
     }
 
     /// Answers what was left open.
-    fn close(&mut self) {
+    fn answer_open_calls(&mut self) {
         for (call_id, name) in std::mem::take(&mut self.open) {
             let output = "no result was given".to_owned();
             self.messages.push(Message::result(ToolResult { call_id, name, output, is_error: true }));
@@ -155,20 +155,20 @@ impl Reading {
 
     /// The client's id, if no other call has it.
     fn id(&mut self, given: Option<String>) -> CallId {
-        self.made += 1;
+        self.calls_seen += 1;
         let taken = |id: &str| {
             self.messages.iter().flat_map(|message| &message.tool_calls).any(|call| call.id.to_string() == id)
                 || self.open.iter().any(|(open, _)| open.to_string() == id)
         };
         match given.filter(|id| !id.is_empty() && !taken(id)) {
             Some(id) => CallId::new(id),
-            None => CallId::new(format!("history-{}", self.made)),
+            None => CallId::new(format!("history-{}", self.calls_seen)),
         }
     }
 }
 
 /// The words of the parts. Thoughts are not sent back; files are never fetched.
-fn said(parts: &[Part]) -> String {
+fn plain_text(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts.iter().filter(|part| !part.thought) {
         text.push_str(part.text.as_deref().unwrap_or_default());
@@ -181,7 +181,7 @@ fn said(parts: &[Part]) -> String {
 }
 
 /// `output` is a result and `error` a failure; anything else is a result as a whole.
-fn outcome(response: Option<Value>) -> (String, bool) {
+fn result_text(response: Option<Value>) -> (String, bool) {
     let plain = |value: Value| match value {
         Value::String(text) => text,
         other => other.to_string(),
@@ -199,12 +199,12 @@ fn outcome(response: Option<Value>) -> (String, bool) {
 
 /// A new entry, in the order in which Google's own documents show the members.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Entry {
+pub(super) struct HistoryEntry {
     role: &'static str,
     parts: Vec<Value>,
 }
 
-impl Entry {
+impl HistoryEntry {
     pub(super) fn user(text: &str) -> Self {
         Self { role: "user", parts: vec![json!({"text": text})] }
     }

@@ -8,12 +8,11 @@ use crate::agent::{History, Prompt, StartRun};
 
 use super::{
     super::{
-        HttpDoor,
-        answer::{self, Answer, Fault, Pieces},
-        events,
+        HttpDoor, events,
+        response::{self, HttpError, HttpResponse, PolledBody},
     },
     content,
-    transcript::{Item, Part, Transcript},
+    transcript::{HistoryPart, Item, Transcript},
 };
 
 /// The longest `prompt_id`, in characters.
@@ -22,7 +21,7 @@ const ID_LIMIT: usize = 256;
 /// A request, checked. Source: Kolosal seed, "POST /v1/generate". Members that are not named are ignored; above all
 /// no base URL, key, model or directory is taken from a client.
 #[derive(Debug)]
-struct Request {
+struct GenerateRequest {
     input: String,
     stream: bool,
     prompt_id: String,
@@ -31,32 +30,32 @@ struct Request {
 
 /// The answer that is not streamed.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct GenerateResponse<'a> {
     output: &'a str,
     prompt_id: &'a str,
     messages: &'a [Item],
-    history: Vec<Part<'a>>,
+    history: Vec<HistoryPart<'a>>,
 }
 
 /// Answers one request.
-pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<Answer, Fault> {
+pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpError> {
     let request = parse(body)?;
-    let room = door.room()?;
-    let messages = content::messages(&request.history).map_err(Fault::bad)?;
+    let room = door.reserve_run()?;
+    let messages = content::messages(&request.history).map_err(HttpError::bad_request)?;
     let mut transcript = Transcript::new(door.approver(), &request.input, request.history);
     let run = door.core.start(StartRun {
         prompt: Prompt::Text(request.input),
-        history: History::Given(messages),
+        history: History::Provided(messages),
         ..StartRun::default()
     });
     let mut answer = if request.stream {
-        answer::stream(Pieces(events::of_run(run, transcript, room)))
+        response::event_stream(PolledBody(events::run_body(run, transcript, room)))
     } else {
-        events::whole(run, &mut transcript).await;
+        events::drain_run(run, &mut transcript).await;
         if let Some(Err(message)) = &transcript.ending {
-            return Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, message));
+            return Err(HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, message));
         }
-        answer::ok(&Whole {
+        response::ok(&GenerateResponse {
             output: &transcript.output,
             prompt_id: &request.prompt_id,
             messages: &transcript.items,
@@ -69,9 +68,10 @@ pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<A
     Ok(answer)
 }
 
-fn parse(body: &[u8]) -> Result<Request, Fault> {
-    let missing = || Fault::bad("Missing required field: input");
-    let invalid = |error: &dyn std::fmt::Display| Fault::bad(format!("Invalid JSON body: {error}"));
+fn parse(body: &[u8]) -> Result<GenerateRequest, HttpError> {
+    let missing = || HttpError::bad_request("Missing required field: input");
+    let invalid =
+        |error: &dyn std::fmt::Display| HttpError::bad_request(format!("Invalid JSON body: {error}"));
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(missing());
     }
@@ -83,7 +83,8 @@ fn parse(body: &[u8]) -> Result<Request, Fault> {
     let members: std::collections::HashMap<String, &RawValue> =
         serde_json::from_str(whole.get()).map_err(|error| invalid(&error))?;
     let member = |name: &str| members.get(name).copied().map(RawValue::get).filter(|text| *text != "null");
-    let wrong = |name: &str, kind: &str| Fault::bad(format!("Invalid field: {name} must be {kind}"));
+    let wrong =
+        |name: &str, kind: &str| HttpError::bad_request(format!("Invalid field: {name} must be {kind}"));
 
     let input: String = match member("input") {
         None => return Err(missing()),
@@ -108,7 +109,7 @@ fn parse(body: &[u8]) -> Result<Request, Fault> {
         None => Vec::new(),
         Some(text) => serde_json::from_str(text).map_err(|_| wrong("history", "an array of Content"))?,
     };
-    Ok(Request { input, stream, prompt_id, history })
+    Ok(GenerateRequest { input, stream, prompt_id, history })
 }
 
 #[cfg(test)]
@@ -129,7 +130,7 @@ mod tests {
             r#"{"input":""}"#,
             r#"{"input":null,"stream":true}"#,
         ] {
-            assert_eq!(parse(body.as_bytes()).unwrap_err(), Fault::bad(missing), "{body}");
+            assert_eq!(parse(body.as_bytes()).unwrap_err(), HttpError::bad_request(missing), "{body}");
         }
         for body in
             [&b"{bad"[..], b"{\"input\":\"\xff\"}", b"\xef\xbb\xbf{\"input\":\"x\"}", b"{\"input\":\"x\"} x"]

@@ -16,9 +16,9 @@ use crate::{
 use super::{
     super::{
         approval::Approver,
-        events::{self, Script},
+        events::{self, EventEncoder},
     },
-    content::{Entry, arguments},
+    content::{HistoryEntry, arguments},
 };
 
 /// One item. Source: Kolosal seed, "Non-streaming response"; clients pair calls and results by their order.
@@ -55,11 +55,11 @@ impl Item {
 }
 
 /// A call of the turn and why it will not run, if it will not.
-struct Asked {
+struct PendingCall {
     call: ToolCall,
     denied: Option<String>,
     /// Its item has been told.
-    told: bool,
+    reported: bool,
 }
 
 /// Hears a run. The same for both kinds of answer, so that they cannot differ.
@@ -67,11 +67,11 @@ pub(super) struct Transcript {
     approver: Approver,
     pub(super) items: Vec<Item>,
     /// What was added to the client's history.
-    pub(super) added: Vec<Entry>,
+    pub(super) added: Vec<HistoryEntry>,
     /// All text of all turns.
     pub(super) output: String,
-    calls: VecDeque<Asked>,
-    results: Entry,
+    calls: VecDeque<PendingCall>,
+    results: HistoryEntry,
     /// How the run ended.
     pub(super) ending: Option<Result<(), String>>,
     /// The client's history, as it came; written out in front of what was added.
@@ -83,24 +83,25 @@ impl Transcript {
         Self {
             approver,
             items: Vec::new(),
-            added: vec![Entry::user(input)],
+            added: vec![HistoryEntry::user(input)],
             output: String::new(),
             calls: VecDeque::new(),
-            results: Entry::results(),
+            results: HistoryEntry::results(),
             ending: None,
             prior,
         }
     }
 
     /// The client's history with what was added to it.
-    pub(super) fn history(&self) -> Vec<Part<'_>> {
-        let prior = self.prior.iter().map(|entry| Part::Prior(entry));
-        prior.chain(self.added.iter().map(Part::Added)).collect()
+    pub(super) fn history(&self) -> Vec<HistoryPart<'_>> {
+        let prior = self.prior.iter().map(|entry| HistoryPart::Prior(entry));
+        prior.chain(self.added.iter().map(HistoryPart::Added)).collect()
     }
 
-    fn turn(&mut self, content: String, calls: Vec<ToolCall>, out: &mut Vec<u8>) {
-        self.added.extend(Entry::model(&content, &calls));
-        self.calls = calls.into_iter().map(|call| Asked { call, denied: None, told: false }).collect();
+    fn turn_completed(&mut self, content: String, calls: Vec<ToolCall>, out: &mut Vec<u8>) {
+        self.added.extend(HistoryEntry::model(&content, &calls));
+        self.calls =
+            calls.into_iter().map(|call| PendingCall { call, denied: None, reported: false }).collect();
         if !content.is_empty() {
             self.output.push_str(&content);
             self.item(Item::Assistant { content }, out);
@@ -113,17 +114,17 @@ impl Transcript {
     }
 
     /// Tells of a call before it runs, and of those before it that were denied and will not.
-    fn begins(&mut self, id: &CallId, out: &mut Vec<u8>) {
-        self.denied_before(Some(id), out);
-        if let Some(asked) = self.calls.front_mut().filter(|asked| asked.call.id == *id && !asked.told) {
-            asked.told = true;
+    fn tool_started(&mut self, id: &CallId, out: &mut Vec<u8>) {
+        self.report_denied_before(Some(id), out);
+        if let Some(asked) = self.calls.front_mut().filter(|asked| asked.call.id == *id && !asked.reported) {
+            asked.reported = true;
             let item = Item::ToolCall { name: asked.call.name.clone(), arguments: arguments(&asked.call) };
             self.item(item, out);
         }
     }
 
-    fn ends(&mut self, id: &CallId, outcome: &ToolOutcome, out: &mut Vec<u8>) {
-        self.begins(id, out);
+    fn tool_finished(&mut self, id: &CallId, outcome: &ToolOutcome, out: &mut Vec<u8>) {
+        self.tool_started(id, out);
         if self.calls.front().is_some_and(|asked| asked.call.id == *id) {
             let asked = self.calls.pop_front().expect("looked at above");
             self.result(&asked.call, outcome.text(), !outcome.is_error(), out);
@@ -131,7 +132,7 @@ impl Transcript {
     }
 
     /// Calls run in their order, and a denied one reports nothing: what is passed over was denied.
-    fn denied_before(&mut self, id: Option<&CallId>, out: &mut Vec<u8>) {
+    fn report_denied_before(&mut self, id: Option<&CallId>, out: &mut Vec<u8>) {
         if id.is_some_and(|id| self.calls.iter().all(|asked| asked.call.id != *id)) {
             return;
         }
@@ -155,9 +156,9 @@ impl Transcript {
         self.item(item, out);
     }
 
-    fn all_done(&mut self, out: &mut Vec<u8>) {
-        self.denied_before(None, out);
-        let results = std::mem::replace(&mut self.results, Entry::results());
+    fn tools_completed(&mut self, out: &mut Vec<u8>) {
+        self.report_denied_before(None, out);
+        let results = std::mem::replace(&mut self.results, HistoryEntry::results());
         if !results.is_empty() {
             self.added.push(results);
         }
@@ -187,16 +188,16 @@ impl Transcript {
 /// An entry of a history: the client's own, or a new one.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Part<'a> {
+pub(super) enum HistoryPart<'a> {
     Prior(&'a serde_json::value::RawValue),
-    Added(&'a Entry),
+    Added(&'a HistoryEntry),
 }
 
-impl Script for Transcript {
-    fn hear(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool {
+impl EventEncoder for Transcript {
+    fn handle_event(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool {
         match event {
             Event::Text(piece) if !piece.is_empty() => events::text(out, "content", &piece),
-            Event::TurnCompleted { content, calls, .. } => self.turn(content, calls, out),
+            Event::TurnCompleted { content, calls, .. } => self.turn_completed(content, calls, out),
             Event::ToolsProposed(proposed) => {
                 for (id, reason) in self.approver.decide(&proposed, run) {
                     if let Some(asked) = self.calls.iter_mut().find(|asked| asked.call.id == id) {
@@ -204,9 +205,9 @@ impl Script for Transcript {
                     }
                 }
             }
-            Event::ToolStarted { call, .. } => self.begins(&call, out),
-            Event::ToolFinished { call, outcome } => self.ends(&call, &outcome, out),
-            Event::ToolsCompleted => self.all_done(out),
+            Event::ToolStarted { call, .. } => self.tool_started(&call, out),
+            Event::ToolFinished { call, outcome } => self.tool_finished(&call, &outcome, out),
+            Event::ToolsCompleted => self.tools_completed(out),
             Event::Ended(outcome) => {
                 self.ended(outcome, out);
                 return true;

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::{
     super::{
         HttpDoor,
-        answer::{self, Answer, Fault, Pieces},
-        events::{self, Script},
+        events::{self, EventEncoder},
+        response::{self, HttpError, HttpResponse, PolledBody},
     },
-    conversation::{Building, Conversation, Function, Text, offered},
-    created, error, id,
-    outcome::{Finish, Listener, Piece, chat_call},
+    conversation::{Conversation, ConversationBuilder, Function, MessageText, tools_enabled},
+    created, error_object, id,
+    run_translator::{RunDelta, RunEnd, RunTranslator, chat_call},
     sampling, start_run,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-struct Request {
+struct ChatCompletionRequest {
     #[serde(default)]
     model: String,
     messages: Vec<ChatMessage>,
@@ -57,14 +57,14 @@ struct Tool {
 #[derive(Deserialize)]
 struct ChatMessage {
     role: String,
-    content: Option<Text>,
+    content: Option<MessageText>,
     #[serde(default)]
-    tool_calls: Option<Vec<Call>>,
+    tool_calls: Option<Vec<MessageCall>>,
     tool_call_id: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct MessageCall {
     id: String,
     function: CallFunction,
 }
@@ -76,67 +76,71 @@ struct CallFunction {
     arguments: String,
 }
 
-pub(in super::super) async fn chat(door: &HttpDoor, body: &[u8]) -> Result<Answer, Fault> {
-    let request: Request =
-        serde_json::from_slice(body).map_err(|error| Fault::bad(format!("Invalid JSON body: {error}")))?;
-    let conversation = read(&request)?.finish(tools(&request)?)?;
+pub(in super::super) async fn chat(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpError> {
+    let request: ChatCompletionRequest = serde_json::from_slice(body)
+        .map_err(|error| HttpError::bad_request(format!("Invalid JSON body: {error}")))?;
+    let conversation = read_messages(&request)?.finish(tools(&request)?)?;
     answer_to(door, request, conversation).await
 }
 
-async fn answer_to(door: &HttpDoor, request: Request, conversation: Conversation) -> Result<Answer, Fault> {
+async fn answer_to(
+    door: &HttpDoor,
+    request: ChatCompletionRequest,
+    conversation: Conversation,
+) -> Result<HttpResponse, HttpError> {
     let limit = request.max_completion_tokens.or(request.max_tokens);
     let sampling = sampling(request.temperature, request.top_p, limit)?;
     let hands_over = !conversation.tools.is_empty();
     let start = start_run(door, &request.model, conversation, sampling).await?;
-    let room = door.room()?;
-    let mut chat = Chat {
+    let room = door.reserve_run()?;
+    let mut chat = ChatCompletion {
         id: id("chatcmpl-"),
         created: created(),
         model: start.agent.clone(),
-        listener: Listener::new(door.approver(), hands_over),
+        translator: RunTranslator::new(door.approver(), hands_over),
         usage: request.stream_options.as_ref().is_some_and(|options| options.include_usage),
         text: String::new(),
         reasoning: String::new(),
         end: None,
-        begun: false,
+        started: false,
     };
     let run = door.core.start(start);
     if request.stream == Some(true) {
-        return Ok(answer::stream(Pieces(events::of_run(run, chat, room))));
+        return Ok(response::event_stream(PolledBody(events::run_body(run, chat, room))));
     }
-    events::whole(run, &mut chat).await;
-    chat.whole().map(|value| answer::ok(&value))
+    events::drain_run(run, &mut chat).await;
+    chat.into_json().map(|value| response::ok(&value))
 }
 
 /// What is not understood is refused where leaving it out would change the answer.
-fn tools(request: &Request) -> Result<Vec<ClientTool>, Fault> {
+fn tools(request: &ChatCompletionRequest) -> Result<Vec<ClientTool>, HttpError> {
     let text = |value: &Option<Value>| value.as_ref().map(|format| format["type"].clone());
     if request.n.is_some_and(|n| n != 1) {
-        return Err(Fault::bad("n must be 1"));
+        return Err(HttpError::bad_request("n must be 1"));
     }
     if text(&request.response_format).is_some_and(|kind| kind != "text") {
-        return Err(Fault::bad("response_format must be text"));
+        return Err(HttpError::bad_request("response_format must be text"));
     }
     if request.stop.as_ref().is_some_and(|stop| !stop.is_null() && *stop != json!([])) {
-        return Err(Fault::bad("stop is not supported"));
+        return Err(HttpError::bad_request("stop is not supported"));
     }
-    if !offered(request.tool_choice.as_ref())? {
+    if !tools_enabled(request.tool_choice.as_ref())? {
         return Ok(Vec::new());
     }
     let declared = request.tools.as_deref().unwrap_or_default();
     declared
         .iter()
         .map(|tool| match &tool.function {
-            Some(function) if tool.kind == "function" => Ok(function.clone().tool()),
-            _ => Err(Fault::bad("tools must be of type function")),
+            Some(function) if tool.kind == "function" => Ok(function.clone().into_tool()),
+            _ => Err(HttpError::bad_request("tools must be of type function")),
         })
         .collect()
 }
 
-fn read(request: &Request) -> Result<Building, Fault> {
-    let mut building = Building::default();
+fn read_messages(request: &ChatCompletionRequest) -> Result<ConversationBuilder, HttpError> {
+    let mut building = ConversationBuilder::default();
     for message in &request.messages {
-        let text = message.content.clone().map_or(Ok(String::new()), Text::plain)?;
+        let text = message.content.clone().map_or(Ok(String::new()), MessageText::into_plain)?;
         match message.role.as_str() {
             "system" | "developer" => building.system(text),
             "user" => building.user(text)?,
@@ -151,7 +155,7 @@ fn read(request: &Request) -> Result<Building, Fault> {
             "tool" => building.result(message.tool_call_id.as_deref().unwrap_or_default(), text)?,
             other => {
                 let role: String = other.chars().take(32).collect();
-                return Err(Fault::bad(format!("role {role:?} is not known")));
+                return Err(HttpError::bad_request(format!("role {role:?} is not known")));
             }
         }
     }
@@ -159,43 +163,42 @@ fn read(request: &Request) -> Result<Building, Fault> {
 }
 
 /// One answer, whole or in chunks.
-struct Chat {
+struct ChatCompletion {
     id: String,
     created: u64,
     model: String,
-    listener: Listener,
+    translator: RunTranslator,
     /// The last chunk counts tokens.
     usage: bool,
     text: String,
     reasoning: String,
-    end: Option<Result<Finish, Fault>>,
-    begun: bool,
+    end: Option<Result<RunEnd, HttpError>>,
+    started: bool,
 }
 
-impl Chat {
+impl ChatCompletion {
     fn usage(&self) -> Value {
-        let Listener { prompt, cached, completion, .. } = self.listener;
+        let RunTranslator { prompt, cached, completion, .. } = self.translator;
         json!({
             "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt.saturating_add(completion),
             "prompt_tokens_details": {"cached_tokens": cached},
         })
     }
 
-    fn whole(self) -> Result<Value, Fault> {
+    fn into_json(self) -> Result<Value, HttpError> {
         let usage = self.usage();
-        let finish = self.end.unwrap_or(Ok(Finish::Stop))?;
+        let finish = self.end.unwrap_or(Ok(RunEnd::Stop))?;
         let mut message = json!({"role": "assistant", "content": self.text, "refusal": null});
         if !self.reasoning.is_empty() {
             message["reasoning_content"] = json!(self.reasoning);
         }
-        if let Finish::Calls(calls) = &finish {
+        if let RunEnd::ToolCalls(calls) = &finish {
             message["tool_calls"] = calls.iter().map(|call| chat_call(call, None)).collect();
             if self.text.is_empty() {
                 message["content"] = Value::Null;
             }
         }
-        let choice =
-            json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish.reason()});
+        let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish.finish_reason()});
         Ok(json!({
             "id": self.id, "object": "chat.completion", "created": self.created, "model": self.model,
             "choices": [choice], "usage": usage,
@@ -203,7 +206,7 @@ impl Chat {
     }
 
     fn chunk(&mut self, mut delta: Value, finish: Option<&str>, out: &mut Vec<u8>) {
-        if !std::mem::replace(&mut self.begun, true) {
+        if !std::mem::replace(&mut self.started, true) {
             delta["role"] = json!("assistant");
         }
         let choices = json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}]);
@@ -217,16 +220,16 @@ impl Chat {
         })
     }
 
-    fn close(&mut self, end: &Result<Finish, Fault>, out: &mut Vec<u8>) {
+    fn push_end(&mut self, end: &Result<RunEnd, HttpError>, out: &mut Vec<u8>) {
         match end {
-            Err(fault) => events::unnamed(out, &json!({"error": error(fault)})),
+            Err(fault) => events::unnamed(out, &json!({"error": error_object(fault)})),
             Ok(finish) => {
-                if let Finish::Calls(calls) = finish {
+                if let RunEnd::ToolCalls(calls) = finish {
                     let calls: Value =
                         calls.iter().enumerate().map(|(index, call)| chat_call(call, Some(index))).collect();
                     self.chunk(json!({"tool_calls": calls}), None, out);
                 }
-                self.chunk(json!({}), Some(finish.reason()), out);
+                self.chunk(json!({}), Some(finish.finish_reason()), out);
                 if self.usage {
                     let mut last = self.envelope(&json!([]));
                     last["usage"] = self.usage();
@@ -238,22 +241,22 @@ impl Chat {
     }
 }
 
-impl Script for Chat {
-    fn hear(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool {
-        match self.listener.hear(event, run) {
+impl EventEncoder for ChatCompletion {
+    fn handle_event(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool {
+        match self.translator.translate(event, run) {
             None => false,
-            Some(Piece::Text(text)) => {
+            Some(RunDelta::Text(text)) => {
                 self.chunk(json!({"content": text}), None, out);
                 self.text.push_str(&text);
                 false
             }
-            Some(Piece::Reasoning(text)) => {
+            Some(RunDelta::Reasoning(text)) => {
                 self.chunk(json!({"reasoning_content": text}), None, out);
                 self.reasoning.push_str(&text);
                 false
             }
-            Some(Piece::End(end)) => {
-                self.close(&end, out);
+            Some(RunDelta::End(end)) => {
+                self.push_end(&end, out);
                 self.end = Some(end);
                 true
             }

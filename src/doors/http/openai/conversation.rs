@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::answer::Fault;
+use super::super::response::HttpError;
 use crate::{
     core::{CallId, Message, Role, ToolCall, ToolDef, ToolResult},
-    tools::{ClientTool, Order},
+    tools::{ClientTool, Concurrency},
 };
 
 /// A conversation, split at the newest prompt.
@@ -26,7 +26,7 @@ pub(super) struct Conversation {
 /// Text, or parts of which some are text.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Text {
+pub(super) enum MessageText {
     Plain(String),
     Parts(Vec<TextPart>),
 }
@@ -39,20 +39,20 @@ pub(super) struct TextPart {
     text: Option<String>,
 }
 
-impl Text {
+impl MessageText {
     /// # Errors
     ///
     /// Images, audio and files: no part of a message is left out silently.
-    pub(super) fn plain(self) -> Result<String, Fault> {
+    pub(super) fn into_plain(self) -> Result<String, HttpError> {
         match self {
             Self::Plain(text) => Ok(text),
             Self::Parts(parts) => parts
                 .into_iter()
                 .map(|part| match (part.kind.as_str(), part.text) {
                     ("text" | "input_text" | "output_text" | "refusal", Some(text)) => Ok(text),
-                    (kind, _) => {
-                        Err(Fault::bad(format!("content of type {kind:?} is not supported; text is")))
-                    }
+                    (kind, _) => Err(HttpError::bad_request(format!(
+                        "content of type {kind:?} is not supported; text is"
+                    ))),
                 })
                 .collect(),
         }
@@ -61,27 +61,27 @@ impl Text {
 
 /// Takes messages one by one and checks that calls and results belong together.
 #[derive(Default)]
-pub(super) struct Building {
+pub(super) struct ConversationBuilder {
     system: Vec<String>,
     messages: Vec<Message>,
-    open: Vec<(CallId, String)>,
+    open_calls: Vec<(CallId, String)>,
 }
 
-impl Building {
+impl ConversationBuilder {
     pub(super) fn system(&mut self, text: String) {
         self.system.push(text);
     }
 
-    pub(super) fn user(&mut self, text: String) -> Result<(), Fault> {
+    pub(super) fn user(&mut self, text: String) -> Result<(), HttpError> {
         self.answered()?;
-        self.say(Role::User, text);
+        self.push_text(Role::User, text);
         Ok(())
     }
 
-    pub(super) fn assistant(&mut self, text: String, calls: Vec<ToolCall>) -> Result<(), Fault> {
+    pub(super) fn assistant(&mut self, text: String, calls: Vec<ToolCall>) -> Result<(), HttpError> {
         self.answered()?;
         if !text.is_empty() || self.messages.last().is_none_or(|last| last.role != Role::Assistant) {
-            self.say(Role::Assistant, text);
+            self.push_text(Role::Assistant, text);
         }
         for call in calls {
             self.call(call)?;
@@ -90,25 +90,25 @@ impl Building {
     }
 
     /// A call of the newest answer.
-    pub(super) fn call(&mut self, call: ToolCall) -> Result<(), Fault> {
+    pub(super) fn call(&mut self, call: ToolCall) -> Result<(), HttpError> {
         if self.messages.iter().flat_map(|message| &message.tool_calls).any(|known| known.id == call.id) {
-            return Err(Fault::bad(format!("the tool call id `{}` is given twice", call.id)));
+            return Err(HttpError::bad_request(format!("the tool call id `{}` is given twice", call.id)));
         }
         if self.messages.last().is_none_or(|last| last.role != Role::Assistant) {
             self.messages.push(Message::text(Role::Assistant, ""));
         }
-        self.open.push((call.id.clone(), call.name.clone()));
+        self.open_calls.push((call.id.clone(), call.name.clone()));
         self.messages.last_mut().expect("pushed above").tool_calls.push(call);
         Ok(())
     }
 
-    pub(super) fn result(&mut self, id: &str, output: String) -> Result<(), Fault> {
-        let Some(at) = self.open.iter().position(|(open, _)| open.to_string() == id) else {
-            return Err(Fault::bad(format!(
+    pub(super) fn result(&mut self, id: &str, output: String) -> Result<(), HttpError> {
+        let Some(at) = self.open_calls.iter().position(|(open, _)| open.to_string() == id) else {
+            return Err(HttpError::bad_request(format!(
                 "there is no open tool call `{id}` that this result could answer"
             )));
         };
-        let (call_id, name) = self.open.remove(at);
+        let (call_id, name) = self.open_calls.remove(at);
         self.messages.push(Message::result(ToolResult { call_id, name, output, is_error: false }));
         Ok(())
     }
@@ -116,28 +116,28 @@ impl Building {
     /// # Errors
     ///
     /// There is nothing to answer: no user message, calls without results, or an answer at the end.
-    pub(super) fn finish(mut self, tools: Vec<ClientTool>) -> Result<Conversation, Fault> {
+    pub(super) fn finish(mut self, tools: Vec<ClientTool>) -> Result<Conversation, HttpError> {
         self.answered()?;
         if self.messages.last().is_some_and(|last| last.role == Role::Assistant) {
-            return Err(Fault::bad("the last message must be the user's or a tool's"));
+            return Err(HttpError::bad_request("the last message must be the user's or a tool's"));
         }
         let Some(at) = self.messages.iter().rposition(|message| message.role == Role::User) else {
-            return Err(Fault::bad("there must be a message of the user"));
+            return Err(HttpError::bad_request("there must be a message of the user"));
         };
         let answered = self.messages.split_off(at + 1);
         let prompt = self.messages.pop().expect("it is there").content;
         Ok(Conversation { system: self.system, history: self.messages, prompt, answered, tools })
     }
 
-    fn answered(&self) -> Result<(), Fault> {
-        match self.open.first() {
+    fn answered(&self) -> Result<(), HttpError> {
+        match self.open_calls.first() {
             None => Ok(()),
-            Some((id, _)) => Err(Fault::bad(format!("the tool call `{id}` has no result"))),
+            Some((id, _)) => Err(HttpError::bad_request(format!("the tool call `{id}` has no result"))),
         }
     }
 
     /// Neighbours of one role become one message, because templates want them to alternate.
-    fn say(&mut self, role: Role, text: String) {
+    fn push_text(&mut self, role: Role, text: String) {
         match self.messages.last_mut() {
             Some(last) if last.role == role && last.tool_calls.is_empty() => {
                 last.content.push_str("\n\n");
@@ -160,21 +160,21 @@ pub(super) struct Function {
 
 impl Function {
     /// The client answers in another request, so nothing waits.
-    pub(super) fn tool(self) -> ClientTool {
+    pub(super) fn into_tool(self) -> ClientTool {
         let parameters =
             self.parameters.unwrap_or_else(|| serde_json::json!({"type": "object", "properties": {}}));
         let description = self.description.unwrap_or_default();
         let def = ToolDef { name: self.name, description, parameters };
-        ClientTool { def, timeout: Duration::from_secs(1), order: Order::default() }
+        ClientTool { def, timeout: Duration::from_secs(1), concurrency: Concurrency::default() }
     }
 }
 
 /// Whether the tools that a request brings are for the model, by its `tool_choice`.
-pub(super) fn offered(choice: Option<&Value>) -> Result<bool, Fault> {
+pub(super) fn tools_enabled(choice: Option<&Value>) -> Result<bool, HttpError> {
     match choice.map(Value::as_str) {
         None | Some(Some("auto")) => Ok(true),
         Some(Some("none")) => Ok(false),
-        Some(_) => Err(Fault::bad("tool_choice must be auto or none")),
+        Some(_) => Err(HttpError::bad_request("tool_choice must be auto or none")),
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_conversation_is_split_at_its_newest_prompt() {
-        let mut building = Building::default();
+        let mut building = ConversationBuilder::default();
         building.system("be brief".into());
         building.user("a".into()).unwrap();
         building.assistant("b".into(), Vec::new()).unwrap();
@@ -203,8 +203,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_answered_is_refused() {
-        let said = |build: &dyn Fn(&mut Building) -> Result<(), Fault>| {
-            let mut building = Building::default();
+        let said = |build: &dyn Fn(&mut ConversationBuilder) -> Result<(), HttpError>| {
+            let mut building = ConversationBuilder::default();
             build(&mut building).and_then(|()| building.finish(Vec::new()).map(drop)).unwrap_err().message
         };
         assert!(said(&|_| Ok(())).contains("message of the user"));
@@ -222,7 +222,8 @@ mod tests {
             b.assistant(String::new(), vec![call("1"), call("1")])
         });
         assert!(twice.contains("twice"));
-        let image: Text = serde_json::from_str(r#"[{"type":"image_url","image_url":{"url":"x"}}]"#).unwrap();
-        assert!(image.plain().unwrap_err().message.contains("image_url"));
+        let image: MessageText =
+            serde_json::from_str(r#"[{"type":"image_url","image_url":{"url":"x"}}]"#).unwrap();
+        assert!(image.into_plain().unwrap_err().message.contains("image_url"));
     }
 }

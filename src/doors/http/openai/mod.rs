@@ -5,19 +5,18 @@
 
 mod chat;
 mod conversation;
-mod outcome;
 mod responses;
+mod run_translator;
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    HttpDoor,
-    answer::{Answer, Fault},
-    clock,
+    HttpDoor, clock,
+    response::{HttpError, HttpResponse},
 };
 use crate::{
-    agent::{AgentCore, OwnTools, StartRun},
+    agent::{AgentCore, DaemonTools, StartRun},
     config::agents as agent_files,
     core::{Name, Sampling},
 };
@@ -28,16 +27,16 @@ pub(super) use responses::responses;
 use conversation::Conversation;
 
 /// Whether errors on this path have OpenAI's shape.
-pub(super) fn serves(path: &str) -> bool {
+pub(super) fn is_openai_path(path: &str) -> bool {
     ["/v1/chat/completions", "/v1/responses", "/v1/models"].contains(&path) || path.starts_with("/v1/models/")
 }
 
 /// A fault as OpenAI's clients read it.
-pub(super) fn fault(fault: &Fault) -> Answer {
-    fault.with(&json!({"error": error(fault)}))
+pub(super) fn error_response(fault: &HttpError) -> HttpResponse {
+    fault.with_body(&json!({"error": error_object(fault)}))
 }
 
-fn error(fault: &Fault) -> Value {
+fn error_object(fault: &HttpError) -> Value {
     let kind = match fault.status {
         StatusCode::UNAUTHORIZED => "authentication_error",
         status if status.is_client_error() => "invalid_request_error",
@@ -48,36 +47,41 @@ fn error(fault: &Fault) -> Value {
 }
 
 /// Names of the agents, sorted.
-pub(super) async fn agents(core: &AgentCore) -> Result<Vec<String>, Fault> {
-    let names = core.on_disk(|home, _| agent_files::names(home)).await.ok_or_else(Fault::internal)?;
+pub(super) async fn agent_names(core: &AgentCore) -> Result<Vec<String>, HttpError> {
+    let names =
+        core.with_storage(|home, _| agent_files::names(home)).await.ok_or_else(HttpError::internal)?;
     Ok(names.into_iter().map(|name| name.to_string()).collect())
 }
 
-fn listed(name: &str) -> Value {
+fn model_object(name: &str) -> Value {
     json!({"id": name, "object": "model", "created": 0, "owned_by": "kontekst"})
 }
 
 /// `GET /v1/models`.
-pub(super) async fn models(core: &AgentCore) -> Result<Value, Fault> {
-    let data: Vec<Value> = agents(core).await?.iter().map(|name| listed(name)).collect();
+pub(super) async fn models(core: &AgentCore) -> Result<Value, HttpError> {
+    let data: Vec<Value> = agent_names(core).await?.iter().map(|name| model_object(name)).collect();
     Ok(json!({"object": "list", "data": data}))
 }
 
 /// `GET /v1/models/NAME`.
-pub(super) async fn model(core: &AgentCore, name: &str) -> Result<Value, Fault> {
-    Ok(listed(known(core, name).await?.as_str()))
+pub(super) async fn model(core: &AgentCore, name: &str) -> Result<Value, HttpError> {
+    Ok(model_object(find_agent(core, name).await?.as_str()))
 }
 
 /// The agent that a request names; without a name, the default one.
-async fn known(core: &AgentCore, name: &str) -> Result<Name, Fault> {
+async fn find_agent(core: &AgentCore, name: &str) -> Result<Name, HttpError> {
     let name = if name.is_empty() { "default" } else { name };
     let missing = || {
         let name: String = name.chars().take(128).collect();
         let text = format!("The model `{name}` does not exist; `kontekst agents` lists them");
-        Fault::new(StatusCode::NOT_FOUND, text)
+        HttpError::new(StatusCode::NOT_FOUND, text)
     };
     let name: Name = name.parse().map_err(|_| missing())?;
-    if agents(core).await?.iter().any(|known| known == name.as_str()) { Ok(name) } else { Err(missing()) }
+    if agent_names(core).await?.iter().any(|known| known == name.as_str()) {
+        Ok(name)
+    } else {
+        Err(missing())
+    }
 }
 
 /// What both kinds of request come to.
@@ -86,18 +90,18 @@ async fn start_run(
     agent: &str,
     conversation: Conversation,
     sampling: Sampling,
-) -> Result<StartRun, Fault> {
-    let agent = known(&door.core, agent).await?;
+) -> Result<StartRun, HttpError> {
+    let agent = find_agent(&door.core, agent).await?;
     let Conversation { system, history, prompt, answered, tools } = conversation;
     Ok(StartRun {
         prompt: crate::agent::Prompt::Text(prompt),
-        history: crate::agent::History::Given(history),
+        history: crate::agent::History::Provided(history),
         agent: agent.to_string(),
-        own_tools: if tools.is_empty() { OwnTools::All } else { OwnTools::Only(Vec::new()) },
+        daemon_tools: if tools.is_empty() { DaemonTools::All } else { DaemonTools::Only(Vec::new()) },
         client_tools: tools,
         extra_context: system,
         sampling,
-        answered,
+        continuation: answered,
         ..StartRun::default()
     })
 }
@@ -112,15 +116,15 @@ fn sampling(
     temperature: Option<f64>,
     top_p: Option<f64>,
     max_tokens: Option<u32>,
-) -> Result<Sampling, Fault> {
+) -> Result<Sampling, HttpError> {
     let within = |name: &str, value: Option<f64>, most: f64| match value {
         Some(value) if !(0.0..=most).contains(&value) => {
-            Err(Fault::bad(format!("{name} must be 0 to {most}")))
+            Err(HttpError::bad_request(format!("{name} must be 0 to {most}")))
         }
         value => Ok(value),
     };
     if max_tokens == Some(0) {
-        return Err(Fault::bad("max_tokens must be at least 1"));
+        return Err(HttpError::bad_request("max_tokens must be at least 1"));
     }
     let (temperature, top_p) = (within("temperature", temperature, 2.0)?, within("top_p", top_p, 1.0)?);
     Ok(Sampling { temperature, top_p, max_tokens, ..Sampling::default() })

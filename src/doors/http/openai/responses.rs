@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::{
     super::{
         HttpDoor,
-        answer::{self, Answer, Fault, Pieces},
-        events::{self, Script},
+        events::{self, EventEncoder},
+        response::{self, HttpError, HttpResponse, PolledBody},
     },
-    conversation::{Building, Function, Text, offered},
-    created, error, id,
-    outcome::{Finish, Listener, Piece},
+    conversation::{ConversationBuilder, Function, MessageText, tools_enabled},
+    created, error_object, id,
+    run_translator::{RunDelta, RunEnd, RunTranslator},
     sampling, start_run,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-struct Request {
+struct ResponsesRequest {
     #[serde(default)]
     model: String,
     input: Input,
@@ -40,20 +40,20 @@ struct Request {
 #[serde(untagged)]
 enum Input {
     Text(String),
-    Items(Vec<Item>),
+    Items(Vec<InputItem>),
 }
 
 /// A message, a call or a result; told apart by `type`, which messages may leave out.
 #[derive(Deserialize)]
-struct Item {
+struct InputItem {
     #[serde(rename = "type", default)]
     kind: Option<String>,
     role: Option<String>,
-    content: Option<Text>,
+    content: Option<MessageText>,
     call_id: Option<String>,
     name: Option<String>,
     arguments: Option<String>,
-    output: Option<Text>,
+    output: Option<MessageText>,
 }
 
 #[derive(Deserialize)]
@@ -64,71 +64,71 @@ struct Tool {
     function: Function,
 }
 
-pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<Answer, Fault> {
-    let request: Request =
-        serde_json::from_slice(body).map_err(|error| Fault::bad(format!("Invalid JSON body: {error}")))?;
+pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpError> {
+    let request: ResponsesRequest = serde_json::from_slice(body)
+        .map_err(|error| HttpError::bad_request(format!("Invalid JSON body: {error}")))?;
     if request.previous_response_id.is_some() {
-        return Err(Fault::bad(
+        return Err(HttpError::bad_request(
             "previous_response_id is not supported: responses are not stored; send the input again",
         ));
     }
     if request.background == Some(true) {
-        return Err(Fault::bad("background is not supported"));
+        return Err(HttpError::bad_request("background is not supported"));
     }
     let tools = tools(request.tools, request.tool_choice.as_ref())?;
-    let mut building = Building::default();
+    let mut building = ConversationBuilder::default();
     if let Some(instructions) = request.instructions {
         building.system(instructions);
     }
-    read(request.input, &mut building)?;
+    read_input(request.input, &mut building)?;
     let hands_over = !tools.is_empty();
     let sampling = sampling(request.temperature, request.top_p, request.max_output_tokens)?;
     let start = start_run(door, &request.model, building.finish(tools)?, sampling).await?;
-    let room = door.room()?;
-    let mut response = Response {
+    let room = door.reserve_run()?;
+    let mut response = ResponseEncoder {
         id: id("resp_"),
         message: id("msg_"),
         created: created(),
         model: start.agent.clone(),
-        listener: Listener::new(door.approver(), hands_over),
+        translator: RunTranslator::new(door.approver(), hands_over),
         sequence: 0,
         text: String::new(),
         calls: Vec::new(),
         end: None,
-        begun: false,
+        started: false,
     };
     let run = door.core.start(start);
     if request.stream == Some(true) {
-        return Ok(answer::stream(Pieces(events::of_run(run, response, room))));
+        return Ok(response::event_stream(PolledBody(events::run_body(run, response, room))));
     }
-    events::whole(run, &mut response).await;
+    events::drain_run(run, &mut response).await;
     match response.end.take() {
         Some(Err(fault)) => Err(fault),
         end => {
-            let status = if matches!(end, Some(Ok(Finish::Length))) { "incomplete" } else { "completed" };
-            Ok(answer::ok(&response.object(status)))
+            let status = if matches!(end, Some(Ok(RunEnd::Length))) { "incomplete" } else { "completed" };
+            Ok(response::ok(&response.object(status)))
         }
     }
 }
 
-fn tools(tools: Option<Vec<Tool>>, choice: Option<&Value>) -> Result<Vec<ClientTool>, Fault> {
-    if !offered(choice)? {
+fn tools(tools: Option<Vec<Tool>>, choice: Option<&Value>) -> Result<Vec<ClientTool>, HttpError> {
+    if !tools_enabled(choice)? {
         return Ok(Vec::new());
     }
     let made = tools.unwrap_or_default().into_iter().map(|tool| match tool.kind.as_str() {
-        "function" => Ok(tool.function.tool()),
-        kind => Err(Fault::bad(format!("tools of type {kind:?} are not supported; function is"))),
+        "function" => Ok(tool.function.into_tool()),
+        kind => Err(HttpError::bad_request(format!("tools of type {kind:?} are not supported; function is"))),
     });
     made.collect()
 }
 
-fn read(input: Input, building: &mut Building) -> Result<(), Fault> {
+fn read_input(input: Input, building: &mut ConversationBuilder) -> Result<(), HttpError> {
     let items = match input {
         Input::Text(text) => return building.user(text),
         Input::Items(items) => items,
     };
     for item in items {
-        let text = item.content.map_or(Ok(String::new()), Text::plain)?;
+        let text = item.content.map_or(Ok(String::new()), MessageText::into_plain)?;
         let id = item.call_id.unwrap_or_default();
         match (item.kind.as_deref().unwrap_or("message"), item.role.as_deref()) {
             ("message", Some("user")) => building.user(text)?,
@@ -140,12 +140,14 @@ fn read(input: Input, building: &mut Building) -> Result<(), Fault> {
                 arguments: item.arguments.unwrap_or_default(),
             })?,
             ("function_call_output", _) => {
-                building.result(&id, item.output.map_or(Ok(String::new()), Text::plain)?)?;
+                building.result(&id, item.output.map_or(Ok(String::new()), MessageText::into_plain)?)?;
             }
             // What another model thought is of no use to this one.
             ("reasoning", _) => {}
             (kind, role) => {
-                return Err(Fault::bad(format!("input of type {kind:?} and role {role:?} is not supported")));
+                return Err(HttpError::bad_request(format!(
+                    "input of type {kind:?} and role {role:?} is not supported"
+                )));
             }
         }
     }
@@ -153,22 +155,22 @@ fn read(input: Input, building: &mut Building) -> Result<(), Fault> {
 }
 
 /// One response, whole or in events.
-struct Response {
+struct ResponseEncoder {
     id: String,
     message: String,
     created: u64,
     model: String,
-    listener: Listener,
+    translator: RunTranslator,
     sequence: u64,
     text: String,
     calls: Vec<(String, ToolCall)>,
-    end: Option<Result<Finish, Fault>>,
-    begun: bool,
+    end: Option<Result<RunEnd, HttpError>>,
+    started: bool,
 }
 
-impl Response {
+impl ResponseEncoder {
     fn object(&self, status: &str) -> Value {
-        let Listener { prompt, cached, completion, .. } = self.listener;
+        let RunTranslator { prompt, cached, completion, .. } = self.translator;
         let going = status == "in_progress";
         let usage = json!({
             "input_tokens": prompt, "input_tokens_details": {"cached_tokens": cached},
@@ -208,8 +210,8 @@ impl Response {
         events::json(out, kind, &data);
     }
 
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        if std::mem::replace(&mut self.begun, true) {
+    fn start(&mut self, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.started, true) {
             return;
         }
         for kind in ["response.created", "response.in_progress"] {
@@ -218,7 +220,7 @@ impl Response {
         }
     }
 
-    fn say(&mut self, piece: &str, out: &mut Vec<u8>) {
+    fn push_text(&mut self, piece: &str, out: &mut Vec<u8>) {
         if self.text.is_empty() {
             let item = self.item("in_progress", &[]);
             self.send("response.output_item.added", json!({"output_index": 0, "item": item}), out);
@@ -231,7 +233,7 @@ impl Response {
         self.send("response.output_text.delta", delta, out);
     }
 
-    fn said(&mut self, out: &mut Vec<u8>) {
+    fn finish_text(&mut self, out: &mut Vec<u8>) {
         if self.text.is_empty() {
             return;
         }
@@ -247,7 +249,7 @@ impl Response {
         self.send("response.output_item.done", json!({"output_index": 0, "item": item}), out);
     }
 
-    fn hand_over(&mut self, calls: Vec<ToolCall>, out: &mut Vec<u8>) {
+    fn push_calls(&mut self, calls: Vec<ToolCall>, out: &mut Vec<u8>) {
         for call in calls {
             let index = usize::from(!self.text.is_empty()) + self.calls.len();
             let item_id = id("fc_");
@@ -271,23 +273,23 @@ impl Response {
         }
     }
 
-    fn close(&mut self, end: Result<Finish, Fault>, out: &mut Vec<u8>) {
-        self.said(out);
+    fn push_end(&mut self, end: Result<RunEnd, HttpError>, out: &mut Vec<u8>) {
+        self.finish_text(out);
         let (kind, status, end) = match end {
             Err(fault) => {
                 let mut response = self.object("failed");
-                response["error"] = error(&fault);
+                response["error"] = error_object(&fault);
                 response["error"]["code"] = json!("server_error");
                 self.send("response.failed", json!({"response": response}), out);
                 self.end = Some(Err(fault));
                 return;
             }
-            Ok(Finish::Calls(calls)) => {
-                self.hand_over(calls, out);
-                ("response.completed", "completed", Finish::Stop)
+            Ok(RunEnd::ToolCalls(calls)) => {
+                self.push_calls(calls, out);
+                ("response.completed", "completed", RunEnd::Stop)
             }
-            Ok(Finish::Length) => ("response.incomplete", "incomplete", Finish::Length),
-            Ok(Finish::Stop) => ("response.completed", "completed", Finish::Stop),
+            Ok(RunEnd::Length) => ("response.incomplete", "incomplete", RunEnd::Length),
+            Ok(RunEnd::Stop) => ("response.completed", "completed", RunEnd::Stop),
         };
         let response = self.object(status);
         self.send(kind, json!({"response": response}), out);
@@ -302,16 +304,16 @@ fn function_call(id: &str, call: &ToolCall, status: &str) -> Value {
     })
 }
 
-impl Script for Response {
-    fn hear(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool {
-        self.begin(out);
-        match self.listener.hear(event, run) {
-            Some(Piece::Text(text)) => self.say(&text, out),
-            Some(Piece::End(end)) => {
-                self.close(end, out);
+impl EventEncoder for ResponseEncoder {
+    fn handle_event(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool {
+        self.start(out);
+        match self.translator.translate(event, run) {
+            Some(RunDelta::Text(text)) => self.push_text(&text, out),
+            Some(RunDelta::End(end)) => {
+                self.push_end(end, out);
                 return true;
             }
-            Some(Piece::Reasoning(_)) | None => {}
+            Some(RunDelta::Reasoning(_)) | None => {}
         }
         false
     }

@@ -8,13 +8,12 @@ use hyper::body::Incoming;
 use serde_json::json;
 
 use super::{
-    HttpDoor,
-    answer::{self, Answer, Fault},
-    intake,
+    HttpDoor, body,
+    response::{self, HttpError, HttpResponse},
 };
 
 /// Everything the page consists of: path, type, content.
-const FILES: [(&str, &str, &str); 8] = [
+const PAGE_FILES: [(&str, &str, &str); 8] = [
     ("/", "text/html; charset=utf-8", include_str!("../page/index.html")),
     ("/page/style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
     ("/page/icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
@@ -26,15 +25,15 @@ const FILES: [(&str, &str, &str); 8] = [
 ];
 
 /// Nothing is loaded but these files, nothing is asked but this server, and no page may hold this one in a frame.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// A file of the page. They hold no secrets, so no token is asked for.
-pub(super) fn file(path: &str) -> Option<Answer> {
-    let (_, kind, text) = FILES.iter().find(|(name, ..)| *name == path)?;
-    let mut answer = answer::whole(StatusCode::OK, kind, *text);
+pub(super) fn page_file(path: &str) -> Option<HttpResponse> {
+    let (_, kind, text) = PAGE_FILES.iter().find(|(name, ..)| *name == path)?;
+    let mut answer = response::full(StatusCode::OK, kind, *text);
     let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
@@ -48,27 +47,27 @@ pub(super) async fn api(
     path: &str,
     headers: &HeaderMap,
     body: Incoming,
-) -> Result<Answer, Fault> {
+) -> Result<HttpResponse, HttpError> {
     let mut parts = path.trim_start_matches("/api/").split('/');
     match (method, parts.next(), parts.next(), parts.next(), parts.next()) {
         ("GET", Some("status"), None, ..) => status(door).await,
         ("GET", Some("sessions"), None, ..) => sessions::list(&door.core).await,
         ("GET", Some("sessions"), Some(id), None, _) => sessions::show(&door.core, id).await,
         ("DELETE", Some("sessions"), Some(id), None, _) => sessions::delete(&door.core, id).await,
-        ("POST", Some("runs"), None, ..) => runs::start(door, &intake::read(headers, body).await?),
+        ("POST", Some("runs"), None, ..) => runs::start(door, &body::read_json(headers, body).await?),
         ("POST", Some("runs"), Some(run), Some("decisions"), None) => {
-            runs::decide(&door.core, run, &intake::read(headers, body).await?)
+            runs::decide(&door.core, run, &body::read_json(headers, body).await?)
         }
         ("POST", Some("runs"), Some(run), Some("cancel"), None) => runs::cancel(&door.core, run),
-        _ => Err(Fault::not_found()),
+        _ => Err(HttpError::not_found()),
     }
 }
 
-async fn status(door: &HttpDoor) -> Result<Answer, Fault> {
+async fn status(door: &HttpDoor) -> Result<HttpResponse, HttpError> {
     let server = door.core.server_status().await;
     let config = door.core.config();
-    let agents = super::openai::agents(&door.core).await?;
-    Ok(answer::ok(&json!({
+    let agents = super::openai::agent_names(&door.core).await?;
+    Ok(response::ok(&json!({
         "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(),
         "model": {
@@ -86,23 +85,25 @@ mod tests {
 
     #[test]
     fn the_page_is_complete_and_runs_nothing_inline() {
-        let html = FILES[0].2;
-        for (path, ..) in &FILES[1..] {
+        let html = PAGE_FILES[0].2;
+        for (path, ..) in &PAGE_FILES[1..] {
             let imported = path.rsplit('/').next().unwrap();
             let used = html.contains(path)
-                || FILES.iter().any(|(_, _, text)| text.contains(&format!("\"./{imported}\"")));
+                || PAGE_FILES.iter().any(|(_, _, text)| text.contains(&format!("\"./{imported}\"")));
             assert!(used, "{path} is not used");
         }
         for forbidden in [" onclick", " style=", "<style", "javascript:", "http://", "https://"] {
             assert!(!html.contains(forbidden), "{forbidden}");
         }
-        for (path, _, text) in FILES {
+        for (path, _, text) in PAGE_FILES {
             for forbidden in ["innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "document.write"] {
                 assert!(!text.contains(forbidden), "{path}: {forbidden}");
             }
         }
         assert!(
-            file("/page/../mod.rs").is_none() && file("/page/").is_none() && file("/index.html").is_none()
+            page_file("/page/../mod.rs").is_none()
+                && page_file("/page/").is_none()
+                && page_file("/index.html").is_none()
         );
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::{
     HttpDoor,
-    answer::{self, Answer, Fault, Pieces},
-    events::{self, Script},
+    events::{self, EventEncoder},
+    response::{self, HttpError, HttpResponse, PolledBody},
 };
 use crate::{
     agent::{
@@ -18,11 +18,11 @@ use crate::{
     },
     core::{CallId, RunId},
     provider::Progress,
-    team::WorkerEvent,
+    subagent_log::SubagentEventKind,
 };
 
 #[derive(Deserialize)]
-struct Request {
+struct StartRequest {
     prompt: String,
     session: Option<String>,
     agent: Option<String>,
@@ -30,30 +30,33 @@ struct Request {
 }
 
 #[derive(Deserialize)]
-struct Decision {
+struct DecisionRequest {
     call: String,
     approve: bool,
     #[serde(default)]
     reason: String,
     #[serde(default, rename = "continue")]
-    go_on: bool,
+    continue_run: bool,
 }
 
-fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
-    serde_json::from_slice(body).map_err(|error| Fault::bad(format!("Invalid JSON body: {error}")))
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, HttpError> {
+    serde_json::from_slice(body)
+        .map_err(|error| HttpError::bad_request(format!("Invalid JSON body: {error}")))
 }
 
 /// Starts a run of a stored session; its events are the answer.
-pub(super) fn start(door: &HttpDoor, body: &[u8]) -> Result<Answer, Fault> {
-    let request: Request = parse(body)?;
+pub(super) fn start(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpError> {
+    let request: StartRequest = parse(body)?;
     let history = match request.session {
         None => History::New,
-        Some(id) => History::Session(id.parse().map_err(|error| Fault::bad(format!("session: {error}")))?),
+        Some(id) => {
+            History::Session(id.parse().map_err(|error| HttpError::bad_request(format!("session: {error}")))?)
+        }
     };
     if request.working_dir.as_ref().is_some_and(|dir| !dir.is_absolute()) {
-        return Err(Fault::bad("working_dir must be an absolute path"));
+        return Err(HttpError::bad_request("working_dir must be an absolute path"));
     }
-    let room = door.room()?;
+    let room = door.reserve_run()?;
     let run = door.core.start(StartRun {
         prompt: Prompt::Text(request.prompt),
         history,
@@ -61,49 +64,49 @@ pub(super) fn start(door: &HttpDoor, body: &[u8]) -> Result<Answer, Fault> {
         working_dir: request.working_dir,
         ..StartRun::default()
     });
-    Ok(answer::stream(Pieces(events::of_run(run, Page, room))))
+    Ok(response::event_stream(PolledBody(events::run_body(run, PageEvents, room))))
 }
 
 /// Takes a decision on a call that waits.
-pub(super) fn decide(core: &AgentCore, run: &str, body: &[u8]) -> Result<Answer, Fault> {
-    let decision: Decision = parse(body)?;
+pub(super) fn decide(core: &AgentCore, run: &str, body: &[u8]) -> Result<HttpResponse, HttpError> {
+    let decision: DecisionRequest = parse(body)?;
     let call = CallId::new(decision.call);
-    let command = Command::decision(call.clone(), decision.approve, decision.reason, decision.go_on);
-    match id(run).is_some_and(|run| core.decide(&run, &call, command)) {
-        true => Ok(answer::empty(StatusCode::NO_CONTENT)),
-        false => Err(Fault::new(StatusCode::NOT_FOUND, "no such call waits for a decision")),
+    let command = Command::decision(call.clone(), decision.approve, decision.reason, decision.continue_run);
+    match parse_run_id(run).is_some_and(|run| core.decide(&run, &call, command)) {
+        true => Ok(response::empty(StatusCode::NO_CONTENT)),
+        false => Err(HttpError::new(StatusCode::NOT_FOUND, "no such call waits for a decision")),
     }
 }
 
-pub(super) fn cancel(core: &AgentCore, run: &str) -> Result<Answer, Fault> {
-    match id(run).is_some_and(|run| core.cancel(&run)) {
-        true => Ok(answer::empty(StatusCode::NO_CONTENT)),
-        false => Err(Fault::new(StatusCode::NOT_FOUND, "no such run is going")),
+pub(super) fn cancel(core: &AgentCore, run: &str) -> Result<HttpResponse, HttpError> {
+    match parse_run_id(run).is_some_and(|run| core.cancel(&run)) {
+        true => Ok(response::empty(StatusCode::NO_CONTENT)),
+        false => Err(HttpError::new(StatusCode::NOT_FOUND, "no such run is going")),
     }
 }
 
-fn id(text: &str) -> Option<RunId> {
+fn parse_run_id(text: &str) -> Option<RunId> {
     text.parse().ok()
 }
 
 /// Events as the page reads them.
-struct Page;
+struct PageEvents;
 
-impl Script for Page {
-    fn hear(&mut self, event: Event, _: &Run, out: &mut Vec<u8>) -> bool {
-        let Some((name, data)) = named(event) else { return false };
+impl EventEncoder for PageEvents {
+    fn handle_event(&mut self, event: Event, _: &Run, out: &mut Vec<u8>) -> bool {
+        let Some((name, data)) = page_event(event) else { return false };
         events::json(out, name, &data);
         matches!(name, "completed" | "denied" | "cancelled" | "failed")
     }
 }
 
-fn named(event: Event) -> Option<(&'static str, Value)> {
+fn page_event(event: Event) -> Option<(&'static str, Value)> {
     Some(match event {
         Event::Started { run, session, agent } => {
             ("started", json!({"run": run.to_string(), "session": session.to_string(), "agent": agent}))
         }
         Event::Notice(text) => ("notice", json!({"text": text})),
-        Event::Progress(progress) => ("progress", waiting(progress)),
+        Event::Progress(progress) => ("progress", progress_json(progress)),
         Event::WaitingForSession => ("progress", json!({"kind": "session"})),
         Event::Compacted { before, after, .. } => ("compacted", json!({"before": before, "after": after})),
         Event::Text(text) => ("text", json!({"text": text})),
@@ -137,8 +140,8 @@ fn named(event: Event) -> Option<(&'static str, Value)> {
             let (call, ok) = (call.to_string(), !outcome.is_error());
             ("tool_finished", json!({"call": call, "ok": ok, "text": outcome.text()}))
         }
-        Event::Worker(event) => {
-            ("worker", json!({"worker": event.worker.to_string(), "says": said(event.what)?}))
+        Event::Subagent(event) => {
+            ("worker", json!({"worker": event.subagent.to_string(), "says": describe_subagent(event.kind)?}))
         }
         Event::ToolRequested { .. } | Event::ToolsCompleted => return None,
         Event::Ended(outcome) => match outcome {
@@ -151,22 +154,22 @@ fn named(event: Event) -> Option<(&'static str, Value)> {
 }
 
 /// What a worker does, in a line; its approvals come as calls of the run.
-fn said(what: WorkerEvent) -> Option<String> {
+fn describe_subagent(what: SubagentEventKind) -> Option<String> {
     Some(match what {
-        WorkerEvent::Started { agent, prompt, .. } => format!("{agent} works on: {prompt}"),
-        WorkerEvent::ToolCall { tool } => format!("uses {tool}"),
-        WorkerEvent::Completed { .. } => "is done".to_owned(),
-        WorkerEvent::Failed { message, .. } => format!("failed: {message}"),
-        WorkerEvent::Exited { how } => format!("ended: {}", how.as_str()),
-        WorkerEvent::Turn { .. }
-        | WorkerEvent::ApprovalRequested { .. }
-        | WorkerEvent::ApprovalResolved { .. } => {
+        SubagentEventKind::Started { agent, prompt, .. } => format!("{agent} works on: {prompt}"),
+        SubagentEventKind::ToolCall { tool } => format!("uses {tool}"),
+        SubagentEventKind::Completed { .. } => "is done".to_owned(),
+        SubagentEventKind::Failed { message, .. } => format!("failed: {message}"),
+        SubagentEventKind::Exited { how } => format!("ended: {}", how.as_str()),
+        SubagentEventKind::Turn { .. }
+        | SubagentEventKind::ApprovalRequested { .. }
+        | SubagentEventKind::ApprovalResolved { .. } => {
             return None;
         }
     })
 }
 
-fn waiting(progress: Progress) -> Value {
+fn progress_json(progress: Progress) -> Value {
     match progress {
         Progress::Queued { place } => json!({"kind": "queued", "place": place}),
         Progress::Loading { model, fraction } => {

@@ -6,8 +6,8 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::super::{
-    answer::{self, Answer, Fault},
     clock,
+    response::{self, HttpError, HttpResponse},
 };
 use crate::{
     agent::AgentCore,
@@ -16,39 +16,39 @@ use crate::{
 };
 
 /// Sessions in a listing; older ones are found with `kontekst sessions`.
-const LISTED: usize = 200;
+const MAX_SESSIONS: usize = 200;
 /// Entries of one conversation, its newest.
-const SHOWN: usize = 500;
+const MAX_ENTRIES: usize = 500;
 /// Characters of a title.
-const TITLE: usize = 80;
+const TITLE_CHARS: usize = 80;
 
 /// Reads files, so it gets a thread.
-async fn reading<T: Send + 'static>(
+async fn with_sessions<T: Send + 'static>(
     core: &AgentCore,
     read: impl FnOnce(&Sessions) -> Result<T, SessionError> + Send + 'static,
-) -> Result<T, Fault> {
-    let read = core.on_disk(|_, sessions| read(sessions)).await;
-    read.ok_or_else(Fault::internal)?.map_err(|error| fault(&error))
+) -> Result<T, HttpError> {
+    let read = core.with_storage(|_, sessions| read(sessions)).await;
+    read.ok_or_else(HttpError::internal)?.map_err(|error| fault(&error))
 }
 
-fn fault(error: &SessionError) -> Fault {
+fn fault(error: &SessionError) -> HttpError {
     let status = match error {
         SessionError::NotFound(_) => StatusCode::NOT_FOUND,
         SessionError::Busy(_) => StatusCode::CONFLICT,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    Fault::new(status, error.to_string())
+    HttpError::new(status, error.to_string())
 }
 
-fn id(text: &str) -> Result<SessionId, Fault> {
-    text.parse().map_err(|error| Fault::bad(format!("session: {error}")))
+fn id(text: &str) -> Result<SessionId, HttpError> {
+    text.parse().map_err(|error| HttpError::bad_request(format!("session: {error}")))
 }
 
-pub(super) async fn list(core: &AgentCore) -> Result<Answer, Fault> {
-    let listed = reading(core, |sessions| {
+pub(super) async fn list(core: &AgentCore) -> Result<HttpResponse, HttpError> {
+    let listed = with_sessions(core, |sessions| {
         let mut all = sessions.list()?;
         all.sort_by_key(|session| std::cmp::Reverse(session.modified));
-        all.truncate(LISTED);
+        all.truncate(MAX_SESSIONS);
         Ok(all
             .into_iter()
             .map(|session| {
@@ -59,7 +59,7 @@ pub(super) async fn list(core: &AgentCore) -> Result<Answer, Fault> {
             })
             .collect::<Vec<_>>())
     });
-    Ok(answer::ok(&json!({"sessions": listed.await?})))
+    Ok(response::ok(&json!({"sessions": listed.await?})))
 }
 
 /// The first words of the first message. Only the start of the file is read.
@@ -72,19 +72,19 @@ fn title(sessions: &Sessions, id: &SessionId) -> String {
     });
     let first = first.unwrap_or_default();
     let line = first.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(TITLE).collect()
+    line.chars().take(TITLE_CHARS).collect()
 }
 
-pub(super) async fn show(core: &AgentCore, text: &str) -> Result<Answer, Fault> {
+pub(super) async fn show(core: &AgentCore, text: &str) -> Result<HttpResponse, HttpError> {
     let id = id(text)?;
     let name = id.to_string();
-    let (entries, truncated) = reading(core, move |sessions| {
+    let (entries, truncated) = with_sessions(core, move |sessions| {
         let (mut last, mut truncated) = (VecDeque::new(), false);
         for entry in sessions.entries(&id)? {
             if let Entry::Message(message) = entry? {
-                last.push_back(shown(message));
+                last.push_back(message_json(message));
             }
-            if last.len() > SHOWN {
+            if last.len() > MAX_ENTRIES {
                 last.pop_front();
                 truncated = true;
             }
@@ -92,10 +92,10 @@ pub(super) async fn show(core: &AgentCore, text: &str) -> Result<Answer, Fault> 
         Ok((last, truncated))
     })
     .await?;
-    Ok(answer::ok(&json!({"id": name, "entries": entries, "truncated": truncated})))
+    Ok(response::ok(&json!({"id": name, "entries": entries, "truncated": truncated})))
 }
 
-fn shown(message: Message) -> Value {
+fn message_json(message: Message) -> Value {
     match (message.role, message.tool_result) {
         (_, Some(result)) => json!({
             "role": "tool", "call": result.call_id.to_string(), "ok": !result.is_error, "text": result.output,
@@ -115,8 +115,8 @@ fn shown(message: Message) -> Value {
     }
 }
 
-pub(super) async fn delete(core: &AgentCore, text: &str) -> Result<Answer, Fault> {
+pub(super) async fn delete(core: &AgentCore, text: &str) -> Result<HttpResponse, HttpError> {
     let id = id(text)?;
-    reading(core, move |sessions| sessions.delete(&id, false)).await?;
-    Ok(answer::empty(StatusCode::NO_CONTENT))
+    with_sessions(core, move |sessions| sessions.delete(&id, false)).await?;
+    Ok(response::empty(StatusCode::NO_CONTENT))
 }

@@ -96,7 +96,7 @@ impl Fix {
 
     /// Runs a call of the tool by which the model asks.
     pub(super) async fn ask_user(&mut self, call: &ToolCall) -> Result<ToolOutcome, Stop> {
-        let question = call.parsed().and_then(|arguments| convert::question(&arguments));
+        let question = call.parse_arguments().and_then(|arguments| convert::question(&arguments));
         let (prompt, kind) = match question {
             Ok(question) => question,
             Err(why) => return Ok(ToolOutcome::Failed(why)),

@@ -16,7 +16,7 @@ pub struct Pattern {
     /// Whether directories are listed, and not files.
     pub directories: bool,
     /// Whether the last part is a plain name: then it is listed although it is ignored.
-    pub names_its_files: bool,
+    pub ends_in_literal: bool,
 }
 
 impl Pattern {
@@ -42,12 +42,12 @@ impl Pattern {
             depth,
             literal: (plain == parts.len() && !given.ends_with('/')).then(|| parts.join("/")),
             directories: given.ends_with('/') && !parts.is_empty(),
-            names_its_files: parts.last().is_some_and(|part| is_plain(part)),
+            ends_in_literal: parts.last().is_some_and(|part| is_plain(part)),
         })
     }
 
     /// Everything directly in the directory `name`.
-    pub fn all_in(name: &str, workspace: &Workspace) -> Result<Self, String> {
+    pub fn children_of(name: &str, workspace: &Workspace) -> Result<Self, String> {
         let pattern = if name.is_empty() { "*".to_owned() } else { format!("{name}/*") };
         Self::parse(&pattern, workspace)
     }
@@ -66,7 +66,7 @@ impl Pattern {
     }
 
     /// Whether anything `levels` directories below the base can match. The base's own entries are at 0.
-    pub fn reaches(&self, levels: usize) -> bool {
+    pub fn can_match_at(&self, levels: usize) -> bool {
         self.depth.is_none_or(|depth| levels < depth)
     }
 }

@@ -7,18 +7,18 @@ use tempfile::TempDir;
 use super::*;
 use crate::tools::workspace::tests::while_swapping;
 
-fn tree(files: &[&str]) -> (TempDir, Place) {
+fn tree(files: &[&str]) -> (TempDir, WorkDir) {
     let dir = tempfile::tempdir().unwrap();
     for file in files {
         let path = dir.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "x").unwrap();
     }
-    let place = Place::new(dir.path()).unwrap();
+    let place = WorkDir::new(dir.path()).unwrap();
     (dir, place)
 }
 
-fn list(place: &Place, pattern: &str) -> String {
+fn list(place: &WorkDir, pattern: &str) -> String {
     let args = json!({"pattern": pattern});
     match ListFiles.execute(&args, place, &Proposal::default(), &Cancel::new()) {
         ToolOutcome::Done(text) => text,
@@ -27,7 +27,7 @@ fn list(place: &Place, pattern: &str) -> String {
 }
 
 #[track_caller]
-fn check(place: &Place, pattern: &str, want: &[&str]) {
+fn check(place: &WorkDir, pattern: &str, want: &[&str]) {
     assert_eq!(list(place, pattern), want.join("\n"), "{pattern}");
 }
 
@@ -132,7 +132,7 @@ fn links_are_listed_but_not_walked() {
     ] {
         symlink(target, ws.join(name)).unwrap();
     }
-    let place = Place::new(&ws).unwrap();
+    let place = WorkDir::new(&ws).unwrap();
     check(&place, "**", &["file", "good", "sub/inner"]);
     check(&place, "dir/*", &["dir/inner"]);
     check(&place, "*/", &["sub/"]);
@@ -145,7 +145,7 @@ fn a_directory_that_turns_into_a_link_is_not_walked() {
     let (dir, _) = tree(&["ws/sub/inner", "out/canary"]);
     let ws = dir.path().join("ws");
     symlink("../out", ws.join("link")).unwrap();
-    let place = Place::new(&ws).unwrap();
+    let place = WorkDir::new(&ws).unwrap();
     while_swapping(&ws, "sub", "link", || {
         for _ in 0..3000 {
             let pattern = Pattern::parse("**", place.workspace()).unwrap();

@@ -7,7 +7,7 @@ use std::{
 
 use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 
-use super::{ignored::Rules, pattern::Pattern};
+use super::{gitignore::IgnoreRules, pattern::Pattern};
 use crate::{
     core::Cancel,
     tools::{FileError, Workspace},
@@ -16,7 +16,7 @@ use crate::{
 /// Most directory entries that one call looks at.
 const MAX_ENTRIES: usize = 200_000;
 /// Longest time for one call.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// How deep it goes; each level holds a handle.
 const MAX_DEPTH: usize = 64;
 
@@ -27,7 +27,7 @@ pub struct Listing {
     /// Whether anything was left out because a `.gitignore` says so.
     pub ignored: bool,
     /// Why there may be more.
-    pub cut: Option<&'static str>,
+    pub truncated: Option<&'static str>,
 }
 
 struct Walk<'a> {
@@ -37,7 +37,7 @@ struct Walk<'a> {
     most: usize,
     entries: usize,
     started: Instant,
-    found: Listing,
+    listing: Listing,
 }
 
 /// Why the walk ends early.
@@ -68,19 +68,19 @@ pub fn list(
         most,
         entries: 0,
         started: Instant::now(),
-        found: Listing::default(),
+        listing: Listing::default(),
     };
     let base = pattern.base();
     let dir = match workspace.open_dir(base) {
         Ok(dir) => dir,
         // A directory that is not there has no files: not an error, an empty answer.
-        Err(FileError::Missing(_)) => return Ok(walk.found),
-        Err(error) => return Err(error.explained()),
+        Err(FileError::Missing(_)) => return Ok(walk.listing),
+        Err(error) => return Err(error.message()),
     };
-    let mut rules = Rules::none();
+    let mut rules = IgnoreRules::none();
     let mut above = String::new();
     for part in base.split('/').filter(|part| !part.is_empty()) {
-        rules = rules.with_those_in(&above, workspace);
+        rules = rules.with_file_in(&above, workspace);
         if !above.is_empty() {
             above.push('/');
         }
@@ -90,28 +90,34 @@ pub fn list(
     if cancel.is_cancelled() {
         return Err("cancelled".to_owned());
     }
-    debug_assert!(ended.is_ok() || walk.found.cut.is_some());
-    Ok(walk.found)
+    debug_assert!(ended.is_ok() || walk.listing.truncated.is_some());
+    Ok(walk.listing)
 }
 
 impl Walk<'_> {
-    fn directory(&mut self, dir: &OwnedFd, path: &str, level: usize, rules: &Rules) -> Result<(), Stop> {
-        let rules = rules.with_those_in(path, self.workspace);
+    fn directory(
+        &mut self,
+        dir: &OwnedFd,
+        path: &str,
+        level: usize,
+        rules: &IgnoreRules,
+    ) -> Result<(), Stop> {
+        let rules = rules.with_file_in(path, self.workspace);
         for entry in self.entries(dir)? {
             let path = if path.is_empty() { entry.name.clone() } else { format!("{path}/{}", entry.name) };
             let matches = self.pattern.matches(&path);
             if matches && self.is_wanted(&path, &entry) {
-                if !self.pattern.names_its_files && rules.ignore(&path, entry.is_dir) {
-                    self.found.ignored = true;
+                if !self.pattern.ends_in_literal && rules.is_ignored(&path, entry.is_dir) {
+                    self.listing.ignored = true;
                 } else {
                     self.add(&path)?;
                 }
             }
-            if entry.is_dir && entry.name != ".git" && self.pattern.reaches(level + 1) {
-                if rules.ignore(&path, true) {
-                    self.found.ignored = true;
+            if entry.is_dir && entry.name != ".git" && self.pattern.can_match_at(level + 1) {
+                if rules.is_ignored(&path, true) {
+                    self.listing.ignored = true;
                 } else if level + 1 >= MAX_DEPTH {
-                    self.found.cut = Some("some directories are too deep");
+                    self.listing.truncated = Some("some directories are too deep");
                 } else {
                     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                     // One that cannot be opened (no right to, or gone) has nothing to show.
@@ -134,11 +140,11 @@ impl Walk<'_> {
             }
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
-                self.found.cut = Some("too many entries to look at all");
+                self.listing.truncated = Some("too many entries to look at all");
                 return Err(Stop);
             }
-            if self.started.elapsed() > PATIENCE {
-                self.found.cut = Some("it took too long to look at all");
+            if self.started.elapsed() > TIME_LIMIT {
+                self.listing.truncated = Some("it took too long to look at all");
                 return Err(Stop);
             }
             // Other names cannot be said in JSON, so no tool could take them.
@@ -169,21 +175,21 @@ impl Walk<'_> {
         if self.pattern.directories {
             return entry.is_dir;
         }
-        entry.is_file || (entry.is_link && self.leads_to_a_file(path))
+        entry.is_file || (entry.is_link && self.is_link_to_file(path))
     }
 
     /// A link is listed if `read_file` would follow it.
-    fn leads_to_a_file(&self, path: &str) -> bool {
+    fn is_link_to_file(&self, path: &str) -> bool {
         self.workspace.path(path).is_ok_and(|path| self.workspace.open(&path).is_ok())
     }
 
     fn add(&mut self, path: &str) -> Result<(), Stop> {
-        if self.found.names.len() == self.most {
-            self.found.cut = Some("the list is long");
+        if self.listing.names.len() == self.most {
+            self.listing.truncated = Some("the list is long");
             return Err(Stop);
         }
         let slash = if self.pattern.directories { "/" } else { "" };
-        self.found.names.push(format!("{path}{slash}"));
+        self.listing.names.push(format!("{path}{slash}"));
         Ok(())
     }
 }

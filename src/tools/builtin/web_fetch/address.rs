@@ -43,15 +43,15 @@ fn is_public_v6(v6: Ipv6Addr) -> bool {
 
 /// Hosts that may be fetched whatever their address is: `name` for any port, or `name:port`.
 #[derive(Clone, Debug, Default)]
-pub struct Listed(Vec<(String, Option<u16>)>);
+pub struct AllowedHosts(Vec<(String, Option<u16>)>);
 
-impl Listed {
+impl AllowedHosts {
     pub fn new(entries: &[String]) -> Self {
         Self(entries.iter().map(|entry| split(&entry.trim().to_ascii_lowercase())).collect())
     }
 
     /// `host` as it stands in a URL, an IPv6 address in brackets.
-    pub fn has(&self, host: &str, port: u16) -> bool {
+    pub fn contains(&self, host: &str, port: u16) -> bool {
         self.0
             .iter()
             .any(|(name, only)| name.eq_ignore_ascii_case(host) && only.is_none_or(|only| only == port))
@@ -160,16 +160,16 @@ mod tests {
     #[test]
     fn listed_hosts_are_exact() {
         let entries = ["Wiki.local", "127.0.0.1:8080", "[::1]:9000", "::1", " db:5432 "].map(str::to_owned);
-        let listed = Listed::new(&entries);
+        let listed = AllowedHosts::new(&entries);
         for (host, port) in
             [("wiki.local", 80), ("WIKI.local", 1), ("127.0.0.1", 8080), ("[::1]", 1), ("db", 5432)]
         {
-            assert!(listed.has(host, port), "{host}:{port}");
+            assert!(listed.contains(host, port), "{host}:{port}");
         }
         for (host, port) in
             [("127.0.0.1", 80), ("x.wiki.local", 80), ("wiki.local.evil", 80), ("db", 1), ("", 1)]
         {
-            assert!(!listed.has(host, port), "{host}:{port}");
+            assert!(!listed.contains(host, port), "{host}:{port}");
         }
     }
 }

@@ -15,7 +15,7 @@ use url::Url;
 use super::{
     gate::{Gate, NotPublic, OwnDoor},
     page::Page,
-    request::{Method, Request, permitted},
+    request::{Method, Request, check_url},
 };
 
 /// Redirects that one call follows.
@@ -58,11 +58,11 @@ pub fn fetch(agent: &Agent, request: &Request, limits: Limits) -> Result<Page, S
     let mut url = request.url.clone();
     for hop in 0..=MAX_HOPS {
         let left = limits.time.saturating_sub(started.elapsed());
-        let answer = send(agent, request, &url, left).map_err(|error| explained(&error, &url, limits))?;
+        let answer = send(agent, request, &url, left).map_err(|error| error_message(&error, &url, limits))?;
         let Some(next) = redirect(&answer, &url)? else {
             let moved_to = (hop > 0).then(|| url.to_string());
-            let page = received(answer, limits).map_err(|error| explained(&error, &url, limits))?;
-            return Ok(Page { moved_to, note: request.note(), ..page });
+            let page = read_page(answer, limits).map_err(|error| error_message(&error, &url, limits))?;
+            return Ok(Page { redirected_to: moved_to, note: request.note(), ..page });
         };
         url = next;
     }
@@ -102,14 +102,14 @@ fn redirect(answer: &http::Response<Body>, from: &Url) -> Result<Option<Url>, St
     };
     let location = location.to_str().map_err(|_| "the redirect is not a valid url".to_owned())?;
     let to = from.join(location).map_err(|_| "the redirect is not a valid url".to_owned())?;
-    let to = permitted(to).map_err(|why| format!("redirect refused: {why}"))?;
+    let to = check_url(to).map_err(|why| format!("redirect refused: {why}"))?;
     if from.scheme() == "https" && to.scheme() == "http" {
         return Err(format!("redirect refused: it leaves https for {to}"));
     }
     Ok(Some(to))
 }
 
-fn received(answer: http::Response<Body>, limits: Limits) -> Result<Page, ureq::Error> {
+fn read_page(answer: http::Response<Body>, limits: Limits) -> Result<Page, ureq::Error> {
     let (head, body) = answer.into_parts();
     let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let status = head.status.canonical_reason().unwrap_or_default();
@@ -131,7 +131,7 @@ fn received(answer: http::Response<Body>, limits: Limits) -> Result<Page, ureq::
     })
 }
 
-fn explained(error: &ureq::Error, url: &Url, limits: Limits) -> String {
+fn error_message(error: &ureq::Error, url: &Url, limits: Limits) -> String {
     let host = url.host_str().unwrap_or_default();
     let inner = match error {
         ureq::Error::Io(io) => io.get_ref(),

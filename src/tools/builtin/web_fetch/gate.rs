@@ -16,14 +16,14 @@ use ureq::{
     },
 };
 
-use super::address::{Listed, is_public};
+use super::address::{AllowedHosts, is_public};
 use crate::core::doors;
 
 /// A resolver that knows the public web only.
 #[derive(Debug)]
 pub struct Gate<R = DefaultResolver> {
-    names: R,
-    listed: Listed,
+    resolver: R,
+    allowed_hosts: AllowedHosts,
 }
 
 /// None of the addresses may be connected to.
@@ -37,8 +37,8 @@ pub struct NotPublic(String);
 pub struct OwnDoor(String);
 
 impl<R> Gate<R> {
-    pub fn new(names: R, listed: Listed) -> Self {
-        Self { names, listed }
+    pub fn new(names: R, listed: AllowedHosts) -> Self {
+        Self { resolver: names, allowed_hosts: listed }
     }
 }
 
@@ -49,11 +49,11 @@ impl<R: Resolver> Resolver for Gate<R> {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
-        let found = self.names.resolve(uri, config, timeout)?;
+        let found = self.resolver.resolve(uri, config, timeout)?;
         let host = uri.host().unwrap_or_default();
         let mut open = self.empty();
         for &address in &found {
-            let allowed = is_public(address.ip()) || self.listed.has(host, address.port());
+            let allowed = is_public(address.ip()) || self.allowed_hosts.contains(host, address.port());
             // The daemon's own doors stay shut whatever is listed: behind them, the model could approve its calls.
             if allowed && !doors::is_ours(address) {
                 open.push(address);

@@ -20,13 +20,13 @@ use ureq::{
     unversioned::resolver::{DefaultResolver, Resolver},
 };
 
-use super::{outcome, target::would_fail};
+use super::{outcome, target_file::failure_preview};
 use crate::{
     config::WebToolsConfig,
     core::{Cancel, ToolDef, ToolOutcome},
-    tools::{Place, Proposal, Tool},
+    tools::{Proposal, Tool, WorkDir},
 };
-use address::Listed;
+use address::AllowedHosts;
 use fetch::Limits;
 use gate::Gate;
 use request::Request;
@@ -35,10 +35,10 @@ use request::Request;
 const DEFAULT_SECONDS: u64 = 30;
 const DEFAULT_BYTES: u64 = 5 * 1024 * 1024;
 /// Time to make text of a page that has arrived.
-const SETTING: Duration = Duration::from_secs(20);
+const RENDER_TIME: Duration = Duration::from_secs(20);
 
 pub struct WebFetch {
-    listed: Listed,
+    allowed_hosts: AllowedHosts,
     limits: Limits,
 }
 
@@ -60,15 +60,15 @@ impl Tool for WebFetch {
         }
     }
 
-    fn propose(&self, args: &Value, _: &Place) -> Proposal {
+    fn propose(&self, args: &Value, _: &WorkDir) -> Proposal {
         let preview = match Request::parse(args) {
             Ok(request) => request.preview(),
-            Err(why) => would_fail(&why),
+            Err(why) => failure_preview(&why),
         };
         Proposal { preview, ..Proposal::default() }
     }
 
-    fn execute(&self, args: &Value, _: &Place, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
+    fn execute(&self, args: &Value, _: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
         outcome(self.run(DefaultResolver::default(), args, cancel))
     }
 }
@@ -77,7 +77,7 @@ impl WebFetch {
     pub fn new(config: &WebToolsConfig) -> Self {
         let or = |value: u64, default| if value == 0 { default } else { value };
         Self {
-            listed: Listed::new(&config.allow_private),
+            allowed_hosts: AllowedHosts::new(&config.allow_private),
             limits: Limits {
                 time: Duration::from_secs(or(config.timeout_seconds, DEFAULT_SECONDS)),
                 bytes: or(config.max_response_bytes, DEFAULT_BYTES),
@@ -87,9 +87,9 @@ impl WebFetch {
 
     fn run(&self, names: impl Resolver, args: &Value, cancel: &Cancel) -> Result<String, String> {
         let request = Request::parse(args)?;
-        let agent = fetch::agent(Gate::new(names, self.listed.clone()), self.limits);
+        let agent = fetch::agent(Gate::new(names, self.allowed_hosts.clone()), self.limits);
         cancellable(agent, self.limits, cancel, move |agent, limits| {
-            fetch::fetch(agent, &request, limits).map(|page| page.shown(request.raw))
+            fetch::fetch(agent, &request, limits).map(|page| page.render(request.raw))
         })
     }
 }
@@ -117,7 +117,7 @@ fn cancellable(
         .name("web_fetch".to_owned())
         .spawn(worker)
         .map_err(|error| format!("cannot start a fetch: {error}"))?;
-    match waiting.recv_timeout(limits.time.saturating_add(SETTING)) {
+    match waiting.recv_timeout(limits.time.saturating_add(RENDER_TIME)) {
         Ok(_) if cancel.is_cancelled() => Err("cancelled".to_owned()),
         Ok(result) => result,
         Err(RecvTimeoutError::Timeout) => Err("the page took too long".to_owned()),

@@ -20,7 +20,7 @@ pub struct Page {
     /// An encoding that was not undone.
     pub encoding: Option<String>,
     /// Where the redirects led, when there were any.
-    pub moved_to: Option<String>,
+    pub redirected_to: Option<String>,
     pub body: Vec<u8>,
     /// Whether there was more of the body.
     pub truncated: bool,
@@ -30,10 +30,10 @@ pub struct Page {
 
 impl Page {
     /// The text for the model. `raw` leaves HTML as it is.
-    pub fn shown(&self, raw: bool) -> String {
-        let (text, shortened) = clipped(self.text(raw));
+    pub fn render(&self, raw: bool) -> String {
+        let (text, shortened) = truncate(self.text(raw));
         let mut shown = format!("Status: {}\n", self.status);
-        if let Some(url) = &self.moved_to {
+        if let Some(url) = &self.redirected_to {
             let _ = writeln!(shown, "URL: {url}");
         }
         let _ = writeln!(shown, "Content-Type: {}", self.content_type.as_deref().unwrap_or("unknown"));
@@ -54,17 +54,17 @@ impl Page {
         if let Some(encoding) = &self.encoding {
             return format!("(not shown: the body is encoded as {encoding})");
         }
-        let kind = self.kind();
+        let kind = self.media_type();
         if !is_text(&kind, &self.body) {
             return format!("(not shown: {} bytes of binary content)", self.body.len());
         }
-        let text = decoded(&self.body, self.content_type.as_deref());
+        let text = decode(&self.body, self.content_type.as_deref());
         let is_html = kind == "text/html" || kind == "application/xhtml+xml";
-        if !is_html || raw { text } else { readable(&text).unwrap_or(text) }
+        if !is_html || raw { text } else { html_to_text(&text).unwrap_or(text) }
     }
 
     /// The media type without its parameters.
-    fn kind(&self) -> String {
+    fn media_type(&self) -> String {
         let kind = self.content_type.as_deref().unwrap_or_default();
         kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
@@ -78,7 +78,7 @@ fn is_text(kind: &str, body: &[u8]) -> bool {
 }
 
 /// Bytes as text. What is not UTF-8 and says so is read as Latin-1, the only other charset still common.
-fn decoded(body: &[u8], content_type: Option<&str>) -> String {
+fn decode(body: &[u8], content_type: Option<&str>) -> String {
     let parameters = content_type.unwrap_or_default().to_ascii_lowercase();
     let charset = parameters.split_once("charset=").map(|(_, charset)| charset.trim_matches(['"', ' ', ';']));
     let latin = matches!(charset, Some("iso-8859-1" | "latin1" | "windows-1252" | "us-ascii"));
@@ -90,7 +90,7 @@ fn decoded(body: &[u8], content_type: Option<&str>) -> String {
 }
 
 /// The text of a page; nothing when it has none, or when it looks made to exhaust the reader.
-fn readable(html: &str) -> Option<String> {
+fn html_to_text(html: &str) -> Option<String> {
     if html.len() > MAX_HTML || nesting(html) > MAX_NESTING {
         return None;
     }
@@ -127,7 +127,7 @@ fn nesting(html: &str) -> usize {
     deepest
 }
 
-fn clipped(mut text: String) -> (String, bool) {
+fn truncate(mut text: String) -> (String, bool) {
     let end = text.floor_char_boundary(MAX_OUTPUT.min(text.len()));
     let shortened = end < text.len();
     text.truncate(end);
@@ -153,14 +153,14 @@ mod tests {
     fn the_head_says_what_came_back() {
         let mut page = page("text/plain; charset=utf-8", "hello");
         assert_eq!(
-            page.shown(false),
+            page.render(false),
             "Status: 200 OK\nContent-Type: text/plain; charset=utf-8\nContent-Length: 5\n\nhello"
         );
         page.truncated = true;
         page.status = "404 Not Found".into();
-        page.moved_to = Some("https://b.example/".into());
+        page.redirected_to = Some("https://b.example/".into());
         assert_eq!(
-            page.shown(false),
+            page.render(false),
             "Status: 404 Not Found\nURL: https://b.example/\nContent-Type: text/plain; charset=utf-8\n\
              Content-Length: 5\n(Response truncated due to size limit)\n\nhello"
         );
@@ -171,15 +171,15 @@ mod tests {
         let html = "<html><head><title>T</title><style>p{color:red}</style></head><body><h1>Head</h1>\
                     <p>One <a href='https://x.example/a'>link</a>.<script>alert(1)</script>\
                     <ul><li>first<li>second</ul></body></html>";
-        let text = page("text/html; charset=UTF-8", html).shown(false);
+        let text = page("text/html; charset=UTF-8", html).render(false);
         for part in ["# Head", "One [link]", "https://x.example/a", "* first", "* second"] {
             assert!(text.contains(part), "{part} in {text}");
         }
         for part in ["alert", "color:red", "<p>"] {
             assert!(!text.contains(part), "{part} in {text}");
         }
-        assert!(page("text/html", html).shown(true).ends_with("</html>"));
-        assert!(page("text/plain", html).shown(false).ends_with("</html>"));
+        assert!(page("text/html", html).render(true).ends_with("</html>"));
+        assert!(page("text/plain", html).render(false).ends_with("</html>"));
     }
 
     #[test]
@@ -191,26 +191,26 @@ mod tests {
             ("", vec![1, 0, 2]),
             ("text/plain", vec![b'a', 0]),
         ] {
-            let text = page(kind, body).shown(false);
+            let text = page(kind, body).render(false);
             assert!(text.contains("bytes of binary content"), "{kind}: {text}");
         }
         for kind in ["image/svg+xml", "application/octet-stream", "application/json", "", "nonsense"] {
-            assert!(page(kind, "plain").shown(false).ends_with("\n\nplain"), "{kind}");
+            assert!(page(kind, "plain").render(false).ends_with("\n\nplain"), "{kind}");
         }
         let odd = Page { encoding: Some("br".into()), ..page("text/html", "x") };
-        assert!(odd.shown(false).contains("encoded as br"));
+        assert!(odd.render(false).contains("encoded as br"));
     }
 
     #[test]
     fn charsets() {
-        assert!(page("text/plain; charset=ISO-8859-1", b"caf\xe9".to_vec()).shown(false).ends_with("café"));
-        assert!(page("text/plain", b"caf\xe9".to_vec()).shown(false).ends_with("caf\u{FFFD}"));
-        assert!(page("text/plain; charset=iso-8859-1", "café").shown(false).ends_with("café"));
+        assert!(page("text/plain; charset=ISO-8859-1", b"caf\xe9".to_vec()).render(false).ends_with("café"));
+        assert!(page("text/plain", b"caf\xe9".to_vec()).render(false).ends_with("caf\u{FFFD}"));
+        assert!(page("text/plain; charset=iso-8859-1", "café").render(false).ends_with("café"));
     }
 
     #[test]
     fn long_text_is_cut_and_says_so() {
-        let text = page("text/plain", "é".repeat(MAX_OUTPUT)).shown(false);
+        let text = page("text/plain", "é".repeat(MAX_OUTPUT)).render(false);
         assert!(text.len() < MAX_OUTPUT + 200 && text.contains("truncated"));
     }
 
@@ -220,7 +220,7 @@ mod tests {
         for tag in
             ["<div>", "<table><tr><td>", "<b>", "<blockquote>", "<a href=x>", "<b><p>", "<svg>", "<!--", "<"]
         {
-            let text = page("text/html", tag.repeat(100_000)).shown(false);
+            let text = page("text/html", tag.repeat(100_000)).render(false);
             assert!(text.starts_with("Status"), "{tag}");
         }
         assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());

@@ -30,7 +30,7 @@ pub struct Request {
     /// Whether HTML stays HTML.
     pub raw: bool,
     /// Names of headers that were not taken.
-    pub dropped: Vec<String>,
+    pub dropped_headers: Vec<String>,
 }
 
 impl Request {
@@ -45,19 +45,21 @@ impl Request {
             Some(_) => return Err("method must be GET or HEAD".to_owned()),
         };
         let mut request = Self {
-            url: checked_url(args::text(args, "url")?.trim())?,
+            url: parse_url(args::text(args, "url")?.trim())?,
             method,
             accept: None,
             accept_language: None,
             raw: args::switch(args, "raw"),
-            dropped: Vec::new(),
+            dropped_headers: Vec::new(),
         };
         for (name, value) in args.get("headers").and_then(Value::as_object).into_iter().flatten() {
             let value = value.as_str().filter(|value| is_sendable(value)).map(str::to_owned);
             match (name.to_ascii_lowercase().as_str(), value) {
                 ("accept", Some(value)) => request.accept = Some(value),
                 ("accept-language", Some(value)) => request.accept_language = Some(value),
-                _ => request.dropped.push(name.chars().filter(|c| !c.is_control()).take(40).collect()),
+                _ => {
+                    request.dropped_headers.push(name.chars().filter(|c| !c.is_control()).take(40).collect())
+                }
             }
         }
         Ok(request)
@@ -65,7 +67,7 @@ impl Request {
 
     /// What was not done as asked.
     pub fn note(&self) -> Option<String> {
-        let names = self.dropped.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let names = self.dropped_headers.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
         (!names.is_empty()).then(|| format!("not sent: {names}; only Accept and Accept-Language are"))
     }
 
@@ -99,17 +101,17 @@ impl Request {
 /// # Errors
 ///
 /// One sentence for the model.
-pub fn checked_url(given: &str) -> Result<Url, String> {
+pub fn parse_url(given: &str) -> Result<Url, String> {
     if given.len() > MAX_URL {
         return Err(format!("the url is longer than {MAX_URL} bytes"));
     }
     let url = Url::parse(given)
         .map_err(|error| format!("the url is not valid ({error}); it must start with http:// or https://"))?;
-    permitted(url)
+    check_url(url)
 }
 
 /// The rules that hold for each hop.
-pub fn permitted(mut url: Url) -> Result<Url, String> {
+pub fn check_url(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("the url must start with http:// or https://, not {}:", url.scheme()));
     }
@@ -177,10 +179,10 @@ mod tests {
             "ws://x/",
             &format!("http://x/{}", "a".repeat(9000)),
         ] {
-            assert!(checked_url(url).is_err(), "{url}");
+            assert!(parse_url(url).is_err(), "{url}");
         }
         for url in ["http://example.com", "HTTPS://EXAMPLE.com/a?b#c", "http://1.1.1.1:8080/"] {
-            assert!(checked_url(url).is_ok(), "{url}");
+            assert!(parse_url(url).is_ok(), "{url}");
         }
     }
 
@@ -192,7 +194,7 @@ mod tests {
         .unwrap();
         assert_eq!(request.accept.as_deref(), Some("text/html"));
         assert_eq!(request.accept_language.as_deref(), Some("de"));
-        assert_eq!(request.dropped.len(), 4);
+        assert_eq!(request.dropped_headers.len(), 4);
         assert!(request.note().unwrap().contains("Authorization"));
         let forged = json!({"url": "http://x/", "headers": {"Accept": "a\r\nHost: evil"}});
         assert_eq!(Request::parse(&forged).unwrap().accept, None);

@@ -267,7 +267,7 @@ fn of_a_mixed_or_changing_answer_only_public_addresses_are_left() {
             Names(ips).resolve(uri, c, t)
         }
     }
-    let gate = Gate::new(Flips(AtomicUsize::new(0)), Listed::default());
+    let gate = Gate::new(Flips(AtomicUsize::new(0)), AllowedHosts::default());
     let (uri, config) = (Uri::from_static("http://flip.example:80/"), Config::default());
     let (mut open, mut refused) = (0, 0);
     for _ in 0..10_000 {

@@ -1,0 +1,328 @@
+//! Who may use the HTTP door, decided from the head of a request alone. Pure.
+//!
+//! The listener has already checked the kernel's word on whose process calls. What is left are web pages, which
+//! a browser of this user runs: they are known by `Origin`, by `Sec-Fetch-Site`, and by a `Host` that is not ours
+//! (DNS rebinding).
+
+use http::{HeaderMap, HeaderValue, Method, Uri, header};
+
+use crate::core::is_bearer;
+
+/// Whose process is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// One of this user, on this machine.
+    ThisUser,
+    /// Unknown: the token is required.
+    Remote,
+}
+
+/// What the gate knows. Made once, when the listener is bound.
+#[derive(Clone, Debug)]
+pub struct AccessPolicy {
+    /// Values that `Host` may have, in lower case.
+    hosts: Vec<String>,
+    /// Origins of pages that may use the door without the token.
+    origins: Vec<String>,
+    /// 64 hexadecimal digits.
+    token: String,
+    /// Send the seed's CORS headers.
+    pub(super) cors: bool,
+}
+
+/// A request that may go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Admission {
+    /// The page that asked; its origin is allowed to read the answer.
+    pub(super) origin: Option<HeaderValue>,
+    /// The token was shown.
+    pub(super) token: bool,
+}
+
+/// Why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("Bad Request: exactly one Host header is required")]
+    MissingHost,
+    #[error("Forbidden: this Host is not served here")]
+    Host,
+    #[error("Forbidden: web pages of this origin may not use this server")]
+    Origin,
+    #[error("Unauthorized")]
+    Token,
+}
+
+impl AccessPolicy {
+    /// `port` is where the listener is; `hosts` are further names for it, without a port.
+    pub fn new(port: u16, hosts: &[String], origins: &[String], token: String, cors: bool) -> Self {
+        let names = ["localhost", "127.0.0.1", "[::1]"].into_iter().chain(hosts.iter().map(String::as_str));
+        let mut allowed: Vec<String> =
+            names.map(|name| format!("{name}:{port}").to_ascii_lowercase()).collect();
+        if port == 80 {
+            let bare: Vec<String> =
+                allowed.iter().map(|host| host.trim_end_matches(":80").to_owned()).collect();
+            allowed.extend(bare);
+        }
+        let origins =
+            origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
+        Self { hosts: allowed, origins, token, cors }
+    }
+
+    /// Decides on one request.
+    pub(super) fn check(
+        &self,
+        caller: Caller,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Admission, Refusal> {
+        // A request to a proxy names another server in its target, whatever its Host says.
+        let target = uri.authority().is_none_or(|authority| self.serves_host(authority.as_str()));
+        let host = single(headers, &header::HOST).ok_or(Refusal::MissingHost)?;
+        if !target || !host.to_str().is_ok_and(|host| self.serves_host(host)) {
+            return Err(Refusal::Host);
+        }
+        let token = match headers.get(header::AUTHORIZATION) {
+            None => false,
+            Some(shown) => self.is_token(single(headers, &header::AUTHORIZATION).unwrap_or(shown)),
+        };
+        let origin = headers.get(header::ORIGIN);
+        if let Some(origin) = origin {
+            let listed = single(headers, &header::ORIGIN)
+                .and_then(|origin| origin.to_str().ok())
+                .is_some_and(|origin| self.origins.iter().any(|listed| origin.eq_ignore_ascii_case(listed)));
+            // Our own page: browsers name its origin when it loads its scripts.
+            let own = matches!(*method, Method::GET | Method::HEAD)
+                && origin.as_bytes().strip_prefix(b"http://").is_some_and(|it| it == host.as_bytes());
+            if !listed && !own && (!token || origin == "null") {
+                return Err(Refusal::Origin);
+            }
+        } else if let Some(site) = headers.get("sec-fetch-site") {
+            // A browser that sends no Origin: an image, a link, a frame of some other page.
+            if site != "same-origin" && site != "none" {
+                return Err(Refusal::Origin);
+            }
+        }
+        let shown = headers.contains_key(header::AUTHORIZATION);
+        // A preflight can carry no token; what follows it must.
+        let excused = method == Method::OPTIONS;
+        if !excused && !token && (shown || caller == Caller::Remote) {
+            return Err(Refusal::Token);
+        }
+        Ok(Admission { origin: origin.cloned(), token })
+    }
+
+    fn serves_host(&self, host: &str) -> bool {
+        self.hosts.iter().any(|known| host.eq_ignore_ascii_case(known))
+    }
+
+    fn is_token(&self, shown: &HeaderValue) -> bool {
+        shown.to_str().is_ok_and(|shown| is_bearer(shown, &self.token))
+    }
+}
+
+/// A header that is there once.
+fn single<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    values.next().is_none().then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    fn gate() -> AccessPolicy {
+        AccessPolicy::new(8787, &["box.lan".into()], &["http://app.test:3000".into()], TOKEN.into(), true)
+    }
+
+    fn ask(caller: Caller, method: &Method, headers: &[(&'static str, &str)]) -> Result<Admission, Refusal> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        gate().check(caller, method, &Uri::from_static("/v1/generate"), &map)
+    }
+
+    fn host(value: &str) -> Result<Admission, Refusal> {
+        ask(Caller::ThisUser, &Method::POST, &[("host", value)])
+    }
+
+    #[test]
+    fn only_our_own_hosts_are_served() {
+        for good in ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "LOCALHOST:8787", "box.lan:8787"] {
+            assert!(host(good).is_ok(), "{good}");
+        }
+        let bad = [
+            "",
+            "localhost",
+            "127.0.0.1",
+            "[::1]",
+            "::1",
+            "::1:8787",
+            "localhost:80",
+            "localhost:8788",
+            "localhost:08787",
+            "localhost:8787 ",
+            " localhost:8787",
+            "localhost:8787.",
+            "localhost.:8787",
+            "localhost.evil.example:8787",
+            "evil.example",
+            "evil.example:8787",
+            "127.0.0.1.evil.example:8787",
+            "127.0.0.1.nip.io:8787",
+            "127.0.0.2:8787",
+            "127.1:8787",
+            "0.0.0.0:8787",
+            "0:8787",
+            "2130706433:8787",
+            "0x7f000001:8787",
+            "0177.0.0.1:8787",
+            "127.0.0.1:8787:8787",
+            "127.0.0.1:8787@evil.example",
+            "evil.example@127.0.0.1:8787",
+            "localhost:8787,evil.example",
+            "localhost:8787;x",
+            "localhost:8787/x",
+            "http://localhost:8787",
+            "//localhost:8787",
+            "localhost:8787?x",
+            "localhost:8787#x",
+            "[::]:8787",
+            "[::ffff:127.0.0.1]:8787",
+            "[0:0:0:0:0:0:0:1]:8787",
+            "[::1%25lo]:8787",
+            "[::1]:80",
+            "[::1]8787",
+            "[::1",
+            "box.lan",
+            "box.lan:80",
+            "sub.box.lan:8787",
+            "boxxlan:8787",
+            "box.lan.:8787",
+            "localhos:8787",
+            "localhost8787",
+            "xlocalhost:8787",
+            "local host:8787",
+            "localhost\t:8787",
+            "*:8787",
+            "*",
+            "localhost:",
+            ":8787",
+            "kontekst:8787",
+        ];
+        assert!(bad.len() + 5 >= 60, "{}", bad.len());
+        for bad in bad {
+            assert_eq!(host(bad), Err(Refusal::Host), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_there_once_and_the_target_names_no_other() {
+        assert_eq!(ask(Caller::ThisUser, &Method::GET, &[]), Err(Refusal::MissingHost));
+        let two = [("host", "localhost:8787"), ("host", "localhost:8787")];
+        assert_eq!(ask(Caller::ThisUser, &Method::GET, &two), Err(Refusal::MissingHost));
+        let mut headers = HeaderMap::new();
+        headers.insert("host", HeaderValue::from_static("localhost:8787"));
+        let proxied = Uri::from_static("http://evil.example/v1/generate");
+        let answer = gate().check(Caller::ThisUser, &Method::GET, &proxied, &headers);
+        assert_eq!(answer, Err(Refusal::Host));
+    }
+
+    #[test]
+    fn requests_of_foreign_pages_are_refused() {
+        let bearer = format!("Bearer {TOKEN}");
+        let origins = [
+            "null",
+            "https://evil.example",
+            "http://localhost:8787",
+            "http://127.0.0.1:8787",
+            "http://localhost:3000",
+            "http://localhost.evil.example",
+            "http://127.0.0.1.evil.example",
+            "http://localhost:3000@evil",
+            "http://app.test",
+            "https://app.test:3000",
+            "http://app.test:3000.evil.example",
+            "http://app.test:30000",
+            "http://xapp.test:3000",
+            "file://",
+            "chrome-extension://abcdef",
+            "moz-extension://x",
+            "data:",
+            "about:blank",
+        ];
+        let mut seen = 0;
+        for method in [Method::GET, Method::POST, Method::OPTIONS] {
+            for origin in origins {
+                let headers = [("host", "localhost:8787"), ("origin", origin)];
+                if method == Method::GET && origin == "http://localhost:8787" {
+                    assert!(
+                        ask(Caller::ThisUser, &method, &headers).is_ok(),
+                        "our page loads its own scripts"
+                    );
+                    continue;
+                }
+                assert_eq!(
+                    ask(Caller::ThisUser, &method, &headers),
+                    Err(Refusal::Origin),
+                    "{method} {origin}"
+                );
+                seen += 1;
+            }
+        }
+        for site in ["cross-site", "same-site", "none ", "x"] {
+            let headers = [("host", "localhost:8787"), ("sec-fetch-site", site)];
+            assert_eq!(ask(Caller::ThisUser, &Method::GET, &headers), Err(Refusal::Origin), "{site}");
+            seen += 1;
+        }
+        assert!(seen >= 40);
+        let ok = |headers: &[(&'static str, &str)]| ask(Caller::ThisUser, &Method::POST, headers).unwrap();
+        assert!(ok(&[("host", "localhost:8787"), ("sec-fetch-site", "same-origin")]).origin.is_none());
+        assert!(!ok(&[("host", "localhost:8787"), ("origin", "http://app.test:3000")]).token);
+        // The page of this server, or any other that was given the token.
+        let page = ok(&[
+            ("host", "localhost:8787"),
+            ("origin", "http://localhost:8787"),
+            ("authorization", &bearer),
+        ]);
+        assert!(page.token && page.origin.is_some());
+        let null = [("host", "localhost:8787"), ("origin", "null"), ("authorization", bearer.as_str())];
+        assert_eq!(ask(Caller::ThisUser, &Method::POST, &null), Err(Refusal::Origin));
+        let two = [("host", "localhost:8787"), ("origin", "http://app.test:3000"), ("origin", "http://evil")];
+        assert_eq!(ask(Caller::ThisUser, &Method::POST, &two), Err(Refusal::Origin));
+    }
+
+    #[test]
+    fn the_token_is_required_of_strangers_and_never_wrong() {
+        let with = |caller, value: &str| {
+            ask(caller, &Method::GET, &[("host", "localhost:8787"), ("authorization", value)])
+                .map(|pass| pass.token)
+        };
+        for caller in [Caller::ThisUser, Caller::Remote] {
+            assert_eq!(with(caller, &format!("Bearer {TOKEN}")), Ok(true));
+            assert_eq!(with(caller, &format!("bearer {TOKEN}")), Ok(true));
+            let wrong = [
+                "Bearer",
+                "Bearer ",
+                "bearer",
+                TOKEN,
+                &format!("Basic {TOKEN}"),
+                &format!("Bearer {}", &TOKEN[1..]),
+                &format!("Bearer {TOKEN}0"),
+                &format!("Bearer {}", TOKEN.to_uppercase()),
+                "",
+            ];
+            for value in wrong {
+                assert_eq!(with(caller, value), Err(Refusal::Token), "{value}");
+            }
+        }
+        let bare = [("host", "localhost:8787")];
+        assert_eq!(ask(Caller::Remote, &Method::GET, &bare), Err(Refusal::Token));
+        assert!(ask(Caller::Remote, &Method::OPTIONS, &bare).is_ok());
+        assert!(!ask(Caller::ThisUser, &Method::GET, &bare).unwrap().token);
+    }
+}

@@ -1,0 +1,271 @@
+//! The log of one team: written in one piece, synced, then shown to those who watch.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use tokio::sync::watch;
+
+use super::{Cursor, SubagentEvent, SubagentEventKind, SubagentExit, SubagentLogError};
+use crate::{
+    config::{Home, PathContext, PathError, file::sync_dir_of},
+    core::SessionId,
+};
+
+/// Bytes of a log after which its older half is dropped: some ten thousand events.
+const MAX_LOG: u64 = 4 * 1024 * 1024;
+
+/// A team that is open. Cheap to share; one for each team and process.
+#[derive(Debug)]
+pub struct SubagentLog {
+    id: SessionId,
+    home: Home,
+    path: PathBuf,
+    max: u64,
+    state: Mutex<State>,
+    /// What watchers may read.
+    end: watch::Sender<LogEnd>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The number of the next event.
+    next: u64,
+    /// The `Started` of each worker that has no `Exited` yet.
+    running: Vec<SubagentEvent>,
+    sealed: bool,
+}
+
+/// How far a log goes. A log that was cut is another file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogEnd {
+    pub(super) file: Option<Arc<File>>,
+    pub(super) len: u64,
+}
+
+impl SubagentLog {
+    pub(super) fn open(home: &Home, path: PathBuf, id: SessionId) -> Result<Self, SubagentLogError> {
+        let mut end = LogEnd::default();
+        let mut state = State { next: 1, running: Vec::new(), sealed: false };
+        if let Some(file) = open_file(&path, false)? {
+            lock(&file).context(&path)?;
+            let (events, len) = whole_lines(&file, &path)?;
+            // What a crash tore off was never acknowledged.
+            file.set_len(len).context(&path)?;
+            state.next = events.last().map_or(1, |event| event.seq + 1);
+            state.running = running(&events);
+            end = LogEnd { file: Some(Arc::new(file)), len };
+        }
+        let lost = state.running.clone();
+        let team = Self {
+            id,
+            home: home.clone(),
+            path,
+            max: MAX_LOG,
+            state: Mutex::new(state),
+            end: watch::Sender::new(end),
+        };
+        for SubagentEvent { subagent: worker, parent, .. } in lost {
+            team.append(&worker, &parent, SubagentEventKind::Exited { how: SubagentExit::Interrupted })?;
+        }
+        Ok(team)
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_limit(mut self, max: u64) -> Self {
+        self.max = max;
+        self
+    }
+
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Writes an event. It is on disk when this returns, and those who watch hear of it. Costs a write and an
+    /// `fdatasync`. Long texts are cut.
+    ///
+    /// # Errors
+    ///
+    /// After [`TeamError::Path`] the log is as it was; [`TeamError::ReadOnly`] is final.
+    pub fn append(
+        &self,
+        worker: &SessionId,
+        parent: &SessionId,
+        what: SubagentEventKind,
+    ) -> Result<SubagentEvent, SubagentLogError> {
+        let mut state = self.state();
+        let event = SubagentEvent {
+            seq: state.next,
+            at: unix_ms(),
+            subagent: worker.clone(),
+            parent: parent.clone(),
+            kind: what.bounded(),
+        };
+        self.write(&mut state, &event)?;
+        state.next += 1;
+        match &event.kind {
+            SubagentEventKind::Started { .. } => state.running.push(event.clone()),
+            SubagentEventKind::Exited { .. } => {
+                state.running.retain(|started| started.subagent != event.subagent)
+            }
+            _ => {}
+        }
+        if self.end.borrow().len > self.max
+            && let Err(error) = self.shorten(&state)
+        {
+            tracing::warn!(%error, team = %self.id, "the log could not be shortened");
+        }
+        Ok(event)
+    }
+
+    /// Everything behind the event of number `after`, and then what comes. `after` 0 is everything.
+    pub fn watch(self: &Arc<Self>, after: u64) -> Cursor {
+        Cursor::new(Arc::clone(self), self.end.subscribe(), after)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, state: &mut State, event: &SubagentEvent) -> Result<(), SubagentLogError> {
+        if state.sealed {
+            return Err(SubagentLogError::ReadOnly(self.id.clone()));
+        }
+        let LogEnd { file, len } = self.end.borrow().clone();
+        // One that was deleted meanwhile, with its session, is begun anew.
+        let (file, len) = match file {
+            Some(file) if file.metadata().context(&self.path)?.nlink() > 0 => (file, len),
+            _ => (self.create()?, 0),
+        };
+        if let Err(error) = (&*file).write_all(&line(event)) {
+            // A full disk takes a part; what is left of it must not stand before the next event.
+            state.sealed = file.set_len(len).is_err();
+            return Err(PathError::new(&self.path, error).into());
+        }
+        if file.sync_data().is_err() {
+            // Asking again would get a false yes.
+            state.sealed = true;
+            return Err(SubagentLogError::ReadOnly(self.id.clone()));
+        }
+        let len = file.metadata().context(&self.path)?.len();
+        self.end.send_replace(LogEnd { file: Some(file), len });
+        Ok(())
+    }
+
+    fn create(&self) -> Result<Arc<File>, SubagentLogError> {
+        self.home.create_teams()?;
+        let file = open_file(&self.path, true)?.expect("it is made where it is missing");
+        lock(&file).context(&self.path)?;
+        sync_dir_of(&self.path)?;
+        Ok(Arc::new(file))
+    }
+
+    /// Replaces the file by one with its newer half, and with the beginning of every worker that still runs.
+    /// Watchers that are behind finish the old one first.
+    fn shorten(&self, state: &State) -> Result<(), SubagentLogError> {
+        let old = self.end.borrow().file.clone().expect("a log that is long is a file");
+        let (events, len) = whole_lines(&old, &self.path)?;
+        let mut left = len;
+        let mut kept = Vec::new();
+        for event in &events {
+            let line = line(event);
+            left -= line.len() as u64;
+            if left < self.max / 2 || state.running.iter().any(|started| started.seq == event.seq) {
+                kept.extend_from_slice(&line);
+            }
+        }
+        crate::config::write_atomic(&self.path, &kept)?;
+        let new = open_file(&self.path, false)?.expect("it was just written");
+        lock(&new).context(&self.path)?;
+        self.end.send_replace(LogEnd { file: Some(Arc::new(new)), len: kept.len() as u64 });
+        Ok(())
+    }
+}
+
+/// What the log at `path` says, for a process that is not the daemon.
+pub(super) fn read(path: &Path) -> Result<Vec<SubagentEvent>, SubagentLogError> {
+    let Some(file) = open_file(path, false)? else { return Ok(Vec::new()) };
+    let nobody_has_it = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    let (mut events, _) = whole_lines(&file, path)?;
+    if nobody_has_it {
+        for SubagentEvent { subagent: worker, parent, .. } in running(&events) {
+            let (seq, at) = events.last().map_or((1, 0), |event| (event.seq + 1, event.at));
+            events.push(SubagentEvent {
+                seq,
+                at,
+                subagent: worker,
+                parent,
+                kind: SubagentEventKind::Exited { how: SubagentExit::Interrupted },
+            });
+        }
+    }
+    Ok(events)
+}
+
+/// `None` when it does not exist and is not to be made.
+fn open_file(path: &Path, create: bool) -> Result<Option<File>, PathError> {
+    // A log is a regular file in its directory: links are not followed, a FIFO is not waited for.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let opened =
+        OpenOptions::new().read(true).append(true).create(create).mode(0o600).custom_flags(flags).open(path);
+    let file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.context(path)?,
+    };
+    if !file.metadata().context(path)?.is_file() {
+        return Err(PathError::new(path, io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
+    }
+    Ok(Some(file))
+}
+
+/// Marks the log as one that a daemon has open. Others hold it for as long as they read, so this waits.
+fn lock(file: &File) -> io::Result<()> {
+    Ok(flock(file, FlockOperation::LockExclusive)?)
+}
+
+/// The events of a log and where its last whole line ends. Lines that a later version wrote are passed over.
+fn whole_lines(mut file: &File, path: &Path) -> Result<(Vec<SubagentEvent>, u64), PathError> {
+    let too_long = || io::Error::new(io::ErrorKind::InvalidData, "too long for a log of workers");
+    let mut bytes = Vec::new();
+    io::Seek::seek(&mut file, io::SeekFrom::Start(0)).context(path)?;
+    file.take(4 * MAX_LOG + 1).read_to_end(&mut bytes).context(path)?;
+    if bytes.len() as u64 > 4 * MAX_LOG {
+        return Err(PathError::new(path, too_long()));
+    }
+    let len = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
+    Ok((events(&bytes[..len]), len as u64))
+}
+
+/// The events in whole lines.
+pub(super) fn events(lines: &[u8]) -> Vec<SubagentEvent> {
+    lines.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+fn running(events: &[SubagentEvent]) -> Vec<SubagentEvent> {
+    let mut running: Vec<SubagentEvent> = Vec::new();
+    for event in events {
+        match &event.kind {
+            SubagentEventKind::Started { .. } => running.push(event.clone()),
+            SubagentEventKind::Exited { .. } => running.retain(|started| started.subagent != event.subagent),
+            _ => {}
+        }
+    }
+    running
+}
+
+fn line(event: &SubagentEvent) -> Vec<u8> {
+    let mut line = serde_json::to_vec(event).expect("strings and numbers");
+    line.push(b'\n');
+    line
+}
+
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,59 @@
+//! What `.gitignore` files leave out.
+
+use std::{io::Read, sync::Arc};
+
+use ignore::{
+    Match,
+    gitignore::{Gitignore, GitignoreBuilder},
+};
+
+use crate::tools::Workspace;
+
+/// Longest `.gitignore` that is read, in bytes.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// The rules of one directory and of those above it.
+#[derive(Clone)]
+pub struct IgnoreRules {
+    /// From the root down.
+    files: Vec<Arc<Gitignore>>,
+}
+
+impl IgnoreRules {
+    pub fn none() -> Self {
+        Self { files: Vec::new() }
+    }
+
+    /// The same and those that stand in the directory `path`, if any do.
+    pub fn with_file_in(&self, path: &str, workspace: &Workspace) -> Self {
+        let mut rules = self.clone();
+        let name = if path.is_empty() { ".gitignore".to_owned() } else { format!("{path}/.gitignore") };
+        let Some(text) = read(&name, workspace) else { return rules };
+        let mut builder = GitignoreBuilder::new(path);
+        for line in text.lines() {
+            // A line that is no glob is passed over, as git does.
+            drop(builder.add_line(None, line));
+        }
+        if let Ok(file) = builder.build() {
+            rules.files.push(file.into());
+        }
+        rules
+    }
+
+    /// Whether `path` is left out. The directories it is in are taken to be looked at already.
+    pub fn is_ignored(&self, path: &str, is_dir: bool) -> bool {
+        let verdicts = self.files.iter().rev().map(|file| file.matched(path, is_dir));
+        verdicts
+            .filter(|verdict| !verdict.is_none())
+            .map(|verdict| matches!(verdict, Match::Ignore(_)))
+            .next()
+            == Some(true)
+    }
+}
+
+fn read(name: &str, workspace: &Workspace) -> Option<String> {
+    let path = workspace.path(name).ok()?;
+    let mut bytes = Vec::new();
+    workspace.open(&path).ok()?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,73 @@
+//! `list_files`: the files that match a glob.
+
+mod gitignore;
+mod pattern;
+mod walk;
+
+use serde_json::{Value, json};
+
+use super::{args, outcome};
+use crate::{
+    core::{Cancel, ToolDef, ToolOutcome},
+    tools::{Proposal, Tool, WorkDir, Workspace},
+};
+use pattern::Pattern;
+use walk::Listing;
+
+/// Most names of one answer.
+const MAX_RESULTS: usize = 1000;
+
+pub struct ListFiles;
+
+impl Tool for ListFiles {
+    fn def(&self) -> ToolDef {
+        ToolDef {
+            name: "list_files".into(),
+            description: "List the files that match a glob: * ? [a-z] {a,b}, and ** for any depth, as in \
+                          src/**/*.rs. A / at the end lists directories: */. Files ignored by .gitignore \
+                          are left out."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "pattern": {"type": "string", "description": "Relative to the working directory"},
+                },
+                "required": ["pattern"],
+            }),
+        }
+    }
+
+    fn execute(&self, args: &Value, place: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
+        outcome(place.run_sandboxed(|workspace| list(args, workspace, cancel)))
+    }
+}
+
+fn list(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, String> {
+    let given = args::text(args, "pattern")?;
+    let mut pattern = Pattern::parse(given, workspace)?;
+    if let Some(name) = pattern.literal()
+        && workspace.open_dir(name).is_ok()
+    {
+        pattern = Pattern::children_of(name, workspace)?;
+    }
+    let listing = walk::list(workspace, &pattern, MAX_RESULTS, cancel)?;
+    Ok(render(&listing, given))
+}
+
+fn render(listing: &Listing, given: &str) -> String {
+    let mut text = listing.names.join("\n");
+    if listing.names.is_empty() {
+        text = format!("no files match {given}");
+        if listing.ignored {
+            text.push_str(" (entries ignored by .gitignore were left out; name their directory to see them)");
+        }
+    }
+    if let Some(why) = listing.truncated {
+        let count = listing.names.len();
+        text.push_str(&format!("\n({count} shown, there may be more: {why}; use a narrower pattern)"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

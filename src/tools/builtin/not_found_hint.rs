@@ -1,0 +1,82 @@
+//! Why a text was not found: what a model most likely got wrong.
+
+use std::time::{Duration, Instant};
+
+/// Longest search for a similar line.
+const TIME_LIMIT: Duration = Duration::from_millis(200);
+/// Longest line that is compared, in bytes.
+const MAX_LINE: usize = 400;
+/// How alike a line must be to be shown, from 0 to 1.
+const MIN_SIMILARITY: f32 = 0.6;
+
+/// The likely reason as the end of an error message, or nothing.
+pub fn not_found_hint(content: &str, old: &str) -> String {
+    if let Some(bare) = without_line_numbers(old)
+        && content.contains(&bare)
+    {
+        return "; it starts with line numbers of read_file: leave out the number and `: `".to_owned();
+    }
+    if content.contains("\r\n") && content.contains(&old.replace("\r\n", "\n").replace('\n', "\r\n")) {
+        return "; its lines end in \\r\\n: write \\r\\n in old_str and new_str".to_owned();
+    }
+    if let Some((first, last, lines)) = matching_except_whitespace(content, old) {
+        return format!("; lines {first}-{last} differ from it in white space only, they are:\n{lines}");
+    }
+    match closest_line(content, old) {
+        Some((number, line)) => format!("; the closest line is {number}: {line}"),
+        None => String::new(),
+    }
+}
+
+/// The text less the `12: ` in front of each line, if all lines have it.
+fn without_line_numbers(old: &str) -> Option<String> {
+    let bare = |line: &str| -> Option<String> {
+        let digits = line.trim_start_matches(' ');
+        let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = rest.strip_prefix(':').filter(|_| rest.len() < digits.len())?;
+        Some(rest.strip_prefix(' ').unwrap_or(rest).to_owned())
+    };
+    let lines: Option<Vec<String>> = old.lines().map(bare).collect();
+    lines.map(|lines| lines.join("\n")).filter(|text| !text.is_empty())
+}
+
+/// The first place where the lines are the same but for the space around and within them.
+fn matching_except_whitespace(content: &str, old: &str) -> Option<(usize, usize, String)> {
+    fn words(line: &str) -> Vec<&str> {
+        line.split_whitespace().collect()
+    }
+    let wanted: Vec<_> = old.trim().lines().map(words).collect();
+    let lines: Vec<&str> = content.lines().collect();
+    if wanted.iter().all(Vec::is_empty) || wanted.len() > lines.len() {
+        return None;
+    }
+    let started = Instant::now();
+    let at = lines.windows(wanted.len()).position(|window| {
+        started.elapsed() < TIME_LIMIT && window.iter().zip(&wanted).all(|(line, want)| words(line) == *want)
+    })?;
+    let shown: Vec<&str> = lines[at..at + wanted.len()].iter().take(20).copied().collect();
+    let text = shown.join("\n");
+    Some((at + 1, at + wanted.len(), text[..text.floor_char_boundary(2000.min(text.len()))].to_owned()))
+}
+
+/// The line most like the first line of `old` that says something.
+fn closest_line<'a>(content: &'a str, old: &str) -> Option<(usize, &'a str)> {
+    let wanted = old.lines().map(str::trim).find(|line| line.len() > 3 && line.len() <= MAX_LINE)?;
+    let started = Instant::now();
+    let mut best = (MIN_SIMILARITY, None);
+    for (number, line) in (1..).zip(content.lines()) {
+        if started.elapsed() > TIME_LIMIT {
+            break;
+        }
+        let text = line.trim();
+        // Lines of very different length cannot be alike: this saves most of the work.
+        if text.len() > MAX_LINE || text.len() * 2 < wanted.len() || wanted.len() * 2 < text.len() {
+            continue;
+        }
+        let ratio = similar::TextDiff::from_chars(text, wanted).ratio();
+        if ratio > best.0 {
+            best = (ratio, Some((number, line)));
+        }
+    }
+    best.1
+}

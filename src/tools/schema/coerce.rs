@@ -1,0 +1,163 @@
+//! The part of JSON Schema that tools use: `type`, `required`, `enum`, `properties` and `items`. Other
+//! keywords are for the model to read and refuse nothing.
+
+use serde_json::{Map, Number, Value};
+
+use super::normalized;
+use crate::core::lenient;
+
+/// Makes `value` fit `schema` where there is one way to. Says whether anything was changed.
+///
+/// # Errors
+///
+/// What is wrong, and where, in words for the model.
+pub fn coerce(value: &mut Value, schema: &Value) -> Result<bool, String> {
+    coerce_at("the arguments", value, schema)
+}
+
+fn coerce_at(place: &str, value: &mut Value, schema: &Value) -> Result<bool, String> {
+    let mut changed = coerce_type(place, value, schema)?;
+    changed |= coerce_enum(place, value, schema)?;
+    match value {
+        Value::Object(map) => changed |= coerce_members(place, map, schema)?,
+        Value::Array(list) => {
+            if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
+                for (number, item) in list.iter_mut().enumerate() {
+                    changed |= coerce_at(&child_path(place, &format!("[{number}]")), item, items)?;
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(changed)
+}
+
+fn types(schema: &Value) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(kind)) => vec![kind],
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn coerce_type(place: &str, value: &mut Value, schema: &Value) -> Result<bool, String> {
+    let kinds = types(schema);
+    if kinds.is_empty() || kinds.iter().any(|kind| has_type(value, kind)) {
+        return Ok(false);
+    }
+    match kinds.iter().find_map(|kind| converted(value, kind)) {
+        Some(new) => *value = new,
+        None => return Err(format!("{} must be of type {}", quoted(place), kinds.join(" or "))),
+    }
+    Ok(true)
+}
+
+fn has_type(value: &Value, kind: &str) -> bool {
+    match kind {
+        "string" => value.is_string(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "null" => value.is_null(),
+        _ => true,
+    }
+}
+
+fn converted(value: &Value, kind: &str) -> Option<Value> {
+    let text = value.as_str().map(str::trim);
+    match kind {
+        "integer" | "number" => {
+            let number: Number = text?
+                .parse::<i64>()
+                .map(Number::from)
+                .ok()
+                .or_else(|| Number::from_f64(text?.parse().ok()?))?;
+            Some(Value::Number(number)).filter(|number| has_type(number, kind))
+        }
+        "boolean" => text?.to_ascii_lowercase().parse().ok().map(Value::Bool),
+        "string" => (value.is_number() || value.is_boolean()).then(|| Value::String(value.to_string())),
+        "object" => lenient(text?).filter(Value::is_object),
+        "array" => {
+            let list = text.filter(|text| text.starts_with('[')).and_then(lenient).filter(Value::is_array);
+            list.or_else(|| (!value.is_null()).then(|| Value::Array(vec![value.clone()])))
+        }
+        _ => None,
+    }
+}
+
+fn coerce_enum(place: &str, value: &mut Value, schema: &Value) -> Result<bool, String> {
+    let Some(allowed) = schema.get("enum").and_then(Value::as_array) else { return Ok(false) };
+    if allowed.contains(value) {
+        return Ok(false);
+    }
+    let mut alike = allowed.iter().filter(|known| match (known.as_str(), value.as_str()) {
+        (Some(known), Some(given)) => normalized(known) == normalized(given),
+        _ => false,
+    });
+    match (alike.next(), alike.next()) {
+        (Some(known), None) => *value = known.clone(),
+        _ => return Err(format!("{} must be one of {}", quoted(place), Value::Array(allowed.clone()))),
+    }
+    Ok(true)
+}
+
+fn coerce_members(place: &str, map: &mut Map<String, Value>, schema: &Value) -> Result<bool, String> {
+    let mut changed = false;
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        changed |= rename_members(map, properties);
+        for (name, schema) in properties {
+            // Nothing where there may be nothing.
+            let absent = map.get(name).is_some_and(Value::is_null) && !required.contains(&name.as_str());
+            if absent && !types(schema).is_empty() && !types(schema).contains(&"null") {
+                map.remove(name);
+                changed = true;
+            }
+            if let Some(value) = map.get_mut(name) {
+                changed |= coerce_at(&child_path(place, name), value, schema)?;
+            }
+        }
+    }
+    match required.iter().find(|name| !map.contains_key(**name)) {
+        Some(name) => Err(format!("missing {}", quoted(&child_path(place, name)))),
+        None => Ok(changed),
+    }
+}
+
+/// Gives members their own names where they were written `startLine` or `Start-Line`.
+fn rename_members(map: &mut Map<String, Value>, properties: &Map<String, Value>) -> bool {
+    let odd: Vec<String> = map.keys().filter(|key| !properties.contains_key(*key)).cloned().collect();
+    let mut changed = false;
+    for key in odd {
+        let mut alike = properties.keys().filter(|name| normalized(name) == normalized(&key));
+        if let (Some(name), None) = (alike.next(), alike.next())
+            && !map.contains_key(name)
+            && let Some(value) = map.remove(&key)
+        {
+            map.insert(name.clone(), value);
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// The name of a place in another; what the model calls `arguments` has none.
+fn child_path(place: &str, name: &str) -> String {
+    match place {
+        "the arguments" => name.to_owned(),
+        _ if name.starts_with('[') => format!("{place}{name}"),
+        _ => format!("{place}.{name}"),
+    }
+}
+
+fn quoted(place: &str) -> String {
+    if place == "the arguments" { place.to_owned() } else { format!("`{place}`") }
+}

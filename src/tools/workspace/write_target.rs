@@ -1,0 +1,169 @@
+//! One file that may be replaced: read whole, written old-or-new.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{Read, Write},
+    os::fd::{AsFd, OwnedFd},
+};
+
+use rustix::{
+    fs::{self, AtFlags, Mode, OFlags, RawMode, Stat},
+    io::Errno,
+};
+use uuid::Uuid;
+
+use super::{
+    FileError, read,
+    resolve::{Resolved, umask_of},
+};
+
+/// Where a write will go: a directory handle and one name in it, every link followed.
+pub struct WriteTarget {
+    dir: Option<OwnedFd>,
+    name: OsString,
+    real: String,
+    /// The path as the model gave it, for messages.
+    given_path: String,
+}
+
+/// A file as it was when it was read.
+pub struct ExistingFile {
+    pub content: Vec<u8>,
+    stat: Stat,
+}
+
+impl ExistingFile {
+    /// Names that the file has; writing replaces only the one that was asked for.
+    pub fn link_count(&self) -> u64 {
+        #[allow(clippy::useless_conversion, reason = "u32 or u64, by architecture")]
+        self.stat.st_nlink.into()
+    }
+
+    pub fn is_owned_by_daemon_user(&self) -> bool {
+        self.stat.st_uid == rustix::process::geteuid().as_raw()
+    }
+}
+
+impl WriteTarget {
+    pub(super) fn new(found: Resolved, shown: &str) -> Self {
+        Self { dir: found.dir, name: found.name, real: found.real_path, given_path: shown.to_owned() }
+    }
+
+    /// The path from the root of the workspace, without links.
+    pub fn real_path(&self) -> &str {
+        &self.real
+    }
+
+    /// Whether the directory it is in exists.
+    pub fn has_parent_dir(&self) -> bool {
+        self.dir.is_some()
+    }
+
+    /// The file, or `None` when there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Directory`], [`FileError::Special`], and [`FileError::TooLarge`] for a file of more
+    /// than `limit` bytes, which is looked at before anything is read.
+    pub fn read_existing(&self, limit: u64) -> Result<Option<ExistingFile>, FileError> {
+        let Some(dir) = &self.dir else { return Ok(None) };
+        let flags = read::READ_FLAGS | OFlags::NOFOLLOW;
+        let (file, stat) = match fs::openat(dir, &*self.name, flags, Mode::empty()) {
+            Ok(fd) => read::require_regular(fd, &self.given_path)?,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(read::open_error(errno, &self.given_path)),
+        };
+        let too_large = |bytes| FileError::TooLarge { path: self.given_path.clone(), bytes, limit };
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if size > limit {
+            return Err(too_large(size));
+        }
+        let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        // One byte more than allowed, so that a file that grows meanwhile is noticed.
+        let read = file.take(limit.saturating_add(1)).read_to_end(&mut content);
+        read.map_err(|error| FileError::io("read", &self.given_path, error))?;
+        if content.len() as u64 > limit {
+            return Err(too_large(content.len() as u64));
+        }
+        Ok(Some(ExistingFile { content, stat }))
+    }
+
+    /// Puts `content` in place of `old`, or makes a new file where there was none.
+    ///
+    /// The content goes to a file beside the target, is synced, and takes its name: a crash leaves the
+    /// old file or the new one. Other names of the old file (hard links) keep the old content.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Changed`] when the file at the name is no longer `old`.
+    pub fn replace(&self, content: &[u8], old: Option<&ExistingFile>) -> Result<(), FileError> {
+        let Some(dir) = &self.dir else { return Err(FileError::Missing(self.given_path.clone())) };
+        let mode = match old {
+            Some(old) if old.stat.st_mode & 0o200 == 0 => {
+                return Err(FileError::ReadOnly(self.given_path.clone()));
+            }
+            Some(old) => old.stat.st_mode & 0o777,
+            None => 0o644 & !umask_of(dir.as_fd()),
+        };
+        let beside = format!(".kontekst-{}.tmp", Uuid::new_v4().simple());
+        let written = self.write_and_rename(dir, &beside, content, mode, old);
+        if written.is_err() {
+            let _ = fs::unlinkat(dir, &beside, AtFlags::empty()); // the first error is the one to tell
+        }
+        written
+    }
+
+    fn write_and_rename(
+        &self,
+        dir: &OwnedFd,
+        beside: &str,
+        content: &[u8],
+        mode: RawMode,
+        old: Option<&ExistingFile>,
+    ) -> Result<(), FileError> {
+        let fail = |error: std::io::Error| FileError::io("write", &self.given_path, error);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = fs::openat(dir, beside, flags, Mode::from_raw_mode(0o600)).map_err(|e| fail(e.into()))?;
+        let mut file = File::from(fd);
+        file.write_all(content).map_err(fail)?;
+        fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(|e| fail(e.into()))?;
+        file.sync_all().map_err(fail)?;
+        match old {
+            Some(old) => {
+                self.check_unchanged(dir, old)?;
+                fs::renameat(dir, beside, dir, &*self.name).map_err(|e| fail(e.into()))?;
+            }
+            None => self.link_unless_taken(dir, beside)?,
+        }
+        // `dir` may be a mere handle, which cannot be synced.
+        let open = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        fs::openat(dir, ".", open, Mode::empty()).and_then(fs::fsync).map_err(|e| fail(e.into()))
+    }
+
+    /// The last look before the rename: a change after the content was compared shows in these.
+    fn check_unchanged(&self, dir: &OwnedFd, old: &ExistingFile) -> Result<(), FileError> {
+        let identity = |s: &Stat| (s.st_dev, s.st_ino, s.st_size, s.st_mtime, s.st_mtime_nsec);
+        match fs::statat(dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(now) if identity(&now) == identity(&old.stat) => Ok(()),
+            _ => Err(FileError::Stale(self.given_path.clone())),
+        }
+    }
+
+    /// Gives the file its name unless the name has been taken meanwhile.
+    fn link_unless_taken(&self, dir: &OwnedFd, beside: &str) -> Result<(), FileError> {
+        // A link fails when the name exists, on every file system that has links.
+        match fs::linkat(dir, beside, dir, &*self.name, AtFlags::empty()) {
+            Ok(()) => {
+                let _ = fs::unlinkat(dir, beside, AtFlags::empty()); // the content is in place already
+                Ok(())
+            }
+            Err(Errno::EXIST) => Err(FileError::Stale(self.given_path.clone())),
+            Err(_) if fs::statat(dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW).is_ok() => {
+                Err(FileError::Stale(self.given_path.clone()))
+            }
+            Err(_) => fs::renameat(dir, beside, dir, &*self.name)
+                .map_err(|errno| FileError::io("write", &self.given_path, errno)),
+        }
+    }
+}
