@@ -1,6 +1,6 @@
 //! The HTTP door: the Kolosal API with its events, OpenAI-compatible endpoints, and a page for people.
 //!
-//! One listener for all three. `gate.rs` decides on the head of each request, before its body is read.
+//! One listener for all three. `access.rs` decides on the head of each request, before its body is read.
 
 mod access;
 mod approval;
