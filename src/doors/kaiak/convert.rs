@@ -11,20 +11,20 @@ use crate::{
     tools::{ClientTool, Concurrency},
 };
 
-use super::{error::Code, interaction::Kind};
+use super::{error::Code, interaction::InteractionKind};
 
 /// The daemon's tools that a run of this door has: it reads, and proposes changes. No network.
-pub(super) const TOOLS: [&str; 4] = ["read_file", "write_file", "edit_file", "list_files"];
+pub(super) const DAEMON_TOOLS: [&str; 4] = ["read_file", "write_file", "edit_file", "list_files"];
 
 /// The tool by which the model asks the user; it runs here, at the door.
-pub(super) const ASK: &str = "ask_user";
+pub(super) const ASK_USER: &str = "ask_user";
 
 /// Text of one message, in bytes: even if every one of them has to be escaped, the message stays below the
 /// seed's 1 MB.
 pub(super) const MAX_TEXT: usize = 128 * 1024;
 
 /// Text that is repeated of a tool's arguments and results, in bytes.
-const MAX_SHOWN: usize = 64 * 1024;
+const MAX_TOOL_TEXT: usize = 64 * 1024;
 const MAX_ARGUMENT: usize = 4 * 1024;
 
 /// Most options of a question, and the longest text of each and of the question, in bytes.
@@ -34,7 +34,7 @@ const MAX_QUESTION: usize = 16 * 1024;
 
 pub(super) fn ask_tool(timeout: Duration) -> ClientTool {
     let def = ToolDef {
-        name: ASK.to_owned(),
+        name: ASK_USER.to_owned(),
         description: "Ask the user one question. With options the user picks one of them.".to_owned(),
         parameters: json!({
             "type": "object",
@@ -54,28 +54,32 @@ pub(super) fn ask_tool(timeout: Duration) -> ClientTool {
 /// # Errors
 ///
 /// What is wrong with it, for the model.
-pub(super) fn question(arguments: &Value) -> Result<(String, Kind), String> {
+pub(super) fn parse_question(arguments: &Value) -> Result<(String, InteractionKind), String> {
     let question = arguments["question"].as_str().map(str::trim).filter(|text| !text.is_empty());
-    let question = shortened(question.ok_or("missing question")?, MAX_QUESTION).0;
+    let question = truncate(question.ok_or("missing question")?, MAX_QUESTION).0;
     let options: Vec<String> = arguments["options"].as_array().map_or_else(Vec::new, |options| {
-        options.iter().filter_map(|option| Some(shortened(option.as_str()?, MAX_OPTION).0)).collect()
+        options.iter().filter_map(|option| Some(truncate(option.as_str()?, MAX_OPTION).0)).collect()
     });
     if options.len() > MAX_OPTIONS {
         return Err(format!("{} options are more than {MAX_OPTIONS}", options.len()));
     }
     let multiple = arguments["multiple"].as_bool().unwrap_or_default();
-    let kind = if options.is_empty() { Kind::Input } else { Kind::Choice { options, multiple } };
+    let kind = if options.is_empty() {
+        InteractionKind::Input
+    } else {
+        InteractionKind::Choice { options, multiple }
+    };
     Ok((question, kind))
 }
 
 /// The content of `stream/tool_call` for a call that begins.
-pub(super) fn tool_start(name: &str, arguments: &str) -> Value {
-    json!({"tool_name": name, "operation": "start", "parameters": parameters(arguments)})
+pub(super) fn tool_call_started(name: &str, arguments: &str) -> Value {
+    json!({"tool_name": name, "operation": "start", "parameters": shown_parameters(arguments)})
 }
 
 /// The same for one that has ended.
-pub(super) fn tool_end(name: &str, arguments: &str, outcome: &ToolOutcome) -> Value {
-    let (text, truncated) = shortened(outcome.text(), MAX_SHOWN);
+pub(super) fn tool_call_ended(name: &str, arguments: &str, outcome: &ToolOutcome) -> Value {
+    let (text, truncated) = truncate(outcome.text(), MAX_TOOL_TEXT);
     let (operation, mut result) = match outcome {
         ToolOutcome::Done(_) => ("complete", json!({"success": true, "data": text})),
         ToolOutcome::Failed(_) => ("error", json!({"success": false, "error": text})),
@@ -83,19 +87,19 @@ pub(super) fn tool_end(name: &str, arguments: &str, outcome: &ToolOutcome) -> Va
     if truncated {
         result["truncated"] = json!(true);
     }
-    json!({"tool_name": name, "operation": operation, "parameters": parameters(arguments), "result": result})
+    json!({"tool_name": name, "operation": operation, "parameters": shown_parameters(arguments), "result": result})
 }
 
 /// A call's arguments with long texts cut: what a file becomes is shown by its proposal.
-fn parameters(arguments: &str) -> Value {
+fn shown_parameters(arguments: &str) -> Value {
     if arguments.len() > super::framing::MAX_BODY as usize {
         return json!({});
     }
     let Ok(Value::Object(mut fields)) = serde_json::from_str(arguments) else { return json!({}) };
     for value in fields.values_mut() {
         let (text, is_cut) = match value.as_str() {
-            Some(text) => shortened(text, MAX_ARGUMENT),
-            None => shortened(&value.to_string(), MAX_ARGUMENT),
+            Some(text) => truncate(text, MAX_ARGUMENT),
+            None => truncate(&value.to_string(), MAX_ARGUMENT),
         };
         if is_cut {
             *value = text.into();
@@ -106,7 +110,7 @@ fn parameters(arguments: &str) -> Value {
 }
 
 /// The content of `stream/error` for a run that failed, and whether the other files may do better.
-pub(super) fn failure(error: &RunError) -> Trouble {
+pub(super) fn run_failure(error: &RunError) -> StreamError {
     let (error_code, code, recoverable) = match error.kind {
         FailureKind::Request => ("AGENT_INITIALIZATION_FAILED", Code::AgentInitializationFailed, false),
         FailureKind::Unreachable => ("MODEL_UNREACHABLE", Code::AgentInitializationFailed, false),
@@ -116,12 +120,12 @@ pub(super) fn failure(error: &RunError) -> Trouble {
         FailureKind::Internal => ("INTERNAL_ERROR", Code::Internal, false),
     };
     let details = error.hint.as_ref().map(|hint| json!({"suggestion": hint}));
-    Trouble { error_code, code, message: error.message.clone(), details, recoverable }
+    StreamError { error_code, code, message: error.message.clone(), details, recoverable }
 }
 
 /// Something that the client should know went wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Trouble {
+pub(super) struct StreamError {
     pub error_code: &'static str,
     pub code: Code,
     pub message: String,
@@ -130,9 +134,9 @@ pub(super) struct Trouble {
     pub recoverable: bool,
 }
 
-impl Trouble {
+impl StreamError {
     /// One after which the request goes on.
-    pub(super) fn passing(
+    pub(super) fn recoverable(
         error_code: &'static str,
         code: Code,
         message: impl Into<String>,
@@ -142,7 +146,7 @@ impl Trouble {
     }
 
     pub(super) fn content(&self) -> Value {
-        let (message, _) = shortened(&self.message, MAX_SHOWN);
+        let (message, _) = truncate(&self.message, MAX_TOOL_TEXT);
         let mut content = json!({
             "error_code": self.error_code, "message": message, "recoverable": self.recoverable,
             "code": self.code as i32,
@@ -155,13 +159,13 @@ impl Trouble {
 }
 
 /// The start of a text, and whether something is missing.
-fn shortened(text: &str, limit: usize) -> (String, bool) {
+fn truncate(text: &str, limit: usize) -> (String, bool) {
     let end = text.floor_char_boundary(limit);
     (text[..end].to_owned(), end < text.len())
 }
 
 /// Pieces of a text of at most [`MAX_TEXT`] bytes, cut between characters. At least one.
-pub(super) fn pieces(mut text: &str) -> Vec<&str> {
+pub(super) fn split_text(mut text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     while text.len() > MAX_TEXT {
         let (piece, rest) = text.split_at(text.floor_char_boundary(MAX_TEXT));
@@ -179,32 +183,36 @@ mod tests {
     #[test]
     fn long_text_is_cut_between_characters_and_nothing_is_lost() {
         let text = "é🦀".repeat(100_000);
-        let cut = pieces(&text);
+        let cut = split_text(&text);
         assert!(cut.len() > 3 && cut.iter().all(|piece| piece.len() <= MAX_TEXT));
         assert_eq!(cut.concat(), text);
-        assert_eq!(pieces(""), [""]);
+        assert_eq!(split_text(""), [""]);
     }
 
     #[test]
     fn a_call_shows_its_result_and_not_a_whole_file() {
         let arguments = json!({"path": "a", "content": "x".repeat(1_000_000)}).to_string();
-        let start = tool_start("write_file", &arguments);
+        let start = tool_call_started("write_file", &arguments);
         assert_eq!((&start["operation"], &start["parameters"]["path"]), (&json!("start"), &json!("a")));
         assert!(start.to_string().len() < 2 * MAX_ARGUMENT);
-        let done = tool_end("read_file", "{}", &ToolOutcome::Done("y".repeat(1_000_000)));
+        let done = tool_call_ended("read_file", "{}", &ToolOutcome::Done("y".repeat(1_000_000)));
         assert_eq!((&done["operation"], &done["result"]["truncated"]), (&json!("complete"), &json!(true)));
-        let failed = tool_end("read_file", "not json", &ToolOutcome::Failed("no".to_owned()));
+        let failed = tool_call_ended("read_file", "not json", &ToolOutcome::Failed("no".to_owned()));
         assert_eq!(failed["result"], json!({"success": false, "error": "no"}));
     }
 
     #[test]
     fn a_question_with_options_is_a_choice() {
         let (text, kind) =
-            question(&json!({"question": " which? ", "options": ["a", "b"], "multiple": true})).unwrap();
+            parse_question(&json!({"question": " which? ", "options": ["a", "b"], "multiple": true}))
+                .unwrap();
         let options = vec!["a".to_owned(), "b".to_owned()];
-        assert_eq!((text.as_str(), kind), ("which?", Kind::Choice { options, multiple: true }));
-        assert_eq!(question(&json!({"question": "why?", "options": []})).unwrap().1, Kind::Input);
-        assert!(question(&json!({"options": ["a"]})).is_err());
-        assert!(question(&json!({"question": "q", "options": vec!["a"; 51]})).is_err());
+        assert_eq!((text.as_str(), kind), ("which?", InteractionKind::Choice { options, multiple: true }));
+        assert_eq!(
+            parse_question(&json!({"question": "why?", "options": []})).unwrap().1,
+            InteractionKind::Input
+        );
+        assert!(parse_question(&json!({"options": ["a"]})).is_err());
+        assert!(parse_question(&json!({"question": "q", "options": vec!["a"; 51]})).is_err());
     }
 }

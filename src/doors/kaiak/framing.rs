@@ -7,24 +7,24 @@
 pub(super) const MAX_BODY: u64 = 10 * 1024 * 1024;
 
 /// The largest body that is waited for only to be thrown away.
-const MAX_DRAIN: u64 = 64 * 1024 * 1024;
+const MAX_SKIP: u64 = 64 * 1024 * 1024;
 
 /// The largest header block, in bytes.
 const MAX_HEADER: usize = 8 * 1024;
 
 /// The only header that counts, as it is searched for.
-const LENGTH: &[u8] = b"content-length";
+const LENGTH_HEADER: &[u8] = b"content-length";
 
 /// What the reader makes of the bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     Body(Vec<u8>),
     /// A header that cannot be used; reading goes on behind it.
-    Broken(&'static str),
+    Malformed(&'static str),
     /// A body of so many bytes was announced; it is thrown away.
     TooLarge(u64),
     /// One of so many bytes that it is not waited for. Nothing after it can be read.
-    Hopeless(u64),
+    TooLargeToSkip(u64),
 }
 
 /// Takes bytes as they come and gives frames as they are complete. Keeps one frame at most.
@@ -37,37 +37,37 @@ enum State {
     /// In the header block: what has come of it.
     Header {
         block: Vec<u8>,
-        line: usize,
-        seen: Header,
+        line_start: usize,
+        seen: HeaderFields,
     },
     Body {
         body: Vec<u8>,
         length: usize,
     },
     /// So many bytes of a body are thrown away.
-    Drain(u64),
+    Skip(u64),
     /// Between frames, nobody knows where: the last bytes, which may be the start of `Content-Length`.
-    Lost(Vec<u8>),
+    Resync(Vec<u8>),
     Closed,
 }
 
 impl Default for State {
     fn default() -> Self {
-        Self::Header { block: Vec::new(), line: 0, seen: Header::default() }
+        Self::Header { block: Vec::new(), line_start: 0, seen: HeaderFields::default() }
     }
 }
 
 #[derive(Clone, Copy, Default)]
-struct Header {
+struct HeaderFields {
     length: Option<u64>,
     bad_charset: bool,
 }
 
 /// One line of a header block.
-enum Line {
-    Known,
+enum HeaderLine {
+    Field,
     End,
-    Broken(&'static str),
+    Malformed(&'static str),
 }
 
 impl Decoder {
@@ -80,22 +80,22 @@ impl Decoder {
                     *input = &[];
                     return None;
                 }
-                State::Header { block, line, seen } => header(block, line, seen, input),
+                State::Header { block, line_start: line, seen } => read_header(block, line, seen, input),
                 State::Body { mut body, length } => {
-                    take(input, length - body.len(), &mut body);
+                    move_bytes(input, length - body.len(), &mut body);
                     if body.len() == length {
                         (State::default(), Some(Frame::Body(body)))
                     } else {
                         (State::Body { body, length }, None)
                     }
                 }
-                State::Drain(left) => {
+                State::Skip(left) => {
                     let gone = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
                     *input = &input[gone..];
                     let left = left - gone as u64;
-                    (if left == 0 { State::default() } else { State::Drain(left) }, None)
+                    (if left == 0 { State::default() } else { State::Skip(left) }, None)
                 }
-                State::Lost(tail) => (lost(tail, input), None),
+                State::Resync(tail) => (resync(tail, input), None),
             };
             self.state = state;
             if frame.is_some() {
@@ -108,56 +108,61 @@ impl Decoder {
     }
 }
 
-fn take(input: &mut &[u8], wanted: usize, into: &mut Vec<u8>) {
+fn move_bytes(input: &mut &[u8], wanted: usize, into: &mut Vec<u8>) {
     let (taken, rest) = input.split_at(wanted.min(input.len()));
     into.extend_from_slice(taken);
     *input = rest;
 }
 
-fn header(mut block: Vec<u8>, line: usize, mut seen: Header, input: &mut &[u8]) -> (State, Option<Frame>) {
+fn read_header(
+    mut block: Vec<u8>,
+    line: usize,
+    mut seen: HeaderFields,
+    input: &mut &[u8],
+) -> (State, Option<Frame>) {
     let end = input.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
     let room = MAX_HEADER - block.len();
-    take(input, end.unwrap_or(input.len()).min(room), &mut block);
+    move_bytes(input, end.unwrap_or(input.len()).min(room), &mut block);
     if block.last() != Some(&b'\n') {
         let start = &block[line..];
         // Told as soon as it is certain: who sends JSON without headers waits for an answer.
-        if let Some(why) = hopeless_start(start) {
-            return broken(start, why);
+        if let Some(why) = cannot_be_header(start) {
+            return malformed(start, why);
         }
         if block.len() == MAX_HEADER {
-            return broken(start, "the header block is longer than 8 KiB");
+            return malformed(start, "the header block is longer than 8 KiB");
         }
-        return (State::Header { block, line, seen }, None);
+        return (State::Header { block, line_start: line, seen }, None);
     }
     match seen.read(&block[line..]) {
-        Line::Known => {
+        HeaderLine::Field => {
             let line = block.len();
             if line == MAX_HEADER {
                 return (
-                    State::Lost(Vec::new()),
-                    Some(Frame::Broken("the header block is longer than 8 KiB")),
+                    State::Resync(Vec::new()),
+                    Some(Frame::Malformed("the header block is longer than 8 KiB")),
                 );
             }
-            (State::Header { block, line, seen }, None)
+            (State::Header { block, line_start: line, seen }, None)
         }
-        Line::Broken(why) => broken(&block[line..], why),
+        HeaderLine::Malformed(why) => malformed(&block[line..], why),
         // Empty lines between frames are no frame.
-        Line::End if line == 0 => (State::default(), None),
-        Line::End => match seen {
-            Header { length: None, .. } => {
-                (State::Lost(Vec::new()), Some(Frame::Broken("there is no Content-Length")))
+        HeaderLine::End if line == 0 => (State::default(), None),
+        HeaderLine::End => match seen {
+            HeaderFields { length: None, .. } => {
+                (State::Resync(Vec::new()), Some(Frame::Malformed("there is no Content-Length")))
             }
-            Header { length: Some(bytes), .. } if bytes > MAX_DRAIN => {
-                (State::Closed, Some(Frame::Hopeless(bytes)))
+            HeaderFields { length: Some(bytes), .. } if bytes > MAX_SKIP => {
+                (State::Closed, Some(Frame::TooLargeToSkip(bytes)))
             }
-            Header { length: Some(bytes), .. } if bytes > MAX_BODY => {
-                (State::Drain(bytes), Some(Frame::TooLarge(bytes)))
+            HeaderFields { length: Some(bytes), .. } if bytes > MAX_BODY => {
+                (State::Skip(bytes), Some(Frame::TooLarge(bytes)))
             }
-            Header { length: Some(bytes), bad_charset: true } => {
-                (State::Drain(bytes), Some(Frame::Broken("the charset is not utf-8")))
+            HeaderFields { length: Some(bytes), bad_charset: true } => {
+                (State::Skip(bytes), Some(Frame::Malformed("the charset is not utf-8")))
             }
-            Header { length: Some(0), .. } => (State::default(), None),
-            Header { length: Some(bytes), bad_charset: false } => {
+            HeaderFields { length: Some(0), .. } => (State::default(), None),
+            HeaderFields { length: Some(bytes), bad_charset: false } => {
                 let length = usize::try_from(bytes).expect("not more than MAX_BODY");
                 // Memory comes with the bytes, not with the promise of them.
                 (State::Body { body: Vec::new(), length }, None)
@@ -166,33 +171,35 @@ fn header(mut block: Vec<u8>, line: usize, mut seen: Header, input: &mut &[u8]) 
     }
 }
 
-impl Header {
-    fn read(&mut self, line: &[u8]) -> Line {
-        let Ok(line) = std::str::from_utf8(line) else { return Line::Broken("a header is not text") };
+impl HeaderFields {
+    fn read(&mut self, line: &[u8]) -> HeaderLine {
+        let Ok(line) = std::str::from_utf8(line) else {
+            return HeaderLine::Malformed("a header is not text");
+        };
         let line = line.trim_end_matches(['\r', '\n']);
         if line.is_empty() {
-            return Line::End;
+            return HeaderLine::End;
         }
         let Some((name, value)) = line.split_once(':').filter(|(name, _)| name.bytes().all(is_name)) else {
-            return Line::Broken("a line is no header");
+            return HeaderLine::Malformed("a line is no header");
         };
         let value = value.trim();
         if name.trim_end().eq_ignore_ascii_case("content-length") {
             let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
             if !digits {
-                return Line::Broken("Content-Length is not a number");
+                return HeaderLine::Malformed("Content-Length is not a number");
             }
             // More digits than fit are more bytes than anybody waits for.
             let length = value.parse().unwrap_or(u64::MAX);
             if self.length.replace(length).is_some_and(|other| other != length) {
-                return Line::Broken("Content-Length is given twice");
+                return HeaderLine::Malformed("Content-Length is given twice");
             }
         } else if name.trim_end().eq_ignore_ascii_case("content-type") {
             self.bad_charset = charset(value).is_some_and(|charset| {
                 !charset.eq_ignore_ascii_case("utf-8") && !charset.eq_ignore_ascii_case("utf8")
             });
         }
-        Line::Known
+        HeaderLine::Field
     }
 }
 
@@ -208,56 +215,56 @@ fn is_name(byte: u8) -> bool {
 }
 
 /// Why a line that is not complete can never be a header.
-fn hopeless_start(line: &[u8]) -> Option<&'static str> {
+fn cannot_be_header(line: &[u8]) -> Option<&'static str> {
     let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
     let bad = name.iter().any(|byte| !is_name(*byte) && *byte != b'\r');
     bad.then_some("a line is no header")
 }
 
 /// Gives up a header block; a `Content-Length` later in its last line may begin the next frame.
-fn broken(line: &[u8], why: &'static str) -> (State, Option<Frame>) {
+fn malformed(line: &[u8], why: &'static str) -> (State, Option<Frame>) {
     // Not the one that is broken itself.
     let rest = line.get(1..).unwrap_or_default();
-    let state = match find(rest) {
+    let state = match find_length_header(rest) {
         Some(at) => {
-            let mut seen = Header::default();
+            let mut seen = HeaderFields::default();
             let block = rest[at..].to_vec();
             match block.last() {
-                Some(b'\n') if matches!(seen.read(&block), Line::Known) => {
-                    State::Header { line: block.len(), block, seen }
+                Some(b'\n') if matches!(seen.read(&block), HeaderLine::Field) => {
+                    State::Header { line_start: block.len(), block, seen }
                 }
-                Some(b'\n') => State::Lost(Vec::new()),
-                _ => State::Header { block, line: 0, seen },
+                Some(b'\n') => State::Resync(Vec::new()),
+                _ => State::Header { block, line_start: 0, seen },
             }
         }
-        None => State::Lost(tail(rest)),
+        None => State::Resync(possible_prefix(rest)),
     };
-    (state, Some(Frame::Broken(why)))
+    (state, Some(Frame::Malformed(why)))
 }
 
-fn lost(mut seen: Vec<u8>, input: &mut &[u8]) -> State {
+fn resync(mut seen: Vec<u8>, input: &mut &[u8]) -> State {
     let before = seen.len();
     // Far enough to see a name that is split, and never more than what has come.
     seen.extend_from_slice(input);
-    if let Some(at) = find(&seen) {
-        *input = &input[(at + LENGTH.len()).saturating_sub(before).min(input.len())..];
+    if let Some(at) = find_length_header(&seen) {
+        *input = &input[(at + LENGTH_HEADER.len()).saturating_sub(before).min(input.len())..];
         return State::Header {
-            block: seen[at..at + LENGTH.len()].to_vec(),
-            line: 0,
-            seen: Header::default(),
+            block: seen[at..at + LENGTH_HEADER.len()].to_vec(),
+            line_start: 0,
+            seen: HeaderFields::default(),
         };
     }
     *input = &[];
-    State::Lost(tail(&seen))
+    State::Resync(possible_prefix(&seen))
 }
 
 /// As much of the end as may be the start of `Content-Length`.
-fn tail(bytes: &[u8]) -> Vec<u8> {
-    bytes[bytes.len().saturating_sub(LENGTH.len() - 1)..].to_vec()
+fn possible_prefix(bytes: &[u8]) -> Vec<u8> {
+    bytes[bytes.len().saturating_sub(LENGTH_HEADER.len() - 1)..].to_vec()
 }
 
-fn find(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(LENGTH.len()).position(|window| window.eq_ignore_ascii_case(LENGTH))
+fn find_length_header(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(LENGTH_HEADER.len()).position(|window| window.eq_ignore_ascii_case(LENGTH_HEADER))
 }
 
 /// One message as it is sent.
@@ -287,13 +294,13 @@ mod tests {
                 pieces.push(frame);
             }
         }
-        let told = |frames: &[Frame]| frames.iter().filter(|f| matches!(f, Frame::Broken(_))).count();
+        let told = |frames: &[Frame]| frames.iter().filter(|f| matches!(f, Frame::Malformed(_))).count();
         assert_eq!(told(&whole), told(&pieces), "{}", String::from_utf8_lossy(input));
         assert!(
             whole
                 .iter()
-                .filter(|f| !matches!(f, Frame::Broken(_)))
-                .eq(pieces.iter().filter(|f| !matches!(f, Frame::Broken(_))))
+                .filter(|f| !matches!(f, Frame::Malformed(_)))
+                .eq(pieces.iter().filter(|f| !matches!(f, Frame::Malformed(_))))
         );
         whole
     }
@@ -344,26 +351,26 @@ mod tests {
             let input = format!("{broken}Content-Length: 2\r\n\r\n{{}}");
             let found = frames(input.as_bytes());
             assert!(
-                matches!(&found[..], [Frame::Broken(_), Frame::Body(b)] if b == b"{}"),
+                matches!(&found[..], [Frame::Malformed(_), Frame::Body(b)] if b == b"{}"),
                 "{broken:?} {found:?}"
             );
         }
         let long = format!("{}Content-Length: 2\r\n\r\n{{}}", "X: y\r\n".repeat(10_000));
-        assert!(matches!(&frames(long.as_bytes())[..], [Frame::Broken(_), Frame::Body(_)]));
+        assert!(matches!(&frames(long.as_bytes())[..], [Frame::Malformed(_), Frame::Body(_)]));
         let line = format!("X{}: y\r\n\r\nContent-Length: 2\r\n\r\n{{}}", "x".repeat(100_000));
-        assert!(matches!(&frames(line.as_bytes())[..], [Frame::Broken(_), Frame::Body(_)]));
+        assert!(matches!(&frames(line.as_bytes())[..], [Frame::Malformed(_), Frame::Body(_)]));
     }
 
     #[test]
     fn a_length_that_lies_costs_no_more_than_the_next_frame() {
         // Too short: the rest of the body is no header.
         let found = frames(b"Content-Length: 5\r\n\r\n{\"a\": 1}Content-Length: 2\r\n\r\n{}");
-        assert_eq!(found, [body("{\"a\":"), Frame::Broken("a line is no header"), body("{}")]);
+        assert_eq!(found, [body("{\"a\":"), Frame::Malformed("a line is no header"), body("{}")]);
         // Too long: the start of the next frame is part of the body.
         let found =
             frames(b"Content-Length: 4\r\n\r\n{}Content-Length: 2\r\n\r\n{}Content-Length: 2\r\n\r\n[]");
         assert!(
-            matches!(&found[..], [Frame::Body(_), Frame::Broken(_), Frame::Body(b)] if b == b"[]"),
+            matches!(&found[..], [Frame::Body(_), Frame::Malformed(_), Frame::Body(b)] if b == b"[]"),
             "{found:?}"
         );
     }
@@ -382,7 +389,7 @@ mod tests {
         for length in ["99999999999", "99999999999999999999999999"] {
             let input = format!("Content-Length: {length}\r\n\r\nContent-Length: 2\r\n\r\n{{}}");
             let found = frames(input.as_bytes());
-            assert!(matches!(found[..], [Frame::Hopeless(_)]), "{found:?}");
+            assert!(matches!(found[..], [Frame::TooLargeToSkip(_)]), "{found:?}");
         }
         let input = format!("Content-Length: {MAX_BODY}\r\n\r\n");
         assert_eq!(frames(input.as_bytes()), []);
@@ -404,8 +411,8 @@ mod tests {
             let kept = match &decoder.state {
                 State::Header { block, .. } => block.capacity(),
                 State::Body { body, .. } => body.capacity(),
-                State::Lost(tail) => tail.capacity(),
-                State::Drain(_) | State::Closed => 0,
+                State::Resync(tail) => tail.capacity(),
+                State::Skip(_) | State::Closed => 0,
             };
             assert!(kept <= 2 * MAX_HEADER, "{kept}");
         }

@@ -13,7 +13,7 @@ const MAX_TEXT: usize = 1024 * 1024;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum InteractionKind {
     Approval,
     Choice { options: Vec<String>, multiple: bool },
     Input,
@@ -29,31 +29,31 @@ pub(super) enum Reply {
 }
 
 /// A reply, and where to say what came of it.
-pub(super) struct Answer {
+pub(super) struct SubmittedReply {
     pub reply: Reply,
-    pub done: oneshot::Sender<Result<(), RpcError>>,
+    pub result_sender: oneshot::Sender<Result<(), RpcError>>,
 }
 
 pub(super) struct Interaction {
     pub id: String,
-    kind: Kind,
+    kind: InteractionKind,
     phase: Mutex<Phase>,
 }
 
 enum Phase {
-    Pending(oneshot::Sender<Answer>),
+    Pending(oneshot::Sender<SubmittedReply>),
     /// Why nobody can answer any more.
-    Closed(Closed),
+    Closed(CloseReason),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Closed {
+pub(super) enum CloseReason {
     Responded,
     Expired,
     Cancelled,
 }
 
-impl Kind {
+impl InteractionKind {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Approval => "approval",
@@ -112,7 +112,7 @@ impl Kind {
 
 impl Interaction {
     /// The answer, if one comes, comes through the receiver.
-    pub(super) fn new(kind: Kind) -> (Self, oneshot::Receiver<Answer>) {
+    pub(super) fn new(kind: InteractionKind) -> (Self, oneshot::Receiver<SubmittedReply>) {
         let (sender, receiver) = oneshot::channel();
         let id = format!("int-{}", Uuid::new_v4());
         (Self { id, kind, phase: Mutex::new(Phase::Pending(sender)) }, receiver)
@@ -130,26 +130,27 @@ impl Interaction {
     ) -> Result<oneshot::Receiver<Result<(), RpcError>>, RpcError> {
         let mut phase = self.phase();
         if let Phase::Closed(closed) = &*phase {
-            return Err(self.too_late(*closed));
+            return Err(self.already_closed(*closed));
         }
         let reply = self.kind.read(response_type, data).map_err(|why| {
             Code::ResponseValidationFailed.with(json!({"interaction_id": self.id, "reason": why}))
         })?;
-        let Phase::Pending(asker) = std::mem::replace(&mut *phase, Phase::Closed(Closed::Responded)) else {
+        let Phase::Pending(asker) = std::mem::replace(&mut *phase, Phase::Closed(CloseReason::Responded))
+        else {
             unreachable!("looked at above");
         };
         let (done, told) = oneshot::channel();
-        match asker.send(Answer { reply, done }) {
+        match asker.send(SubmittedReply { reply, result_sender: done }) {
             Ok(()) => Ok(told),
             Err(_) => {
-                *phase = Phase::Closed(Closed::Cancelled);
-                Err(self.too_late(Closed::Cancelled))
+                *phase = Phase::Closed(CloseReason::Cancelled);
+                Err(self.already_closed(CloseReason::Cancelled))
             }
         }
     }
 
     /// Closes it; `false` when it was closed already.
-    pub(super) fn close(&self, why: Closed) -> bool {
+    pub(super) fn close(&self, why: CloseReason) -> bool {
         let mut phase = self.phase();
         let was_open = matches!(*phase, Phase::Pending(_));
         if was_open {
@@ -158,11 +159,11 @@ impl Interaction {
         was_open
     }
 
-    pub(super) fn too_late(&self, closed: Closed) -> RpcError {
+    pub(super) fn already_closed(&self, closed: CloseReason) -> RpcError {
         let status = match closed {
-            Closed::Responded => "responded",
-            Closed::Expired => "expired",
-            Closed::Cancelled => "cancelled",
+            CloseReason::Responded => "responded",
+            CloseReason::Expired => "expired",
+            CloseReason::Cancelled => "cancelled",
         };
         Code::InteractionResponded.with(json!({"interaction_id": self.id, "status": status}))
     }
@@ -178,13 +179,16 @@ mod tests {
 
     #[test]
     fn an_answer_fits_its_question_or_leaves_it_open() {
-        let choice = |multiple| Kind::Choice { options: vec!["a".into(), "b".into(), "c".into()], multiple };
+        let choice = |multiple| InteractionKind::Choice {
+            options: vec!["a".into(), "b".into(), "c".into()],
+            multiple,
+        };
         for (kind, response_type, data, good) in [
-            (Kind::Approval, "approval", json!({"approved": true, "extra": 1}), true),
-            (Kind::Approval, "approval", json!({"approved": "yes"}), false),
-            (Kind::Approval, "approval", json!({}), false),
-            (Kind::Approval, "choice", json!({"approved": true}), false),
-            (Kind::Approval, "rejection", json!({"approved": false}), false),
+            (InteractionKind::Approval, "approval", json!({"approved": true, "extra": 1}), true),
+            (InteractionKind::Approval, "approval", json!({"approved": "yes"}), false),
+            (InteractionKind::Approval, "approval", json!({}), false),
+            (InteractionKind::Approval, "choice", json!({"approved": true}), false),
+            (InteractionKind::Approval, "rejection", json!({"approved": false}), false),
             (choice(false), "choice", json!({"selected_indices": [2]}), true),
             (choice(false), "choice", json!({"selected_indices": [0, 2]}), false),
             (choice(false), "choice", json!({"selected_indices": []}), false),
@@ -193,8 +197,8 @@ mod tests {
             (choice(true), "choice", json!({"selected_indices": [-1]}), false),
             (choice(true), "choice", json!({"selected_indices": [0, 0]}), false),
             (choice(true), "choice", json!({"selected_indices": [1.5]}), false),
-            (Kind::Input, "input", json!({"text": ""}), true),
-            (Kind::Input, "input", json!({"text": 5}), false),
+            (InteractionKind::Input, "input", json!({"text": ""}), true),
+            (InteractionKind::Input, "input", json!({"text": 5}), false),
         ] {
             let (interaction, _asker) = Interaction::new(kind);
             let outcome = interaction.respond(response_type, &data);
@@ -202,7 +206,7 @@ mod tests {
                 Ok(_) => assert!(good, "{data}"),
                 Err(error) => {
                     assert_eq!((error.code, good), (Code::ResponseValidationFailed, false), "{data}");
-                    assert!(interaction.close(Closed::Expired), "it stays open");
+                    assert!(interaction.close(CloseReason::Expired), "it stays open");
                 }
             }
         }
@@ -210,16 +214,16 @@ mod tests {
 
     #[test]
     fn only_the_first_answer_counts() {
-        let (interaction, mut asker) = Interaction::new(Kind::Approval);
+        let (interaction, mut asker) = Interaction::new(InteractionKind::Approval);
         let _told = interaction.respond("approval", &json!({"approved": false, "comment": "no"})).unwrap();
         let error = interaction.respond("approval", &json!({"approved": true})).unwrap_err();
         assert_eq!(error.code, Code::InteractionResponded);
-        assert!(!interaction.close(Closed::Expired));
+        assert!(!interaction.close(CloseReason::Expired));
         let reply = asker.try_recv().unwrap().reply;
         assert_eq!(reply, Reply::Refused { comment: Some("no".to_owned()) });
 
-        let (late, _asker) = Interaction::new(Kind::Approval);
-        late.close(Closed::Expired);
+        let (late, _asker) = Interaction::new(InteractionKind::Approval);
+        late.close(CloseReason::Expired);
         let error = late.respond("approval", &json!({"approved": true})).unwrap_err();
         assert_eq!(error.data.unwrap()["status"], "expired");
     }

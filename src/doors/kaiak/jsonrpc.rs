@@ -66,9 +66,9 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 /// # Errors
 ///
 /// The error, and the id it is to be sent with.
-pub(super) fn read(body: &[u8]) -> Result<Message<'_>, (Id, RpcError)> {
+pub(super) fn parse(body: &[u8]) -> Result<Message<'_>, (Id, RpcError)> {
     let unreadable = || (Id::null(), Code::Parse.into());
-    if depth(body) > MAX_DEPTH {
+    if nesting_depth(body) > MAX_DEPTH {
         return Err(unreadable());
     }
     let whole: &RawValue = serde_json::from_slice(body).map_err(|_| unreadable())?;
@@ -116,7 +116,7 @@ fn text(raw: &RawValue) -> Option<String> {
 }
 
 /// How deep brackets are nested, strings left out.
-fn depth(body: &[u8]) -> usize {
+fn nesting_depth(body: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in body {
         match byte {
@@ -135,7 +135,7 @@ fn depth(body: &[u8]) -> usize {
 }
 
 /// The frame of an answer.
-pub(super) fn answer(id: &Id, outcome: &Result<Value, RpcError>) -> Vec<u8> {
+pub(super) fn encode_response(id: &Id, outcome: &Result<Value, RpcError>) -> Vec<u8> {
     let (name, value) = match outcome {
         Ok(result) => ("result", result.to_string()),
         Err(error) => ("error", error.json().to_string()),
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn refused(body: &str) -> (String, i32) {
-        let (id, error) = read(body.as_bytes()).unwrap_err();
+        let (id, error) = parse(body.as_bytes()).unwrap_err();
         (id.0, error.code as i32)
     }
 
@@ -184,7 +184,7 @@ mod tests {
             let shown: String = body.chars().take(80).collect();
             assert_eq!(refused(body), (id.to_owned(), code), "{shown}");
         }
-        let (id, error) = read(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\",\"id\":1}").unwrap_err();
+        let (id, error) = parse(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\",\"id\":1}").unwrap_err();
         assert_eq!((id, error.code), (Id::null(), Code::Parse));
     }
 
@@ -193,20 +193,20 @@ mod tests {
         for id in ["0", "-1", "9007199254740993", "\"\"", "\"é\"", "null", "1.5"] {
             let body =
                 format!(r#"{{"id":{id},"params":{{"a":[1]}},"method":"m","extra":1,"jsonrpc":"2.0"}}"#);
-            let Ok(Message::Request { id: read, method, params }) = read(body.as_bytes()) else {
+            let Ok(Message::Request { id: read, method, params }) = parse(body.as_bytes()) else {
                 panic!("{id}");
             };
             assert_eq!((read.0.as_str(), method.as_str(), params), (id, "m", Some(r#"{"a":[1]}"#)));
-            let sent = answer(&read, &Ok(Value::Null));
+            let sent = encode_response(&read, &Ok(Value::Null));
             assert!(String::from_utf8(sent).unwrap().ends_with(&format!("\"id\":{id}}}")));
         }
-        let notification = read(br#"{"jsonrpc":"2.0","method":"exit","params":null}"#);
+        let notification = parse(br#"{"jsonrpc":"2.0","method":"exit","params":null}"#);
         assert_eq!(notification, Ok(Message::Notification { method: "exit".to_owned(), params: None }));
-        assert_eq!(read(br#"{"jsonrpc":"2.0","id":1,"result":null}"#), Ok(Message::Response));
+        assert_eq!(parse(br#"{"jsonrpc":"2.0","id":1,"result":null}"#), Ok(Message::Response));
     }
 
     #[test]
     fn brackets_in_strings_are_no_depth() {
-        assert_eq!(depth(br#"{"a": "[[[\"[[", "b": [[]]}"#), 3);
+        assert_eq!(nesting_depth(br#"{"a": "[[[\"[[", "b": [[]]}"#), 3);
     }
 }

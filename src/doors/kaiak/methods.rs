@@ -15,43 +15,45 @@ use super::{
     connection::Connection,
     error::{Code, RpcError, bad_field},
     fix,
-    incidents::{self, by_file},
-    interaction::Closed,
+    incident::{self, group_by_file},
+    interaction::CloseReason,
+    notifier::Notifier,
     params::Fields,
     request::Request,
     session::Session,
     settings,
-    voice::Voice,
 };
 
 /// The longest `session_name`, in characters.
-const MAX_NAME: usize = 256;
+const MAX_SESSION_NAME: usize = 256;
 
 /// Directories that are no workspace, and everything beneath those that end with `/`.
-const SYSTEM: &[&str] = &["/", "/usr", "/var", "/home", "/boot/", "/dev/", "/etc/", "/proc/", "/sys/"];
+const SYSTEM_DIRS: &[&str] = &["/", "/usr", "/var", "/home", "/boot/", "/dev/", "/etc/", "/proc/", "/sys/"];
 
 /// The answer to a call, and what begins once it is on its way.
-pub(super) struct Answered {
+pub(super) struct MethodReply {
     pub outcome: Result<Value, RpcError>,
-    pub then: Option<Box<dyn FnOnce() + Send>>,
+    pub after_sending: Option<Box<dyn FnOnce() + Send>>,
 }
 
-impl From<Result<Value, RpcError>> for Answered {
+impl From<Result<Value, RpcError>> for MethodReply {
     fn from(outcome: Result<Value, RpcError>) -> Self {
-        Self { outcome, then: None }
+        Self { outcome, after_sending: None }
     }
 }
 
 /// Answers one call.
-pub(super) async fn call(
+pub(super) async fn dispatch(
     connection: &Arc<Connection>,
     method: &str,
     params: Option<&str>,
     shut_down: bool,
-) -> Answered {
+) -> MethodReply {
     if method == "workspace/executeCommand" {
-        return match command(params) {
-            Ok((method, params)) => Box::pin(call(connection, &method, params.as_deref(), shut_down)).await,
+        return match editor_command(params) {
+            Ok((method, params)) => {
+                Box::pin(dispatch(connection, &method, params.as_deref(), shut_down)).await
+            }
             Err(error) => Err(error).into(),
         };
     }
@@ -64,7 +66,7 @@ pub(super) async fn call(
         "kaiak/session/terminate" => terminate(shared, params).await.into(),
         "kaiak/session/status" => status(shared, params).into(),
         "kaiak/fix/generate" => match generate(connection, params).await {
-            Ok((result, then)) => Answered { outcome: Ok(result), then: Some(then) },
+            Ok((result, then)) => MethodReply { outcome: Ok(result), after_sending: Some(then) },
             Err(error) => Err(error).into(),
         },
         "kaiak/fix/cancel" => cancel(shared, params).await.into(),
@@ -74,9 +76,9 @@ pub(super) async fn call(
 }
 
 /// The method of this API that an editor command stands for, and its parameters.
-fn command(params: Option<&str>) -> Result<(String, Option<String>), RpcError> {
+fn editor_command(params: Option<&str>) -> Result<(String, Option<String>), RpcError> {
     let fields = Fields::read(params, ["command", "arguments"])?;
-    let command = fields.some_text("command")?;
+    let command = fields.required_text("command")?;
     if !command.starts_with("kaiak/") {
         return Err(Code::MethodNotFound.with(json!({"method": command})));
     }
@@ -94,11 +96,11 @@ fn command(params: Option<&str>) -> Result<(String, Option<String>), RpcError> {
 async fn create(connection: &Connection, params: Option<&str>) -> Result<Value, RpcError> {
     let shared = &connection.shared;
     let fields = Fields::read(params, ["workspace_path", "session_name", "configuration"])?;
-    let path = fields.some_text("workspace_path")?;
-    if fields.text("session_name")?.is_some_and(|name| name.chars().count() > MAX_NAME) {
-        return Err(bad_field("session_name", format!("is longer than {MAX_NAME} characters")));
+    let path = fields.required_text("workspace_path")?;
+    if fields.optional_text("session_name")?.is_some_and(|name| name.chars().count() > MAX_SESSION_NAME) {
+        return Err(bad_field("session_name", format!("is longer than {MAX_SESSION_NAME} characters")));
     }
-    let configuration = fields.object("configuration")?;
+    let configuration = fields.optional_object("configuration")?;
     if !path.starts_with('/') || path.contains('\0') {
         return Err(bad_field("workspace_path", "is not an absolute path"));
     }
@@ -111,9 +113,9 @@ async fn create(connection: &Connection, params: Option<&str>) -> Result<Value, 
     if is_system(&dir) {
         return Err(denied("this directory is not a workspace"));
     }
-    make_room(shared)?;
+    ensure_session_slot(shared)?;
     let config = &shared.core.config().kaiak;
-    let settings = settings::read(configuration, config, &shared.keyless)?;
+    let settings = settings::read(configuration, config, &shared.providers_without_key)?;
     shared
         .core
         .load_agent(config.agent.as_str())
@@ -125,33 +127,35 @@ async fn create(connection: &Connection, params: Option<&str>) -> Result<Value, 
     });
     let id = session.id.clone();
     // Others may have taken the last place meanwhile.
-    let _turn = shared.creating.lock().unwrap_or_else(PoisonError::into_inner);
-    make_room(shared)?;
+    let _turn = shared.session_creation.lock().unwrap_or_else(PoisonError::into_inner);
+    ensure_session_slot(shared)?;
     shared.sessions.insert(&id, Arc::new(session));
     Ok(result)
 }
 
 fn is_system(dir: &str) -> bool {
-    SYSTEM.iter().any(|system| match system.strip_suffix('/') {
+    SYSTEM_DIRS.iter().any(|system| match system.strip_suffix('/') {
         Some(tree) if !tree.is_empty() => dir == tree || dir.starts_with(system),
         _ => dir == *system,
     })
 }
 
 /// Sees that there is room for one more session; those whose client is gone make way.
-fn make_room(shared: &Shared) -> Result<(), RpcError> {
+fn ensure_session_slot(shared: &Shared) -> Result<(), RpcError> {
     let max = shared.core.config().kaiak.max_sessions;
-    let mut live = shared.sessions.all();
+    let mut live = shared.sessions.values();
     live.retain(|session| !session.is_terminated());
     if live.len() < max {
         return Ok(());
     }
-    let oldest =
-        live.iter().filter_map(|session| Some((session.abandoned()?, session))).min_by_key(|(at, _)| *at);
+    let oldest = live
+        .iter()
+        .filter_map(|session| Some((session.abandoned_since()?, session)))
+        .min_by_key(|(at, _)| *at);
     match oldest {
         Some((_, session)) => {
             if session.terminate().is_ok() {
-                shared.sessions.over(&session.id);
+                shared.sessions.retire(&session.id);
             }
             Ok(())
         }
@@ -162,7 +166,7 @@ fn make_room(shared: &Shared) -> Result<(), RpcError> {
     }
 }
 
-fn session(shared: &Shared, id: &str) -> Result<Arc<Session>, RpcError> {
+fn find_session(shared: &Shared, id: &str) -> Result<Arc<Session>, RpcError> {
     shared.sessions.find(id).ok_or_else(|| {
         Code::SessionNotFound.with(json!({
             "session_id": id, "suggestion": "Create a new session with kaiak/session/create",
@@ -171,17 +175,17 @@ fn session(shared: &Shared, id: &str) -> Result<Arc<Session>, RpcError> {
 }
 
 async fn terminate(shared: &Shared, params: Option<&str>) -> Result<Value, RpcError> {
-    let id = Fields::read(params, ["session_id"])?.some_text("session_id")?;
-    let session = session(shared, &id)?;
+    let id = Fields::read(params, ["session_id"])?.required_text("session_id")?;
+    let session = find_session(shared, &id)?;
     let requests = session.terminate()?;
     for request in &requests {
         // One that is ending anyway is waited for, too.
         request.stop().ok();
     }
     for request in &requests {
-        request.over.cancelled().await;
+        request.finished.cancelled().await;
     }
-    shared.sessions.over(&id);
+    shared.sessions.retire(&id);
     Ok(json!({
         "session_id": id, "status": "terminated", "message_count": session.message_count(),
         "terminated_at": clock::now(),
@@ -189,55 +193,58 @@ async fn terminate(shared: &Shared, params: Option<&str>) -> Result<Value, RpcEr
 }
 
 fn status(shared: &Shared, params: Option<&str>) -> Result<Value, RpcError> {
-    let id = Fields::read(params, ["session_id"])?.some_text("session_id")?;
-    session(shared, &id)?.status()
+    let id = Fields::read(params, ["session_id"])?.required_text("session_id")?;
+    find_session(shared, &id)?.status()
 }
 
-type Begin = Box<dyn FnOnce() + Send>;
+type StartWork = Box<dyn FnOnce() + Send>;
 
-async fn generate(connection: &Arc<Connection>, params: Option<&str>) -> Result<(Value, Begin), RpcError> {
+async fn generate(
+    connection: &Arc<Connection>,
+    params: Option<&str>,
+) -> Result<(Value, StartWork), RpcError> {
     let shared = &connection.shared;
     let fields = Fields::read(params, ["session_id", "incidents", "migration_context"])?;
-    let id = fields.some_text("session_id")?;
+    let id = fields.required_text("session_id")?;
     let incidents = fields.raw("incidents").ok_or_else(|| bad_field("incidents", "is missing"))?;
     if !incidents.get().starts_with('[') {
         return Err(bad_field("incidents", "is not an array"));
     }
-    let migration = fields.object("migration_context")?.map(str::to_owned);
-    let session = session(shared, &id)?;
+    let migration = fields.optional_object("migration_context")?.map(str::to_owned);
+    let session = find_session(shared, &id)?;
     if session.is_terminated() {
         return Err(Code::SessionTerminated.with(json!({"session_id": id})));
     }
     if connection.cancel.is_cancelled() {
         return Err(Code::SessionNotReady.with(json!({"session_id": id, "reason": "the daemon is stopping"})));
     }
-    let incidents = incidents::read(incidents)?;
-    reachable(shared, &session, &incidents).await?;
+    let incidents = incident::parse_all(incidents)?;
+    check_paths(shared, &session, &incidents).await?;
     let agent = shared
         .core
         .load_agent(shared.core.config().kaiak.agent.as_str())
         .await
         .map_err(|error| Code::AgentInitializationFailed.with(json!({"reason": error.message})))?;
-    let request = Arc::new(Request::new(&connection.runs));
-    session.begin(&request, &connection.cancel)?;
+    let request = Arc::new(Request::new(&connection.cancel_runs));
+    session.add_request(&request, &connection.cancel)?;
     shared.requests.insert(&request.id, Arc::clone(&request));
     let result = json!({
         "request_id": request.id, "session_id": id, "status": "processing",
         "incident_count": incidents.len(), "created_at": clock::now(),
     });
-    let voice = Voice::new(Arc::clone(&session), Arc::clone(&request), connection.outbox.clone());
+    let voice = Notifier::new(Arc::clone(&session), Arc::clone(&request), connection.outbox.clone());
     let window = agent.context_size.unwrap_or(shared.core.config().context_size);
-    let work = fix::Work { files: by_file(incidents), migration, window };
+    let work = fix::FixInput { files: group_by_file(incidents), migration, context_window: window };
     let shared = Arc::clone(shared);
-    let begin = move || drop(tokio::spawn(fix::drive(shared, session, request, voice, work)));
+    let begin = move || drop(tokio::spawn(fix::run(shared, session, request, voice, work)));
     Ok((result, Box::new(begin)))
 }
 
 /// Sees that no incident is about a file outside of the workspace.
-async fn reachable(
+async fn check_paths(
     shared: &Shared,
     session: &Session,
-    incidents: &[incidents::Incident],
+    incidents: &[incident::Incident],
 ) -> Result<(), RpcError> {
     let mut seen = HashSet::new();
     let paths: Vec<String> = incidents
@@ -245,7 +252,7 @@ async fn reachable(
         .map(|incident| incident.file_path.clone())
         .filter(|path| seen.insert(path.clone()))
         .collect();
-    let looked = shared.core.check_files(Arc::clone(&session.place), paths.clone()).await;
+    let looked = shared.core.check_files(Arc::clone(&session.work_dir), paths.clone()).await;
     let looked = looked.map_err(|_| RpcError::from(Code::Internal))?;
     for (path, result) in paths.iter().zip(looked) {
         let index = || incidents.iter().position(|incident| incident.file_path == *path);
@@ -270,19 +277,20 @@ async fn reachable(
 }
 
 async fn cancel(shared: &Shared, params: Option<&str>) -> Result<Value, RpcError> {
-    let id = Fields::read(params, ["request_id"])?.some_text("request_id")?;
+    let id = Fields::read(params, ["request_id"])?.required_text("request_id")?;
     let request =
         shared.requests.find(&id).ok_or_else(|| Code::RequestNotFound.with(json!({"request_id": id})))?;
     request.stop()?;
-    request.over.cancelled().await;
+    request.finished.cancelled().await;
     Ok(json!({"request_id": id, "status": "cancelled", "cancelled_at": clock::now()}))
 }
 
 async fn respond(shared: &Shared, params: Option<&str>) -> Result<Value, RpcError> {
     let fields = Fields::read(params, ["interaction_id", "response_type", "response_data"])?;
-    let id = fields.some_text("interaction_id")?;
-    let response_type = fields.some_text("response_type")?;
-    let data = fields.object("response_data")?.ok_or_else(|| bad_field("response_data", "is missing"))?;
+    let id = fields.required_text("interaction_id")?;
+    let response_type = fields.required_text("response_type")?;
+    let data =
+        fields.optional_object("response_data")?.ok_or_else(|| bad_field("response_data", "is missing"))?;
     let interaction = shared
         .interactions
         .find(&id)
@@ -305,7 +313,7 @@ async fn respond(shared: &Shared, params: Option<&str>) -> Result<Value, RpcErro
     match told.await {
         Ok(outcome) => outcome?,
         // The request ended before anything came of the answer.
-        Err(_) => return Err(interaction.too_late(Closed::Cancelled)),
+        Err(_) => return Err(interaction.already_closed(CloseReason::Cancelled)),
     }
     Ok(json!({"interaction_id": id, "status": "processed", "responded_at": clock::now()}))
 }

@@ -9,18 +9,18 @@ mod convert;
 mod error;
 mod fix;
 mod framing;
-mod incidents;
+mod incident;
 mod interaction;
 mod jsonrpc;
 mod methods;
+mod notifier;
 mod params;
 mod prompt;
 mod proposal;
+mod registry;
 mod request;
 mod session;
 mod settings;
-mod shelf;
-mod voice;
 
 use std::{
     collections::HashSet,
@@ -31,9 +31,9 @@ use tokio::{net::UnixStream, sync::Semaphore};
 
 use crate::{agent::AgentCore, core::Cancel};
 use interaction::Interaction;
+use registry::Registry;
 use request::Request;
 use session::Session;
-use shelf::Shelf;
 
 /// Connections at a time; one more is closed at once.
 const MAX_CONNECTIONS: usize = 32;
@@ -48,13 +48,13 @@ pub struct KaiakDoor {
 struct Shared {
     core: AgentCore,
     /// Providers of the configuration whose key is not there.
-    keyless: HashSet<String>,
-    sessions: Shelf<Session>,
-    requests: Shelf<Request>,
-    interactions: Shelf<Interaction>,
+    providers_without_key: HashSet<String>,
+    sessions: Registry<Session>,
+    requests: Registry<Request>,
+    interactions: Registry<Interaction>,
     connections: Semaphore,
     /// Held by who takes a place for a session.
-    creating: Mutex<()>,
+    session_creation: Mutex<()>,
 }
 
 impl KaiakDoor {
@@ -62,12 +62,12 @@ impl KaiakDoor {
     pub fn new(core: AgentCore, keyless: impl IntoIterator<Item = String>) -> Self {
         let shared = Shared {
             core,
-            keyless: keyless.into_iter().collect(),
-            sessions: Shelf::new(1000),
-            requests: Shelf::new(10_000),
-            interactions: Shelf::new(10_000),
+            providers_without_key: keyless.into_iter().collect(),
+            sessions: Registry::new(1000),
+            requests: Registry::new(10_000),
+            interactions: Registry::new(10_000),
             connections: Semaphore::new(MAX_CONNECTIONS),
-            creating: Mutex::default(),
+            session_creation: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -76,7 +76,7 @@ impl KaiakDoor {
     ///
     /// Behind the last frame comes one more byte if the client said `exit`: the exit code of `kontekst rpc`.
     pub async fn serve(&self, stream: UnixStream, stop: &Cancel) {
-        let Ok(_place) = self.shared.connections.try_acquire() else {
+        let Ok(_permit) = self.shared.connections.try_acquire() else {
             tracing::warn!("more than {MAX_CONNECTIONS} editor connections; one was closed");
             return;
         };

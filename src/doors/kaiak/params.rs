@@ -26,7 +26,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         let refused = |why: &str| Code::InvalidParams.with(serde_json::json!({"reason": why}));
         let json = json.filter(|json| json.starts_with('{')).ok_or_else(|| refused("params is an object"))?;
         let values = serde_json::Deserializer::from_str(json)
-            .deserialize_map(Named(names))
+            .deserialize_map(FieldsVisitor(names))
             .map_err(|_| refused("params is an object that can be read"))?;
         Ok(Self { names, values })
     }
@@ -38,7 +38,7 @@ impl<'a, const N: usize> Fields<'a, N> {
     }
 
     /// A text, if it is there.
-    pub(super) fn text(&self, name: &str) -> Result<Option<String>, RpcError> {
+    pub(super) fn optional_text(&self, name: &str) -> Result<Option<String>, RpcError> {
         let Some(raw) = self.raw(name) else { return Ok(None) };
         if raw.get().len() > MAX_TEXT {
             return Err(bad_field(name, "is longer than 1 MiB"));
@@ -47,8 +47,8 @@ impl<'a, const N: usize> Fields<'a, N> {
     }
 
     /// A text that is there and not empty.
-    pub(super) fn some_text(&self, name: &str) -> Result<String, RpcError> {
-        match self.text(name)? {
+    pub(super) fn required_text(&self, name: &str) -> Result<String, RpcError> {
+        match self.optional_text(name)? {
             Some(text) if !text.is_empty() => Ok(text),
             Some(_) => Err(bad_field(name, "is empty")),
             None => Err(bad_field(name, "is missing")),
@@ -56,17 +56,17 @@ impl<'a, const N: usize> Fields<'a, N> {
     }
 
     /// A whole number from `least` to `most`, if it is there.
-    pub(super) fn whole(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, RpcError> {
+    pub(super) fn optional_integer(&self, name: &str, min: u64, max: u64) -> Result<Option<u64>, RpcError> {
         let Some(raw) = self.raw(name) else { return Ok(None) };
         let number: Option<u64> = serde_json::from_str(raw.get()).ok();
-        match number.filter(|number| (least..=most).contains(number)) {
+        match number.filter(|number| (min..=max).contains(number)) {
             Some(number) => Ok(Some(number)),
-            None => Err(bad_field(name, format!("is not a whole number from {least} to {most}"))),
+            None => Err(bad_field(name, format!("is not a whole number from {min} to {max}"))),
         }
     }
 
     /// The JSON of an object, if it is there.
-    pub(super) fn object(&self, name: &str) -> Result<Option<&'a str>, RpcError> {
+    pub(super) fn optional_object(&self, name: &str) -> Result<Option<&'a str>, RpcError> {
         match self.raw(name).map(RawValue::get) {
             Some(json) if !json.starts_with('{') => Err(bad_field(name, "is not an object")),
             json => Ok(json),
@@ -74,9 +74,9 @@ impl<'a, const N: usize> Fields<'a, N> {
     }
 }
 
-struct Named<const N: usize>([&'static str; N]);
+struct FieldsVisitor<const N: usize>([&'static str; N]);
 
-impl<'de, const N: usize> Visitor<'de> for Named<N> {
+impl<'de, const N: usize> Visitor<'de> for FieldsVisitor<N> {
     type Value = [Option<&'de RawValue>; N];
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,13 +100,13 @@ impl<'de, const N: usize> Visitor<'de> for Named<N> {
 /// # Errors
 ///
 /// It is no array.
-pub(super) fn items(json: &str, most: usize) -> Result<(Vec<&RawValue>, usize), serde_json::Error> {
-    serde_json::Deserializer::from_str(json).deserialize_seq(First(most))
+pub(super) fn items(json: &str, max: usize) -> Result<(Vec<&RawValue>, usize), serde_json::Error> {
+    serde_json::Deserializer::from_str(json).deserialize_seq(FirstItemsVisitor(max))
 }
 
-struct First(usize);
+struct FirstItemsVisitor(usize);
 
-impl<'de> Visitor<'de> for First {
+impl<'de> Visitor<'de> for FirstItemsVisitor {
     type Value = (Vec<&'de RawValue>, usize);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

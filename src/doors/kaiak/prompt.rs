@@ -2,10 +2,10 @@
 
 use std::{fmt::Write as _, ops::RangeInclusive};
 
-use super::incidents::{FileGroup, Incident};
+use super::incident::{FileGroup, Incident};
 
 /// Lines above and below an incident that are shown when the whole file does not fit.
-const AROUND: usize = 12;
+const CONTEXT_LINES: usize = 12;
 
 /// The longest line that is shown, in bytes; minified code has longer ones.
 const MAX_LINE: usize = 400;
@@ -26,54 +26,57 @@ follow them, and write no file that no finding is about.
 - When all is done, say in one or two sentences what you changed.";
 
 /// The blocks that join the system text.
-pub(super) fn context(migration: Option<&str>, limit: usize) -> Vec<String> {
+pub(super) fn system_blocks(migration: Option<&str>, limit: usize) -> Vec<String> {
     let mut blocks = vec![TASK.to_owned()];
     if let Some(migration) = migration {
-        blocks.push(format!("<migration-context>\n{}\n</migration-context>", cut(migration, limit)));
+        blocks.push(format!(
+            "<migration-context>\n{}\n</migration-context>",
+            truncate_with_note(migration, limit)
+        ));
     }
     blocks
 }
 
 /// One prompt, and the incidents it is about.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct FilePrompt {
     pub text: String,
     pub incidents: usize,
 }
 
 /// The prompts for one file, each of at most about `room` bytes. `code` is `None` for a file that is not there.
-pub(super) fn parts(group: &FileGroup, code: Option<&str>, room: usize) -> Vec<Part> {
+pub(super) fn file_prompts(group: &FileGroup, code: Option<&str>, budget: usize) -> Vec<FilePrompt> {
     let lines: Vec<&str> = code.map(|code| code.lines().collect()).unwrap_or_default();
     let mut parts = Vec::new();
     let mut rest = &group.incidents[..];
     while !rest.is_empty() {
         let mut take = rest.len();
         let text = loop {
-            let text = render(group, &rest[..take], code.map(|_| &lines[..]), room);
+            let text = render(group, &rest[..take], code.map(|_| &lines[..]), budget);
             // One incident is shown however little room there is.
-            if text.len() <= room || take == 1 {
+            if text.len() <= budget || take == 1 {
                 break text;
             }
             take = take.div_ceil(2).min(take - 1);
         };
-        parts.push(Part { text, incidents: take });
+        parts.push(FilePrompt { text, incidents: take });
         rest = &rest[take..];
     }
     parts
 }
 
-fn render(group: &FileGroup, incidents: &[Incident], lines: Option<&[&str]>, room: usize) -> String {
+fn render(group: &FileGroup, incidents: &[Incident], lines: Option<&[&str]>, budget: usize) -> String {
     let mut text = format!("File: {}\n\nFindings:\n", group.path);
     for (number, incident) in (1..).zip(incidents) {
-        describe(&mut text, number, incident);
+        write_finding(&mut text, number, incident);
     }
     match lines {
         None => text.push_str("\nThe file does not exist.\n"),
         Some([]) => text.push_str("\nThe file is empty.\n"),
         Some(lines) => {
             // The last sentence has its room, too.
-            let left = room.saturating_sub(text.len() + 400);
-            code(&mut text, lines, incidents, left);
+            let left = budget.saturating_sub(text.len() + 400);
+            write_code(&mut text, lines, incidents, left);
         }
     }
     let path = &group.path;
@@ -85,28 +88,28 @@ fn render(group: &FileGroup, incidents: &[Incident], lines: Option<&[&str]>, roo
     text
 }
 
-fn describe(text: &mut String, number: usize, incident: &Incident) {
+fn write_finding(text: &mut String, number: usize, incident: &Incident) {
     let Incident { line_number, severity, rule_id, .. } = incident;
-    let _ = write!(text, "{number}. line {line_number}, {severity}, {}", cut(rule_id, 200));
+    let _ = write!(text, "{number}. line {line_number}, {severity}, {}", truncate_with_note(rule_id, 200));
     if let Some(category) = &incident.category {
-        let _ = write!(text, " ({})", cut(category, 200));
+        let _ = write!(text, " ({})", truncate_with_note(category, 200));
     }
-    let _ = writeln!(text, ": {}", cut(&incident.description, MAX_FIELD));
+    let _ = writeln!(text, ": {}", truncate_with_note(&incident.description, MAX_FIELD));
     if incident.message != incident.description {
-        let _ = writeln!(text, "   {}", cut(&incident.message, MAX_FIELD));
+        let _ = writeln!(text, "   {}", truncate_with_note(&incident.message, MAX_FIELD));
     }
     if let Some(metadata) = &incident.metadata {
-        let _ = writeln!(text, "   {}", cut(metadata, MAX_FIELD));
+        let _ = writeln!(text, "   {}", truncate_with_note(metadata, MAX_FIELD));
     }
 }
 
 /// The whole file where it fits into `room` bytes, else the lines around each incident.
-fn code(text: &mut String, lines: &[&str], incidents: &[Incident], room: usize) {
+fn write_code(text: &mut String, lines: &[&str], incidents: &[Incident], budget: usize) {
     let whole: usize = lines.iter().map(|line| line.len().min(MAX_LINE) + 8).sum();
-    let ranges = if whole <= room {
+    let ranges = if whole <= budget {
         vec![1..=lines.len()]
     } else {
-        let mut around = AROUND;
+        let mut around = CONTEXT_LINES;
         loop {
             let ranges = ranges(lines.len(), incidents, around);
             let bytes: usize = ranges
@@ -114,7 +117,7 @@ fn code(text: &mut String, lines: &[&str], incidents: &[Incident], room: usize) 
                 .flat_map(|range| &lines[range.start() - 1..*range.end()])
                 .map(|line| line.len().min(MAX_LINE) + 8)
                 .sum();
-            if bytes <= room || around == 1 {
+            if bytes <= budget || around == 1 {
                 break ranges;
             }
             around /= 2;
@@ -128,7 +131,7 @@ fn code(text: &mut String, lines: &[&str], incidents: &[Incident], room: usize) 
             text.push_str("...\n");
         }
         for number in range.clone() {
-            let _ = writeln!(text, "{number:>width$}: {}", cut(lines[number - 1], MAX_LINE));
+            let _ = writeln!(text, "{number:>width$}: {}", truncate_with_note(lines[number - 1], MAX_LINE));
         }
         shown = *range.end();
     }
@@ -152,7 +155,7 @@ fn ranges(lines: usize, incidents: &[Incident], around: usize) -> Vec<RangeInclu
 }
 
 /// The start of a text, with a word about the rest.
-fn cut(text: &str, limit: usize) -> String {
+fn truncate_with_note(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
@@ -186,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_small_file_is_shown_whole() {
-        let parts = parts(&group([2]), Some("fn main() {\n    old_method();\n}\n"), 4000);
+        let parts = file_prompts(&group([2]), Some("fn main() {\n    old_method();\n}\n"), 4000);
         assert_eq!(parts.len(), 1);
         expect![[r#"
             File: src/main.rs
@@ -208,7 +211,7 @@ mod tests {
     #[test]
     fn of_a_large_file_the_lines_around_each_incident_are_shown() {
         let code: String = (1..=1000).map(|line| format!("let x{line} = {line};\n")).collect();
-        let parts = parts(&group([100, 105, 900, 5000]), Some(&code), 4000);
+        let parts = file_prompts(&group([100, 105, 900, 5000]), Some(&code), 4000);
         let text = &parts[0].text;
         assert_eq!((parts.len(), parts[0].incidents), (1, 4));
         for (line, is_shown) in
@@ -222,15 +225,15 @@ mod tests {
     #[test]
     fn what_does_not_fit_becomes_several_prompts_and_none_is_lost() {
         let code: String = (1..=1000).map(|line| format!("let x{line} = {line};\n")).collect();
-        let parts = parts(&group((1..=40).map(|n| n * 25)), Some(&code), 3000);
+        let parts = file_prompts(&group((1..=40).map(|n| n * 25)), Some(&code), 3000);
         assert!(parts.len() > 2, "{}", parts.len());
         assert_eq!(parts.iter().map(|part| part.incidents).sum::<usize>(), 40);
         for part in &parts {
             assert!(part.text.len() <= 3000, "{}", part.text.len());
         }
-        let one = super::parts(&group([1]), Some(&"x".repeat(1_000_000)), 10);
+        let one = super::file_prompts(&group([1]), Some(&"x".repeat(1_000_000)), 10);
         assert!(one.len() == 1 && one[0].text.len() < 2000);
-        assert!(super::parts(&group([1]), None, 4000)[0].text.contains("does not exist"));
-        assert!(super::parts(&group([7]), Some(""), 4000)[0].text.contains("is empty"));
+        assert!(super::file_prompts(&group([1]), None, 4000)[0].text.contains("does not exist"));
+        assert!(super::file_prompts(&group([7]), Some(""), 4000)[0].text.contains("is empty"));
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 use super::{
-    convert::Trouble,
+    convert::StreamError,
     error::{Code, RpcError},
 };
 
@@ -37,11 +37,12 @@ impl Proposal {
     /// # Errors
     ///
     /// What cannot be shown in whole is not proposed.
-    pub(super) fn new(change: &Change, about: &str, caution: Option<&str>) -> Result<Self, Trouble> {
+    pub(super) fn new(change: &Change, about: &str, caution: Option<&str>) -> Result<Self, StreamError> {
         let path = &change.path;
         let details = json!({"file_path": path});
-        let refused =
-            |error_code, code, message: String| Trouble::passing(error_code, code, message, details.clone());
+        let refused = |error_code, code, message: String| {
+            StreamError::recoverable(error_code, code, message, details.clone())
+        };
         if path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
             let message = format!("{path} is internal to git and is not changed");
             return Err(refused("PROPOSAL_REFUSED", Code::FileModificationFailed, message));
@@ -77,7 +78,7 @@ impl Proposal {
     }
 
     /// The answer to an approval whose write did not happen.
-    pub(super) fn not_applied(&self, outcome: &ToolOutcome) -> RpcError {
+    pub(super) fn write_error(&self, outcome: &ToolOutcome) -> RpcError {
         let why = outcome.text();
         let is = |error: FileError| why == error.to_string();
         let reason = if is(FileError::Stale(self.path.clone())) || is(FileError::Missing(self.path.clone())) {
@@ -137,7 +138,7 @@ mod tests {
         let proposal = Proposal::new(&change("a", Some(b"x"), "y"), "d", None).unwrap();
         let reason = |error: FileError| {
             let outcome = ToolOutcome::Failed(error.message());
-            proposal.not_applied(&outcome).data.unwrap()["reason"].clone()
+            proposal.write_error(&outcome).data.unwrap()["reason"].clone()
         };
         assert_eq!(reason(FileError::Stale("a".into())), "stale");
         assert_eq!(reason(FileError::Missing("a".into())), "stale");

@@ -14,26 +14,26 @@ pub(super) struct Request {
     /// Stops its runs; the connection's end does, too.
     pub cancel: Cancel,
     /// Given when its last notification is on its way.
-    pub over: Cancel,
+    pub finished: Cancel,
     phase: Mutex<Phase>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    Going,
+    Running,
     Cancelling,
-    Over(Ending),
+    Finished(RequestOutcome),
 }
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum RequestOutcome {
     Success,
     Failed,
     Cancelled,
 }
 
-impl Ending {
+impl RequestOutcome {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -48,8 +48,8 @@ impl Request {
         Self {
             id: format!("req-{}", Uuid::new_v4()),
             cancel: connection.child(),
-            over: Cancel::new(),
-            phase: Mutex::new(Phase::Going),
+            finished: Cancel::new(),
+            phase: Mutex::new(Phase::Running),
         }
     }
 
@@ -61,11 +61,11 @@ impl Request {
     pub(super) fn stop(&self) -> Result<(), RpcError> {
         {
             let mut phase = self.phase();
-            if *phase != Phase::Going {
+            if *phase != Phase::Running {
                 let status = match *phase {
-                    Phase::Over(Ending::Success) => "completed",
-                    Phase::Over(ending) => ending.as_str(),
-                    Phase::Going | Phase::Cancelling => "cancelled",
+                    Phase::Finished(RequestOutcome::Success) => "completed",
+                    Phase::Finished(ending) => ending.as_str(),
+                    Phase::Running | Phase::Cancelling => "cancelled",
                 };
                 let data = json!({"request_id": self.id, "status": status});
                 return Err(Code::RequestCompleted.with(data));
@@ -77,10 +77,10 @@ impl Request {
     }
 
     /// Ends it; one that was stopped ends as cancelled, whatever its runs did meanwhile.
-    pub(super) fn close(&self, ending: Ending) -> Ending {
+    pub(super) fn finish(&self, ending: RequestOutcome) -> RequestOutcome {
         let mut phase = self.phase();
-        let ending = if *phase == Phase::Cancelling { Ending::Cancelled } else { ending };
-        *phase = Phase::Over(ending);
+        let ending = if *phase == Phase::Cancelling { RequestOutcome::Cancelled } else { ending };
+        *phase = Phase::Finished(ending);
         ending
     }
 

@@ -27,9 +27,9 @@ const STATUS_WINDOW: Duration = Duration::from_secs(60);
 
 pub(super) struct Session {
     pub id: String,
-    pub place: Arc<WorkDir>,
+    pub work_dir: Arc<WorkDir>,
     /// The workspace's own name, without links.
-    pub dir: PathBuf,
+    pub canonical_path: PathBuf,
     pub settings: Settings,
     created_at: SystemTime,
     state: Mutex<State>,
@@ -38,9 +38,9 @@ pub(super) struct Session {
 struct State {
     terminated: bool,
     /// A request was made.
-    used: bool,
+    has_had_request: bool,
     /// The newest last.
-    active: Vec<Arc<Request>>,
+    active_requests: Vec<Arc<Request>>,
     messages: u64,
     errors: u64,
     updated_at: SystemTime,
@@ -55,8 +55,8 @@ impl Session {
         let now = SystemTime::now();
         let state = State {
             terminated: false,
-            used: false,
-            active: Vec::new(),
+            has_had_request: false,
+            active_requests: Vec::new(),
             messages: 0,
             errors: 0,
             updated_at: now,
@@ -65,7 +65,7 @@ impl Session {
             idle_since: Instant::now(),
         };
         let id = uuid::Uuid::new_v4().to_string();
-        Self { id, place, dir, settings, created_at: now, state: Mutex::new(state) }
+        Self { id, work_dir: place, canonical_path: dir, settings, created_at: now, state: Mutex::new(state) }
     }
 
     pub(super) fn created_at(&self) -> String {
@@ -77,9 +77,9 @@ impl Session {
     }
 
     /// When it was last used, if its client is gone and nothing is going.
-    pub(super) fn abandoned(&self) -> Option<Instant> {
+    pub(super) fn abandoned_since(&self) -> Option<Instant> {
         let state = self.state();
-        (state.connection.is_cancelled() && state.active.is_empty()).then_some(state.idle_since)
+        (state.connection.is_cancelled() && state.active_requests.is_empty()).then_some(state.idle_since)
     }
 
     /// Takes a request in.
@@ -87,24 +87,24 @@ impl Session {
     /// # Errors
     ///
     /// [`Code::SessionTerminated`], [`Code::ResourceExhausted`].
-    pub(super) fn begin(&self, request: &Arc<Request>, connection: &Cancel) -> Result<(), RpcError> {
+    pub(super) fn add_request(&self, request: &Arc<Request>, connection: &Cancel) -> Result<(), RpcError> {
         let mut state = self.state();
-        self.alive(&state)?;
-        let active = state.active.len();
+        self.check_not_terminated(&state)?;
+        let active = state.active_requests.len();
         if active >= MAX_REQUESTS {
             let data = json!({"limit": "concurrent_requests", "max": MAX_REQUESTS, "active": active});
             return Err(Code::ResourceExhausted.with(data));
         }
-        state.active.push(Arc::clone(request));
-        state.used = true;
+        state.active_requests.push(Arc::clone(request));
+        state.has_had_request = true;
         state.connection = connection.clone();
         state.touch();
         Ok(())
     }
 
-    pub(super) fn end(&self, request: &str) {
+    pub(super) fn remove_request(&self, request: &str) {
         let mut state = self.state();
-        state.active.retain(|active| active.id != request);
+        state.active_requests.retain(|active| active.id != request);
         state.touch();
     }
 
@@ -115,10 +115,10 @@ impl Session {
     /// [`Code::SessionTerminated`] the second time.
     pub(super) fn terminate(&self) -> Result<Vec<Arc<Request>>, RpcError> {
         let mut state = self.state();
-        self.alive(&state)?;
+        self.check_not_terminated(&state)?;
         state.terminated = true;
         state.touch();
-        Ok(state.active.clone())
+        Ok(state.active_requests.clone())
     }
 
     pub(super) fn message_count(&self) -> u64 {
@@ -127,7 +127,7 @@ impl Session {
 
     /// Counts one notification and has it sent under its number. Nothing comes between the two, so that
     /// numbers rise on the wire.
-    pub(super) fn speak(&self, is_error: bool, send: impl FnOnce(u64)) {
+    pub(super) fn send_numbered(&self, is_error: bool, send: impl FnOnce(u64)) {
         let mut state = self.state();
         state.messages += 1;
         state.errors += u64::from(is_error);
@@ -158,14 +158,14 @@ impl Session {
         state.status_calls.push_back(now);
         let status = match &*state {
             State { terminated: true, .. } => "terminated",
-            State { active, .. } if !active.is_empty() => "processing",
-            State { used: true, .. } => "ready",
+            State { active_requests: active, .. } if !active.is_empty() => "processing",
+            State { has_had_request: true, .. } => "ready",
             State { .. } => "created",
         };
         Ok(json!({
             "session_id": self.id,
             "status": status,
-            "active_request_id": state.active.last().map(|request| request.id.clone()),
+            "active_request_id": state.active_requests.last().map(|request| request.id.clone()),
             "message_count": state.messages,
             "error_count": state.errors,
             "created_at": timestamp(self.created_at),
@@ -173,7 +173,7 @@ impl Session {
         }))
     }
 
-    fn alive(&self, state: &State) -> Result<(), RpcError> {
+    fn check_not_terminated(&self, state: &State) -> Result<(), RpcError> {
         if state.terminated {
             return Err(Code::SessionTerminated.with(json!({"session_id": self.id})));
         }
@@ -198,7 +198,7 @@ mod tests {
     use crate::doors::kaiak::settings;
 
     #[test]
-    fn a_hundred_looks_in_any_minute() {
+    fn status_may_be_asked_a_hundred_times_a_minute() {
         let dir = tempfile::tempdir().unwrap();
         let place = Arc::new(WorkDir::new(dir.path()).unwrap());
         let settings = settings::read(None, &Default::default(), &Default::default()).unwrap();

@@ -12,10 +12,10 @@ use super::{
 };
 
 /// Providers that the API names; others are wrong, these are only not configured.
-const KNOWN: &[&str] = &["openai", "anthropic"];
+const KNOWN_PROVIDERS: &[&str] = &["openai", "anthropic"];
 
 /// Names for what the daemon uses anyway.
-const OURS: &[&str] = &["kontekst", "local"];
+const LOCAL_PROVIDER_NAMES: &[&str] = &["kontekst", "local"];
 
 /// How the runs of a session are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +36,10 @@ pub(super) struct Settings {
 pub(super) fn read(
     json: Option<&str>,
     config: &KaiakConfig,
-    keyless: &HashSet<String>,
+    providers_without_key: &HashSet<String>,
 ) -> Result<Settings, RpcError> {
     let fields = Fields::read(json.or(Some("{}")), ["provider", "model", "timeout", "max_turns"])?;
-    let within = |error: RpcError| {
+    let in_configuration = |error: RpcError| {
         let mut error = error;
         if let Some(field) = error.data.as_mut().and_then(|data| data.get_mut("field")) {
             *field = format!("configuration.{}", field.as_str().unwrap_or_default()).into();
@@ -47,20 +47,20 @@ pub(super) fn read(
         error
     };
     // Source of the ranges: upstream's next contract; the seed has the defaults as its example.
-    let timeout = fields.whole("timeout", 30, 3600).map_err(within)?.unwrap_or(300);
-    let max_turns = fields.whole("max_turns", 1, 100).map_err(within)?.unwrap_or(50);
-    let model = fields.text("model").map_err(within)?;
+    let timeout = fields.optional_integer("timeout", 30, 3600).map_err(in_configuration)?.unwrap_or(300);
+    let max_turns = fields.optional_integer("max_turns", 1, 100).map_err(in_configuration)?.unwrap_or(50);
+    let model = fields.optional_text("model").map_err(in_configuration)?;
     if let Some(model) = &model
         && (model.is_empty() || model.len() > 256 || model.chars().any(char::is_control))
     {
-        return Err(within(bad_field("model", "is not the name of a model")));
+        return Err(in_configuration(bad_field("model", "is not the name of a model")));
     }
-    let provider = fields.text("provider").map_err(within)?;
+    let provider = fields.optional_text("provider").map_err(in_configuration)?;
     let chosen = match provider.as_deref() {
         None => None,
         Some(name) if config.providers.contains_key(name) => config.providers.get(name).map(|p| (name, p)),
-        Some(name) if OURS.contains(&name) => None,
-        Some(name) if KNOWN.contains(&name) => {
+        Some(name) if LOCAL_PROVIDER_NAMES.contains(&name) => None,
+        Some(name) if KNOWN_PROVIDERS.contains(&name) => {
             return Err(Code::Configuration.with(json!({
                 "provider": name,
                 "reason": "this provider is not configured",
@@ -68,10 +68,10 @@ pub(super) fn read(
                                in config.toml",
             })));
         }
-        Some(_) => return Err(within(bad_field("provider", "is not a known provider"))),
+        Some(_) => return Err(in_configuration(bad_field("provider", "is not a known provider"))),
     };
     if let Some((name, provider)) = chosen
-        && keyless.contains(name)
+        && providers_without_key.contains(name)
     {
         return Err(Code::Configuration.with(json!({
             "provider": name,

@@ -16,53 +16,53 @@ use crate::{
 };
 
 use super::{
-    news::{Activity, Fault, News, Permission, Usage},
+    server_event::{Activity, Fault, Permission, ServerEvent, Usage},
     structs,
 };
 
 /// What every event of the second generation carries.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Stamp {
-    pub(super) event: String,
+pub(super) struct EventMetadata {
+    pub(super) event_id: String,
     /// The same for all of one turn.
-    pub(super) correlation: String,
-    pub(super) at: Timestamp,
+    pub(super) correlation_id: String,
+    pub(super) timestamp: Timestamp,
 }
 
 /// The frame of `news`; `None` when the forms that are wanted have no word for it.
-pub(super) fn frame(news: News, events: RozEvents, stamp: Stamp) -> Option<SessionResponse> {
-    let (first, second) = forms(news);
+pub(super) fn frame(news: ServerEvent, events: RozEvents, stamp: EventMetadata) -> Option<SessionResponse> {
+    let (first, second) = encode(news);
     let shared = matches!(first, Some(First::Keepalive(_) | First::Pong(_)));
     let response = first.filter(|_| shared || events != RozEvents::Second);
     let session_event = second.filter(|_| events != RozEvents::First).map(|event| SessionEventEnvelope {
-        event_id: stamp.event,
-        correlation_id: stamp.correlation,
+        event_id: stamp.event_id,
+        correlation_id: stamp.correlation_id,
         parent_event_id: None,
-        timestamp: Some(stamp.at),
+        timestamp: Some(stamp.timestamp),
         event_type: event_type(&event).to_owned(),
         typed_event: Some(event),
     });
     (response.is_some() || session_event.is_some()).then_some(SessionResponse { response, session_event })
 }
 
-fn forms(news: News) -> (Option<First>, Option<Second>) {
+fn encode(news: ServerEvent) -> (Option<First>, Option<Second>) {
     match news {
-        News::Started { session, model, permissions } => started(session, model, permissions),
-        News::TurnStarted { index } => {
+        ServerEvent::Started { session, model, permissions } => started(session, model, permissions),
+        ServerEvent::TurnStarted { index } => {
             (None, Some(Second::TurnStarted(pb::TurnStartedPayload { turn_index: index })))
         }
-        News::Text { message, content } => (
+        ServerEvent::Text { message, content } => (
             Some(First::TextDelta(pb::TextDelta { message_id: message.clone(), content: content.clone() })),
             Some(Second::TextDelta(pb::TextDeltaPayload { content, message_id: Some(message) })),
         ),
-        News::Thinking { message, content } => (
+        ServerEvent::Thinking { message, content } => (
             Some(First::ThinkingDelta(pb::ThinkingDelta {
                 message_id: message.clone(),
                 content: content.clone(),
             })),
             Some(Second::ThinkingDelta(pb::ThinkingDeltaPayload { content, message_id: Some(message) })),
         ),
-        News::ToolRequest { call, tool, parameters, timeout_ms } => (
+        ServerEvent::ToolRequest { call, tool, parameters, timeout_ms } => (
             Some(First::ToolRequest(pb::ToolRequest {
                 tool_call_id: call.clone(),
                 tool_name: tool.clone(),
@@ -76,8 +76,8 @@ fn forms(news: News) -> (Option<First>, Option<Second>) {
                 timeout_ms,
             })),
         ),
-        News::TurnComplete { message, usage, stop } => turn_complete(message, usage, stop),
-        News::Error(Fault { code, message, retryable }) => (
+        ServerEvent::TurnComplete { message, usage, stop } => turn_complete(message, usage, stop),
+        ServerEvent::Error(Fault { code, message, retryable }) => (
             Some(First::Error(pb::SessionError {
                 code: code.to_owned(),
                 message: message.clone(),
@@ -89,15 +89,15 @@ fn forms(news: News) -> (Option<First>, Option<Second>) {
                 retryable,
             })),
         ),
-        News::Keepalive(fill) => (
+        ServerEvent::Keepalive(fill) => (
             Some(First::Keepalive(pb::Keepalive {
                 tokens_used: fill.map(|fill| fill.used),
                 tokens_max: fill.map(|fill| fill.max),
             })),
             None,
         ),
-        News::Pong => (Some(First::Pong(pb::Pong {})), None),
-        News::Compacted { messages, tokens } => (
+        ServerEvent::Pong => (Some(First::Pong(pb::Pong {})), None),
+        ServerEvent::Compacted { messages, tokens } => (
             Some(First::ContextCompacted(pb::ContextCompacted {
                 level: "summary".to_owned(),
                 messages_before: messages.0,
@@ -113,7 +113,7 @@ fn forms(news: News) -> (Option<First>, Option<Second>) {
                 tokens_after: tokens.1,
             })),
         ),
-        News::Presence { level, reason } => (
+        ServerEvent::Presence { level, reason } => (
             Some(First::PresenceHint(pb::PresenceHint {
                 level: level.to_owned(),
                 reason: reason.to_owned(),
@@ -123,8 +123,8 @@ fn forms(news: News) -> (Option<First>, Option<Second>) {
                 reason: reason.to_owned(),
             })),
         ),
-        News::Activity { state, detail, progress } => activity(state, detail, progress),
-        News::ApprovalRequested { call, tool, reason, timeout_secs } => (
+        ServerEvent::Activity { state, detail, progress } => activity(state, detail, progress),
+        ServerEvent::ApprovalRequested { call, tool, reason, timeout_secs } => (
             None,
             Some(Second::ApprovalRequested(pb::ApprovalRequestedPayload {
                 approval_id: call,
@@ -133,15 +133,15 @@ fn forms(news: News) -> (Option<First>, Option<Second>) {
                 timeout_secs,
             })),
         ),
-        News::ApprovalResolved { call, denied } => {
+        ServerEvent::ApprovalResolved { call, denied } => {
             let outcome = match denied {
                 None => json!({"type": "approved"}),
                 Some(reason) => json!({"type": "denied", "reason": reason}),
             };
-            let outcome = Some(structs::pb(outcome));
+            let outcome = Some(structs::from_json(outcome));
             (None, Some(Second::ApprovalResolved(pb::ApprovalResolvedPayload { approval_id: call, outcome })))
         }
-        News::Completed { summary, totals } => (
+        ServerEvent::Completed { summary, totals } => (
             None,
             Some(Second::SessionCompleted(pb::SessionCompletedPayload {
                 summary: summary.to_owned(),
@@ -195,18 +195,18 @@ fn turn_complete(
         Some(First::TurnComplete(pb::TurnComplete {
             message_id: message.clone(),
             usage: usage.map(|usage| pb::TokenUsage {
-                input_tokens: int(usage.input),
-                output_tokens: int(usage.output),
-                cache_read_tokens: int(usage.cached),
+                input_tokens: saturating_u32(usage.input),
+                output_tokens: saturating_u32(usage.output),
+                cache_read_tokens: saturating_u32(usage.cached),
                 cache_creation_tokens: 0,
             }),
             stop_reason: stop.to_owned(),
         })),
         Some(Second::TurnFinished(pb::TurnFinishedPayload {
-            input_tokens: int(real.input),
-            output_tokens: int(real.output),
+            input_tokens: saturating_u32(real.input),
+            output_tokens: saturating_u32(real.output),
             cache_creation_tokens: 0,
-            cache_read_tokens: int(real.cached),
+            cache_read_tokens: saturating_u32(real.cached),
             stop_reason: stop.to_owned(),
             message_id: Some(message),
         })),
@@ -282,6 +282,6 @@ fn event_type(event: &Second) -> &'static str {
 }
 
 /// The wire counts in `uint32`; what is larger is shown as the largest.
-pub(super) fn int<N: TryInto<u32>>(number: N) -> u32 {
+pub(super) fn saturating_u32<N: TryInto<u32>>(number: N) -> u32 {
     number.try_into().unwrap_or(u32::MAX)
 }

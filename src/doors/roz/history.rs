@@ -8,7 +8,7 @@ use crate::{
 use super::structs;
 
 /// Messages that a history may have.
-pub(super) const LIMIT: usize = 10_000;
+pub(super) const MAX_MESSAGES: usize = 10_000;
 
 /// Reads a history. Messages of an unknown role and parts that say nothing are left out; an image, which
 /// models here do not see, is mentioned.
@@ -22,7 +22,7 @@ pub(super) fn messages(history: Vec<ConversationMessage>) -> Vec<Message> {
             _ => continue,
         };
         let message = Parts::read(parts, &messages);
-        message.leave(role, &mut messages);
+        message.append_to(role, &mut messages);
     }
     // Templates want the user to begin.
     let first = messages.iter().find(|message| message.role != Role::System);
@@ -50,11 +50,11 @@ impl Parts {
                 Part::Text(_) => {}
                 Part::Thinking(thinking) => read.thinking.push_str(&thinking.thinking),
                 Part::Image(image) => {
-                    let (kind, bytes) = (shown(&image.media_type), image.data.len());
+                    let (kind, bytes) = (printable_media_type(&image.media_type), image.data.len());
                     read.text.push(format!("[an image, {kind}, {bytes} bytes, not shown]"));
                 }
                 Part::ToolUse(call) => {
-                    let input = call.input.map(structs::json).unwrap_or_default();
+                    let input = call.input.map(structs::to_json).unwrap_or_default();
                     read.calls.push(ToolCall {
                         id: CallId::new(call.id),
                         name: call.name,
@@ -63,7 +63,7 @@ impl Parts {
                 }
                 Part::ToolResult(result) => {
                     let call_id = CallId::new(result.tool_use_id);
-                    let name = if result.name.is_empty() { called(&call_id, before) } else { result.name };
+                    let name = if result.name.is_empty() { tool_name(&call_id, before) } else { result.name };
                     let (output, is_error) = (result.content, result.is_error);
                     read.results.push(ToolResult { call_id, name, output, is_error });
                 }
@@ -72,7 +72,7 @@ impl Parts {
         read
     }
 
-    fn leave(self, role: Role, messages: &mut Vec<Message>) {
+    fn append_to(self, role: Role, messages: &mut Vec<Message>) {
         let Self { text, thinking, calls, results } = self;
         // Results first: they answer the message before, and what is said comes after them.
         messages.extend(results.into_iter().map(Message::result));
@@ -89,13 +89,13 @@ impl Parts {
 }
 
 /// The tool of an earlier call.
-fn called(id: &CallId, before: &[Message]) -> String {
+fn tool_name(id: &CallId, before: &[Message]) -> String {
     let call = before.iter().rev().flat_map(|message| &message.tool_calls).find(|call| call.id == *id);
     call.map_or_else(|| "tool".to_owned(), |call| call.name.clone())
 }
 
 /// A media type as text for the model.
-pub(super) fn shown(media_type: &str) -> String {
+pub(super) fn printable_media_type(media_type: &str) -> String {
     let known = |c: &char| c.is_ascii_alphanumeric() || "/+.-".contains(*c);
     media_type.chars().filter(known).take(64).collect()
 }
@@ -123,7 +123,7 @@ mod tests {
         let call = Part::ToolUse(ToolUseContent {
             id: "c1".to_owned(),
             name: "look".to_owned(),
-            input: Some(structs::pb(json!({"n": 3}))),
+            input: Some(structs::from_json(json!({"n": 3}))),
         });
         let result = Part::ToolResult(ToolResultContent {
             tool_use_id: "c1".to_owned(),

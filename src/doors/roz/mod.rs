@@ -5,17 +5,17 @@
 //! in both generations' forms at once. `outbox.rs` bounds what a client that does not read may cost. `watch.rs` tells of the workers of a session.
 
 mod approvals;
+mod client_run;
 mod convert;
 mod history;
-mod news;
 mod outbox;
+mod server_event;
 mod service;
 mod session;
 mod start;
 mod state;
 mod structs;
 mod tools;
-mod turn;
 mod watch;
 
 pub use service::RozDoor;

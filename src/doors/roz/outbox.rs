@@ -16,24 +16,24 @@ use uuid::Uuid;
 use crate::{config::RozEvents, pb::roz::SessionResponse};
 
 use super::{
-    convert::{Stamp, frame},
-    news::News,
+    convert::{EventMetadata, frame},
+    server_event::ServerEvent,
 };
 
 /// Frames that may wait. A client that lets more pile up does not read.
-const FRAMES: usize = 1024;
+const MAX_FRAMES: usize = 1024;
 /// Bytes that may wait.
-const BYTES: usize = 8 * 1024 * 1024;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// So many frames or bytes and nothing more is read from the client until it has read some.
-const CROWDED: (usize, usize) = (FRAMES / 4, BYTES / 4);
+const CROWDED: (usize, usize) = (MAX_FRAMES / 4, MAX_BYTES / 4);
 
 /// The session's end.
-pub(super) struct Outbox {
+pub(super) struct BoundedOutbox {
     shared: Arc<Shared>,
 }
 
 /// The connection's end: the response stream.
-pub struct Frames {
+pub struct FrameStream {
     shared: Arc<Shared>,
     events: RozEvents,
 }
@@ -44,28 +44,28 @@ pub(super) struct Overflow;
 struct Shared {
     state: Mutex<State>,
     /// Something was read, or nobody reads any more.
-    moved: Notify,
+    changed: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Waiting>,
+    queue: VecDeque<QueuedEvent>,
     bytes: usize,
     /// Nothing more will come; the status when that is no good ending.
     ended: Option<Result<(), Status>>,
     reader: Option<Waker>,
-    gone: bool,
+    reader_dropped: bool,
 }
 
-struct Waiting {
-    news: News,
+struct QueuedEvent {
+    news: ServerEvent,
     correlation: Uuid,
     at: SystemTime,
 }
 
-pub(super) fn channel(events: RozEvents) -> (Outbox, Frames) {
-    let shared = Arc::new(Shared { state: Mutex::default(), moved: Notify::new() });
-    (Outbox { shared: Arc::clone(&shared) }, Frames { shared, events })
+pub(super) fn channel(events: RozEvents) -> (BoundedOutbox, FrameStream) {
+    let shared = Arc::new(Shared { state: Mutex::default(), changed: Notify::new() });
+    (BoundedOutbox { shared: Arc::clone(&shared) }, FrameStream { shared, events })
 }
 
 impl Shared {
@@ -82,36 +82,36 @@ impl State {
     }
 }
 
-impl Outbox {
+impl BoundedOutbox {
     /// Queues one thing. Text is joined to text that still waits.
-    pub(super) fn send(&self, news: News, correlation: Uuid) -> Result<(), Overflow> {
+    pub(super) fn send(&self, news: ServerEvent, correlation: Uuid) -> Result<(), Overflow> {
         let mut state = self.shared.state();
-        let joined = state.waiting.back_mut().and_then(|last| last.news.absorb(&news));
-        let grown = joined.unwrap_or_else(|| news.size());
+        let joined = state.queue.back_mut().and_then(|last| last.news.merge_text(&news));
+        let grown = joined.unwrap_or_else(|| news.approximate_size());
         if joined.is_none() {
-            if state.waiting.len() >= FRAMES {
+            if state.queue.len() >= MAX_FRAMES {
                 return Err(Overflow);
             }
-            state.waiting.push_back(Waiting { news, correlation, at: SystemTime::now() });
+            state.queue.push_back(QueuedEvent { news, correlation, at: SystemTime::now() });
         }
         state.bytes += grown;
         state.wake();
-        if state.bytes > BYTES { Err(Overflow) } else { Ok(()) }
+        if state.bytes > MAX_BYTES { Err(Overflow) } else { Ok(()) }
     }
 
     /// Resolves when the client has little left to read.
-    pub(super) async fn room(&self) {
-        self.until(|state| state.waiting.len() < CROWDED.0 && state.bytes < CROWDED.1).await;
+    pub(super) async fn drained(&self) {
+        self.wait_until(|state| state.queue.len() < CROWDED.0 && state.bytes < CROWDED.1).await;
     }
 
     /// Resolves when nobody reads any more.
-    pub(super) async fn gone(&self) {
-        self.until(|state| state.gone).await;
+    pub(super) async fn closed(&self) {
+        self.wait_until(|state| state.reader_dropped).await;
     }
 
-    async fn until(&self, met: impl Fn(&State) -> bool) {
+    async fn wait_until(&self, met: impl Fn(&State) -> bool) {
         loop {
-            let moved = self.shared.moved.notified();
+            let moved = self.shared.changed.notified();
             tokio::pin!(moved);
             // Listens before it looks, so that nothing falls between the two.
             moved.as_mut().enable();
@@ -123,16 +123,16 @@ impl Outbox {
     }
 
     /// Ends the stream at once: what waits is thrown away.
-    pub(super) fn cut(&self, status: Status) {
+    pub(super) fn abort(&self, status: Status) {
         let mut state = self.shared.state();
-        state.waiting.clear();
+        state.queue.clear();
         state.bytes = 0;
         state.ended = Some(Err(status));
         state.wake();
     }
 }
 
-impl Drop for Outbox {
+impl Drop for BoundedOutbox {
     /// The stream ends well once the client has read what waits.
     fn drop(&mut self) {
         let mut state = self.shared.state();
@@ -141,13 +141,13 @@ impl Drop for Outbox {
     }
 }
 
-impl Stream for Frames {
+impl Stream for FrameStream {
     type Item = Result<SessionResponse, Status>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             let mut state = self.shared.state();
-            let Some(Waiting { news, correlation, at }) = state.waiting.pop_front() else {
+            let Some(QueuedEvent { news, correlation, at }) = state.queue.pop_front() else {
                 return match state.ended.take() {
                     Some(Ok(())) => {
                         state.ended = Some(Ok(()));
@@ -163,13 +163,13 @@ impl Stream for Frames {
                     }
                 };
             };
-            state.bytes -= news.size();
+            state.bytes -= news.approximate_size();
             drop(state);
-            self.shared.moved.notify_waiters();
-            let stamp = Stamp {
-                event: Uuid::new_v4().to_string(),
-                correlation: correlation.to_string(),
-                at: at.into(),
+            self.shared.changed.notify_waiters();
+            let stamp = EventMetadata {
+                event_id: Uuid::new_v4().to_string(),
+                correlation_id: correlation.to_string(),
+                timestamp: at.into(),
             };
             if let Some(frame) = frame(news, self.events, stamp) {
                 return Poll::Ready(Some(Ok(frame)));
@@ -178,10 +178,10 @@ impl Stream for Frames {
     }
 }
 
-impl Drop for Frames {
+impl Drop for FrameStream {
     fn drop(&mut self) {
-        self.shared.state().gone = true;
-        self.shared.moved.notify_waiters();
+        self.shared.state().reader_dropped = true;
+        self.shared.changed.notify_waiters();
     }
 }
 
@@ -191,14 +191,14 @@ mod tests {
 
     use super::*;
 
-    fn text(content: &str) -> News {
-        News::Text { message: "m".to_owned(), content: content.to_owned() }
+    fn text(content: &str) -> ServerEvent {
+        ServerEvent::Text { message: "m".to_owned(), content: content.to_owned() }
     }
 
     #[tokio::test]
     async fn text_that_waits_is_joined_and_the_order_stays() {
         let (outbox, frames) = channel(RozEvents::First);
-        for news in [text("a"), text("b"), News::Pong, text("c")] {
+        for news in [text("a"), text("b"), ServerEvent::Pong, text("c")] {
             assert!(outbox.send(news, Uuid::nil()).is_ok());
         }
         drop(outbox);
@@ -213,12 +213,12 @@ mod tests {
         let (outbox, _frames) = channel(RozEvents::Both);
         let piece = "x".repeat(1000);
         let sent = (0..1_000_000).take_while(|_| outbox.send(text(&piece), Uuid::nil()).is_ok()).count();
-        assert!(sent * piece.len() < BYTES && sent > 1000, "{sent}");
+        assert!(sent * piece.len() < MAX_BYTES && sent > 1000, "{sent}");
 
         let (outbox, frames) = channel(RozEvents::Both);
-        let sent = (0..1_000_000).take_while(|_| outbox.send(News::Pong, Uuid::nil()).is_ok()).count();
-        assert_eq!(sent, FRAMES);
-        outbox.cut(Status::resource_exhausted("slow"));
+        let sent = (0..1_000_000).take_while(|_| outbox.send(ServerEvent::Pong, Uuid::nil()).is_ok()).count();
+        assert_eq!(sent, MAX_FRAMES);
+        outbox.abort(Status::resource_exhausted("slow"));
         let last: Vec<_> = frames.collect().await;
         assert_eq!((last.len(), last[0].as_ref().unwrap_err().code()), (1, tonic::Code::ResourceExhausted));
     }
@@ -227,6 +227,6 @@ mod tests {
     async fn a_reader_that_leaves_is_noticed() {
         let (outbox, frames) = channel(RozEvents::Both);
         drop(frames);
-        outbox.gone().await;
+        outbox.closed().await;
     }
 }

@@ -15,20 +15,20 @@ use crate::{
 
 use super::{
     MESSAGE_LIMIT,
-    outbox::{self, Frames},
+    outbox::{self, FrameStream},
     session::Session,
-    watch::{self, Live},
+    watch::{self, OpenSessions},
 };
 
 /// Serves sessions on an [`AgentCore`].
 pub struct RozDoor {
     core: AgentCore,
-    live: Live,
+    live: OpenSessions,
 }
 
 impl RozDoor {
     pub fn service(core: AgentCore) -> AgentServiceServer<Self> {
-        AgentServiceServer::new(Self { core, live: Live::default() })
+        AgentServiceServer::new(Self { core, live: OpenSessions::default() })
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT)
     }
@@ -36,7 +36,7 @@ impl RozDoor {
 
 #[tonic::async_trait]
 impl AgentService for RozDoor {
-    type StreamSessionStream = Frames;
+    type StreamSessionStream = FrameStream;
     type WatchTeamStream = ReceiverStream<Result<TeamEvent, Status>>;
     type AnalyzeMediaStream = Pin<Box<dyn Stream<Item = Result<AnalyzeMediaChunk, Status>> + Send>>;
 
@@ -44,7 +44,7 @@ impl AgentService for RozDoor {
     async fn stream_session(
         &self,
         request: Request<Streaming<SessionRequest>>,
-    ) -> Result<Response<Frames>, Status> {
+    ) -> Result<Response<FrameStream>, Status> {
         let (out, frames) = outbox::channel(self.core.config().roz.events);
         let session = Session::new(self.core.clone(), self.live.clone(), request.into_inner(), out);
         tokio::spawn(session.serve());
@@ -55,7 +55,7 @@ impl AgentService for RozDoor {
         &self,
         request: Request<WatchTeamRequest>,
     ) -> Result<Response<Self::WatchTeamStream>, Status> {
-        let team = watch::task(&self.core, &self.live, &request.into_inner().task_id)?;
+        let team = watch::parse_task_id(&self.core, &self.live, &request.into_inner().task_id)?;
         Ok(Response::new(watch::watch(self.core.clone(), team)))
     }
 

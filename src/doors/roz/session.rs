@@ -12,23 +12,23 @@ use crate::{
 };
 
 use super::{
-    news::{Fault, News},
-    outbox::{Outbox, Overflow},
-    start::{Beginning, Open},
-    state::{Said, State, Step, step},
-    turn::{Ending, Happened, Turn},
-    watch::{Entry, Live},
+    client_run::{ClientRun, RunEnding, RunSignal},
+    outbox::{BoundedOutbox, Overflow},
+    server_event::{Fault, ServerEvent},
+    start::{OpenSession, TurnStart},
+    state::{Action, Input, State, transition},
+    watch::{OpenSessionGuard, OpenSessions},
 };
 
 /// Why a session is over.
-enum Over {
+enum SessionEnd {
     /// As it should be; what waits is still read.
     Done,
     /// The client does not read.
     Stalled,
 }
 
-impl From<Overflow> for Over {
+impl From<Overflow> for SessionEnd {
     fn from(_: Overflow) -> Self {
         Self::Stalled
     }
@@ -37,28 +37,42 @@ impl From<Overflow> for Over {
 /// One session, from its stream's first request to its last frame.
 pub(super) struct Session {
     core: AgentCore,
-    live: Live,
-    out: Outbox,
+    open_sessions: OpenSessions,
+    outbox: BoundedOutbox,
     /// `None` once the client has closed its side.
     requests: Option<Streaming<SessionRequest>>,
-    open: Option<Open>,
+    session: Option<OpenSession>,
     /// It can be watched.
-    entry: Option<Entry>,
-    turn: Option<Turn>,
+    watch_guard: Option<OpenSessionGuard>,
+    run: Option<ClientRun>,
     /// What the session ends with as soon as the turn has.
-    leaving: Option<&'static str>,
+    ending: Option<&'static str>,
 }
 
 /// Something that the session has to look at.
-enum Next {
+enum Incoming {
     Request(Option<Result<SessionRequest, Status>>),
-    Turn(Happened),
+    Run(RunSignal),
 }
 
 impl Session {
-    pub(super) fn new(core: AgentCore, live: Live, requests: Streaming<SessionRequest>, out: Outbox) -> Self {
+    pub(super) fn new(
+        core: AgentCore,
+        live: OpenSessions,
+        requests: Streaming<SessionRequest>,
+        out: BoundedOutbox,
+    ) -> Self {
         let requests = Some(requests);
-        Self { core, live, out, requests, open: None, entry: None, turn: None, leaving: None }
+        Self {
+            core,
+            open_sessions: live,
+            outbox: out,
+            requests,
+            session: None,
+            watch_guard: None,
+            run: None,
+            ending: None,
+        }
     }
 
     /// Serves until the session is over. Dropping what it holds cancels its turn.
@@ -67,23 +81,23 @@ impl Session {
             let stopped = self.core.clone();
             let next = tokio::select! {
                 biased;
-                () = self.out.gone() => return,
+                () = self.outbox.closed() => return,
                 // A turn that is going ends with the core, and is told.
-                () = stopped.stopped(), if self.turn.is_none() => return,
-                next = next(&self.out, &mut self.requests, &mut self.turn) => next,
+                () = stopped.stopped(), if self.run.is_none() => return,
+                next = next_incoming(&self.outbox, &mut self.requests, &mut self.run) => next,
             };
             let over = match next {
-                Next::Request(Some(Ok(request))) => self.hear(request.request).await,
-                Next::Request(Some(Err(status))) => self.garbled(&status),
-                Next::Request(None) => self.closed(),
-                Next::Turn(happened) => self.happened(happened),
+                Incoming::Request(Some(Ok(request))) => self.handle_request(request.request).await,
+                Incoming::Request(Some(Err(status))) => self.handle_read_error(&status),
+                Incoming::Request(None) => self.handle_half_close(),
+                Incoming::Run(happened) => self.handle_signal(happened),
             };
             match over {
                 Ok(()) => {}
-                Err(Over::Done) => return,
-                Err(Over::Stalled) => {
+                Err(SessionEnd::Done) => return,
+                Err(SessionEnd::Stalled) => {
                     tracing::info!("a client does not read; its session is over");
-                    self.out.cut(Status::resource_exhausted("too much waits to be read"));
+                    self.outbox.abort(Status::resource_exhausted("too much waits to be read"));
                     return;
                 }
             }
@@ -91,54 +105,54 @@ impl Session {
     }
 
     fn state(&self) -> State {
-        match (&self.open, &self.turn) {
+        match (&self.session, &self.run) {
             (None, _) => State::NoSession,
             (Some(_), None) => State::Idle,
             (Some(_), Some(_)) => State::InTurn,
         }
     }
 
-    async fn hear(&mut self, request: Option<Request>) -> Result<(), Over> {
-        let step = step(self.state(), said(request.as_ref()));
+    async fn handle_request(&mut self, request: Option<Request>) -> Result<(), SessionEnd> {
+        let step = transition(self.state(), input(request.as_ref()));
         match (step, request) {
-            (Step::Refuse(refusal), _) => {
+            (Action::Refuse(refusal), _) => {
                 let (code, message) = (refusal.code(), refusal.message().to_owned());
-                self.refuse(Fault { code, message, retryable: false })
+                self.send_error(Fault { code, message, retryable: false })
             }
-            (Step::Start, Some(Request::Start(start))) => match Open::new(&self.core, start).await {
+            (Action::Start, Some(Request::Start(start))) => match OpenSession::new(&self.core, start).await {
                 Ok((open, news)) => {
-                    self.entry = Some(self.live.enter(open.id.clone()));
-                    self.open = Some(open);
-                    self.say(news)
+                    self.watch_guard = Some(self.open_sessions.insert(open.id.clone()));
+                    self.session = Some(open);
+                    self.send(news)
                 }
                 Err(fault) => {
-                    self.refuse(fault)?;
-                    Err(Over::Done)
+                    self.send_error(fault)?;
+                    Err(SessionEnd::Done)
                 }
             },
-            (Step::BeginTurn, Some(Request::UserMessage(message))) => {
-                let Some(open) = &mut self.open else { return Ok(()) };
-                match open.begin(message) {
-                    Ok(beginning) => self.begin(beginning),
-                    Err(fault) => self.refuse(fault),
+            (Action::BeginTurn, Some(Request::UserMessage(message))) => {
+                let Some(open) = &mut self.session else { return Ok(()) };
+                match open.begin_turn(message) {
+                    Ok(beginning) => self.begin_turn(beginning),
+                    Err(fault) => self.send_error(fault),
                 }
             }
-            (Step::TakeResult, Some(Request::ToolResult(result))) => {
-                if let Some(turn) = &mut self.turn {
-                    turn.take(result);
+            (Action::DeliverResult, Some(Request::ToolResult(result))) => {
+                if let Some(turn) = &mut self.run {
+                    turn.handle_tool_result(result);
                 }
                 Ok(())
             }
-            (Step::Decide, Some(Request::PermissionDecision(decision))) => {
-                self.in_turn(|turn, out| turn.decide(decision, out))
+            (Action::Decide, Some(Request::PermissionDecision(decision))) => {
+                self.with_run(|turn, out| turn.decide(decision, out))
             }
-            (Step::Register, Some(Request::RegisterTools(register))) => {
-                match self.open.as_mut().map(|open| open.register(register)) {
-                    Some(Err(fault)) => self.refuse(fault),
+            (Action::Register, Some(Request::RegisterTools(register))) => {
+                match self.session.as_mut().map(|open| open.register(register)) {
+                    Some(Err(fault)) => self.send_error(fault),
                     Some(Ok(())) | None => Ok(()),
                 }
             }
-            (Step::KeepFeedback, Some(Request::Feedback(feedback))) => {
+            (Action::StoreFeedback, Some(Request::Feedback(feedback))) => {
                 let (session, message, rating) = (feedback.session_id, feedback.message_id, feedback.rating);
                 let kept = self.core.store_feedback(Feedback { session, message, rating }).await;
                 if let Err(error) = kept {
@@ -146,144 +160,150 @@ impl Session {
                 }
                 Ok(())
             }
-            (Step::CancelTurn, _) => {
-                if let Some(turn) = &self.turn {
+            (Action::CancelTurn, _) => {
+                if let Some(turn) = &self.run {
                     turn.cancel();
                 }
                 Ok(())
             }
-            (Step::Leave, _) => {
-                if let Some(turn) = &self.turn {
+            (Action::CancelThenEnd, _) => {
+                if let Some(turn) = &self.run {
                     turn.cancel();
                 }
                 self.requests = None;
-                self.leave("cancelled by client")
+                self.end("cancelled by client")
             }
-            (Step::Pong, _) => self.say(News::Pong),
-            (Step::End, _) => Err(Over::Done),
+            (Action::Pong, _) => self.send(ServerEvent::Pong),
+            (Action::End, _) => Err(SessionEnd::Done),
             _ => Ok(()),
         }
     }
 
     /// The client has closed its side.
-    fn closed(&mut self) -> Result<(), Over> {
+    fn handle_half_close(&mut self) -> Result<(), SessionEnd> {
         self.requests = None;
-        match step(self.state(), Said::HalfClose) {
-            Step::Finish => {
-                self.in_turn(Turn::close)?;
-                self.leave("session completed")
+        match transition(self.state(), Input::HalfClose) {
+            Action::FinishThenEnd => {
+                self.with_run(ClientRun::half_close)?;
+                self.end("session completed")
             }
-            _ if self.open.is_some() => self.leave("session completed"),
-            _ => Err(Over::Done),
+            _ if self.session.is_some() => self.end("session completed"),
+            _ => Err(SessionEnd::Done),
         }
     }
 
     /// A message could not be read, or the connection broke: nobody is in control any more.
-    fn garbled(&mut self, status: &Status) -> Result<(), Over> {
+    fn handle_read_error(&mut self, status: &Status) -> Result<(), SessionEnd> {
         self.requests = None;
-        self.refuse(Fault::invalid(format!("a message could not be read: {}", status.message())))?;
-        Err(Over::Done)
+        self.send_error(Fault::invalid_argument(format!(
+            "a message could not be read: {}",
+            status.message()
+        )))?;
+        Err(SessionEnd::Done)
     }
 
-    fn begin(&mut self, beginning: Beginning) -> Result<(), Over> {
-        let Beginning { request, message, index, note } = beginning;
-        let turn = Turn::new(self.core.start(request), message, index);
+    fn begin_turn(&mut self, beginning: TurnStart) -> Result<(), SessionEnd> {
+        let TurnStart { request, message, index, note } = beginning;
+        let turn = ClientRun::new(self.core.start(request), message, index);
         let mut out = Vec::new();
         turn.begin(note.as_deref(), &mut out);
-        self.turn = Some(turn);
-        self.say_all(out)
+        self.run = Some(turn);
+        self.send_all(out)
     }
 
-    fn happened(&mut self, happened: Happened) -> Result<(), Over> {
+    fn handle_signal(&mut self, happened: RunSignal) -> Result<(), SessionEnd> {
         match happened {
-            Happened::Keepalive => match &self.turn {
-                Some(turn) => self.say(turn.keepalive()),
+            RunSignal::Keepalive => match &self.run {
+                Some(turn) => self.send(turn.keepalive()),
                 None => Ok(()),
             },
-            Happened::Expired => self.in_turn(Turn::expire),
-            Happened::Event(Some(event)) => self.tell(event),
+            RunSignal::Expired => self.with_run(ClientRun::expire),
+            RunSignal::Event(Some(event)) => self.handle_event(event),
             // The core always says how a run has ended.
-            Happened::Event(None) => {
-                self.turn = None;
-                self.after_turn()
+            RunSignal::Event(None) => {
+                self.run = None;
+                self.after_run()
             }
         }
     }
 
-    fn tell(&mut self, event: Event) -> Result<(), Over> {
-        let (Some(turn), Some(open)) = (&mut self.turn, &mut self.open) else { return Ok(()) };
+    fn handle_event(&mut self, event: Event) -> Result<(), SessionEnd> {
+        let (Some(turn), Some(open)) = (&mut self.run, &mut self.session) else { return Ok(()) };
         let mut out = Vec::new();
-        let ending = turn.tell(event, &mut open.ids, &mut out);
+        let ending = turn.handle_event(event, &mut open.wire_ids, &mut out);
         let correlation = turn.correlation();
         if let Some(ending) = &ending {
             open.totals += turn.usage();
-            if let Some(mark) = mark(ending) {
+            if let Some(mark) = interruption_note(ending) {
                 open.conversation.push(Message::text(Role::Assistant, mark));
             }
             // Before the last frame leaves: the next message may be here at once.
-            self.turn = None;
+            self.run = None;
         }
         for news in out {
-            self.out.send(news, correlation)?;
+            self.outbox.send(news, correlation)?;
         }
-        if ending.is_some() { self.after_turn() } else { Ok(()) }
+        if ending.is_some() { self.after_run() } else { Ok(()) }
     }
 
-    fn after_turn(&mut self) -> Result<(), Over> {
-        match self.leaving {
-            Some(summary) => self.leave(summary),
+    fn after_run(&mut self) -> Result<(), SessionEnd> {
+        match self.ending {
+            Some(summary) => self.end(summary),
             None => Ok(()),
         }
     }
 
     /// Ends the session, once its turn is over.
-    fn leave(&mut self, summary: &'static str) -> Result<(), Over> {
-        self.leaving = Some(summary);
-        if self.turn.is_some() {
+    fn end(&mut self, summary: &'static str) -> Result<(), SessionEnd> {
+        self.ending = Some(summary);
+        if self.run.is_some() {
             return Ok(());
         }
-        if let Some(open) = &self.open {
+        if let Some(open) = &self.session {
             tracing::debug!(session = %open.id, summary, "a session is over");
             let totals = open.totals;
-            self.say(News::Completed { summary, totals })?;
+            self.send(ServerEvent::Completed { summary, totals })?;
         }
-        Err(Over::Done)
+        Err(SessionEnd::Done)
     }
 
-    fn in_turn(&mut self, act: impl FnOnce(&mut Turn, &mut Vec<News>)) -> Result<(), Over> {
+    fn with_run(
+        &mut self,
+        act: impl FnOnce(&mut ClientRun, &mut Vec<ServerEvent>),
+    ) -> Result<(), SessionEnd> {
         let mut out = Vec::new();
-        if let Some(turn) = &mut self.turn {
+        if let Some(turn) = &mut self.run {
             act(turn, &mut out);
         }
-        self.say_all(out)
+        self.send_all(out)
     }
 
-    fn say_all(&self, all: Vec<News>) -> Result<(), Over> {
-        all.into_iter().try_for_each(|news| self.say(news))
+    fn send_all(&self, all: Vec<ServerEvent>) -> Result<(), SessionEnd> {
+        all.into_iter().try_for_each(|news| self.send(news))
     }
 
-    fn say(&self, news: News) -> Result<(), Over> {
-        let correlation = self.turn.as_ref().map_or_else(Uuid::new_v4, Turn::correlation);
-        Ok(self.out.send(news, correlation)?)
+    fn send(&self, news: ServerEvent) -> Result<(), SessionEnd> {
+        let correlation = self.run.as_ref().map_or_else(Uuid::new_v4, ClientRun::correlation);
+        Ok(self.outbox.send(news, correlation)?)
     }
 
     /// Says no; that belongs to no turn.
-    fn refuse(&self, fault: Fault) -> Result<(), Over> {
-        Ok(self.out.send(News::Error(fault), Uuid::new_v4())?)
+    fn send_error(&self, fault: Fault) -> Result<(), SessionEnd> {
+        Ok(self.outbox.send(ServerEvent::Error(fault), Uuid::new_v4())?)
     }
 }
 
 /// Whichever comes first, in no fixed order: neither a chatty client nor a chatty model may starve the
 /// other. Can be dropped halfway without losing anything.
-async fn next(
-    out: &Outbox,
+async fn next_incoming(
+    out: &BoundedOutbox,
     requests: &mut Option<Streaming<SessionRequest>>,
-    turn: &mut Option<Turn>,
-) -> Next {
+    turn: &mut Option<ClientRun>,
+) -> Incoming {
     let request = async {
         let Some(requests) = requests else { return std::future::pending().await };
         // A client that does not read is not read either.
-        out.room().await;
+        out.drained().await;
         requests.next().await
     };
     let turn = async {
@@ -293,35 +313,35 @@ async fn next(
         }
     };
     tokio::select! {
-        request = request => Next::Request(request),
-        happened = turn => Next::Turn(happened),
+        request = request => Incoming::Request(request),
+        happened = turn => Incoming::Run(happened),
     }
 }
 
-fn said(request: Option<&Request>) -> Said {
+fn input(request: Option<&Request>) -> Input {
     match request {
-        Some(Request::Start(_)) => Said::Start,
-        Some(Request::UserMessage(_)) => Said::UserMessage,
-        Some(Request::ToolResult(_)) => Said::ToolResult,
-        Some(Request::CancelTurn(_)) => Said::CancelTurn,
-        Some(Request::CancelSession(_)) => Said::CancelSession,
-        Some(Request::Ping(_)) => Said::Ping,
-        Some(Request::Feedback(_)) => Said::Feedback,
-        Some(Request::PermissionDecision(_)) => Said::PermissionDecision,
-        Some(Request::RegisterTools(_)) => Said::RegisterTools,
+        Some(Request::Start(_)) => Input::Start,
+        Some(Request::UserMessage(_)) => Input::UserMessage,
+        Some(Request::ToolResult(_)) => Input::ToolResult,
+        Some(Request::CancelTurn(_)) => Input::CancelTurn,
+        Some(Request::CancelSession(_)) => Input::CancelSession,
+        Some(Request::Ping(_)) => Input::Ping,
+        Some(Request::Feedback(_)) => Input::Feedback,
+        Some(Request::PermissionDecision(_)) => Input::PermissionDecision,
+        Some(Request::RegisterTools(_)) => Input::RegisterTools,
         // Cameras and robots.
         Some(Request::WebrtcAnswer(_) | Request::IceCandidate(_) | Request::CameraRequest(_)) | None => {
-            Said::Nothing
+            Input::Unknown
         }
     }
 }
 
 /// What the conversation says about a turn that did not go well, so that the model does not take its
 /// prompt for unanswered.
-fn mark(ending: &Ending) -> Option<&'static str> {
+fn interruption_note(ending: &RunEnding) -> Option<&'static str> {
     match ending {
-        Ending::Completed => None,
-        Ending::Cancelled => Some("[cancelled before it was finished]"),
-        Ending::Failed => Some("[this turn failed before it was finished]"),
+        RunEnding::Completed => None,
+        RunEnding::Cancelled => Some("[cancelled before it was finished]"),
+        RunEnding::Failed => Some("[this turn failed before it was finished]"),
     }
 }

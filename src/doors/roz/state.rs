@@ -12,7 +12,7 @@ pub(super) enum State {
 
 /// What a client says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Input {
     Start,
     UserMessage,
     ToolResult,
@@ -23,28 +23,28 @@ pub(super) enum Said {
     Ping,
     Feedback,
     /// Nothing, or something that means nothing here.
-    Nothing,
+    Unknown,
     /// It has closed its side.
     HalfClose,
 }
 
 /// What is to be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Action {
     Start,
     BeginTurn,
-    TakeResult,
+    DeliverResult,
     Decide,
     Register,
     CancelTurn,
     /// Cancel what is going, then end.
-    Leave,
+    CancelThenEnd,
     /// Let the turn finish without the client's tools, then end.
-    Finish,
+    FinishThenEnd,
     /// End at once.
     End,
     Pong,
-    KeepFeedback,
+    StoreFeedback,
     Ignore,
     Refuse(Refusal),
 }
@@ -79,30 +79,30 @@ impl Refusal {
 }
 
 /// The table.
-pub(super) fn step(state: State, said: Said) -> Step {
+pub(super) fn transition(state: State, said: Input) -> Action {
     use State::{Idle, InTurn, NoSession};
     match (said, state) {
-        (Said::Start, NoSession) => Step::Start,
-        (Said::Start, Idle | InTurn) => Step::Refuse(Refusal::AlreadyStarted),
-        (Said::UserMessage | Said::ToolResult | Said::RegisterTools, NoSession) => {
-            Step::Refuse(Refusal::NoSession)
+        (Input::Start, NoSession) => Action::Start,
+        (Input::Start, Idle | InTurn) => Action::Refuse(Refusal::AlreadyStarted),
+        (Input::UserMessage | Input::ToolResult | Input::RegisterTools, NoSession) => {
+            Action::Refuse(Refusal::NoSession)
         }
-        (Said::UserMessage, Idle) => Step::BeginTurn,
-        (Said::UserMessage, InTurn) => Step::Refuse(Refusal::TurnInProgress),
-        (Said::ToolResult, Idle) => Step::Refuse(Refusal::NoActiveTurn),
-        (Said::ToolResult, InTurn) => Step::TakeResult,
-        (Said::PermissionDecision, InTurn) => Step::Decide,
-        (Said::RegisterTools, Idle | InTurn) => Step::Register,
-        (Said::CancelTurn, InTurn) => Step::CancelTurn,
-        (Said::CancelSession, NoSession) => Step::End,
-        (Said::CancelSession, Idle | InTurn) => Step::Leave,
-        (Said::Ping, _) => Step::Pong,
-        (Said::Feedback, Idle | InTurn) => Step::KeepFeedback,
-        (Said::HalfClose, NoSession | Idle) => Step::End,
-        (Said::HalfClose, InTurn) => Step::Finish,
-        (Said::PermissionDecision | Said::CancelTurn, NoSession | Idle)
-        | (Said::Feedback, NoSession)
-        | (Said::Nothing, _) => Step::Ignore,
+        (Input::UserMessage, Idle) => Action::BeginTurn,
+        (Input::UserMessage, InTurn) => Action::Refuse(Refusal::TurnInProgress),
+        (Input::ToolResult, Idle) => Action::Refuse(Refusal::NoActiveTurn),
+        (Input::ToolResult, InTurn) => Action::DeliverResult,
+        (Input::PermissionDecision, InTurn) => Action::Decide,
+        (Input::RegisterTools, Idle | InTurn) => Action::Register,
+        (Input::CancelTurn, InTurn) => Action::CancelTurn,
+        (Input::CancelSession, NoSession) => Action::End,
+        (Input::CancelSession, Idle | InTurn) => Action::CancelThenEnd,
+        (Input::Ping, _) => Action::Pong,
+        (Input::Feedback, Idle | InTurn) => Action::StoreFeedback,
+        (Input::HalfClose, NoSession | Idle) => Action::End,
+        (Input::HalfClose, InTurn) => Action::FinishThenEnd,
+        (Input::PermissionDecision | Input::CancelTurn, NoSession | Idle)
+        | (Input::Feedback, NoSession)
+        | (Input::Unknown, _) => Action::Ignore,
     }
 }
 
@@ -112,23 +112,23 @@ mod tests {
 
     #[test]
     fn every_cell_of_the_table() {
-        let no = |why| Step::Refuse(why);
+        let no = |why| Action::Refuse(why);
         let table = [
-            (Said::Start, [Step::Start, no(AlreadyStarted), no(AlreadyStarted)]),
-            (Said::UserMessage, [no(NoSession), Step::BeginTurn, no(TurnInProgress)]),
-            (Said::ToolResult, [no(NoSession), no(NoActiveTurn), Step::TakeResult]),
-            (Said::PermissionDecision, [Step::Ignore, Step::Ignore, Step::Decide]),
-            (Said::RegisterTools, [no(NoSession), Step::Register, Step::Register]),
-            (Said::CancelTurn, [Step::Ignore, Step::Ignore, Step::CancelTurn]),
-            (Said::CancelSession, [Step::End, Step::Leave, Step::Leave]),
-            (Said::Ping, [Step::Pong, Step::Pong, Step::Pong]),
-            (Said::Feedback, [Step::Ignore, Step::KeepFeedback, Step::KeepFeedback]),
-            (Said::Nothing, [Step::Ignore, Step::Ignore, Step::Ignore]),
-            (Said::HalfClose, [Step::End, Step::End, Step::Finish]),
+            (Input::Start, [Action::Start, no(AlreadyStarted), no(AlreadyStarted)]),
+            (Input::UserMessage, [no(NoSession), Action::BeginTurn, no(TurnInProgress)]),
+            (Input::ToolResult, [no(NoSession), no(NoActiveTurn), Action::DeliverResult]),
+            (Input::PermissionDecision, [Action::Ignore, Action::Ignore, Action::Decide]),
+            (Input::RegisterTools, [no(NoSession), Action::Register, Action::Register]),
+            (Input::CancelTurn, [Action::Ignore, Action::Ignore, Action::CancelTurn]),
+            (Input::CancelSession, [Action::End, Action::CancelThenEnd, Action::CancelThenEnd]),
+            (Input::Ping, [Action::Pong, Action::Pong, Action::Pong]),
+            (Input::Feedback, [Action::Ignore, Action::StoreFeedback, Action::StoreFeedback]),
+            (Input::Unknown, [Action::Ignore, Action::Ignore, Action::Ignore]),
+            (Input::HalfClose, [Action::End, Action::End, Action::FinishThenEnd]),
         ];
         for (said, row) in table {
             for (state, expected) in [State::NoSession, State::Idle, State::InTurn].into_iter().zip(row) {
-                assert_eq!(step(state, said), expected, "{said:?} in {state:?}");
+                assert_eq!(transition(state, said), expected, "{said:?} in {state:?}");
             }
         }
     }

@@ -4,10 +4,10 @@ use prost_types::{ListValue, Struct, Value as PbValue, value::Kind};
 use serde_json::{Map, Number, Value};
 
 /// Doubles up to here are exact integers: 2^53.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// A struct as JSON. A double that is an integer becomes one: `30`, not `30.0`.
-pub(super) fn json(from: Struct) -> Map<String, Value> {
+pub(super) fn to_json(from: Struct) -> Map<String, Value> {
     from.fields.into_iter().map(|(key, value)| (key, json_value(value))).collect()
 }
 
@@ -17,14 +17,14 @@ fn json_value(from: PbValue) -> Value {
         Some(Kind::BoolValue(value)) => Value::Bool(value),
         Some(Kind::StringValue(text)) => Value::String(text),
         Some(Kind::NumberValue(number)) => json_number(number),
-        Some(Kind::StructValue(inner)) => Value::Object(json(inner)),
+        Some(Kind::StructValue(inner)) => Value::Object(to_json(inner)),
         Some(Kind::ListValue(list)) => list.values.into_iter().map(json_value).collect(),
     }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "integers below 2^53 fit an i64 exactly")]
 fn json_number(number: f64) -> Value {
-    if number.fract() == 0.0 && number.abs() <= EXACT {
+    if number.fract() == 0.0 && number.abs() <= MAX_EXACT_INTEGER {
         return Value::from(number as i64);
     }
     // JSON has no word for infinity.
@@ -32,7 +32,7 @@ fn json_number(number: f64) -> Value {
 }
 
 /// JSON as a struct. What is no object becomes an empty one.
-pub(super) fn pb(from: Value) -> Struct {
+pub(super) fn from_json(from: Value) -> Struct {
     match from {
         Value::Object(map) => {
             Struct { fields: map.into_iter().map(|(key, value)| (key, pb_value(value))).collect() }
@@ -48,7 +48,7 @@ fn pb_value(from: Value) -> PbValue {
         Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
         Value::String(text) => Kind::StringValue(text),
         Value::Array(list) => Kind::ListValue(ListValue { values: list.into_iter().map(pb_value).collect() }),
-        object @ Value::Object(_) => Kind::StructValue(pb(object)),
+        object @ Value::Object(_) => Kind::StructValue(from_json(object)),
     };
     PbValue { kind: Some(kind) }
 }
@@ -65,10 +65,10 @@ mod tests {
             "int": 30, "negative": -1, "half": 0.5, "text": "x", "yes": true, "none": null,
             "list": [1, "a", [], {}], "inner": {"deep": [2.25]},
         });
-        let back = Value::Object(json(pb(value.clone())));
+        let back = Value::Object(to_json(from_json(value.clone())));
         assert_eq!(back.to_string(), value.to_string());
         assert_eq!(json_number(f64::INFINITY), Value::Null);
         assert_eq!(json_number(1e300), json!(1e300));
-        assert_eq!(pb(json!([1])), Struct::default());
+        assert_eq!(from_json(json!([1])), Struct::default());
     }
 }

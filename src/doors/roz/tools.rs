@@ -12,19 +12,19 @@ use crate::{
 };
 
 use super::{
-    news::{Fault, Permission},
+    server_event::{Fault, Permission},
     structs,
 };
 
 /// No call is given up earlier, whatever its tool declares: clients declare 30 s for everything.
-const PATIENCE: Duration = Duration::from_secs(120);
+const MIN_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Tools that one message may bring; the tool box takes no more either.
-const TOOLS: usize = 256;
+const MAX_TOOLS: usize = 256;
 
 /// The tools of a session, in the order in which the model sees them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Registry {
+pub(super) struct ToolRegistry {
     tools: Vec<Registered>,
 }
 
@@ -42,26 +42,29 @@ struct Registered {
 ///
 /// A [`Fault`] when there are too many, they are too large, or one has no usable name or schema. None of
 /// them is taken then.
-pub(super) fn declared(schemas: Vec<ToolSchema>) -> Result<Vec<ClientTool>, Fault> {
-    if schemas.len() > TOOLS {
-        return Err(Fault::invalid(format!("{} tools are more than the limit of {TOOLS}", schemas.len())));
+pub(super) fn parse_tools(schemas: Vec<ToolSchema>) -> Result<Vec<ClientTool>, Fault> {
+    if schemas.len() > MAX_TOOLS {
+        return Err(Fault::invalid_argument(format!(
+            "{} tools are more than the limit of {MAX_TOOLS}",
+            schemas.len()
+        )));
     }
     let mut tools: Vec<ClientTool> = Vec::with_capacity(schemas.len());
     for schema in schemas {
         if schema.category() != ToolCategoryHint::ToolCategoryCodeSandbox {
-            put(&mut tools, tool(schema), |tool| tool);
+            insert_or_replace(&mut tools, client_tool(schema), |tool| tool);
         }
     }
-    sound(&tools)?;
+    check_limits(&tools)?;
     Ok(tools)
 }
 
-fn tool(schema: ToolSchema) -> ClientTool {
+fn client_tool(schema: ToolSchema) -> ClientTool {
     let order = match schema.category() {
         ToolCategoryHint::ToolCategoryPure => Concurrency::Parallel,
         _ => Concurrency::Sequential,
     };
-    let mut parameters = schema.parameters_schema.map(structs::json).unwrap_or_default();
+    let mut parameters = schema.parameters_schema.map(structs::to_json).unwrap_or_default();
     normalise(&mut parameters);
     ClientTool {
         def: ToolDef {
@@ -69,7 +72,7 @@ fn tool(schema: ToolSchema) -> ClientTool {
             description: schema.description,
             parameters: Value::Object(parameters),
         },
-        timeout: PATIENCE.max(Duration::from_millis(schema.timeout_ms.into())),
+        timeout: MIN_TIMEOUT.max(Duration::from_millis(schema.timeout_ms.into())),
         concurrency: order,
     }
 }
@@ -81,21 +84,21 @@ fn normalise(parameters: &mut Map<String, Value>) {
 }
 
 /// Puts a tool in the place of the one of its name, else at the end.
-fn put<T>(list: &mut Vec<T>, new: T, tool: impl Fn(&T) -> &ClientTool) {
+fn insert_or_replace<T>(list: &mut Vec<T>, new: T, tool: impl Fn(&T) -> &ClientTool) {
     match list.iter_mut().find(|known| tool(known).def.name == tool(&new).def.name) {
         Some(known) => *known = new,
         None => list.push(new),
     }
 }
 
-fn sound(tools: &[ClientTool]) -> Result<(), Fault> {
+fn check_limits(tools: &[ClientTool]) -> Result<(), Fault> {
     match ToolBox::new(Vec::new()).with_client_tools(tools.to_vec()) {
         Ok(_) => Ok(()),
-        Err(error) => Err(Fault::invalid(error.to_string())),
+        Err(error) => Err(Fault::invalid_argument(error.to_string())),
     }
 }
 
-impl Registry {
+impl ToolRegistry {
     /// The tools that a session starts with.
     pub(super) fn new(tools: Vec<ClientTool>) -> Self {
         let tools = tools.into_iter().map(|tool| Registered { tool, source: String::new() }).collect();
@@ -115,9 +118,9 @@ impl Registry {
             list.retain(|known| known.source != source && !known.tool.def.name.starts_with(&prefix));
         }
         for tool in tools {
-            put(&mut list, Registered { tool, source: source.to_owned() }, |known| &known.tool);
+            insert_or_replace(&mut list, Registered { tool, source: source.to_owned() }, |known| &known.tool);
         }
-        sound(&list.iter().map(|known| known.tool.clone()).collect::<Vec<_>>())?;
+        check_limits(&list.iter().map(|known| known.tool.clone()).collect::<Vec<_>>())?;
         self.tools = list;
         Ok(())
     }
@@ -129,9 +132,10 @@ impl Registry {
 
     /// What may be done with the session's tools, and with those of the daemon's that join them.
     pub(super) fn permissions(&self, own: &[DaemonTool]) -> Vec<Permission> {
-        let mut rules: Vec<Permission> = self.tools.iter().map(|known| at_client(&known.tool)).collect();
+        let mut rules: Vec<Permission> =
+            self.tools.iter().map(|known| client_permission(&known.tool)).collect();
         let ours = own.iter().filter(|own| self.tools.iter().all(|known| known.tool.def.name != own.name));
-        rules.extend(ours.map(here));
+        rules.extend(ours.map(daemon_permission));
         if rules.is_empty() {
             rules.push(Permission {
                 pattern: "*".to_owned(),
@@ -144,7 +148,7 @@ impl Registry {
     }
 }
 
-fn at_client(tool: &ClientTool) -> Permission {
+fn client_permission(tool: &ClientTool) -> Permission {
     Permission {
         pattern: tool.def.name.clone(),
         policy: "allow",
@@ -156,7 +160,7 @@ fn at_client(tool: &ClientTool) -> Permission {
     }
 }
 
-fn here(tool: &DaemonTool) -> Permission {
+fn daemon_permission(tool: &DaemonTool) -> Permission {
     let (policy, category, reason) = if tool.needs_approval {
         ("require_confirmation", "physical", "runs in the daemon once the client has said yes")
     } else {
@@ -174,16 +178,16 @@ mod tests {
     }
 
     fn tools(names: &[&str]) -> Vec<ClientTool> {
-        declared(names.iter().map(|name| schema(name)).collect()).unwrap()
+        parse_tools(names.iter().map(|name| schema(name)).collect()).unwrap()
     }
 
-    fn names(registry: &Registry) -> Vec<String> {
+    fn names(registry: &ToolRegistry) -> Vec<String> {
         registry.snapshot().into_iter().map(|tool| tool.def.name).collect()
     }
 
     #[test]
     fn a_source_replaces_its_own_by_prefix_and_by_record() {
-        let mut registry = Registry::new(tools(&["bash", "sim__old"]));
+        let mut registry = ToolRegistry::new(tools(&["bash", "sim__old"]));
         registry.register("sim", tools(&["sim__a", "plain"])).unwrap();
         assert_eq!(names(&registry), ["bash", "sim__a", "plain"]);
         registry.register("other", tools(&["other__x"])).unwrap();
@@ -199,7 +203,7 @@ mod tests {
         second.description = "second".to_owned();
         let mut sandboxed = schema("execute_code");
         sandboxed.set_category(ToolCategoryHint::ToolCategoryCodeSandbox);
-        let tools = declared(vec![schema("a"), schema("b"), second, sandboxed]).unwrap();
+        let tools = parse_tools(vec![schema("a"), schema("b"), second, sandboxed]).unwrap();
         assert_eq!((tools.len(), tools[0].def.description.as_str()), (2, "second"));
     }
 
@@ -208,7 +212,7 @@ mod tests {
         for (declared_ms, waits) in [(0, 120), (30_000, 120), (120_001, 120), (600_000, 600)] {
             let mut schema = schema("a");
             schema.timeout_ms = declared_ms;
-            assert_eq!(declared(vec![schema]).unwrap()[0].timeout.as_secs(), waits);
+            assert_eq!(parse_tools(vec![schema]).unwrap()[0].timeout.as_secs(), waits);
         }
     }
 
@@ -216,7 +220,7 @@ mod tests {
     fn what_cannot_be_offered_is_refused_whole() {
         let many: Vec<_> = (0..257).map(|n| schema(&format!("t{n}"))).collect();
         let mut list = schema("list");
-        list.parameters_schema = Some(structs::pb(json!({"type": "array"})));
+        list.parameters_schema = Some(structs::from_json(json!({"type": "array"})));
         let mut large = schema("large");
         large.description = "x".repeat(65 * 1024);
         for (bad, why) in [
@@ -225,18 +229,18 @@ mod tests {
             (vec![list], "JSON Schema of type object"),
             (vec![large], "more than the limit of 65536"),
         ] {
-            let fault = declared(bad).unwrap_err();
+            let fault = parse_tools(bad).unwrap_err();
             assert!(fault.code == "invalid_argument" && fault.message.contains(why), "{fault:?}");
         }
-        let mut registry = Registry::default();
+        let mut registry = ToolRegistry::default();
         for n in 0..16 {
             let mut heavy = schema(&format!("h{n}"));
             heavy.description = "x".repeat(64_000);
-            registry.register("", declared(vec![heavy]).unwrap()).unwrap();
+            registry.register("", parse_tools(vec![heavy]).unwrap()).unwrap();
         }
         let mut heavy = schema("last");
         heavy.description = "x".repeat(64_000);
-        assert!(registry.register("", declared(vec![heavy]).unwrap()).is_err());
+        assert!(registry.register("", parse_tools(vec![heavy]).unwrap()).is_err());
         assert_eq!(names(&registry).len(), 16);
     }
 
@@ -245,7 +249,7 @@ mod tests {
         let own = |name: &str, needs_approval| DaemonTool { name: name.to_owned(), needs_approval };
         let mut pure = schema("look");
         pure.set_category(ToolCategoryHint::ToolCategoryPure);
-        let registry = Registry::new(declared(vec![pure, schema("bash")]).unwrap());
+        let registry = ToolRegistry::new(parse_tools(vec![pure, schema("bash")]).unwrap());
         let rules = registry.permissions(&[own("bash", true), own("write_file", true), own("skill", false)]);
         let rules: Vec<_> =
             rules.iter().map(|rule| (rule.pattern.as_str(), rule.policy, rule.category)).collect();
@@ -258,6 +262,6 @@ mod tests {
                 ("skill", "allow", Some("pure")),
             ]
         );
-        assert_eq!(Registry::default().permissions(&[])[0].pattern, "*");
+        assert_eq!(ToolRegistry::default().permissions(&[])[0].pattern, "*");
     }
 }

@@ -18,22 +18,22 @@ use crate::{
 };
 
 /// Events that may wait for a watcher; behind them is the log, which costs nothing.
-const QUEUE: usize = 64;
+const QUEUED_EVENTS: usize = 64;
 
 /// The sessions of this door that are open: they can be watched before they have workers.
 #[derive(Clone, Default)]
-pub(super) struct Live(Arc<Mutex<HashSet<SessionId>>>);
+pub(super) struct OpenSessions(Arc<Mutex<HashSet<SessionId>>>);
 
 /// An entry in [`Live`], for as long as it is held.
-pub(super) struct Entry {
-    live: Live,
+pub(super) struct OpenSessionGuard {
+    open_sessions: OpenSessions,
     id: SessionId,
 }
 
-impl Live {
-    pub(super) fn enter(&self, id: SessionId) -> Entry {
+impl OpenSessions {
+    pub(super) fn insert(&self, id: SessionId) -> OpenSessionGuard {
         self.lock().insert(id.clone());
-        Entry { live: self.clone(), id }
+        OpenSessionGuard { open_sessions: self.clone(), id }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashSet<SessionId>> {
@@ -41,9 +41,9 @@ impl Live {
     }
 }
 
-impl Drop for Entry {
+impl Drop for OpenSessionGuard {
     fn drop(&mut self) {
-        self.live.lock().remove(&self.id);
+        self.open_sessions.lock().remove(&self.id);
     }
 }
 
@@ -53,7 +53,7 @@ impl Drop for Entry {
 ///
 /// `INVALID_ARGUMENT` for what is no id, `NOT_FOUND` where there is no such session. Source of the codes and
 /// words: the published service, where tasks are UUIDs; sessions here may also have names.
-pub(super) fn task(core: &AgentCore, live: &Live, task: &str) -> Result<SessionId, Status> {
+pub(super) fn parse_task_id(core: &AgentCore, live: &OpenSessions, task: &str) -> Result<SessionId, Status> {
     let invalid = || Status::invalid_argument("task_id is not a valid UUID");
     let id: SessionId = task.parse().map_err(|_| invalid())?;
     if live.lock().contains(&id) || core.has_session(&id) {
@@ -64,7 +64,7 @@ pub(super) fn task(core: &AgentCore, live: &Live, task: &str) -> Result<SessionI
 
 /// All events of a team, the first ones first. Ends when the client leaves or the daemon stops.
 pub(super) fn watch(core: AgentCore, team: SessionId) -> ReceiverStream<Result<pb::TeamEvent, Status>> {
-    let (sender, events) = mpsc::channel(QUEUE);
+    let (sender, events) = mpsc::channel(QUEUED_EVENTS);
     tokio::spawn(async move {
         let mut watch = core.watch_subagents(&team, 0);
         loop {
@@ -110,7 +110,7 @@ fn convert(event: SubagentEvent, team: &SessionId) -> Option<pb::TeamEvent> {
                 approval_id: call.to_string(),
                 tool_name: tool,
                 reason: String::new(),
-                timeout_secs: super::approvals::PATIENCE.as_secs(),
+                timeout_secs: super::approvals::APPROVAL_TIMEOUT.as_secs(),
             })
         }
         SubagentEventKind::ApprovalResolved { call, approved } => {

@@ -6,7 +6,7 @@ use crate::agent::protocol::{FailureKind, RunError};
 
 /// One thing that a client is told.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum News {
+pub(super) enum ServerEvent {
     Started {
         session: String,
         model: String,
@@ -35,7 +35,7 @@ pub(super) enum News {
         stop: &'static str,
     },
     Error(Fault),
-    Keepalive(Option<Fill>),
+    Keepalive(Option<ContextUsage>),
     Pong,
     Compacted {
         messages: (u32, u32),
@@ -104,7 +104,7 @@ impl std::ops::AddAssign for Usage {
 
 /// How full the window is, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fill {
+pub(super) struct ContextUsage {
     pub(super) used: u32,
     pub(super) max: u32,
 }
@@ -119,7 +119,7 @@ pub(super) struct Fault {
 
 impl Fault {
     /// What was sent cannot be.
-    pub(super) fn invalid(message: impl Into<String>) -> Self {
+    pub(super) fn invalid_argument(message: impl Into<String>) -> Self {
         Self { code: "invalid_argument", message: message.into(), retryable: false }
     }
 }
@@ -140,9 +140,9 @@ impl From<RunError> for Fault {
     }
 }
 
-impl News {
+impl ServerEvent {
     /// About how many bytes it takes.
-    pub(super) fn size(&self) -> usize {
+    pub(super) fn approximate_size(&self) -> usize {
         256 + match self {
             Self::Text { message, content } | Self::Thinking { message, content } => {
                 message.len() + content.len()
@@ -165,7 +165,7 @@ impl News {
 
     /// Takes `more` into itself where it is more of the same text, up to 64 KiB in one frame. Gives the
     /// bytes that it has grown by.
-    pub(super) fn absorb(&mut self, more: &Self) -> Option<usize> {
+    pub(super) fn merge_text(&mut self, more: &Self) -> Option<usize> {
         const WHOLE: usize = 64 * 1024;
         match (self, more) {
             (Self::Text { message, content }, Self::Text { message: of, content: text })

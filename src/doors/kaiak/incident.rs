@@ -34,7 +34,7 @@ pub(super) struct Incident {
 /// # Errors
 ///
 /// [`Code::InvalidParams`] with the index and the field of the first that is wrong.
-pub(super) fn read(json: &RawValue) -> Result<Vec<Incident>, RpcError> {
+pub(super) fn parse_all(json: &RawValue) -> Result<Vec<Incident>, RpcError> {
     let (raw, count) =
         items(json.get(), MAX_INCIDENTS).map_err(|_| bad_field("incidents", "is not an array"))?;
     if count == 0 || count > MAX_INCIDENTS {
@@ -44,9 +44,9 @@ pub(super) fn read(json: &RawValue) -> Result<Vec<Incident>, RpcError> {
     let mut ids = HashSet::new();
     let mut incidents = Vec::with_capacity(count);
     for (index, raw) in raw.into_iter().enumerate() {
-        let incident = incident(raw).map_err(|error| at(index, raw, error))?;
+        let incident = parse_incident(raw).map_err(|error| with_position(index, raw, error))?;
         if !ids.insert(incident.id.clone()) {
-            return Err(at(index, raw, bad_field("id", "is given twice")));
+            return Err(with_position(index, raw, bad_field("id", "is given twice")));
         }
         incidents.push(incident);
     }
@@ -54,8 +54,9 @@ pub(super) fn read(json: &RawValue) -> Result<Vec<Incident>, RpcError> {
 }
 
 /// Says where the error is.
-fn at(index: usize, raw: &RawValue, mut error: RpcError) -> RpcError {
-    let id = Fields::read(Some(raw.get()), ["id"]).and_then(|fields| fields.text("id")).ok().flatten();
+fn with_position(index: usize, raw: &RawValue, mut error: RpcError) -> RpcError {
+    let id =
+        Fields::read(Some(raw.get()), ["id"]).and_then(|fields| fields.optional_text("id")).ok().flatten();
     if let Some(data) = &mut error.data {
         data["index"] = json!(index);
         if let Some(id) = id {
@@ -65,7 +66,7 @@ fn at(index: usize, raw: &RawValue, mut error: RpcError) -> RpcError {
     error
 }
 
-fn incident(raw: &RawValue) -> Result<Incident, RpcError> {
+fn parse_incident(raw: &RawValue) -> Result<Incident, RpcError> {
     let fields = Fields::read(
         Some(raw.get()),
         [
@@ -80,31 +81,31 @@ fn incident(raw: &RawValue) -> Result<Incident, RpcError> {
             "metadata",
         ],
     )?;
-    let file_path = fields.some_text("file_path")?;
-    if let Err(why) = inner_path(&file_path) {
+    let file_path = fields.required_text("file_path")?;
+    if let Err(why) = check_relative_path(&file_path) {
         return Err(bad_field("file_path", why));
     }
-    let severity = fields.some_text("severity")?;
+    let severity = fields.required_text("severity")?;
     if !["error", "warning", "info"].contains(&severity.as_str()) {
         return Err(bad_field("severity", "is not one of error, warning, info"));
     }
     Ok(Incident {
-        id: fields.some_text("id")?,
-        rule_id: fields.some_text("rule_id")?,
+        id: fields.required_text("id")?,
+        rule_id: fields.required_text("rule_id")?,
         file_path,
         line_number: fields
-            .whole("line_number", 1, u64::from(u32::MAX))?
+            .optional_integer("line_number", 1, u64::from(u32::MAX))?
             .ok_or_else(|| bad_field("line_number", "is missing"))?,
         severity,
-        description: fields.some_text("description")?,
-        message: fields.some_text("message")?,
-        category: fields.text("category")?,
-        metadata: fields.object("metadata")?.map(str::to_owned),
+        description: fields.required_text("description")?,
+        message: fields.required_text("message")?,
+        category: fields.optional_text("category")?,
+        metadata: fields.optional_object("metadata")?.map(str::to_owned),
     })
 }
 
 /// Whether a path can only mean something in the workspace, by its words alone.
-fn inner_path(path: &str) -> Result<(), &'static str> {
+fn check_relative_path(path: &str) -> Result<(), &'static str> {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
     if path.starts_with(['/', '\\']) || drive {
         Err("is not relative to the workspace")
@@ -127,10 +128,10 @@ pub(super) struct FileGroup {
 }
 
 /// In the order in which the files are first named.
-pub(super) fn by_file(incidents: Vec<Incident>) -> Vec<FileGroup> {
+pub(super) fn group_by_file(incidents: Vec<Incident>) -> Vec<FileGroup> {
     let mut groups: Vec<FileGroup> = Vec::new();
     for incident in incidents {
-        let path = plain(&incident.file_path);
+        let path = normalize_path(&incident.file_path);
         match groups.iter_mut().find(|group| group.path == path) {
             Some(group) => group.incidents.push(incident),
             None => groups.push(FileGroup { path, incidents: vec![incident] }),
@@ -143,7 +144,7 @@ pub(super) fn by_file(incidents: Vec<Incident>) -> Vec<FileGroup> {
 }
 
 /// One spelling for one path.
-fn plain(path: &str) -> String {
+fn normalize_path(path: &str) -> String {
     path.split('/').filter(|part| !matches!(*part, "" | ".")).collect::<Vec<_>>().join("/")
 }
 
@@ -165,7 +166,7 @@ mod tests {
     }
 
     fn reading(incidents: &Value) -> Result<Vec<Incident>, RpcError> {
-        read(&RawValue::from_string(incidents.to_string()).unwrap())
+        parse_all(&RawValue::from_string(incidents.to_string()).unwrap())
     }
 
     #[test]
@@ -236,7 +237,7 @@ mod tests {
             (incident.file_path, incident.line_number) = (path.to_owned(), line);
             incident
         };
-        let groups = by_file(vec![of("b", 9), of("a", 1), of("./b", 2)]);
+        let groups = group_by_file(vec![of("b", 9), of("a", 1), of("./b", 2)]);
         let shape: Vec<_> = groups
             .iter()
             .map(|group| (group.path.as_str(), group.incidents.iter().map(|i| i.line_number).collect()))

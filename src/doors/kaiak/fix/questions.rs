@@ -9,23 +9,27 @@ use crate::core::{ToolCall, ToolOutcome};
 use super::{
     super::{
         Shared, convert,
-        interaction::{Answer, Closed, Interaction, Kind, Reply},
+        interaction::{CloseReason, Interaction, InteractionKind, Reply, SubmittedReply},
+        notifier::Correlation,
         proposal::Proposal,
-        voice::Beside,
     },
-    Fix, Stop,
+    FixTask, Stop,
 };
 
 /// What the user is asked.
 pub(super) struct Question {
     prompt: String,
-    kind: Kind,
+    kind: InteractionKind,
     proposal: Option<String>,
 }
 
 impl Question {
     pub(super) fn approval(proposal: &Proposal) -> Self {
-        Self { prompt: proposal.question.clone(), kind: Kind::Approval, proposal: Some(proposal.id.clone()) }
+        Self {
+            prompt: proposal.question.clone(),
+            kind: InteractionKind::Approval,
+            proposal: Some(proposal.id.clone()),
+        }
     }
 
     fn content(&self, interaction: &str, timeout: Duration) -> Value {
@@ -38,7 +42,7 @@ impl Question {
         if let Some(proposal) = &self.proposal {
             content["proposal_id"] = json!(proposal);
         }
-        if let Kind::Choice { options, multiple } = &self.kind {
+        if let InteractionKind::Choice { options, multiple } = &self.kind {
             content["options"] = json!(options);
             content["multiple"] = json!(multiple);
         }
@@ -47,39 +51,39 @@ impl Question {
 }
 
 /// Closes a question that nobody waits for any more, however the waiting ends.
-struct Open {
+struct OpenInteraction {
     shared: Arc<Shared>,
     interaction: Arc<Interaction>,
 }
 
-impl Drop for Open {
+impl Drop for OpenInteraction {
     fn drop(&mut self) {
-        self.interaction.close(Closed::Cancelled);
-        self.shared.interactions.over(&self.interaction.id);
+        self.interaction.close(CloseReason::Cancelled);
+        self.shared.interactions.retire(&self.interaction.id);
     }
 }
 
-impl Fix {
+impl FixTask {
     /// Asks and waits for the answer; `None` when none came in time, which the client is told.
-    pub(super) async fn ask(&mut self, question: Question) -> Result<Option<Answer>, Stop> {
+    pub(super) async fn ask(&mut self, question: Question) -> Result<Option<SubmittedReply>, Stop> {
         let patience = Duration::from_secs(self.shared.core.config().kaiak.approval_timeout_seconds);
         let name = question.kind.name();
         let content = |id: &str| question.content(id, patience);
         let (interaction, mut answer) = Interaction::new(question.kind.clone());
         let interaction = Arc::new(interaction);
         self.shared.interactions.insert(&interaction.id, Arc::clone(&interaction));
-        let open = Open { shared: Arc::clone(&self.shared), interaction };
+        let open = OpenInteraction { shared: Arc::clone(&self.shared), interaction };
         let id = &open.interaction.id;
         self.count.interactions += 1;
         let began = tokio::time::Instant::now();
-        self.voice.say("user_interaction", Beside::Interaction(id), content(id)).await?;
+        self.voice.notify("user_interaction", Correlation::Interaction(id), content(id)).await?;
         let answered = tokio::select! {
             biased;
             () = self.request.cancel.cancelled() => return Err(Stop::Cancelled),
             answered = &mut answer => Some(answered.map_err(|_| Stop::Cancelled)?),
             () = tokio::time::sleep(patience) => {
                 // An answer that came at the same moment counts.
-                if open.interaction.close(Closed::Expired) { None } else { answer.await.ok() }
+                if open.interaction.close(CloseReason::Expired) { None } else { answer.await.ok() }
             }
         };
         // The model's time is not the user's.
@@ -89,21 +93,21 @@ impl Fix {
             let summary = json!({
                 "interaction_id": id, "default_action": default, "interaction_type": name,
             });
-            self.voice.system("interaction_timeout", "timeout_processed", summary).await?;
+            self.voice.system_event("interaction_timeout", "timeout_processed", summary).await?;
         }
         Ok(answered)
     }
 
     /// Runs a call of the tool by which the model asks.
     pub(super) async fn ask_user(&mut self, call: &ToolCall) -> Result<ToolOutcome, Stop> {
-        let question = call.parse_arguments().and_then(|arguments| convert::question(&arguments));
+        let question = call.parse_arguments().and_then(|arguments| convert::parse_question(&arguments));
         let (prompt, kind) = match question {
             Ok(question) => question,
             Err(why) => return Ok(ToolOutcome::Failed(why)),
         };
         let options = match &kind {
-            Kind::Choice { options, .. } => options.clone(),
-            Kind::Approval | Kind::Input => Vec::new(),
+            InteractionKind::Choice { options, .. } => options.clone(),
+            InteractionKind::Approval | InteractionKind::Input => Vec::new(),
         };
         let Some(answer) = self.ask(Question { prompt, kind, proposal: None }).await? else {
             return Ok(ToolOutcome::Failed("the user did not answer in time".to_owned()));
@@ -119,7 +123,7 @@ impl Fix {
                 unreachable!("an answer is of its question's kind")
             }
         };
-        answer.done.send(Ok(())).ok();
+        answer.result_sender.send(Ok(())).ok();
         Ok(outcome)
     }
 }
