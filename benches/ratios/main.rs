@@ -9,16 +9,16 @@
 
 mod cases;
 mod clock;
-mod desk;
-mod floor;
+mod fixture;
+mod home;
 mod http;
-mod lab;
+mod llama_server;
+mod minimal_client;
 mod process;
-mod real;
+mod recording_proxy;
 mod script;
 mod server;
 mod table;
-mod tap;
 
 use std::{env, io, io::Write, path::PathBuf, process::ExitCode};
 
@@ -68,7 +68,7 @@ fn run() -> Result<ExitCode, Failure> {
     let words: Vec<String> = env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--serve", window] => server::serve(window)?,
-        ["--floor", address, body] => floor::ask(address, body)?,
+        ["--minimal-client", address, body] => minimal_client::ask(address, body)?,
         ["--launch", program, ..] => writeln!(io::stdout(), "{}", process::launch(program, &words[2..])?)?,
         _ => return measure(&Args::parse()),
     }
@@ -77,14 +77,14 @@ fn run() -> Result<ExitCode, Failure> {
 
 fn measure(args: &Args) -> Result<ExitCode, Failure> {
     let mut missed = 0;
-    let setup = setup(args);
+    let options = setup(args);
     writeln!(io::stdout(), "{:<34} kontekst / the other", "")?;
-    let real = if setup.llama.is_some() { cases::llama::ALL } else { &[] };
-    for case in cases::ALL.iter().chain(real) {
+    let llama_server = if options.llama.is_some() { cases::llama::ALL } else { &[] };
+    for case in cases::ALL.iter().chain(llama_server) {
         if args.only.as_ref().is_some_and(|word| !case.name.contains(word.as_str())) {
             continue;
         }
-        let rows = (case.run)(&setup).unwrap_or_else(|error| vec![table::Row::failed(case.name, &error)]);
+        let rows = (case.run)(&options).unwrap_or_else(|error| vec![table::Row::failed(case.name, &error)]);
         for row in rows {
             missed += u32::from(!row.passed());
             row.print()?;
@@ -94,10 +94,10 @@ fn measure(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if args.check && missed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn setup(args: &Args) -> lab::Setup {
+fn setup(args: &Args) -> fixture::Options {
     let or = |given: &Option<PathBuf>, name| given.clone().or_else(|| env::var_os(name).map(PathBuf::from));
     let server = or(&args.llama_server, "KONTEKST_LLAMA_SERVER");
     let model = or(&args.model, "KONTEKST_TEST_MODEL");
-    let llama = server.zip(model).map(|(server, model)| lab::Llama { server, model });
-    lab::Setup { kontekst: args.kontekst.clone(), rounds: args.rounds, llama }
+    let llama = server.zip(model).map(|(server, model)| fixture::Llama { server, model });
+    fixture::Options { kontekst: args.kontekst.clone(), rounds: args.rounds, llama }
 }

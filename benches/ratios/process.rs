@@ -16,7 +16,7 @@ use wait4::Wait4;
 use crate::{Failure, clock};
 
 /// No run of the bench takes longer, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A process that was started and may still run.
 pub struct Running {
@@ -30,7 +30,7 @@ pub struct Running {
 }
 
 /// A process that has ended well.
-pub struct Ran {
+pub struct Finished {
     pub started: u64,
     pub ended: u64,
     pub stdout: Vec<u8>,
@@ -50,12 +50,12 @@ pub fn start(mut command: Command) -> Result<Running, Failure> {
 }
 
 /// Starts a command and waits for its end.
-pub fn run(command: Command) -> Result<Ran, Failure> {
+pub fn run(command: Command) -> Result<Finished, Failure> {
     start(command)?.finish()
 }
 
 /// As [`run`], for a command that has to end with the exit status `good`.
-pub fn run_to(good: i32, command: Command) -> Result<Ran, Failure> {
+pub fn run_to(good: i32, command: Command) -> Result<Finished, Failure> {
     Running { good, ..start(command)? }.finish()
 }
 
@@ -65,10 +65,10 @@ impl Running {
     /// # Errors
     ///
     /// When it fails or hangs; the message holds what it wrote to stderr.
-    pub fn finish(mut self) -> Result<Ran, Failure> {
+    pub fn finish(mut self) -> Result<Finished, Failure> {
         let (mut stdout, mut arrivals) = (Vec::new(), Vec::new());
         let mut block = vec![0; 64 * 1024];
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || !readable(&self.stdout, left)? {
@@ -86,25 +86,25 @@ impl Running {
         let used = self.child.wait4()?;
         let ended = clock::now();
         if used.status.code() != Some(self.good) {
-            let mut said = String::new();
+            let mut text = String::new();
             self.stderr.rewind()?;
-            self.stderr.read_to_string(&mut said)?;
-            return Err(format!("{}: {}: {}", self.command, used.status, said.trim()).into());
+            self.stderr.read_to_string(&mut text)?;
+            return Err(format!("{}: {}: {}", self.command, used.status, text.trim()).into());
         }
-        Ok(Ran { started: self.started, ended, stdout, arrivals })
+        Ok(Finished { started: self.started, ended, stdout, arrivals })
     }
 }
 
-fn readable(stdout: &ChildStdout, patience: Duration) -> io::Result<bool> {
+fn readable(stdout: &ChildStdout, timeout: Duration) -> io::Result<bool> {
     let mut fds = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::IN)];
-    match poll(&mut fds, Some(&Timespec::try_from(patience).map_err(io::Error::other)?)) {
+    match poll(&mut fds, Some(&Timespec::try_from(timeout).map_err(io::Error::other)?)) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(true),
         Err(error) => Err(error.into()),
     }
 }
 
-impl Ran {
+impl Finished {
     /// From start to end, in milliseconds.
     pub fn wall(&self) -> f64 {
         clock::millis(self.started, self.ended)

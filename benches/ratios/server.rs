@@ -67,8 +67,8 @@ impl Server {
 
     /// The next request in the log. Call it once for each run, in order.
     pub fn record(&self) -> Result<Record, Failure> {
-        let patience = Duration::from_secs(10);
-        self.records.recv_timeout(patience).map_err(|_| "no request reached the model server".into())
+        let timeout = Duration::from_secs(10);
+        self.records.recv_timeout(timeout).map_err(|_| "no request reached the model server".into())
     }
 
     /// Throws away what has been logged.

@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::{
     fake_llama::{FakeLlama, Reply, Setup, gate, process::wait_until_gone},
-    home::{Home, finish},
+    test_home::{TestHome, wait_with_output},
 };
 
 #[test]
 fn status_never_starts_a_daemon() {
-    let home = Home::new("http://127.0.0.1:1");
+    let home = TestHome::new("http://127.0.0.1:1");
     let output = home.run(&["status"]);
     assert_eq!(output.stdout, "");
     let stderr = output.fails(6);
@@ -21,12 +21,12 @@ fn status_never_starts_a_daemon() {
 }
 
 #[test]
-fn cold_clients_get_one_daemon_and_all_an_answer() {
+fn thirty_two_cold_clients_start_one_daemon() {
     let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let clients: Vec<_> = (0..32).map(|_| home.spawn(&["run", "--new", "hi"])).collect();
     for client in clients {
-        assert_eq!(finish(client).success(), "here\n");
+        assert_eq!(wait_with_output(client).success(), "here\n");
     }
     let log = home.read("daemon.log");
     assert_eq!(log.matches("listening").count(), 1, "{log}");
@@ -35,21 +35,21 @@ fn cold_clients_get_one_daemon_and_all_an_answer() {
 #[test]
 fn a_killed_daemon_is_noticed_and_replaced() {
     let model = FakeLlama::start([Reply::text("half ").then_hang(), Reply::text("whole")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let client = home.spawn(&["run", "hi"]);
     model.wait_for_chats(1);
     kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
-    let stderr = finish(client).fails(6);
+    let stderr = wait_with_output(client).fails(6);
     assert!(stderr.contains("the daemon went away"), "{stderr}");
     assert_eq!(home.run(&["run", "--new", "hi"]).success(), "whole\n");
 }
 
 #[test]
-fn a_daemon_that_nobody_can_find_leaves_when_it_is_done() {
-    let (wait, go) = gate();
+fn a_daemon_without_its_run_directory_exits_when_idle() {
+    let (wait, key) = gate();
     let script = [Reply::text("half ").then_wait(wait).then_text("whole"), Reply::text("new")];
     let model = FakeLlama::start(script);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let client = home.spawn(&["run", "--new", "hi"]);
     model.wait_for_chats(1);
     let first = home.daemon().unwrap();
@@ -57,8 +57,8 @@ fn a_daemon_that_nobody_can_find_leaves_when_it_is_done() {
     assert_eq!(home.run(&["run", "--new", "hi"]).success(), "new\n");
     let second = home.daemon().unwrap();
     assert_ne!(first, second);
-    go.open();
-    assert_eq!(finish(client).success(), "half whole\n");
+    key.open();
+    assert_eq!(wait_with_output(client).success(), "half whole\n");
     wait_until_gone(first.as_raw_nonzero().get().unsigned_abs());
     // It has taken nothing of its successor's along.
     assert_eq!(home.daemon(), Some(second));
@@ -66,9 +66,9 @@ fn a_daemon_that_nobody_can_find_leaves_when_it_is_done() {
 }
 
 #[test]
-fn leftovers_of_a_dead_daemon_do_not_matter() {
+fn stale_files_of_a_dead_daemon_are_ignored() {
     let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     for rubbish in
         ["", "{", "{\"pid\":1,\"version\":\"99.0.0\",\"socket\":\"x\",\"started_at\":\"\"}", "\0\0"]
     {
@@ -85,9 +85,9 @@ fn leftovers_of_a_dead_daemon_do_not_matter() {
 }
 
 #[test]
-fn stop_waits_until_it_is_gone_and_a_new_one_starts_at_once() {
+fn stop_waits_for_the_exit_and_a_new_daemon_can_start() {
     let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     for _ in 0..3 {
         home.run(&["run", "hi"]).success();
         home.run(&["daemon", "stop"]).success();
@@ -98,20 +98,20 @@ fn stop_waits_until_it_is_gone_and_a_new_one_starts_at_once() {
 }
 
 #[test]
-fn sigterm_ends_runs_with_their_ending() {
+fn sigterm_cancels_runs_properly() {
     let model = FakeLlama::start([Reply::text("half ").then_hang()]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let client = home.spawn(&["run", "hi"]);
     model.wait_for_chats(1);
     kill_process(home.daemon().unwrap(), Signal::TERM).unwrap();
-    let stderr = finish(client).fails(1);
+    let stderr = wait_with_output(client).fails(1);
     assert!(stderr.contains("cancelled by the daemon"), "{stderr}");
     model.wait_for_disconnect();
 }
 
 #[test]
-fn a_daemon_that_cannot_start_says_why_at_once() {
-    let home = Home::with_config("endpoint = \"http://127.0.0.1:1\"\ncontext_size = \"big\"\n");
+fn a_daemon_that_cannot_start_reports_why() {
+    let home = TestHome::with_config("endpoint = \"http://127.0.0.1:1\"\ncontext_size = \"big\"\n");
     let stderr = home.run(&["run", "hi"]).fails(2);
     assert!(stderr.contains("config.toml") && stderr.contains('2'), "{stderr}");
     assert!(home.daemon().is_none());
@@ -119,19 +119,19 @@ fn a_daemon_that_cannot_start_says_why_at_once() {
 
 #[test]
 fn there_is_one_daemon_for_a_home() {
-    let home = Home::new("http://127.0.0.1:1");
+    let home = TestHome::new("http://127.0.0.1:1");
     home.run(&["daemon", "restart"]).success();
     let pid = home.daemon().unwrap();
     let second = home.spawn(&["daemon"]);
-    let stderr = finish(second).fails(1);
+    let stderr = wait_with_output(second).fails(1);
     assert!(stderr.contains("another daemon is running"), "{stderr}");
     assert_eq!(home.daemon(), Some(pid));
 }
 
 #[test]
-fn status_tells_what_is_there() {
+fn status_describes_the_daemon() {
     let model = FakeLlama::start([Reply::text("here")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     home.run(&["run", "hi"]).success();
     let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
@@ -150,7 +150,7 @@ fn a_port_in_use_is_a_warning() {
     let address = taken.local_addr().unwrap();
     let model = FakeLlama::start([Reply::text("here")]);
     let config = format!("provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"{address}\"\n", model.url());
-    let home = Home::with_config(&config);
+    let home = TestHome::with_config(&config);
     assert_eq!(home.run(&["run", "hi"]).success(), "here\n");
     let page = home.run(&["status"]).success();
     assert!(page.contains(&format!("not listening on {address}")), "{page}");
@@ -158,7 +158,7 @@ fn a_port_in_use_is_a_warning() {
 
 #[test]
 fn logs_shows_the_end_of_the_log() {
-    let home = Home::new("http://127.0.0.1:1");
+    let home = TestHome::new("http://127.0.0.1:1");
     home.run(&["daemon", "restart"]).success();
     assert!(home.run(&["daemon", "logs", "-n", "5"]).success().contains("listening"));
 }
@@ -166,7 +166,7 @@ fn logs_shows_the_end_of_the_log() {
 #[test]
 fn a_command_substitution_does_not_wait_for_the_daemon() {
     let model = FakeLlama::start([Reply::text("here")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     // The shell's descriptor 9 is a pipe that somebody waits for: the daemon must not keep it open.
     let mut command = home.command(&["run", "hi"]);
     let program = command.get_program().to_owned();
@@ -174,24 +174,24 @@ fn a_command_substitution_does_not_wait_for_the_daemon() {
     let line = format!("x=$({} {}); echo \"got $x\" | cat", program.display(), words.join(" "));
     command = std::process::Command::new("/bin/sh");
     command.arg("-c").arg(format!("( {line} ) 9>&1 | cat"));
-    command.env_clear().env("KONTEKST_HOME", home.root()).current_dir(home.work());
+    command.env_clear().env("KONTEKST_HOME", home.root()).current_dir(home.work_dir());
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
     command.stderr(std::process::Stdio::piped());
-    assert_eq!(finish(command.spawn().unwrap()).success(), "got here\n");
+    assert_eq!(wait_with_output(command.spawn().unwrap()).success(), "got here\n");
 }
 
 #[test]
 fn the_environment_may_be_empty() {
     let model = FakeLlama::start([Reply::text("here")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let mut command = home.command(&["run", "hi"]);
     command.env_remove("PATH").current_dir("/");
-    assert_eq!(finish(command.spawn().unwrap()).success(), "here\n");
+    assert_eq!(wait_with_output(command.spawn().unwrap()).success(), "here\n");
     assert!(fs::metadata(home.root().join("active_session")).is_ok());
 }
 
 /// Makes the running daemon look like one of an older release.
-fn age(home: &Home) {
+fn age(home: &TestHome) {
     let mut info: Value = serde_json::from_str(&home.read("run/daemon.json")).unwrap();
     info["version"] = "0.0.1".into();
     home.write("run/daemon.json", &info.to_string());
@@ -200,7 +200,7 @@ fn age(home: &Home) {
 #[test]
 fn an_idle_older_daemon_is_replaced() {
     let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     home.run(&["run", "hi"]).success();
     let old = home.daemon().unwrap();
     age(&home);
@@ -211,11 +211,11 @@ fn an_idle_older_daemon_is_replaced() {
 
 #[test]
 fn a_busy_older_daemon_is_used_as_it_is() {
-    let (wait, go) = gate();
+    let (wait, key) = gate();
     let setup = Setup { slots: 2, ..Setup::default() };
     let long = Reply::text("long ").then_wait(wait).then_text("done");
     let model = FakeLlama::with(setup, [long, Reply::text("short")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let busy = home.spawn(&["run", "--new", "hi"]);
     model.wait_for_chats(1);
     let old = home.daemon().unwrap();
@@ -224,14 +224,14 @@ fn a_busy_older_daemon_is_used_as_it_is() {
     assert!(output.stderr.contains("0.0.1"), "{output:?}");
     assert_eq!(output.success(), "short\n");
     assert_eq!(home.daemon().unwrap(), old);
-    go.open();
-    assert_eq!(finish(busy).success(), "long done\n");
+    key.open();
+    assert_eq!(wait_with_output(busy).success(), "long done\n");
 }
 
 #[test]
 fn fifty_killed_daemons_leave_a_home_that_works() {
     let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     for _ in 0..50 {
         assert_eq!(home.run(&["run", "--session", "s", "hi"]).success(), "here\n");
         kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();

@@ -16,7 +16,7 @@ use tonic::{Code, Streaming, transport::Channel};
 
 use crate::{
     fake_llama::{FakeLlama, Reply},
-    home::Home,
+    test_home::TestHome,
 };
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -25,38 +25,38 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await.expect("hangs") })
 }
 
-async fn connect(home: &Home) -> Channel {
+async fn connect(home: &TestHome) -> Channel {
     let home = kontekst::config::Home::find(Some(home.root())).unwrap();
     client::channel(client::ensure(&home).unwrap().stream).await.unwrap()
 }
 
 /// A daemon with this model behind it. The binary under test starts it, not the test process.
-fn daemon(model: &FakeLlama) -> Home {
-    let home = Home::new(&model.url());
+fn daemon(model: &FakeLlama) -> TestHome {
+    let home = TestHome::new(&model.url());
     home.run(&["daemon", "restart"]).success();
     home
 }
 
-pub(crate) struct Talk {
+pub(crate) struct TestClient {
     commands: Option<mpsc::Sender<RunCommand>>,
     events: Streaming<RunEvent>,
 }
 
-impl Talk {
-    pub(crate) async fn open(home: &Home) -> Self {
+impl TestClient {
+    pub(crate) async fn open(home: &TestHome) -> Self {
         let (commands, outbox) = mpsc::channel(64);
         let mut agent = client::agent(connect(home).await);
         let events = agent.run(ReceiverStream::new(outbox)).await.unwrap().into_inner();
         Self { commands: Some(commands), events }
     }
 
-    pub(crate) async fn say(&self, command: Command) {
+    pub(crate) async fn send(&self, command: Command) {
         let command = RunCommand { command: Some(command) };
         self.commands.as_ref().unwrap().send(command).await.unwrap();
     }
 
-    pub(crate) async fn start(&self, home: &Home, prompt: &str) {
-        self.say(Command::Start(start(home, prompt))).await;
+    pub(crate) async fn start(&self, home: &TestHome, prompt: &str) {
+        self.send(Command::Start(start(home, prompt))).await;
     }
 
     async fn next(&mut self) -> Option<Event> {
@@ -64,7 +64,7 @@ impl Talk {
     }
 
     /// Events up to and including the first that `last` likes.
-    pub(crate) async fn until(&mut self, last: impl Fn(&Event) -> bool) -> Vec<Event> {
+    pub(crate) async fn events_until(&mut self, last: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
             // How the model gets ready is not what these tests are about.
@@ -80,24 +80,26 @@ impl Talk {
         panic!("the stream ended: {events:?}");
     }
 
-    pub(crate) async fn drain(&mut self) -> Vec<Event> {
-        self.until(|event| matches!(event, Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_)))
-            .await
+    pub(crate) async fn run_to_end(&mut self) -> Vec<Event> {
+        self.events_until(|event| {
+            matches!(event, Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_))
+        })
+        .await
     }
 }
 
-fn start(home: &Home, prompt: &str) -> StartRunCommand {
+fn start(home: &TestHome, prompt: &str) -> StartRunCommand {
     StartRunCommand {
         prompt: prompt.to_owned(),
         session_id: "s".to_owned(),
         agent_name: "default".to_owned(),
-        working_dir: home.work().display().to_string(),
+        working_dir: home.work_dir().display().to_string(),
         skill: None,
         workers: false,
     }
 }
 
-pub(crate) fn names(events: &[Event]) -> Vec<&'static str> {
+pub(crate) fn event_names(events: &[Event]) -> Vec<&'static str> {
     events
         .iter()
         .map(|event| match event {
@@ -127,11 +129,11 @@ fn events_come_in_the_documented_order() {
     let model = FakeLlama::start([Reply::reasoning("hm", "hello")]);
     let home = daemon(&model);
     block_on(async {
-        let mut talk = Talk::open(&home).await;
-        talk.start(&home, "hi").await;
-        let events = talk.drain().await;
+        let mut client = TestClient::open(&home).await;
+        client.start(&home, "hi").await;
+        let events = client.run_to_end().await;
         assert_eq!(
-            names(&events),
+            event_names(&events),
             ["started", "reasoning", "token", "turn_completed", "context_snapshot", "completed"]
         );
         let Event::Started(started) = &events[0] else { unreachable!() };
@@ -149,8 +151,8 @@ fn events_come_in_the_documented_order() {
         assert_eq!(context.remaining_tokens, context.context_size - context.total_tokens);
         assert_eq!(context.messages.len(), usize::try_from(context.total_messages).unwrap());
         // The stream stays open until the client closes its side.
-        talk.commands = None;
-        assert_eq!(talk.next().await, None);
+        client.commands = None;
+        assert_eq!(client.next().await, None);
     });
 }
 
@@ -159,26 +161,26 @@ fn one_run_on_each_stream() {
     let model = FakeLlama::start([Reply::text("half ").then_hang()]);
     let home = daemon(&model);
     block_on(async {
-        let mut talk = Talk::open(&home).await;
+        let mut client = TestClient::open(&home).await;
         // A run that never began leaves the stream as it was.
         let mut unknown = start(&home, "hi");
         unknown.agent_name = "nobody".to_owned();
-        talk.say(Command::Start(unknown)).await;
-        let events = talk.drain().await;
+        client.send(Command::Start(unknown)).await;
+        let events = client.run_to_end().await;
         let [Event::Failed(failed)] = &events[..] else { panic!("{events:?}") };
         assert!(failed.run_id.is_empty() && failed.error.contains("default"), "{failed:?}");
 
-        talk.start(&home, "hi").await;
-        talk.until(|event| matches!(event, Event::Token(_))).await;
-        talk.start(&home, "again").await;
-        let events = talk.drain().await;
+        client.start(&home, "hi").await;
+        client.events_until(|event| matches!(event, Event::Token(_))).await;
+        client.start(&home, "again").await;
+        let events = client.run_to_end().await;
         let Some(Event::Failed(failed)) = events.last() else { panic!("{events:?}") };
         assert_eq!((failed.run_id.as_str(), failed.error.as_str()), ("", "run already started"));
 
-        talk.say(Command::Cancel(CancelRunCommand {})).await;
-        assert_eq!(names(&talk.drain().await), ["cancelled"]);
-        talk.start(&home, "after").await;
-        assert_eq!(names(&talk.drain().await), ["failed"]);
+        client.send(Command::Cancel(CancelRunCommand {})).await;
+        assert_eq!(event_names(&client.run_to_end().await), ["cancelled"]);
+        client.start(&home, "after").await;
+        assert_eq!(event_names(&client.run_to_end().await), ["failed"]);
     });
     model.wait_for_disconnect();
 }
@@ -189,22 +191,22 @@ fn half_close_is_not_a_cancel() {
     let model = FakeLlama::start([Reply::text("hello"), write]);
     let home = daemon(&model);
     block_on(async {
-        let mut talk = Talk::open(&home).await;
-        talk.start(&home, "hi").await;
-        talk.commands = None;
-        let events = talk.drain().await;
-        assert_eq!(*names(&events).last().unwrap(), "completed");
-        assert_eq!(talk.next().await, None);
+        let mut client = TestClient::open(&home).await;
+        client.start(&home, "hi").await;
+        client.commands = None;
+        let events = client.run_to_end().await;
+        assert_eq!(*event_names(&events).last().unwrap(), "completed");
+        assert_eq!(client.next().await, None);
 
         // What is pending is denied; nobody could say yes any more.
-        let mut talk = Talk::open(&home).await;
-        talk.start(&home, "hi").await;
-        talk.commands = None;
-        let events = talk.drain().await;
+        let mut client = TestClient::open(&home).await;
+        client.start(&home, "hi").await;
+        client.commands = None;
+        let events = client.run_to_end().await;
         let Some(Event::Cancelled(cancelled)) = events.last() else { panic!("{events:?}") };
         assert!(cancelled.denied);
     });
-    assert!(!home.work().join("f").exists());
+    assert!(!home.work_dir().join("f").exists());
 }
 
 #[test]
@@ -217,25 +219,26 @@ fn approve_and_deny_by_call() {
     let home = daemon(&model);
     block_on(async {
         for continue_run in [false, true] {
-            let mut talk = Talk::open(&home).await;
-            talk.start(&home, "go").await;
-            let events = talk.until(|event| matches!(event, Event::ToolsProposed(_))).await;
+            let mut client = TestClient::open(&home).await;
+            client.start(&home, "go").await;
+            let events = client.events_until(|event| matches!(event, Event::ToolsProposed(_))).await;
             let Some(Event::ToolsProposed(proposed)) = events.last() else { unreachable!() };
             assert_eq!(proposed.calls.len(), 2);
             assert!(proposed.calls[0].arguments_json.contains("\"a\""));
             let (a, b) = (proposed.calls[0].call_id.clone(), proposed.calls[1].call_id.clone());
-            talk.say(Command::DenyTool(DenyToolCommand { call_id: a, reason: String::new(), continue_run }))
+            client
+                .send(Command::DenyTool(DenyToolCommand { call_id: a, reason: String::new(), continue_run }))
                 .await;
-            talk.say(Command::ApproveTool(ApproveToolCommand { call_id: b.clone() })).await;
-            let events = talk.drain().await;
+            client.send(Command::ApproveTool(ApproveToolCommand { call_id: b.clone() })).await;
+            let events = client.run_to_end().await;
             let ending = if continue_run { "completed" } else { "cancelled" };
-            assert_eq!(&names(&events)[..3], ["tool_started", "tool_completed", "tools_completed"]);
-            assert_eq!(*names(&events).last().unwrap(), ending);
+            assert_eq!(&event_names(&events)[..3], ["tool_started", "tool_completed", "tools_completed"]);
+            assert_eq!(*event_names(&events).last().unwrap(), ending);
             let Event::ToolStarted(started) = &events[0] else { unreachable!() };
             assert_eq!((started.call_id.as_str(), started.name.as_str()), (b.as_str(), "write_file"));
         }
     });
-    assert!(!home.work().join("a").exists() && home.work().join("b").exists());
+    assert!(!home.work_dir().join("a").exists() && home.work_dir().join("b").exists());
     model.assert_clean();
 }
 
@@ -244,9 +247,9 @@ fn dropping_the_call_cancels_the_run() {
     let model = FakeLlama::start([Reply::text("half ").then_hang()]);
     let home = daemon(&model);
     block_on(async {
-        let mut talk = Talk::open(&home).await;
-        talk.start(&home, "hi").await;
-        talk.until(|event| matches!(event, Event::Token(_))).await;
+        let mut client = TestClient::open(&home).await;
+        client.start(&home, "hi").await;
+        client.events_until(|event| matches!(event, Event::Token(_))).await;
     });
     model.wait_for_disconnect();
 }
@@ -256,7 +259,7 @@ fn shutdown_ends_idle_streams_too() {
     let model = FakeLlama::start([]);
     let home = daemon(&model);
     block_on(async {
-        let mut idle = Talk::open(&home).await;
+        let mut idle = TestClient::open(&home).await;
         let mut admin = client::daemon(connect(&home).await);
         let answer = admin.shutdown(ShutdownRequest { if_idle: false }).await.unwrap().into_inner();
         assert_eq!(answer.message, "shutting down");
@@ -272,9 +275,9 @@ fn a_busy_daemon_is_not_replaced() {
     let model = FakeLlama::start([Reply::text("half ").then_hang()]);
     let home = daemon(&model);
     block_on(async {
-        let mut talk = Talk::open(&home).await;
-        talk.start(&home, "hi").await;
-        talk.until(|event| matches!(event, Event::Token(_))).await;
+        let mut client = TestClient::open(&home).await;
+        client.start(&home, "hi").await;
+        client.events_until(|event| matches!(event, Event::Token(_))).await;
         let mut admin = client::daemon(connect(&home).await);
         let answer = admin.shutdown(ShutdownRequest { if_idle: true }).await.unwrap().into_inner();
         assert!(answer.refused, "{answer:?}");
@@ -287,8 +290,8 @@ fn outputs_of_any_size_and_any_bytes_arrive_as_text() {
     let read = |path| Reply::calls([("read_file", json!({"path": path}))]);
     let model = FakeLlama::start([read("bytes"), Reply::text("a"), read("large"), Reply::text("b")]);
     let home = daemon(&model);
-    std::fs::write(home.work().join("bytes"), b"caf\xe9 \xff\xfe ol\xe9\n").unwrap();
-    std::fs::write(home.work().join("large"), "0123456789\n".repeat(500_000)).unwrap();
+    std::fs::write(home.work_dir().join("bytes"), b"caf\xe9 \xff\xfe ol\xe9\n").unwrap();
+    std::fs::write(home.work_dir().join("large"), "0123456789\n".repeat(500_000)).unwrap();
     for _ in 0..2 {
         home.run(&["run", "--auto-approve", "read"]).success();
     }
@@ -299,7 +302,7 @@ fn outputs_of_any_size_and_any_bytes_arrive_as_text() {
 fn tcp_serves_this_user_and_no_web_page() {
     let model = FakeLlama::start([]);
     let config = format!("provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"127.0.0.1:0\"\n", model.url());
-    let home = Home::with_config(&config);
+    let home = TestHome::with_config(&config);
     home.run(&["daemon", "restart"]).success();
     let status = home.run(&["status", "--json"]).success();
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();

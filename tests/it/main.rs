@@ -2,24 +2,24 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is test code; clippy only knows functions marked as tests")]
 
+mod agent_core;
 #[cfg(feature = "builtin")]
 mod builtin;
-mod core;
 mod daemon;
 mod fake_llama;
 mod generated;
 mod grpc;
-mod home;
 mod http;
 mod kaiak;
-mod machines;
+mod llama_router_and_rpc;
 mod models;
 mod orphans;
-mod prefix;
+mod prompt_prefix;
 mod provider;
-mod real;
+mod real_llama;
 mod roz;
 mod run;
+mod subagents;
+mod test_home;
 mod tidy;
-mod weak;
-mod workers;
+mod weak_models;

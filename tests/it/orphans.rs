@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::process::{Signal, kill_process};
 
 use crate::{
-    fake_llama::process::{Binary, Mode, wait_until_gone},
-    home::{Home, finish},
+    fake_llama::process::{FakeBinary, Mode, wait_until_gone},
+    test_home::{TestHome, wait_with_output},
 };
 
 /// Starts the real daemon with a llama-server of its own, and kills it: when the server is ready, or at
@@ -16,11 +16,11 @@ use crate::{
 #[test]
 fn fifty_killed_daemons_leave_no_child() {
     let dir = tempfile::tempdir().unwrap();
-    let binary = Binary::new(dir.path());
+    let binary = FakeBinary::new(dir.path());
     let models = dir.path().join("models");
     std::fs::create_dir(&models).unwrap();
     std::fs::write(models.join("one.gguf"), "").unwrap();
-    let home = Home::with_config(&format!(
+    let home = TestHome::with_config(&format!(
         "bind = \"off\"\nprovider = \"llama-server\"\nmodel_dir = \"{}\"\nllama_server = \"{}\"\n",
         models.display(),
         binary.path().display()
@@ -34,13 +34,13 @@ fn fifty_killed_daemons_leave_no_child() {
         let run = run.spawn().unwrap();
         let daemon = loop {
             match home.daemon() {
-                Some(daemon) if binary.starts().len() > round => break daemon,
+                Some(daemon) if binary.launches().len() > round => break daemon,
                 _ => std::thread::sleep(Duration::from_millis(2)), // nothing tells of another's child
             }
         };
         kill_process(daemon, Signal::KILL).unwrap();
-        assert_ne!(finish(run).code, -1, "round {round}: the client hangs");
-        wait_until_gone(binary.starts()[round].pid);
+        assert_ne!(wait_with_output(run).code, -1, "round {round}: the client hangs");
+        wait_until_gone(binary.launches()[round].pid);
     }
-    assert_eq!(binary.starts().len(), 50);
+    assert_eq!(binary.launches().len(), 50);
 }

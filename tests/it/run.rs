@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     fake_llama::{FakeLlama, Reply, gate},
-    home::{Home, finish},
+    test_home::{TestHome, wait_with_output},
 };
 
 fn user_texts(chat: &Value) -> Vec<String> {
@@ -19,7 +19,7 @@ fn user_texts(chat: &Value) -> Vec<String> {
 #[test]
 fn a_pipe_gets_the_answer_and_nothing_else() {
     let model = FakeLlama::start([Reply::text("alpha")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let output = home.run_with(&["run", "which line comes first?"], b"alpha\nbeta\n");
     assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.code), ("alpha\n", "", 0));
     assert_eq!(user_texts(&model.chats()[0]), ["alpha\nbeta\n\nwhich line comes first?"]);
@@ -30,7 +30,7 @@ fn a_pipe_gets_the_answer_and_nothing_else() {
 #[test]
 fn the_prompt_may_be_words_or_stdin_alone() {
     let model = FakeLlama::start([Reply::text("a\n"), Reply::text("b"), Reply::text("c")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     assert_eq!(home.run(&["run", "--new", "two", "words"]).success(), "a\n");
     assert_eq!(home.run_with(&["run", "--new"], b"from a pipe\n").success(), "b\n");
     assert_eq!(home.run_with(&["run", "--new", "-"], b"forced\n").success(), "c\n");
@@ -41,14 +41,14 @@ fn the_prompt_may_be_words_or_stdin_alone() {
 #[test]
 fn no_stdin_means_no_stdin() {
     let model = FakeLlama::start([Reply::text("a")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     home.run_with(&["run", "--no-stdin", "hi"], b"noise").success();
     assert_eq!(user_texts(&model.chats()[0]), ["hi"]);
 }
 
 #[test]
 fn bad_input_is_a_usage_error_that_says_what_to_do() {
-    let home = Home::new("http://127.0.0.1:1");
+    let home = TestHome::new("http://127.0.0.1:1");
     for (words, input, expect) in [
         (&["run"][..], &b""[..], "there is no prompt"),
         (&["run", "x"], b"a\0b", "binary"),
@@ -69,14 +69,14 @@ fn bad_input_is_a_usage_error_that_says_what_to_do() {
 #[test]
 fn exit_codes_tell_what_happened() {
     let model = FakeLlama::start([Reply::error(400, "no good"), Reply::text("cut").finish("length")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let stderr = home.run(&["run", "a"]).fails(1);
     assert!(stderr.contains("400") && stderr.contains("no good"), "{stderr}");
     let output = home.run(&["run", "b"]);
     assert_eq!(output.stdout, "cut\n");
     assert!(output.fails(5).contains("max_tokens"));
 
-    let nobody = Home::new("http://127.0.0.1:1");
+    let nobody = TestHome::new("http://127.0.0.1:1");
     let stderr = nobody.run(&["run", "a"]).fails(6);
     assert!(stderr.contains("127.0.0.1:1") && stderr.contains("hint:"), "{stderr}");
 }
@@ -88,24 +88,24 @@ fn write_call(path: &str) -> Reply {
 #[test]
 fn without_a_terminal_a_tool_is_refused_and_the_exit_code_says_so() {
     let model = FakeLlama::start([write_call("f")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let stderr = home.run(&["run", "write"]).fails(3);
     assert!(stderr.contains("--allow"), "{stderr}");
-    assert!(!home.work().join("f").exists());
+    assert!(!home.work_dir().join("f").exists());
 }
 
 #[test]
 fn allow_and_auto_approve_let_tools_run() {
     for flags in [&["--allow", "read_file,write_file"][..], &["--auto-approve"]] {
         let model = FakeLlama::start([write_call("f"), Reply::text("written")]);
-        let home = Home::new(&model.url());
+        let home = TestHome::new(&model.url());
         let mut words = vec!["run"];
         words.extend(flags);
         words.push("write");
         let output = home.run(&words);
         assert!(output.stderr.contains("write_file"), "{output:?}");
         assert_eq!(output.success(), "written\n");
-        assert_eq!(fs::read_to_string(home.work().join("f")).unwrap(), "x\n");
+        assert_eq!(fs::read_to_string(home.work_dir().join("f")).unwrap(), "x\n");
         model.assert_clean();
     }
 }
@@ -113,15 +113,15 @@ fn allow_and_auto_approve_let_tools_run() {
 #[test]
 fn automatic_approval_does_not_cover_files_that_run_code() {
     let model = FakeLlama::start([write_call(".git/hooks/pre-commit")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     home.run(&["run", "--auto-approve", "write"]).fails(3);
-    assert!(!home.work().join(".git").exists());
+    assert!(!home.work_dir().join(".git").exists());
 }
 
 #[test]
-fn a_refusal_may_be_handed_to_the_model() {
+fn a_denial_can_be_passed_to_the_model() {
     let model = FakeLlama::start([write_call("f"), Reply::text("then not")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     assert_eq!(home.run(&["run", "--on-deny", "continue", "write"]).success(), "then not\n");
     model.assert_clean();
 }
@@ -129,7 +129,7 @@ fn a_refusal_may_be_handed_to_the_model() {
 #[test]
 fn runs_continue_the_active_session() {
     let model = FakeLlama::start((0..5).map(|_| Reply::text("ok")));
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     home.run(&["run", "one"]).success();
     home.run(&["run", "two"]).success();
     home.run(&["run", "--new", "three"]).success();
@@ -143,7 +143,7 @@ fn runs_continue_the_active_session() {
 #[test]
 fn a_skill_is_rendered_and_a_path_is_not_a_skill() {
     let model = FakeLlama::start([Reply::text("ok"), Reply::text("ok"), Reply::text("ok")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     home.write("skills/greet.md", "+++\ndescription = \"greets\"\n+++\nGreet $1, then $0. All: $ARGUMENTS");
     home.run(&["run", "--new", "/greet Ada \"Grace H\""]).success();
     home.run(&["run", "--new", "/etc/hosts", "what is this"]).success();
@@ -156,7 +156,7 @@ fn a_skill_is_rendered_and_a_path_is_not_a_skill() {
 #[test]
 fn json_is_one_event_a_line() {
     let model = FakeLlama::start([write_call("f"), Reply::text("done")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let stdout = home.run(&["run", "--json", "--auto-approve", "go"]).success();
     let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
@@ -183,7 +183,7 @@ fn json_is_one_event_a_line() {
 #[test]
 fn sampling_reaches_the_server_and_absent_keys_do_not() {
     let model = FakeLlama::start([Reply::text("a"), Reply::text("b")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     home.write(
         "agents/hot/config.toml",
         "model = \"m.gguf\"\n[sampling]\ntemperature = 1.5\ntop_p = 0.5\ntop_k = 3\nrepeat_penalty = 1.2\nmax_tokens = 77\n",
@@ -211,37 +211,37 @@ fn sampling_reaches_the_server_and_absent_keys_do_not() {
 #[test]
 fn tokens_are_written_as_they_come() {
     use std::io::Read as _;
-    let (wait, go) = gate();
+    let (wait, key) = gate();
     let model = FakeLlama::start([Reply::text("first ").then_wait(wait).then_text("second")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let mut child = home.spawn(&["run", "hi"]);
     let mut first = [0; 6];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     assert_eq!(&first, b"first ");
-    go.open();
-    assert_eq!(finish(child).success(), "second\n");
+    key.open();
+    assert_eq!(wait_with_output(child).success(), "second\n");
 }
 
 #[test]
 fn ctrl_c_cancels_at_the_server_too() {
     use std::io::Read as _;
     let model = FakeLlama::start([Reply::text("half ").then_hang()]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let mut child = home.spawn(&["run", "hi"]);
     let mut half = [0; 5];
     child.stdout.as_mut().unwrap().read_exact(&mut half).unwrap();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(finish(child).code, 130);
+    assert_eq!(wait_with_output(child).code, 130);
     model.wait_for_disconnect();
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn a_closed_stdout_is_not_an_error() {
     let model = FakeLlama::start([Reply::text("a\n").then_repeat(
         b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"more\\n\"}}]}\n\n".to_vec(),
         200_000,
     )]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let mut child = home.command(&["run", "hi"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
@@ -254,7 +254,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 #[test]
 fn sixteen_mebibytes_of_input_arrive() {
     let model = FakeLlama::start([Reply::text("read")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     let input = "0123456789abcde\n".repeat(1024 * 1024);
     assert_eq!(home.run_with(&["run", "how long?"], input.as_bytes()).success(), "read\n");
     assert_eq!(user_texts(&model.chats()[0])[0].len(), input.len() - 1 + "\n\nhow long?".len());
@@ -264,7 +264,7 @@ fn sixteen_mebibytes_of_input_arrive() {
 fn everything_on_disk_is_for_this_user_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let model = FakeLlama::start([write_call("f"), Reply::text("done")]);
-    let home = Home::new(&model.url());
+    let home = TestHome::new(&model.url());
     fs::set_permissions(home.root(), fs::Permissions::from_mode(0o755)).unwrap();
     home.run(&["run", "--auto-approve", "go"]).success();
     let mut pending = vec![home.root()];

@@ -39,7 +39,7 @@ const FOREIGN: &[&str] = &[
 const SKIPPED: &[&str] = &[concat!("#[ig", "nore"), concat!("#[should", "_panic")];
 
 /// What is no test by itself: another test starts its own binary again to play this part.
-const PART: &str = concat!("#[ig", "nore = \"the body of a process that other tests start\"]");
+const CHILD_PROCESS: &str = concat!("#[ig", "nore = \"the body of a process that other tests start\"]");
 
 /// One text file of the project; `path` is relative to its root.
 struct File {
@@ -83,7 +83,7 @@ fn files() -> Vec<File> {
 }
 
 #[track_caller]
-fn none(complaint: &str, found: &[String]) {
+fn assert_none(complaint: &str, found: &[String]) {
     assert!(found.is_empty(), "{complaint}:\n{}", found.join("\n"));
 }
 
@@ -108,7 +108,7 @@ fn layers_point_down() {
             }
         }
     }
-    none("these point up or aside", &wrong);
+    assert_none("these point up or aside", &wrong);
 }
 
 /// The layer of a path such as `doors/kontekst/convert`, and the module of that layer that it is in.
@@ -184,7 +184,7 @@ fn use_tree<'a>(text: &'a str, prefix: &str, found: &mut Vec<String>) -> &'a str
 }
 
 #[test]
-fn paths_are_read_out_of_groups() {
+fn crate_paths_are_read_out_of_groups() {
     let text = "use crate::{\n    core::{Message, Role as R},\n    doors,\n};\n// crate::cli::x\nlet a = crate::cli::Run::new();\n";
     let paths: Vec<_> = crate_paths(text).into_iter().map(|(line, path)| format!("{line} {path}")).collect();
     assert_eq!(paths, ["1 core/Message", "1 core/Role", "1 doors", "6 cli/Run/new"]);
@@ -194,17 +194,17 @@ fn paths_are_read_out_of_groups() {
 }
 
 #[test]
-fn every_rust_file_says_what_it_is() {
+fn every_rust_file_has_a_module_comment() {
     let silent: Vec<_> = files()
         .into_iter()
         .filter(|file| file.is_rust() && !file.text.starts_with("//! "))
         .map(|file| file.path)
         .collect();
-    none("these do not open with a `//!` line", &silent);
+    assert_none("these do not open with a `//!` line", &silent);
 }
 
 #[test]
-fn no_rust_file_is_forgotten() {
+fn every_rust_file_is_declared() {
     let files = files();
     let paths: BTreeSet<_> = files.iter().map(|file| file.path.as_str()).collect();
     let mut forgotten = Vec::new();
@@ -229,7 +229,7 @@ fn no_rust_file_is_forgotten() {
             forgotten.push(file.path.clone());
         }
     }
-    none("no module declares these, so nothing compiles them", &forgotten);
+    assert_none("no module declares these, so nothing compiles them", &forgotten);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn no_line_ends_in_space() {
         .filter(|file| ours(&file.path))
         .flat_map(|file| file.lines(|line| line.ends_with([' ', '\t', '\r'])))
         .collect();
-    none("space at the end of lines", &found);
+    assert_none("space at the end of lines", &found);
 }
 
 #[test]
@@ -255,17 +255,17 @@ fn every_test_runs() {
         .iter()
         .filter(|file| file.is_rust())
         .flat_map(|file| {
-            file.lines(|line| !line.contains(PART) && SKIPPED.iter().any(|word| line.contains(word)))
+            file.lines(|line| !line.contains(CHILD_PROCESS) && SKIPPED.iter().any(|word| line.contains(word)))
         })
         .collect();
-    none("a test that does not run, or that any panic satisfies", &found);
+    assert_none("a test that does not run, or that any panic satisfies", &found);
 }
 
 #[test]
-fn nothing_points_at_one_machine() {
+fn no_file_names_a_private_host_or_path() {
     let found: Vec<_> = files()
         .iter()
         .flat_map(|file| file.lines(|line| FOREIGN.iter().any(|word| line.contains(word))))
         .collect();
-    none("these mean something on one machine only", &found);
+    assert_none("these mean something on one machine only", &found);
 }

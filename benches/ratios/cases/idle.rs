@@ -2,10 +2,10 @@
 
 use std::{collections::HashMap, fs, thread, time::Duration};
 
-use super::WIDE;
+use super::LARGE_WINDOW;
 use crate::{
     Failure,
-    lab::{Lab, Setup},
+    fixture::{Fixture, Options},
     process,
     table::Row,
 };
@@ -13,10 +13,10 @@ use crate::{
 /// Long enough for a timer of a few seconds to be seen.
 const WINDOW: Duration = Duration::from_secs(10);
 
-pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
-    let lab = Lab::new(setup, WIDE)?;
-    process::run(lab.ask_kontekst("t1d0", "say hello"))?;
-    let pid = lab.desk.daemon().ok_or("no daemon after a run")?;
+pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+    let fixture = Fixture::new(options, LARGE_WINDOW)?;
+    process::run(fixture.ask_kontekst("t1d0", "say hello"))?;
+    let pid = fixture.home.daemon().ok_or("no daemon after a run")?;
     // Threads that a run needed wait ten seconds for another one before they end. Then it is idle.
     thread::sleep(Duration::from_secs(12));
 

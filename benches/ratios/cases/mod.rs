@@ -1,36 +1,36 @@
-//! The cases, cheapest first. Each sets up its own [`Lab`](crate::lab::Lab) and returns a row for each goal.
+//! The cases, cheapest first. Each sets up its own [`Fixture`](crate::fixture::Fixture) and returns a row for each goal.
 
-mod cold;
-mod crowd;
+mod cold_start;
 mod idle;
 pub mod llama;
 mod oneshot;
+mod parallel;
 mod resume;
 mod start;
 mod stdin;
 mod stream;
 
-use crate::{Failure, lab::Setup, table::Row};
+use crate::{Failure, fixture::Options, table::Row};
 
 /// One thing that is measured.
 pub struct Case {
     pub name: &'static str,
-    pub run: fn(&Setup) -> Result<Vec<Row>, Failure>,
+    pub run: fn(&Options) -> Result<Vec<Row>, Failure>,
 }
 
 pub const ALL: &[Case] = &[
     Case { name: "start", run: start::run },
     Case { name: "oneshot", run: oneshot::run },
-    Case { name: "cold", run: cold::run },
+    Case { name: "cold start", run: cold_start::run },
     Case { name: "stream", run: stream::run },
     Case { name: "stdin", run: stdin::run },
     Case { name: "idle", run: idle::run },
-    Case { name: "crowd", run: crowd::run },
+    Case { name: "parallel", run: parallel::run },
     Case { name: "resume", run: resume::run },
 ];
 
 /// A window that no prompt of the bench fills, in tokens.
-const WIDE: u32 = 131_072;
+const LARGE_WINDOW: u32 = 131_072;
 
 /// Runs tools in turn, `rounds` times after one run of each that does not count, and returns the
 /// figures of each tool.

@@ -1,11 +1,11 @@
 //! One short question and an answer of one token, with the daemon running.
 
-use super::{WIDE, in_turn};
+use super::{LARGE_WINDOW, in_turn};
 use crate::{
     Failure, clock,
-    lab::{Lab, Setup},
+    fixture::{Fixture, Options},
     process,
-    process::Ran,
+    process::Finished,
     table::{Row, median},
 };
 
@@ -14,44 +14,44 @@ fn prompt() -> String {
     format!("say hello at {}", clock::now())
 }
 
-pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
-    let lab = Lab::new(setup, WIDE)?;
-    process::run(lab.ask_kontekst("t1d0", &prompt()))?;
-    lab.server.forget();
-    let stored = lab.desk.sessions();
+pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+    let fixture = Fixture::new(options, LARGE_WINDOW)?;
+    process::run(fixture.ask_kontekst("t1d0", &prompt()))?;
+    fixture.server.forget();
+    let stored = fixture.home.sessions();
 
     // Wall time, and the time at which the request was at the server, in milliseconds.
-    let times = |ran: Ran| -> Result<(f64, f64), Failure> {
-        Ok((ran.wall(), clock::millis(ran.started, lab.server.record()?.arrived)))
+    let times = |ran: Finished| -> Result<(f64, f64), Failure> {
+        Ok((ran.wall(), clock::millis(ran.started, fixture.server.record()?.arrived)))
     };
-    let [floor, curl, kontekst] = in_turn(
-        setup.rounds,
+    let [minimal, curl, kontekst] = in_turn(
+        options.rounds,
         [
-            &mut || times(process::run(lab.ask_floor("t1d0", &prompt())?)?),
-            &mut || times(process::run(lab.ask_curl("t1d0", &prompt()))?),
-            &mut || times(process::run(lab.ask_kontekst("t1d0", &prompt()))?),
+            &mut || times(process::run(fixture.ask_minimal_client("t1d0", &prompt())?)?),
+            &mut || times(process::run(fixture.ask_curl("t1d0", &prompt()))?),
+            &mut || times(process::run(fixture.ask_kontekst("t1d0", &prompt()))?),
         ],
     )?;
-    let runs = setup.rounds as usize + 1;
-    if lab.desk.sessions() != stored + runs {
-        return Err(format!("{runs} runs stored {} sessions", lab.desk.sessions() - stored).into());
+    let runs = options.rounds as usize + 1;
+    if fixture.home.sessions() != stored + runs {
+        return Err(format!("{runs} runs stored {} sessions", fixture.home.sessions() - stored).into());
     }
 
     let wall = |times: &[(f64, f64)]| median(&times.iter().map(|times| times.0).collect::<Vec<_>>());
     let wire = |times: &[(f64, f64)]| median(&times.iter().map(|times| times.1).collect::<Vec<_>>());
     Ok(vec![
         Row::ratio("one-shot", wall(&kontekst)?, wall(&curl)?, 0.40, "x curl"),
-        Row::ratio("request on the wire", wire(&kontekst)?, wire(&floor)?, 3.0, "x floor"),
-        memory(setup, &lab)?,
-        fixed_prompt(&lab)?,
+        Row::ratio("request on the wire", wire(&kontekst)?, wire(&minimal)?, 3.0, "x minimal"),
+        memory(options, &fixture)?,
+        fixed_prompt(&fixture)?,
     ])
 }
 
-fn memory(setup: &Setup, lab: &Lab) -> Result<Row, Failure> {
+fn memory(options: &Options, fixture: &Fixture) -> Result<Row, Failure> {
     let [curl, kontekst] = in_turn(
-        setup.rounds.min(5),
-        [&mut || megabytes(&lab.ask_curl("t1d0", &prompt())), &mut || {
-            megabytes(&lab.ask_kontekst("t1d0", &prompt()))
+        options.rounds.min(5),
+        [&mut || megabytes(&fixture.ask_curl("t1d0", &prompt())), &mut || {
+            megabytes(&fixture.ask_kontekst("t1d0", &prompt()))
         }],
     )?;
     let (curl, kontekst) = (median(&curl)?, median(&kontekst)?);
@@ -63,11 +63,11 @@ fn megabytes(command: &std::process::Command) -> Result<f64, Failure> {
     Ok(process::peak_memory(command)? as f64 / 1e6)
 }
 
-/// What the default agent sends besides the question: a model on a desk reads some hundred tokens a
+/// What the default agent sends besides the question: a model on a desktop machine reads some hundred tokens a
 /// second, so this is the longest part of a first answer.
-fn fixed_prompt(lab: &Lab) -> Result<Row, Failure> {
-    lab.server.forget();
-    process::run(lab.desk.kontekst(&["run", "--new", &prompt()]))?;
-    let bytes = lab.server.record()?.fixed_bytes as f64;
+fn fixed_prompt(fixture: &Fixture) -> Result<Row, Failure> {
+    fixture.server.forget();
+    process::run(fixture.home.kontekst(&["run", "--new", &prompt()]))?;
+    let bytes = fixture.server.record()?.fixed_bytes as f64;
     Ok(Row::amount("system text and tools", bytes / 1024.0, 6.0, "KiB"))
 }

@@ -9,7 +9,7 @@ use std::{
 use super::in_turn;
 use crate::{
     Failure,
-    lab::{Lab, Setup},
+    fixture::{Fixture, Options},
     process,
     table::{Row, median},
 };
@@ -19,45 +19,45 @@ const WINDOW: u32 = 4096 + 2048;
 
 const GIGABYTE: usize = 1_000_000_000;
 
-pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
-    let lab = Lab::new(setup, WINDOW)?;
-    process::run(lab.ask_kontekst("t1d0", "say hello"))?;
-    write_session(&lab)?;
+pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+    let fixture = Fixture::new(options, WINDOW)?;
+    process::run(fixture.ask_kontekst("t1d0", "say hello"))?;
+    write_session(&fixture)?;
 
     let resumed = ["run", "--session", "big", "--agent", "t1d0", "say hello"];
-    lab.server.forget();
-    process::run(lab.desk.kontekst(&resumed))?;
-    let sent = lab.server.record()?.body_bytes;
+    fixture.server.forget();
+    process::run(fixture.home.kontekst(&resumed))?;
+    let sent = fixture.server.record()?.body_bytes;
     if sent < 8 * 1024 {
         return Err(format!("{sent} bytes were sent: the history is not in them").into());
     }
     let [empty, big] = in_turn(
-        setup.rounds,
-        [&mut || process::run(lab.ask_kontekst("t1d0", "say hello"))?.first_byte(), &mut || {
-            process::run(lab.desk.kontekst(&resumed))?.first_byte()
+        options.rounds,
+        [&mut || process::run(fixture.ask_kontekst("t1d0", "say hello"))?.first_byte(), &mut || {
+            process::run(fixture.home.kontekst(&resumed))?.first_byte()
         }],
     )?;
     Ok(vec![Row::ratio("first token, 1 GB session", median(&big)?, median(&empty)?, 1.3, "x empty")])
 }
 
 /// A session of alternating messages of about one kilobyte and 250 tokens.
-fn write_session(lab: &Lab) -> Result<(), Failure> {
-    let space = rustix::fs::statvfs(&lab.desk.home)?;
+fn write_session(fixture: &Fixture) -> Result<(), Failure> {
+    let space = rustix::fs::statvfs(&fixture.home.data_dir)?;
     if space.f_bavail * space.f_frsize < 2 * GIGABYTE as u64 {
-        return Err(format!("less than 2 GB free in {}", lab.desk.home.display()).into());
+        return Err(format!("less than 2 GB free in {}", fixture.home.data_dir.display()).into());
     }
     let text = "All work and no play makes a dull boy. ".repeat(25);
     let pair = ["user", "assistant"]
         .map(|role| format!("{{\"role\":\"{role}\",\"content\":\"{text}\",\"tokens\":250}}\n"))
         .concat();
     let block = pair.repeat(1000);
-    fs::create_dir_all(lab.desk.home.join("sessions"))?;
-    let mut file = File::create(lab.desk.home.join("sessions/big.jsonl"))?;
+    fs::create_dir_all(fixture.home.data_dir.join("sessions"))?;
+    let mut file = File::create(fixture.home.data_dir.join("sessions/big.jsonl"))?;
     for _ in 0..GIGABYTE.div_ceil(block.len()) {
         file.write_all(block.as_bytes())?;
     }
     file.sync_all()?;
     // Warm: the first read of a cold page cache measures the disk.
-    io::copy(&mut File::open(lab.desk.home.join("sessions/big.jsonl"))?, &mut io::sink())?;
+    io::copy(&mut File::open(fixture.home.data_dir.join("sessions/big.jsonl"))?, &mut io::sink())?;
     Ok(())
 }

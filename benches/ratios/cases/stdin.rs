@@ -4,9 +4,9 @@ use std::{fs, fs::File, path::Path, process::Command};
 
 use super::in_turn;
 use crate::{
-    Failure, floor,
-    lab::{Lab, Setup},
-    process,
+    Failure,
+    fixture::{Fixture, Options},
+    minimal_client, process,
     table::{Row, median},
 };
 
@@ -15,28 +15,28 @@ const MIB: usize = 1024 * 1024;
 /// Sixteen million tokens, four times what the largest input is.
 const HUGE: u32 = 1 << 24;
 
-pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
-    let lab = Lab::new(setup, HUGE)?;
+pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+    let fixture = Fixture::new(options, HUGE)?;
     let text = "The quick brown fox jumps over the lazy dog, and then over one more.\n";
-    let (input, body) = (lab.desk.work.join("input.txt"), lab.desk.work.join("body.json"));
+    let (input, body) = (fixture.home.work_dir.join("input.txt"), fixture.home.work_dir.join("body.json"));
     let fill = |bytes: usize| -> Result<(), Failure> {
         let text = text.repeat(bytes.div_ceil(text.len()));
         fs::write(&input, &text[..bytes])?;
-        Ok(fs::write(&body, floor::body("t1d0", &text[..bytes]))?)
+        Ok(fs::write(&body, minimal_client::body("t1d0", &text[..bytes]))?)
     };
 
     fill(MIB)?;
     let [curl, kontekst] = in_turn(
-        setup.rounds,
-        [&mut || Ok(process::run(lab.post_with_curl("@body.json"))?.wall()), &mut || {
-            Ok(process::run(reading(&input, lab.ask_kontekst("t1d0", "sum it up"))?)?.wall())
+        options.rounds,
+        [&mut || Ok(process::run(fixture.post_with_curl("@body.json"))?.wall()), &mut || {
+            Ok(process::run(reading(&input, fixture.ask_kontekst("t1d0", "sum it up"))?)?.wall())
         }],
     )?;
 
     fill(16 * MIB)?;
-    lab.server.forget();
-    process::run(reading(&input, lab.ask_kontekst("t1d0", "sum it up"))?)?;
-    let arrived = lab.server.record()?.body_bytes as f64 / MIB as f64;
+    fixture.server.forget();
+    process::run(reading(&input, fixture.ask_kontekst("t1d0", "sum it up"))?)?;
+    let arrived = fixture.server.record()?.body_bytes as f64 / MIB as f64;
     Ok(vec![
         Row::ratio("1 MiB on stdin", median(&kontekst)?, median(&curl)?, 1.1, "x curl"),
         // The goal is that all of it arrives; a body cannot be smaller than its text.

@@ -1,29 +1,29 @@
 //! Long answers: how late each token is, and how fast tokens can pass.
 
-use super::{WIDE, in_turn};
+use super::{LARGE_WINDOW, in_turn};
 use crate::{
     Failure, clock,
-    lab::{Lab, Setup},
+    fixture::{Fixture, Options},
     process,
-    process::Ran,
+    process::Finished,
     table::{Row, median},
 };
 
-pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
-    let lab = Lab::new(setup, WIDE)?;
+pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+    let fixture = Fixture::new(options, LARGE_WINDOW)?;
     // A second for each run, and fifty figures in it: fewer rounds do.
     let [curl, kontekst] = in_turn(
-        setup.rounds.min(5),
-        [&mut || lag(&process::run(lab.ask_curl("st50d20000", "say much"))?), &mut || {
-            lag(&process::run(lab.ask_kontekst("st50d20000", "say much"))?)
+        options.rounds.min(5),
+        [&mut || lag(&process::run(fixture.ask_curl("st50d20000", "say much"))?), &mut || {
+            lag(&process::run(fixture.ask_kontekst("st50d20000", "say much"))?)
         }],
     )?;
     let lag = Row::ratio("token lag, 20 ms apart", median(&kontekst)?, median(&curl)?, 2.5, "x curl");
 
     let [curl, kontekst] = in_turn(
-        setup.rounds,
-        [&mut || Ok(process::run(lab.ask_curl("t2000d0", "say much"))?.wall()), &mut || {
-            let ran = process::run(lab.ask_kontekst("t2000d0", "say much"))?;
+        options.rounds,
+        [&mut || Ok(process::run(fixture.ask_curl("t2000d0", "say much"))?.wall()), &mut || {
+            let ran = process::run(fixture.ask_kontekst("t2000d0", "say much"))?;
             let words = ran.stdout.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
             if words == 2000 { Ok(ran.wall()) } else { Err(format!("{words} of 2000 tokens came").into()) }
         }],
@@ -32,7 +32,7 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
 }
 
 /// From the moment the server wrote a token until it was on stdout: the median of a run, in milliseconds.
-fn lag(ran: &Ran) -> Result<f64, Failure> {
+fn lag(ran: &Finished) -> Result<f64, Failure> {
     let stamps = ran.stamps();
     if stamps.len() != 50 {
         return Err(format!("{} of 50 tokens came", stamps.len()).into());

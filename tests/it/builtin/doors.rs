@@ -3,24 +3,24 @@
 use kontekst::pb::{ApproveToolCommand, DenyToolCommand, run_command::Command, run_event::Event};
 
 use super::home;
-use crate::grpc::{Talk, block_on, names};
+use crate::grpc::{TestClient, block_on, event_names};
 
 #[test]
 fn a_client_approves_a_call() {
     let home = home();
     home.run(&["daemon", "restart"]).success();
     block_on(async {
-        let mut talk = Talk::open(&home).await;
-        talk.start(&home, "!tool").await;
-        let events = talk.until(|event| matches!(event, Event::ToolsProposed(_))).await;
+        let mut client = TestClient::open(&home).await;
+        client.start(&home, "!tool").await;
+        let events = client.events_until(|event| matches!(event, Event::ToolsProposed(_))).await;
         let Some(Event::ToolsProposed(proposed)) = events.last() else { unreachable!() };
         let call_id = proposed.calls[0].call_id.clone();
-        talk.say(Command::ApproveTool(ApproveToolCommand { call_id })).await;
-        let events = talk.drain().await;
-        let mut names = names(&events);
-        names.dedup(); // an answer comes in as many pieces as it likes
+        client.send(Command::ApproveTool(ApproveToolCommand { call_id })).await;
+        let events = client.run_to_end().await;
+        let mut seen = event_names(&events);
+        seen.dedup(); // an answer comes in as many pieces as it likes
         assert_eq!(
-            names,
+            seen,
             [
                 "tool_started",
                 "tool_completed",
@@ -39,14 +39,14 @@ fn a_client_denies_a_call() {
     let home = home();
     home.run(&["daemon", "restart"]).success();
     block_on(async {
-        let mut talk = Talk::open(&home).await;
-        talk.start(&home, "!tool").await;
-        let events = talk.until(|event| matches!(event, Event::ToolsProposed(_))).await;
+        let mut client = TestClient::open(&home).await;
+        client.start(&home, "!tool").await;
+        let events = client.events_until(|event| matches!(event, Event::ToolsProposed(_))).await;
         let Some(Event::ToolsProposed(proposed)) = events.last() else { unreachable!() };
         let call_id = proposed.calls[0].call_id.clone();
         let deny = DenyToolCommand { call_id, reason: "no".to_owned(), ..DenyToolCommand::default() };
-        talk.say(Command::DenyTool(deny)).await;
-        let events = talk.drain().await;
+        client.send(Command::DenyTool(deny)).await;
+        let events = client.run_to_end().await;
         let Some(Event::Cancelled(cancelled)) = events.last() else { panic!("{events:?}") };
         assert!(cancelled.denied);
     });

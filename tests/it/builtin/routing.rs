@@ -11,16 +11,16 @@ use kontekst::{
     },
 };
 
-use super::{home, status, tiny};
+use super::{home, status, tiny_model};
 use crate::{
     fake_llama::{FakeLlama, Reply},
-    home::Home,
+    test_home::TestHome,
 };
 
 /// Nothing answers at the endpoint, and no model is there that an agent could have.
-fn fresh() -> Home {
-    let home = Home::with_config("");
-    let models = home.work().join("models");
+fn home_without_models() -> TestHome {
+    let home = TestHome::with_config("");
+    let models = home.work_dir().join("models");
     home.write(
         "config.toml",
         &format!("endpoint = \"http://127.0.0.1:1\"\nbind = \"off\"\nmodel_dir = \"{}\"\n", models.display()),
@@ -29,8 +29,8 @@ fn fresh() -> Home {
 }
 
 #[test]
-fn a_fresh_machine_gets_an_answer_and_one_line_that_says_from_whom() {
-    let home = fresh();
+fn a_fresh_machine_gets_an_answer_and_one_notice_naming_the_model() {
+    let home = home_without_models();
     let output = home.run(&["run", "hello"]);
     assert!(output.stdout.ends_with('\n') && output.stdout.len() > 1, "{output:?}");
     let notes: Vec<&str> = output.stderr.lines().collect();
@@ -53,18 +53,18 @@ fn a_fresh_machine_gets_an_answer_and_one_line_that_says_from_whom() {
 }
 
 #[test]
-fn a_model_that_is_there_and_not_chosen_is_named() {
-    let home = fresh();
-    let models = home.work().join("models");
+fn an_unselected_model_on_disk_is_suggested() {
+    let home = home_without_models();
+    let models = home.work_dir().join("models");
     fs::create_dir(&models).unwrap();
-    tiny::write(&models.join("tiny.gguf"), "llama");
+    tiny_model::write(&models.join("tiny.gguf"), "llama");
     let output = home.run(&["run", "hello"]);
     assert!(output.stderr.contains("`kontekst models use tiny.gguf`"), "{output:?}");
     assert_eq!(output.code, 0);
 }
 
 #[test]
-fn what_answers_at_the_endpoint_comes_first() {
+fn a_server_at_the_endpoint_comes_first() {
     let model = FakeLlama::start([Reply::text("from the server")]);
     let home = home();
     let config = home.read("config.toml").replace("provider = \"builtin\"\n", "");
@@ -76,7 +76,7 @@ fn what_answers_at_the_endpoint_comes_first() {
 #[test]
 fn the_built_in_model_can_be_chosen() {
     let model = FakeLlama::start([]);
-    let home = fresh();
+    let home = home_without_models();
     let config = home.read("config.toml").replace("http://127.0.0.1:1", &model.url());
     home.write("config.toml", &config);
     home.run(&["models", "use", "builtin"]).success();
@@ -86,25 +86,25 @@ fn the_built_in_model_can_be_chosen() {
 }
 
 #[test]
-fn a_pin_that_cannot_be_honoured_is_an_error() {
+fn a_pinned_model_that_cannot_be_loaded_is_an_error() {
     let home = home();
     home.write("agents/default/config.toml", "model = \"other\"\n");
     let stderr = home.run(&["run", "hello"]).fails(6);
     assert!(stderr.contains("there is no model other.gguf") && stderr.contains("tiny.gguf"), "{stderr}");
 
-    tiny::write(&home.work().join("models/odd.gguf"), "odd");
+    tiny_model::write(&home.work_dir().join("models/odd.gguf"), "odd");
     home.write("agents/default/config.toml", "model = \"odd\"\n");
     let stderr = home.run(&["run", "hello"]).fails(6);
     assert!(stderr.contains("architecture is odd") && stderr.contains("llama"), "{stderr}");
 
-    fs::write(home.work().join("models/cut.gguf"), "GGUF").unwrap();
+    fs::write(home.work_dir().join("models/cut.gguf"), "GGUF").unwrap();
     home.write("agents/default/config.toml", "model = \"cut\"\n");
     let stderr = home.run(&["run", "hello"]).fails(6);
     assert!(stderr.contains("cut.gguf cannot be loaded"), "{stderr}");
 }
 
 #[test]
-fn a_server_of_our_own_that_was_named_is_not_replaced() {
+fn a_configured_llama_server_is_not_replaced_by_the_built_in_model() {
     let home = home();
     let config =
         home.read("config.toml").replace("provider = \"builtin\"", "llama_server = \"/no/such/binary\"");
@@ -114,9 +114,9 @@ fn a_server_of_our_own_that_was_named_is_not_replaced() {
 }
 
 #[test]
-fn models_are_loaded_once_and_as_many_as_may_be() {
+fn models_are_loaded_once_up_to_the_limit() {
     let home = home();
-    let models = home.work().join("models");
+    let models = home.work_dir().join("models");
     for name in ["a", "b"] {
         fs::copy(models.join("tiny.gguf"), models.join(name).with_extension("gguf")).unwrap();
     }
@@ -165,9 +165,9 @@ fn models_are_loaded_once_and_as_many_as_may_be() {
 }
 
 #[test]
-fn models_are_listed_with_what_runs_them_and_the_built_in_one_is_among_them() {
+fn the_model_list_names_the_engines_and_includes_the_built_in_model() {
     let home = home();
-    tiny::write(&home.work().join("models/odd.gguf"), "odd");
+    tiny_model::write(&home.work_dir().join("models/odd.gguf"), "odd");
     let listed: Vec<serde_json::Value> =
         serde_json::from_str(&home.run(&["models", "--json"]).success()).unwrap();
     let runs = |name: &str| {

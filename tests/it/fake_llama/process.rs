@@ -15,24 +15,24 @@ use serde_json::{Value, json};
 
 use super::{FakeLlama, Reply, Setup};
 
-/// The variable that tells this test binary to be a server: the directory of a [`Binary`].
+/// The variable that tells this test binary to be a server: the directory of a [`FakeBinary`].
 const DIR: &str = "FAKE_LLAMA_DIR";
 
 /// A `llama-server` in a directory of its own, with a record of what became of it.
-pub struct Binary {
+pub struct FakeBinary {
     dir: PathBuf,
 }
 
 /// How the next process behaves.
 #[derive(Clone, Copy, Debug)]
 pub enum Mode {
-    /// Serves. Chat requests are answered with what [`Binary::answer`] was given, else with `hello`.
+    /// Serves. Chat requests are answered with what [`FakeBinary::answer`] was given, else with `hello`.
     Serve,
     /// Says why and exits with 1 before it is ready.
     DieAtOnce,
     /// Finds its port taken.
     PortTaken,
-    /// Answers 503 and reports half the model loaded, until [`Binary::go_on`].
+    /// Answers 503 and reports half the model loaded, until [`FakeBinary::finish_loading`].
     Load,
     /// Serves, and does not listen to TERM or to its stdin.
     Stubborn,
@@ -40,14 +40,14 @@ pub enum Mode {
 
 /// One start: the process id, the arguments, and the environment variables that begin with `LLAMA_`.
 #[derive(Clone, Debug)]
-pub struct Start {
+pub struct Launch {
     pub pid: u32,
     pub arguments: Vec<String>,
     pub environment: Vec<String>,
     pub directory: PathBuf,
 }
 
-impl Start {
+impl Launch {
     /// The value of an option.
     pub fn option(&self, name: &str) -> Option<&str> {
         let at = self.arguments.iter().position(|word| word == name)?;
@@ -55,7 +55,7 @@ impl Start {
     }
 }
 
-impl Binary {
+impl FakeBinary {
     pub fn new(dir: &Path) -> Self {
         let dir = dir.join("fake-llama");
         fs::create_dir_all(&dir).unwrap();
@@ -78,7 +78,7 @@ env | grep '^LLAMA_' > "$dir/environment.$$"
 pwd > "$dir/directory.$$"
 echo $$ >> "$dir/starts"
 [ "$(cat "$dir/mode")" = Stubborn ] && trap '' TERM
-{DIR}="$dir" exec '{}' --exact fake_llama::process::serve --nocapture --test-threads 1
+{DIR}="$dir" exec '{}' --exact fake_llama::process::server_process --nocapture --test-threads 1
 "#,
             tests.display()
         );
@@ -92,7 +92,7 @@ echo $$ >> "$dir/starts"
         self.dir.join("llama-server")
     }
 
-    /// The directory that [`Binary::path`] is in, for a `PATH`.
+    /// The directory that [`FakeBinary::path`] is in, for a `PATH`.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -109,15 +109,15 @@ echo $$ >> "$dir/starts"
     }
 
     /// Lets a process in [`Mode::Load`] be ready.
-    pub fn go_on(&self) {
+    pub fn finish_loading(&self) {
         fs::write(self.dir.join("go-on"), "").unwrap();
     }
 
     /// Every start so far.
-    pub fn starts(&self) -> Vec<Start> {
+    pub fn launches(&self) -> Vec<Launch> {
         let read = |name: &str| fs::read_to_string(self.dir.join(name)).unwrap_or_default();
         let lines = |name: String| read(&name).lines().map(str::to_owned).collect();
-        let start = |pid: &str| Start {
+        let start = |pid: &str| Launch {
             pid: pid.parse().unwrap(),
             arguments: lines(format!("arguments.{pid}")),
             environment: lines(format!("environment.{pid}")),
@@ -130,7 +130,7 @@ echo $$ >> "$dir/starts"
 /// Waits until no process has this id.
 #[track_caller]
 pub fn wait_until_gone(pid: u32) {
-    let until = Instant::now() + super::PATIENCE;
+    let until = Instant::now() + super::TIMEOUT;
     // There is nothing to be told by: the process is another's child.
     while rustix::process::test_kill_process(rustix::process::Pid::from_raw(pid.cast_signed()).unwrap())
         .is_ok()
@@ -143,7 +143,7 @@ pub fn wait_until_gone(pid: u32) {
 /// Not a test: what the script runs.
 #[test]
 #[expect(clippy::exit, reason = "it is a process of its own")]
-fn serve() {
+fn server_process() {
     let Some(dir) = std::env::var_os(DIR).map(PathBuf::from) else { return };
     let pid = std::process::id();
     let arguments = fs::read_to_string(dir.join(format!("arguments.{pid}"))).unwrap();
@@ -198,7 +198,7 @@ fn serve() {
         while !dir.join("go-on").exists() {
             thread::sleep(Duration::from_millis(2));
         }
-        fake.loaded();
+        fake.finish_loading();
     }
     loop {
         thread::park();

@@ -22,10 +22,10 @@ pub struct Reply {
     streamed: bool,
     finish: Option<&'static str>,
     usage: Option<(u32, u32, u32)>,
-    after: Option<Look>,
+    after: Option<Inspector>,
 }
 
-type Look = Box<dyn FnOnce(&Request) + Send>;
+type Inspector = Box<dyn FnOnce(&Request) + Send>;
 
 enum Step {
     /// One event in one chunk.
@@ -47,17 +47,17 @@ enum Step {
 pub struct Gate(mpsc::Receiver<()>);
 
 /// Opens a [`Gate`]; dropping it does, too.
-pub struct Key(mpsc::Sender<()>);
+pub struct GateKey(mpsc::Sender<()>);
 
-impl Key {
+impl GateKey {
     pub fn open(self) {
         drop(self.0);
     }
 }
 
-pub fn gate() -> (Gate, Key) {
+pub fn gate() -> (Gate, GateKey) {
     let (key, gate) = mpsc::channel();
-    (Gate(gate), Key(key))
+    (Gate(gate), GateKey(key))
 }
 
 impl Reply {
@@ -222,8 +222,8 @@ impl Reply {
     }
 
     /// Looks at the request before anything is answered.
-    pub fn after(mut self, look: impl FnOnce(&Request) + Send + 'static) -> Self {
-        self.after = Some(Box::new(look));
+    pub fn after(mut self, inspect: impl FnOnce(&Request) + Send + 'static) -> Self {
+        self.after = Some(Box::new(inspect));
         self
     }
 
@@ -236,8 +236,8 @@ impl Reply {
         gone: &AtomicBool,
         finished: &AtomicBool,
     ) -> io::Result<()> {
-        if let Some(look) = self.after {
-            look(request);
+        if let Some(inspect) = self.after {
+            inspect(request);
         }
         if self.status != 0 {
             let framing = if self.streamed { "transfer-encoding: chunked" } else { "connection: close" };

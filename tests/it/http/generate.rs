@@ -4,13 +4,13 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{Server, three_tools};
+use super::{TestDaemon, three_tools};
 use crate::fake_llama::{FakeLlama, Reply};
 
 #[test]
-fn one_answer_has_all_four_members() {
+fn an_answer_has_all_documented_members() {
     let model = FakeLlama::start([Reply::text("Hello world"), Reply::text("a"), Reply::text("b")]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let answer = server.generate(&json!({"input": "hi", "prompt_id": "p1"})).expect(200);
     assert_eq!(answer.headers["x-prompt-id"], "p1");
     let want = json!({
@@ -29,9 +29,9 @@ fn one_answer_has_all_four_members() {
 }
 
 #[test]
-fn the_seeds_examples_work_as_they_stand() {
+fn the_documented_examples_work() {
     let model = FakeLlama::start([]).always(|_| Reply::text("Tip 1"));
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     server.get("/healthz").expect(200);
     server.get("/status").expect(200);
     let send = |body: &str| {
@@ -40,7 +40,7 @@ fn the_seeds_examples_work_as_they_stand() {
     send("{\n    \"input\": \"Summarize the benefits of local AI.\",\n    \"stream\": false\n  }");
     let streamed =
         send("{\n    \"input\": \"List three CLI productivity tips.\",\n    \"stream\": true\n  }");
-    assert_eq!(streamed.kinds(), ["content", "assistant", "history", "done"]);
+    assert_eq!(streamed.names_without_repeats(), ["content", "assistant", "history", "done"]);
     let more = send(
         r#"{
     "input": "And add one more.",
@@ -59,10 +59,10 @@ fn the_seeds_examples_work_as_they_stand() {
 }
 
 #[test]
-fn tools_run_in_order_and_are_told_in_order() {
+fn tools_run_and_are_reported_in_order() {
     let model = FakeLlama::start(three_tools());
-    let server = Server::start(&model);
-    fs::write(server.home.work().join("a.txt"), "alpha\n").unwrap();
+    let server = TestDaemon::start(&model);
+    fs::write(server.home.work_dir().join("a.txt"), "alpha\n").unwrap();
     let answer = server.generate(&json!({"input": "tool"})).expect(200).json();
     assert_eq!(answer["output"], "let me look\nafter tool");
     let messages = answer["messages"].as_array().unwrap();
@@ -99,7 +99,7 @@ fn tools_run_in_order_and_are_told_in_order() {
 #[test]
 fn bad_requests_are_400_and_change_nothing() {
     let model = FakeLlama::start([]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let send =
         |body: &[u8]| server.send("/v1/generate", &[("Content-Type", "application/json")], body).expect(400);
     let missing = "Missing required field: input";
@@ -133,28 +133,28 @@ fn bad_requests_are_400_and_change_nothing() {
 }
 
 #[test]
-fn nothing_of_the_server_can_be_chosen_by_a_client() {
+fn a_client_cannot_choose_models_files_or_servers() {
     let model = FakeLlama::start([Reply::text("ok")]);
     let evil = FakeLlama::start([]);
-    let server = Server::start(&model);
-    let secret = server.home.work().join("secret.txt");
+    let server = TestDaemon::start(&model);
+    let secret = server.home.work_dir().join("secret.txt");
     fs::write(&secret, "TOP SECRET").unwrap();
     let body = json!({
         "input": format!("@{} @../x", secret.display()), "model": "x", "api_key": "k", "base_url": evil.url(),
-        "working_directory": server.home.work().join("made"),
+        "working_directory": server.home.work_dir().join("made"),
         "history": [{"role": "user", "parts": [{"fileData": {"mimeType": "text/plain", "fileUri": evil.url()}}]}],
     });
     server.generate(&body).expect(200);
-    assert!(evil.chats().is_empty() && !server.home.work().join("made").exists());
+    assert!(evil.chats().is_empty() && !server.home.work_dir().join("made").exists());
     let asked = model.chats()[0].to_string();
     assert!(!asked.contains("TOP SECRET") && asked.contains("not shown to the model"), "{asked}");
 }
 
 #[test]
-fn failures_are_500_and_tell_no_secrets() {
+fn failures_are_500_and_reveal_no_secrets() {
     let model = FakeLlama::start([Reply::error(500, "boom")])
         .always(|_| Reply::calls([("read_file", json!({"path": "a.txt"}))]));
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let error = server.generate(&json!({"input": "fail"})).expect(500).error();
     assert!(error.contains("boom") && !error.contains(&server.token), "{error}");
     let error = server.generate(&json!({"input": "for ever"})).expect(500).error();
@@ -162,7 +162,7 @@ fn failures_are_500_and_tell_no_secrets() {
 }
 
 #[test]
-fn approval_is_one_runs_and_never_covers_what_runs_code() {
+fn automatic_approval_covers_one_run_and_no_file_that_runs_code() {
     let script = || {
         [
             Reply::calls([
@@ -174,7 +174,7 @@ fn approval_is_one_runs_and_never_covers_what_runs_code() {
             Reply::text("done"),
         ]
     };
-    let oks = |server: &Server| {
+    let oks = |server: &TestDaemon| {
         let answer = server.generate(&json!({"input": "go"})).expect(200).json();
         let results: Vec<Value> = answer["messages"]
             .as_array()
@@ -195,7 +195,7 @@ fn approval_is_one_runs_and_never_covers_what_runs_code() {
             _ => Reply::text("ok"),
         }
     });
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     assert_eq!(oks(&server), [false, false, true, true]);
     assert!(server.file(".git/hooks/pre-commit").is_none() && server.file("plain.txt").is_some());
     // Many at once, some of which fail, leave nothing behind: a run of another door still asks.
@@ -209,13 +209,13 @@ fn approval_is_one_runs_and_never_covers_what_runs_code() {
     assert!(server.file("asked.txt").is_none());
 
     let model = FakeLlama::start(script());
-    let server = Server::with(&model.url(), "approval = \"read-only\"\n");
+    let server = TestDaemon::with(&model.url(), "approval = \"read-only\"\n");
     assert_eq!(oks(&server), [false, false, true, false]);
     assert!(server.file("plain.txt").is_none());
 }
 
 #[test]
-fn a_person_decides_where_the_configuration_says_so() {
+fn with_approval_ask_a_person_decides() {
     let model = FakeLlama::start([
         Reply::calls([
             ("write_file", json!({"path": "a.txt", "content": "a\n"})),
@@ -223,7 +223,7 @@ fn a_person_decides_where_the_configuration_says_so() {
         ]),
         Reply::text("done"),
     ]);
-    let server = Server::with(&model.url(), "approval = \"ask\"\n");
+    let server = TestDaemon::with(&model.url(), "approval = \"ask\"\n");
     let mut stream = server.open("/v1/generate", &json!({"input": "go", "stream": true}));
     let waiting = loop {
         let listed: Value =

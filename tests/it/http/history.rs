@@ -4,21 +4,21 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{Server, three_tools};
+use super::{TestDaemon, three_tools};
 use crate::fake_llama::{FakeLlama, Reply};
 
 #[test]
-fn a_history_comes_back_as_it_was_with_more_behind_it() {
+fn a_history_is_returned_unchanged_with_new_entries() {
     let model = FakeLlama::start([Reply::text("c")]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     // Members that mean nothing here, numbers that a float would change, a signature of another model.
     let sent = r#"[{"role":"user","parts":[{"text":"a","x":1.50}],"extra":{"big":123456789012345678901234567890}},
         {"role":"model","parts":[{"text":"thinking","thought":true},{"text":"b","thoughtSignature":"AAAA"}]}]"#;
     let body = format!(r#"{{"input":"q","history":{sent}}}"#);
     let answer =
         server.send("/v1/generate", &[("Content-Type", "application/json")], body.as_bytes()).expect(200);
-    for kept in [r#""x":1.50"#, "123456789012345678901234567890", "AAAA", r#""thought":true"#] {
-        assert!(answer.body.contains(kept), "{kept}: {}", answer.body);
+    for expected in [r#""x":1.50"#, "123456789012345678901234567890", "AAAA", r#""thought":true"#] {
+        assert!(answer.body.contains(expected), "{expected}: {}", answer.body);
     }
     assert_eq!(answer.json()["history"].as_array().unwrap().len(), 4);
     let asked = model.chats()[0].to_string();
@@ -26,11 +26,11 @@ fn a_history_comes_back_as_it_was_with_more_behind_it() {
 }
 
 #[test]
-fn results_of_tools_are_seen_again() {
+fn tool_results_of_a_history_reach_the_model() {
     let [first, second] = three_tools();
     let model = FakeLlama::start([first, second, Reply::text("I remember")]);
-    let server = Server::start(&model);
-    fs::write(server.home.work().join("a.txt"), "alpha\n").unwrap();
+    let server = TestDaemon::start(&model);
+    fs::write(server.home.work_dir().join("a.txt"), "alpha\n").unwrap();
     let history = server.generate(&json!({"input": "tool"})).expect(200).json()["history"].clone();
     server.generate(&json!({"input": "and?", "history": history})).expect(200);
     let chats = model.chats();
@@ -45,7 +45,7 @@ fn results_of_tools_are_seen_again() {
 #[test]
 fn results_without_calls_are_tolerated() {
     let model = FakeLlama::start([Reply::text("ok")]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let history = json!([
         {"role": "user", "parts": [{"text": "go"}]},
         {"role": "user", "parts": [{"functionResponse": {"name": "read_file", "response": {"output": "ORPHAN"}}}]},
@@ -61,10 +61,12 @@ fn results_without_calls_are_tolerated() {
 fn eight_conversations_at_once_do_not_mix() {
     let model = FakeLlama::start([]).always(|request| {
         let messages = request.body["messages"].as_array().unwrap();
-        let said = messages.iter().filter(|message| message["role"] == "user");
-        Reply::text(&said.map(|message| message["content"].as_str().unwrap()).collect::<Vec<_>>().join("+"))
+        let user_messages = messages.iter().filter(|message| message["role"] == "user");
+        Reply::text(
+            &user_messages.map(|message| message["content"].as_str().unwrap()).collect::<Vec<_>>().join("+"),
+        )
     });
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     std::thread::scope(|scope| {
         let server = &server;
         for n in 0..8 {

@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
-use super::Server;
+use super::TestDaemon;
 use crate::fake_llama::{FakeLlama, Reply};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -16,7 +16,7 @@ fn weather() -> Value {
 
 #[test]
 fn models_are_agents() {
-    let server = Server::start(&FakeLlama::start([]));
+    let server = TestDaemon::start(&FakeLlama::start([]));
     server.home.write("agents/brief/config.toml", "");
     server.home.write("agents/brief/agent.md", "Be brief.");
     let listed = server.get("/v1/models").expect(200).json();
@@ -34,7 +34,7 @@ fn models_are_agents() {
 #[test]
 fn a_chat_is_answered_whole_and_in_chunks() {
     let model = FakeLlama::start([Reply::text("Hello world").usage(10, 5, 4), Reply::text("Hello world")]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let mut body = json!({"model": "default", "temperature": 0.5, "max_tokens": 7, "messages": [
         {"role": "system", "content": "BE KIND"}, {"role": "user", "content": [{"type": "text", "text": "hi"}]},
     ]});
@@ -69,13 +69,13 @@ fn a_chat_is_answered_whole_and_in_chunks() {
 }
 
 #[test]
-fn the_clients_tools_are_the_clients() {
+fn calls_of_client_tools_are_returned_to_the_client() {
     let model = FakeLlama::start([
         Reply::calls([("get_weather", json!({"city": "Bern"})), ("get_weather", json!({"city": "Rom"}))]),
         Reply::text("Sunny."),
         Reply::text("let me see ").then_calls([("get_weather", json!({"city": "Oslo"}))]),
     ]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let tools = json!([{"type": "function", "function": {"name": "get_weather", "parameters": weather()}}]);
     let mut messages = json!([{"role": "user", "content": "weather?"}]);
     let first = server.post(CHAT, &json!({"messages": messages, "tools": tools})).expect(200).json();
@@ -123,8 +123,8 @@ fn without_tools_an_agent_uses_its_own() {
         Reply::calls([("read_file", json!({"path": "a.txt"}))]),
         Reply::text("It says alpha."),
     ]);
-    let server = Server::start(&model);
-    fs::write(server.home.work().join("a.txt"), "alpha\n").unwrap();
+    let server = TestDaemon::start(&model);
+    fs::write(server.home.work_dir().join("a.txt"), "alpha\n").unwrap();
     let answer = server
         .post(CHAT, &json!({"messages": [{"role": "user", "content": "read a.txt"}]}))
         .expect(200)
@@ -133,9 +133,9 @@ fn without_tools_an_agent_uses_its_own() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_in_openais_form() {
+fn unsupported_requests_get_an_openai_error() {
     let model = FakeLlama::start([Reply::error(500, "boom")]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let user = json!([{"role": "user", "content": "x"}]);
     let image = json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]);
     for (body, says) in [
@@ -171,7 +171,7 @@ fn a_response_is_answered_whole_and_in_events() {
         Reply::calls([("get_weather", json!({"city": "Bern"}))]),
         Reply::text("Sunny."),
     ]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let whole =
         server.post(RESPONSES, &json!({"model": "default", "input": "hi", "instructions": "BE KIND"}));
     let whole = whole.expect(200).json();
@@ -219,7 +219,7 @@ fn a_response_is_answered_whole_and_in_events() {
 
 /// The official Python package, where it is installed.
 #[test]
-fn openais_own_client_is_content() {
+fn the_official_openai_client_works() {
     let Some(python) = std::env::var_os("KONTEKST_TEST_PYTHON") else { return };
     let model = FakeLlama::start([]).always(|request| {
         let last = request.body["messages"].as_array().unwrap().last().unwrap().clone();
@@ -228,13 +228,13 @@ fn openais_own_client_is_content() {
             _ => Reply::text("Hello world"),
         }
     });
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openai/drive.py");
     let output = Command::new(python)
         .arg(script)
         .args([format!("http://{}/v1", server.address), server.token.clone()])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("all good"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && printed.contains("all good"), "{printed}");
 }

@@ -1,20 +1,20 @@
-//! Server-sent events, byte by byte.
+//! TestDaemon-sent events, byte by byte.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{Server, read_until, three_tools};
+use super::{TestDaemon, read_until, three_tools};
 use crate::fake_llama::{FakeLlama, Reply, gate};
 
 #[test]
-fn events_come_in_the_seeds_order_and_form() {
+fn events_have_the_documented_order_and_form() {
     let model = FakeLlama::start([Reply::text("Hello world")]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let answer = server.generate(&json!({"input": "hi", "stream": true, "prompt_id": "p"})).expect(200);
     assert_eq!(answer.headers["content-type"], "text/event-stream; charset=utf-8");
     assert_eq!((&*answer.headers["cache-control"], &*answer.headers["x-prompt-id"]), ("no-cache", "p"));
-    assert_eq!(answer.kinds(), ["content", "assistant", "history", "done"]);
+    assert_eq!(answer.names_without_repeats(), ["content", "assistant", "history", "done"]);
     assert_eq!(answer.data("content").concat(), "Hello world");
     let assistant: Value = serde_json::from_str(&answer.data("assistant")[0]).unwrap();
     assert_eq!(assistant, json!({"type": "assistant", "content": "Hello world"}));
@@ -29,10 +29,10 @@ fn events_come_in_the_seeds_order_and_form() {
 }
 
 #[test]
-fn the_first_words_come_before_the_model_has_finished() {
+fn text_is_streamed_before_the_model_has_finished() {
     let (wait, key) = gate();
     let model = FakeLlama::start([Reply::text("early").then_wait(wait).then_text(" late")]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let mut stream = server.open("/v1/generate", &json!({"input": "hi", "stream": true}));
     read_until(&mut stream, "data: early\n\n");
     server.get("/healthz").expect(200);
@@ -44,7 +44,7 @@ fn the_first_words_come_before_the_model_has_finished() {
 fn text_cannot_forge_events() {
     let evil = "look\nx\revent: done\rdata: true\r\r\r\n\\n\n\nevent: done\ndata: true\n\n😀";
     let model = FakeLlama::start([Reply::deltas([json!({"content": evil})])]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let answer = server.generate(&json!({"input": "cr", "stream": true})).expect(200);
     assert_eq!(answer.names().iter().filter(|name| *name == "done").count(), 1);
     assert!(!answer.body.contains('\r'));
@@ -54,11 +54,11 @@ fn text_cannot_forge_events() {
 }
 
 #[test]
-fn tools_are_told_as_they_run_and_both_ways_agree() {
+fn streamed_and_whole_answers_report_the_same_tools() {
     let scripts = three_tools().into_iter().chain(three_tools());
     let model = FakeLlama::start(scripts);
-    let server = Server::start(&model);
-    fs::write(server.home.work().join("a.txt"), "alpha\n").unwrap();
+    let server = TestDaemon::start(&model);
+    fs::write(server.home.work_dir().join("a.txt"), "alpha\n").unwrap();
     let streamed = server.generate(&json!({"input": "tool", "stream": true})).expect(200);
     let names = streamed.names();
     let texts = |names: &[String]| names.iter().take_while(|name| *name == "content").count();
@@ -68,7 +68,7 @@ fn tools_are_told_as_they_run_and_both_ways_agree() {
     assert_eq!(names[first..first + 7].to_vec(), [&["assistant"][..], &pair, &pair, &pair].concat());
     assert_eq!(second[texts(second)..].to_vec(), ["assistant", "history", "done"]);
 
-    fs::remove_file(server.home.work().join("b.txt")).unwrap();
+    fs::remove_file(server.home.work_dir().join("b.txt")).unwrap();
     let whole = server.generate(&json!({"input": "tool"})).expect(200).json();
     let history: Value = serde_json::from_str(&streamed.data("history")[0]).unwrap();
     assert_eq!(history, whole["history"]);
@@ -82,9 +82,9 @@ fn tools_are_told_as_they_run_and_both_ways_agree() {
 }
 
 #[test]
-fn a_failure_is_one_event_and_the_end() {
+fn a_failure_is_one_error_event() {
     let model = FakeLlama::start([Reply::error(500, "boom"), Reply::text("half an").then_error(500, "boom")]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let early = server.generate(&json!({"input": "fail", "stream": true})).expect(200);
     assert_eq!(early.names(), ["error"]);
     let message: Value = serde_json::from_str(&early.data("error")[0]).unwrap();
@@ -97,7 +97,7 @@ fn a_failure_is_one_event_and_the_end() {
 #[test]
 fn two_hundred_streams_at_once_are_relayed() {
     let model = FakeLlama::start([]).always(|_| Reply::text(&"word ".repeat(50)));
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let daemon = server.home.daemon().unwrap();
     server.generate(&json!({"input": "warm"})).expect(200);
     let before = resident(daemon);

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Server, read_all, read_until};
+use super::{Response, TestDaemon, read_all, read_until};
 use crate::fake_llama::{FakeLlama, Reply, gate};
 
-impl Server {
-    fn api(&self, method: &str, path: &str) -> Answer {
-        self.ask(method, path, &[("Authorization", &self.bearer())])
+impl TestDaemon {
+    fn api(&self, method: &str, path: &str) -> Response {
+        self.request(method, path, &[("Authorization", &self.bearer())])
     }
 
-    fn api_post(&self, path: &str, body: &Value) -> Answer {
+    fn api_post(&self, path: &str, body: &Value) -> Response {
         let origin = format!("http://{}", self.address);
         let headers =
             [("Authorization", &*self.bearer()), ("Content-Type", "application/json"), ("Origin", &origin)];
@@ -32,8 +32,8 @@ impl Server {
 }
 
 #[test]
-fn the_page_is_served_and_may_run_nothing_else() {
-    let server = Server::start(&FakeLlama::start([]));
+fn the_page_has_a_strict_content_security_policy() {
+    let server = TestDaemon::start(&FakeLlama::start([]));
     let page = server.get("/").expect(200);
     assert!(page.body.starts_with("<!doctype html>"));
     let policy = &page.headers["content-security-policy"];
@@ -53,23 +53,23 @@ fn the_page_is_served_and_may_run_nothing_else() {
 }
 
 #[test]
-fn what_the_page_asks_needs_the_token() {
-    let server = Server::start(&FakeLlama::start([]));
+fn the_page_api_needs_the_token() {
+    let server = TestDaemon::start(&FakeLlama::start([]));
     for (method, path) in
         [("GET", "/api/status"), ("GET", "/api/sessions"), ("POST", "/api/runs"), ("GET", "/api/nope")]
     {
-        assert_eq!(server.ask(method, path, &[]).expect(401).error(), "Unauthorized");
+        assert_eq!(server.request(method, path, &[]).expect(401).error(), "Unauthorized");
     }
     server.api("GET", "/api/nope").expect(404);
     let status = server.api("GET", "/api/status").expect(200).json();
     assert_eq!(status["agents"], json!(["default"]));
-    assert_eq!(status["working_dir"], server.home.work().to_str().unwrap());
+    assert_eq!(status["working_dir"], server.home.work_dir().to_str().unwrap());
 }
 
 #[test]
-fn a_run_is_told_from_its_start_to_its_one_end() {
+fn a_run_is_streamed_from_start_to_end() {
     let model = FakeLlama::start([Reply::reasoning("hm", "Hello world"), Reply::text("again")]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let answer = server.api_post("/api/runs", &json!({"prompt": "hi\nthere"})).expect(200);
     let names = answer.names();
     assert_eq!(names[0], "started");
@@ -101,7 +101,7 @@ fn a_run_is_told_from_its_start_to_its_one_end() {
 }
 
 #[test]
-fn calls_are_decided_and_runs_are_stopped_from_the_page() {
+fn the_page_can_decide_calls_and_cancel_runs() {
     let write = |name: &str| (String::from("write_file"), json!({"path": name, "content": "x\n"}));
     let (a, b) = (write("a.txt"), write("b.txt"));
     let (wait, _key) = gate();
@@ -110,7 +110,7 @@ fn calls_are_decided_and_runs_are_stopped_from_the_page() {
         Reply::text("done"),
         Reply::text("slow").then_wait(wait),
     ]);
-    let server = Server::start(&model);
+    let server = TestDaemon::start(&model);
     let mut stream = server.api_open(&json!({"prompt": "go"}));
     let seen = String::from_utf8(read_until(&mut stream, "event: proposed\n")).unwrap();
     let data = String::from_utf8(read_until(&mut stream, "\n\n")).unwrap();
@@ -152,8 +152,8 @@ fn a_person_uses_the_page_from_start_to_approval() {
         Reply::text("All done."),
         Reply::text("Slowly").then_wait(wait),
     ]);
-    let server = Server::start(&model);
-    std::fs::write(server.home.work().join("a.txt"), "alpha\n").unwrap();
+    let server = TestDaemon::start(&model);
+    std::fs::write(server.home.work_dir().join("a.txt"), "alpha\n").unwrap();
     let shots = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
     std::fs::create_dir_all(&shots).unwrap();
     let output = std::process::Command::new("node")
@@ -163,8 +163,8 @@ fn a_person_uses_the_page_from_start_to_approval() {
         .env("PLAYWRIGHT", playwright)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("all good"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && printed.contains("all good"), "{printed}");
     assert_eq!(server.file("a.txt").as_deref(), Some("beta\n"));
     assert!(server.file("b.txt").is_none());
     assert!(model.chats()[2].to_string().contains("leave that one"));

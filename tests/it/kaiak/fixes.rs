@@ -9,14 +9,16 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{FIXED, PATIENCE, Room, approval, assert_time, edit, frame, incident, is_uuid, read_frames};
+use super::{
+    FIXED, TIMEOUT, TestProject, approval, assert_time, edit_call, frame, incident, is_uuid, read_frames,
+};
 use crate::{
     fake_llama::{FakeLlama, Reply, Setup},
-    home::Home,
+    test_home::TestHome,
 };
 
 /// Checks the notifications of one request, as they came.
-fn check(frames: &[&Value], session: &str, request: &str) {
+fn check_notifications(frames: &[&Value], session: &str, request: &str) {
     let (mut number, mut percentage) = (0, 0);
     for frame in frames {
         let params = &frame["params"];
@@ -39,21 +41,21 @@ fn check(frames: &[&Value], session: &str, request: &str) {
 }
 
 #[test]
-fn the_seeds_example_runs_and_every_notification_is_in_order() {
+fn the_documented_example_sends_every_notification_in_order() {
     let model = [
         Reply::reasoning("I should look first.", "Let me look. ")
             .then_calls([("read_file", json!({"path": "src/main.rs"}))]),
-        edit(),
+        edit_call(),
         Reply::text("I replaced the call."),
     ];
-    let room = Room::new(model);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+    let project = TestProject::new(model);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     let mut example = incident("src/main.rs", 42);
     example["category"] = json!("deprecated-api");
     example["metadata"] = json!({"deprecated_since": "1.5.0", "replacement": "new_method()"});
     let migration = json!({"target_version": "2.0.0", "migration_guide_url": "https://example.com/guide"});
-    let id = editor.ask(
+    let id = editor.send_request(
         "kaiak/fix/generate",
         &json!({"session_id": session, "incidents": [example], "migration_context": migration}),
     );
@@ -76,11 +78,11 @@ fn the_seeds_example_runs_and_every_notification_is_in_order() {
                 (&status["status"], &status["active_request_id"]),
                 (&json!("processing"), &json!(request))
             );
-            let id = editor.ask(
+            let id = editor.send_request(
                 "kaiak/interaction/respond",
                 &approval(frame["params"]["interaction_id"].as_str().unwrap(), true),
             );
-            editor.answer(id);
+            editor.response(id);
         }
         let last = frame["params"]["content"]["event"] == "request_completed";
         frames.push(frame);
@@ -89,7 +91,7 @@ fn the_seeds_example_runs_and_every_notification_is_in_order() {
         }
     }
     let all: Vec<&Value> = frames.iter().collect();
-    check(&all, &session, &request);
+    check_notifications(&all, &session, &request);
     let content = |name: &str| -> Vec<&Value> {
         let method = format!("kaiak/stream/{name}");
         frames
@@ -104,7 +106,8 @@ fn the_seeds_example_runs_and_every_notification_is_in_order() {
         (&json!(100), &json!("completed"))
     );
     assert!(progress.len() >= 6, "{progress:#?}");
-    let text: String = content("ai_response").iter().map(|said| said["text"].as_str().unwrap()).collect();
+    let text: String =
+        content("ai_response").iter().map(|message| message["text"].as_str().unwrap()).collect();
     assert_eq!(text, "Let me look. I replaced the call.");
     assert_eq!(content("ai_response").last().unwrap()["partial"], false);
     assert_eq!(content("thinking")[0]["text"], "I should look first.");
@@ -125,7 +128,7 @@ fn the_seeds_example_runs_and_every_notification_is_in_order() {
     assert_eq!((&status["message_count"], &status["error_count"]), (&json!(frames.len()), &json!(0)));
 
     // What the model was asked: the finding, the code around it, the migration, and few tools.
-    let asked = &room.model.chats()[0];
+    let asked = &project.model.chats()[0];
     let (system, prompt) = (
         asked["messages"][0]["content"].as_str().unwrap(),
         asked["messages"][1]["content"].as_str().unwrap(),
@@ -143,15 +146,15 @@ fn the_seeds_example_runs_and_every_notification_is_in_order() {
         .map(|tool| tool["function"]["name"].as_str().unwrap())
         .collect();
     assert_eq!(tools, ["read_file", "write_file", "edit_file", "list_files", "ask_user"]);
-    room.model.assert_clean();
+    project.model.assert_clean();
 }
 
 #[test]
-fn what_is_no_request_starts_nothing() {
-    let room = Room::new([]);
-    symlink("/etc", room.path("l")).unwrap();
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+fn invalid_requests_start_nothing() {
+    let project = TestProject::new([]);
+    symlink("/etc", project.path("l")).unwrap();
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     let generate = "kaiak/fix/generate";
     editor.error(generate, &json!({"session_id": "nope", "incidents": []}), -32003);
     editor.error(generate, &json!({"session_id": session, "incidents": []}), -32602);
@@ -181,10 +184,10 @@ fn what_is_no_request_starts_nothing() {
     let many = |count: u64| -> Value { (1..=count).map(|line| incident("src/main.rs", line)).collect() };
     let data = editor.error(generate, &json!({"session_id": session, "incidents": many(1001)}), -32602);
     assert_eq!((&data["limit"], &data["actual"]), (&json!("incidents"), &json!(1001)));
-    assert!(room.model.chats().is_empty());
+    assert!(project.model.chats().is_empty());
 
     // A thousand are taken; the model need not fix them all.
-    room.model.push(Reply::hang());
+    project.model.push(Reply::hang());
     let answer = editor.result(generate, &json!({"session_id": session, "incidents": many(1000)}));
     assert_eq!(answer["incident_count"], 1000);
 }
@@ -192,35 +195,35 @@ fn what_is_no_request_starts_nothing() {
 #[test]
 fn two_files_are_fixed_one_after_the_other() {
     let other = json!({"path": "src/lib.rs", "old_str": "old_method()", "new_str": "new_method()"});
-    let model = [edit(), Reply::text("One."), Reply::calls([("edit_file", other)]), Reply::text("Two.")];
-    let room = Room::new(model);
-    fs::write(room.path("src/lib.rs"), "pub fn f() { old_method() }\n").unwrap();
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+    let model = [edit_call(), Reply::text("One."), Reply::calls([("edit_file", other)]), Reply::text("Two.")];
+    let project = TestProject::new(model);
+    fs::write(project.path("src/lib.rs"), "pub fn f() { old_method() }\n").unwrap();
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     editor.generate_for(&session, &json!([incident("src/main.rs", 2), incident("src/lib.rs", 1)]));
     for file in ["src/main.rs", "src/lib.rs"] {
-        assert_eq!(editor.told("file_modification")["content"]["file_path"], file);
-        let question = editor.question();
+        assert_eq!(editor.notification("file_modification")["content"]["file_path"], file);
+        let question = editor.next_interaction();
         assert_eq!(editor.approve(&question, true)["result"]["status"], "processed");
     }
-    let done = editor.system("request_completed");
+    let done = editor.system_event("request_completed");
     assert_eq!((&done["status"], &done["summary"]["proposals_applied"]), (&json!("success"), &json!(2)));
     assert_eq!(
-        (room.read("src/main.rs"), room.read("src/lib.rs")),
+        (project.read("src/main.rs"), project.read("src/lib.rs")),
         (FIXED.into(), "pub fn f() { new_method() }\n".into())
     );
     // Each file is a conversation of its own on the same system text.
-    let chats = room.model.chats();
+    let chats = project.model.chats();
     assert_eq!(chats[0]["messages"][0], chats[2]["messages"][0]);
     assert_eq!(chats[2]["messages"].as_array().unwrap().len(), 2);
-    room.model.assert_clean();
+    project.model.assert_clean();
 }
 
 #[test]
 fn ten_requests_at_a_time() {
-    let room = Room::new((0..12).map(|_| Reply::hang()));
-    let mut editor = room.editor();
-    let (session, other) = (editor.create(&room), editor.create(&room));
+    let project = TestProject::new((0..12).map(|_| Reply::hang()));
+    let mut editor = project.editor();
+    let (session, other) = (editor.create(&project), editor.create(&project));
     let requests: Vec<String> = (0..10).map(|_| editor.generate(&session)).collect();
     let generate = json!({"session_id": session, "incidents": [incident("src/main.rs", 2)]});
     let data = editor.error("kaiak/fix/generate", &generate, -32015);
@@ -234,19 +237,19 @@ fn ten_requests_at_a_time() {
     // Ending the session ends them all.
     editor.result("kaiak/session/terminate", &json!({"session_id": session}));
     for _ in 0..11 {
-        assert_eq!(editor.ended(), "cancelled");
+        assert_eq!(editor.completion_status(), "cancelled");
     }
 }
 
 #[test]
-fn a_cancelled_request_says_so_once_and_nothing_after() {
-    let room = Room::new([Reply::text("half ").then_hang(), Reply::text("whole")]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+fn a_cancelled_request_reports_once_and_then_nothing() {
+    let project = TestProject::new([Reply::text("half ").then_hang(), Reply::text("whole")]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     let request = editor.generate(&session);
-    editor.told("ai_response");
+    editor.notification("ai_response");
     let id = json!({"request_id": request});
-    let call = editor.ask("kaiak/fix/cancel", &id);
+    let call = editor.send_request("kaiak/fix/cancel", &id);
     let mut last = Value::Null;
     let answer = loop {
         let frame = editor.frame();
@@ -264,101 +267,101 @@ fn a_cancelled_request_says_so_once_and_nothing_after() {
         (&last["params"]["content"]["event"], &last["params"]["content"]["status"]),
         (&json!("request_completed"), &json!("cancelled"))
     );
-    room.model.wait_for_disconnect();
+    project.model.wait_for_disconnect();
     let data = editor.error("kaiak/fix/cancel", &id, -32008);
     assert_eq!(data["status"], "cancelled");
 
     let request = editor.generate(&session);
-    assert_eq!(editor.ended(), "success");
+    assert_eq!(editor.completion_status(), "success");
     editor.error("kaiak/fix/cancel", &json!({"request_id": request}), -32008);
     editor.error("kaiak/fix/cancel", &json!({"request_id": "req-none"}), -32007);
     editor.error("kaiak/fix/cancel", &json!({}), -32602);
-    assert!(editor.waiting.iter().all(|frame| frame["params"]["request_id"] == request.as_str()));
+    assert!(editor.unread.iter().all(|frame| frame["params"]["request_id"] == request.as_str()));
 }
 
 #[test]
-fn a_model_that_fails_is_told_and_the_next_request_works() {
-    let room = Room::new([Reply::error(500, "out of order"), Reply::text("fine")]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+fn a_failing_model_is_reported_and_the_next_request_works() {
+    let project = TestProject::new([Reply::error(500, "out of order"), Reply::text("fine")]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     editor.generate(&session);
-    let error = editor.told("error");
+    let error = editor.notification("error");
     assert_eq!(error["content"]["error_code"], "MODEL_FAILED");
-    assert_eq!(editor.ended(), "failed");
+    assert_eq!(editor.completion_status(), "failed");
     let status = editor.result("kaiak/session/status", &json!({"session_id": session}));
     assert_eq!((&status["status"], &status["error_count"]), (&json!("ready"), &json!(1)));
     editor.generate(&session);
-    assert_eq!(editor.ended(), "success");
+    assert_eq!(editor.completion_status(), "success");
 }
 
 #[test]
-fn a_model_that_is_not_there_and_an_agent_that_is_broken() {
-    let mut room = Room::new([]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
-    room.model = FakeLlama::start([]);
+fn an_unreachable_model_and_a_broken_agent_are_errors() {
+    let mut project = TestProject::new([]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
+    project.model = FakeLlama::start([]);
     editor.generate(&session);
-    let error = editor.told("error");
+    let error = editor.notification("error");
     assert_eq!(
         (&error["content"]["error_code"], &error["content"]["code"], &error["content"]["recoverable"]),
         (&json!("MODEL_UNREACHABLE"), &json!(-32006), &json!(false))
     );
-    assert_eq!(editor.ended(), "failed");
-    room.home.write("agents/default/config.toml", "model = 5\n");
+    assert_eq!(editor.completion_status(), "failed");
+    project.home.write("agents/default/config.toml", "model = 5\n");
     let generate = json!({"session_id": session, "incidents": [incident("src/main.rs", 2)]});
     editor.error("kaiak/fix/generate", &generate, -32006);
 }
 
 #[test]
-fn a_model_that_never_comes_to_an_end_is_stopped() {
+fn a_model_that_never_finishes_is_stopped() {
     let look = || Reply::calls([("list_files", json!({"pattern": "*"}))]);
-    let room = Room::new([look(), look()]);
-    let mut editor = room.editor();
-    let session = editor.create_with(&room, &json!({"max_turns": 2}));
+    let project = TestProject::new([look(), look()]);
+    let mut editor = project.editor();
+    let session = editor.create_with(&project, &json!({"max_turns": 2}));
     editor.generate(&session);
-    assert_eq!(editor.told("error")["content"]["error_code"], "LIMIT_REACHED");
-    assert_eq!(editor.ended(), "failed");
-    room.model.assert_clean();
+    assert_eq!(editor.notification("error")["content"]["error_code"], "LIMIT_REACHED");
+    assert_eq!(editor.completion_status(), "failed");
+    project.model.assert_clean();
 }
 
 #[test]
 fn a_file_that_is_too_large_is_left_out() {
-    let room = Room::new([Reply::text("nothing to do"), Reply::text("it is not there")]);
-    fs::write(room.path("large.rs"), "x".repeat(1024 * 1024 + 1)).unwrap();
-    fs::write(room.path("bytes.rs"), b"\xff\xfe").unwrap();
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+    let project = TestProject::new([Reply::text("nothing to do"), Reply::text("it is not there")]);
+    fs::write(project.path("large.rs"), "x".repeat(1024 * 1024 + 1)).unwrap();
+    fs::write(project.path("bytes.rs"), b"\xff\xfe").unwrap();
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     let incidents = ["large.rs", "bytes.rs", "src/main.rs", "absent.rs"].map(|path| incident(path, 1));
     editor.generate_for(&session, &json!(incidents));
     for (path, error_code) in [("large.rs", "FILE_TOO_LARGE"), ("bytes.rs", "NOT_TEXT")] {
-        let error = editor.told("error")["content"].clone();
+        let error = editor.notification("error")["content"].clone();
         assert_eq!((&error["error_code"], &error["recoverable"]), (&json!(error_code), &json!(true)));
         assert_eq!(error["details"]["file_path"], path);
     }
-    let done = editor.system("request_completed");
+    let done = editor.system_event("request_completed");
     assert_eq!((&done["status"], &done["summary"]["incidents_processed"]), (&json!("success"), &json!(2)));
-    assert!(room.model.chats()[1]["messages"][1]["content"].as_str().unwrap().contains("does not exist"));
+    assert!(project.model.chats()[1]["messages"][1]["content"].as_str().unwrap().contains("does not exist"));
 }
 
 #[test]
-fn a_long_answer_comes_in_messages_of_a_megabyte_and_whole() {
+fn a_long_answer_is_split_into_messages_under_a_megabyte() {
     let piece = "é\u{1}🦀\"".repeat(12_500);
     let deltas = (0..30).map(|_| json!({"content": piece}));
-    let room = Room::new([Reply::deltas(deltas)]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+    let project = TestProject::new([Reply::deltas(deltas)]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     editor.generate(&session);
     let mut text = String::new();
     loop {
-        let said = editor.told("ai_response");
-        assert!(said.to_string().len() < 1024 * 1024);
-        text.push_str(said["content"]["text"].as_str().unwrap());
-        if said["content"]["partial"] == false {
+        let message = editor.notification("ai_response");
+        assert!(message.to_string().len() < 1024 * 1024);
+        text.push_str(message["content"]["text"].as_str().unwrap());
+        if message["content"]["partial"] == false {
             break;
         }
     }
     assert!(text == piece.repeat(30), "{} bytes of {}", text.len(), 30 * piece.len());
-    assert_eq!(editor.ended(), "success");
+    assert_eq!(editor.completion_status(), "success");
 }
 
 #[test]
@@ -368,23 +371,23 @@ fn a_large_file_is_worked_on_in_parts_that_fit_the_window() {
         "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"off\"\ncontext_size = 4096\n",
         model.url()
     );
-    let room = Room { home: Home::with_config(&config), model };
+    let project = TestProject { home: TestHome::with_config(&config), model };
     let code: String =
         (1..=3000).map(|line| format!("    let value_{line} = old_method({line});\n")).collect();
-    fs::write(room.path("big.rs"), code).unwrap();
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+    fs::write(project.path("big.rs"), code).unwrap();
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     let incidents: Value = (1..=20).map(|n| incident("big.rs", n * 140)).collect();
     editor.generate_for(&session, &incidents);
-    let done = editor.system("request_completed");
+    let done = editor.system_event("request_completed");
     assert_eq!((&done["status"], &done["summary"]["incidents_processed"]), (&json!("success"), &json!(20)));
-    let chats = room.model.chats();
+    let chats = project.model.chats();
     assert!(chats.len() > 1);
     let prompts: String = chats.iter().map(|chat| chat["messages"][1]["content"].as_str().unwrap()).collect();
     for n in 1..=20 {
         assert!(prompts.contains(&format!("value_{} = old_method", n * 140)), "{n}");
     }
-    room.model.assert_clean();
+    project.model.assert_clean();
 }
 
 /// Nothing is lost, and others are served meanwhile.
@@ -393,11 +396,11 @@ fn an_editor_that_does_not_read_for_a_while_loses_nothing() {
     const PIECES: usize = 6_000;
     let event =
         json!({"choices": [{"index": 0, "delta": {"content": "x".repeat(1024)}, "finish_reason": null}]});
-    let room = Room::new([Reply::text("").then_repeat(format!("data: {event}\n\n"), PIECES)]);
-    let mut silent = room.home.command(&["rpc"]).stdin(Stdio::piped()).spawn().unwrap();
+    let project = TestProject::new([Reply::text("").then_repeat(format!("data: {event}\n\n"), PIECES)]);
+    let mut silent = project.home.command(&["rpc"]).stdin(Stdio::piped()).spawn().unwrap();
     let (mut stdin, mut stdout) = (silent.stdin.take().unwrap(), silent.stdout.take().unwrap());
     let create = json!({"jsonrpc": "2.0", "id": 0, "method": "kaiak/session/create",
-        "params": {"workspace_path": room.workspace()}});
+        "params": {"workspace_path": project.workspace()}});
     stdin.write_all(&frame(&create.to_string())).unwrap();
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -414,12 +417,12 @@ fn an_editor_that_does_not_read_for_a_while_loses_nothing() {
     let generate = json!({"jsonrpc": "2.0", "id": 1, "method": "kaiak/fix/generate", "params": params});
     stdin.write_all(&frame(&generate.to_string())).unwrap();
     // Nobody reads what it is told. Others are served meanwhile.
-    room.model.wait_for_chats(1);
-    room.editor().create(&room);
+    project.model.wait_for_chats(1);
+    project.editor().create(&project);
     let frames = read_frames(stdout);
-    let (mut said, mut last) = (0, 0);
+    let (mut text_bytes, mut last) = (0, 0);
     loop {
-        let next = frames.recv_timeout(PATIENCE).unwrap();
+        let next = frames.recv_timeout(TIMEOUT).unwrap();
         let params = &next["params"];
         if let Some(number) = params["message_id"].as_str().and_then(|id| id.strip_prefix("msg-")) {
             let number: u64 = number.parse().unwrap();
@@ -428,13 +431,13 @@ fn an_editor_that_does_not_read_for_a_while_loses_nothing() {
         }
         assert_ne!(next["method"], "kaiak/stream/error", "{next}");
         if next["method"] == "kaiak/stream/ai_response" {
-            said += params["content"]["text"].as_str().unwrap().len();
+            text_bytes += params["content"]["text"].as_str().unwrap().len();
             if params["content"]["partial"] == false {
                 break;
             }
         }
     }
-    assert_eq!(said, PIECES * 1024);
+    assert_eq!(text_bytes, PIECES * 1024);
     drop(stdin);
     silent.wait().unwrap();
 }

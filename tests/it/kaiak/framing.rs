@@ -4,7 +4,7 @@ use std::{collections::HashMap, fs, io::Write as _, process::Stdio, thread, time
 
 use serde_json::{Value, json};
 
-use super::{Editor, MAIN, PATIENCE, Room, edit, frame};
+use super::{Editor, MAIN, TIMEOUT, TestProject, edit_call, frame};
 use crate::fake_llama::Reply;
 
 /// A request whose answer says that there is no such session: the cheapest proof of life.
@@ -14,7 +14,7 @@ const PROBE: &str =
 impl Editor {
     /// Answers still come, and nothing else came before this one.
     #[track_caller]
-    fn lives(&mut self) {
+    fn assert_alive(&mut self) {
         self.send(PROBE);
         let frame = self.frame();
         assert_eq!((&frame["id"], &frame["error"]["code"]), (&json!("probe"), &json!(-32003)), "{frame}");
@@ -22,7 +22,7 @@ impl Editor {
 
     /// The next frame is this error.
     #[track_caller]
-    fn refuses(&mut self, code: i32, id: &Value) {
+    fn assert_error(&mut self, code: i32, id: &Value) {
         let frame = self.frame();
         assert_eq!((&frame["error"]["code"], &frame["id"]), (&json!(code), id), "{frame}");
         assert!(
@@ -34,36 +34,36 @@ impl Editor {
 }
 
 /// Bytes of the daemon in memory.
-fn resident(room: &Room) -> u64 {
-    let pid = room.home.daemon().unwrap().as_raw_nonzero();
+fn resident(project: &TestProject) -> u64 {
+    let pid = project.home.daemon().unwrap().as_raw_nonzero();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-fn create(room: &Room, id: u64, name: &str) -> String {
-    let params = json!({"workspace_path": room.workspace(), "session_name": name});
+fn create(project: &TestProject, id: u64, name: &str) -> String {
+    let params = json!({"workspace_path": project.workspace(), "session_name": name});
     json!({"jsonrpc": "2.0", "id": id, "method": "kaiak/session/create", "params": params}).to_string()
 }
 
 #[test]
-fn names_are_bytes_and_a_length_in_characters_costs_one_frame() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
-    let body = create(&room, 1, "mïgrât\u{2713}");
+fn content_length_counts_bytes() {
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
+    let body = create(&project, 1, "mïgrât\u{2713}");
     editor.send(&body);
-    assert_eq!(editor.answer(1)["result"]["status"], "created");
+    assert_eq!(editor.response(1)["result"]["status"], "created");
 
     editor.write(format!("Content-Length: {}\r\n\r\n{body}", body.chars().count()).as_bytes());
-    editor.refuses(-32700, &Value::Null);
-    editor.refuses(-32700, &Value::Null);
-    editor.lives();
+    editor.assert_error(-32700, &Value::Null);
+    editor.assert_error(-32700, &Value::Null);
+    editor.assert_alive();
 }
 
 #[test]
 fn headers_are_read_liberally() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
     for head in [
         "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
         "Content-Length: {}\r\nContent-Type: application/vscode-jsonrpc; charset=utf8\r\n\r\n",
@@ -75,17 +75,17 @@ fn headers_are_read_liberally() {
     }
     let utf16 = "Content-Type: a/b; charset=utf-16\r\nContent-Length: 2\r\n\r\n{}";
     editor.write(utf16.as_bytes());
-    editor.refuses(-32700, &Value::Null);
-    editor.lives();
+    editor.assert_error(-32700, &Value::Null);
+    editor.assert_alive();
 }
 
 #[test]
-fn frames_come_in_any_pieces() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
-    let two = [frame(&create(&room, 1, "a")), frame(&create(&room, 2, "b"))].concat();
+fn frames_may_be_split_anywhere() {
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
+    let two = [frame(&create(&project, 1, "a")), frame(&create(&project, 2, "b"))].concat();
     editor.write(&two);
-    let (b, a) = (editor.answer(2), editor.answer(1));
+    let (b, a) = (editor.response(2), editor.response(1));
     assert_ne!(a["result"]["session_id"], b["result"]["session_id"]);
     for byte in frame(PROBE) {
         editor.write(&[byte]);
@@ -94,11 +94,11 @@ fn frames_come_in_any_pieces() {
 }
 
 #[test]
-fn each_kind_of_nonsense_has_its_answer() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
+fn each_kind_of_invalid_message_has_its_error() {
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
     let null = Value::Null;
-    let valid = create(&room, 1, "x");
+    let valid = create(&project, 1, "x");
     let deep = "[".repeat(100_000);
     for (body, code, id) in [
         (r#"{"jsonrpc":"2.0","id":1,"#, -32700, null.clone()),
@@ -121,41 +121,41 @@ fn each_kind_of_nonsense_has_its_answer() {
         (r#"{"jsonrpc":"2.0","method":"$/unknown","id":3}"#, -32601, json!(3)),
     ] {
         editor.send(body);
-        editor.refuses(code, &id);
+        editor.assert_error(code, &id);
     }
     editor.write(b"Content-Length: 3\r\n\r\n\"\xff\"");
-    editor.refuses(-32700, &null);
+    editor.assert_error(-32700, &null);
     let broken =
         ["Foo: 1\r\n\r\n", "Content-Length: abc\r\n\r\n", "Content-Length: -5\r\n\r\n", "{\"a\": 1}\n"];
     for broken in broken {
         editor.write(broken.as_bytes());
-        editor.refuses(-32700, &null);
+        editor.assert_error(-32700, &null);
         // It finds its way back, and no session was made by any of this.
-        editor.lives();
+        editor.assert_alive();
     }
 }
 
 #[test]
 fn notifications_are_never_answered_and_ids_come_back_as_they_were() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
     editor.notify("kaiak/nope", &json!({}));
-    editor.notify("kaiak/session/create", &json!({"workspace_path": room.workspace()}));
+    editor.notify("kaiak/session/create", &json!({"workspace_path": project.workspace()}));
     editor.notify("kaiak/session/terminate", &json!({"session_id": 5}));
     editor.notify("$/setTrace", &json!({"value": "off"}));
     editor.notify("workspace/didChangeWatchedFiles", &json!({"changes": []}));
-    editor.lives();
+    editor.assert_alive();
     for id in ["0", "-1", "9007199254740993", "\"\"", "\"é\"", "null"] {
         editor.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"kaiak/nope"}}"#));
-        editor.refuses(-32601, &serde_json::from_str(id).unwrap());
+        editor.assert_error(-32601, &serde_json::from_str(id).unwrap());
     }
 }
 
 #[test]
 fn an_id_that_is_in_use_is_refused() {
-    let room = Room::with_config([], "[kaiak]\nmax_sessions = 100\n");
-    let mut editor = room.editor();
-    let body = frame(&create(&room, 1, "x"));
+    let project = TestProject::with_config([], "[kaiak]\nmax_sessions = 100\n");
+    let mut editor = project.editor();
+    let body = frame(&create(&project, 1, "x"));
     editor.write(&body.repeat(20));
     let answers: Vec<Value> = (0..20).map(|_| editor.frame()).collect();
     let refused = answers.iter().filter(|answer| answer["error"]["code"] == -32600).count();
@@ -165,8 +165,8 @@ fn an_id_that_is_in_use_is_refused() {
 
 #[test]
 fn ten_megabytes_pass_and_one_byte_more_does_not() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
     let padded = |bytes: usize| {
         let head = r#"{"jsonrpc":"2.0","id":1,"method":"kaiak/session/status","params":{"session_id":"none","pad":""#;
         let tail = "\"}}";
@@ -174,36 +174,36 @@ fn ten_megabytes_pass_and_one_byte_more_does_not() {
     };
     let limit = 10 * 1024 * 1024;
     editor.send(&padded(limit));
-    editor.refuses(-32003, &json!(1));
+    editor.assert_error(-32003, &json!(1));
     editor.send(&padded(limit + 1));
     let frame = editor.frame();
     assert_eq!((&frame["error"]["code"], &frame["id"]), (&json!(-32015), &Value::Null));
     let data = &frame["error"]["data"];
     assert_eq!((&data["limit"], &data["actual_bytes"]), (&json!("request_payload"), &json!(limit + 1)));
-    editor.lives();
+    editor.assert_alive();
 }
 
 #[test]
-fn a_huge_promise_ends_the_connection_and_costs_nothing() {
-    let room = Room::new([]);
-    let mut other = room.editor();
-    other.lives();
-    let before = resident(&room);
-    let mut editor = room.editor();
+fn a_huge_content_length_ends_the_connection() {
+    let project = TestProject::new([]);
+    let mut other = project.editor();
+    other.assert_alive();
+    let before = resident(&project);
+    let mut editor = project.editor();
     editor.write(b"Content-Length: 99999999999\r\n\r\n");
-    editor.refuses(-32015, &Value::Null);
-    assert!(editor.frames.recv_timeout(PATIENCE).is_err(), "it is closed");
-    assert!(resident(&room).saturating_sub(before) < 20 * 1024 * 1024);
-    other.lives();
+    editor.assert_error(-32015, &Value::Null);
+    assert!(editor.frames.recv_timeout(TIMEOUT).is_err(), "it is closed");
+    assert!(resident(&project).saturating_sub(before) < 20 * 1024 * 1024);
+    other.assert_alive();
 }
 
 #[test]
 fn ten_thousand_malformed_frames_are_survived() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
-    editor.lives();
-    let before = resident(&room);
-    let valid = create(&room, 1, "x");
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
+    editor.assert_alive();
+    let before = resident(&project);
+    let valid = create(&project, 1, "x");
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut random = move |below: usize| {
         state ^= state << 13;
@@ -252,55 +252,57 @@ fn ten_thousand_malformed_frames_are_survived() {
     editor.send(PROBE);
     editor.find(|frame| frame["id"] == "probe");
     assert!(codes.get(&-32700).is_some_and(|count| *count > 1000), "{codes:?}");
-    let growth = resident(&room).saturating_sub(before);
+    let growth = resident(&project).saturating_sub(before);
     assert!(growth <= 32 * 1024 * 1024, "{growth} bytes");
 }
 
 #[test]
-fn an_end_in_the_middle_of_a_body_is_an_end() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
-    editor.lives();
+fn eof_inside_a_body_ends_the_connection() {
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
+    editor.assert_alive();
     editor.write(b"Content-Length: 100\r\n\r\n{\"jsonrpc\":");
-    assert_eq!(editor.leave(), (0, String::new()));
-    assert_eq!(room.read("src/main.rs"), MAIN);
+    assert_eq!(editor.close(), (0, String::new()));
+    assert_eq!(project.read("src/main.rs"), MAIN);
 
     // What was asked before the end is answered.
-    let output = room.home.run_with(&["rpc", "--stdio"], &frame(&create(&room, 1, "x"))).success();
+    let output = project.home.run_with(&["rpc", "--stdio"], &frame(&create(&project, 1, "x"))).success();
     assert!(output.contains("\"status\":\"created\""), "{output}");
     // People do this.
-    let output =
-        room.home.run_with(&["rpc"], b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}\n").success();
+    let output = project
+        .home
+        .run_with(&["rpc"], b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}\n")
+        .success();
     assert!(output.contains("-32700"), "{output}");
 }
 
 #[test]
-fn the_life_of_a_language_server() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
+fn initialize_shutdown_and_exit_follow_lsp() {
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
     let welcome =
         editor.result("initialize", &json!({"processId": null, "rootUri": null, "capabilities": {}}));
     assert_eq!((&welcome["capabilities"], &welcome["serverInfo"]["name"]), (&json!({}), &json!("kontekst")));
     editor.notify("initialized", &json!({}));
     editor.error("initialize", &json!({}), -32600);
-    let session = editor.create(&room);
+    let session = editor.create(&project);
     assert_eq!(editor.result("shutdown", &Value::Null), Value::Null);
     editor.error("kaiak/session/status", &json!({"session_id": session}), -32600);
     editor.notify("exit", &Value::Null);
     assert_eq!(editor.child.wait().unwrap().code(), Some(0));
 
-    let mut rude = room.editor();
-    rude.lives();
+    let mut rude = project.editor();
+    rude.assert_alive();
     rude.notify("exit", &Value::Null);
     assert_eq!(rude.child.wait().unwrap().code(), Some(1));
 }
 
 #[test]
-fn editor_commands_reach_the_same_methods() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
+fn execute_command_reaches_the_same_methods() {
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
     let command = |name: &str, params: Value| json!({"command": name, "arguments": [params]});
-    let create = command("kaiak/session/create", json!({"workspace_path": room.workspace()}));
+    let create = command("kaiak/session/create", json!({"workspace_path": project.workspace()}));
     let session = editor.result("workspace/executeCommand", &create)["session_id"].clone();
     let status = command("kaiak/session/status", json!({"session_id": session}));
     assert_eq!(editor.result("workspace/executeCommand", &status)["status"], "created");
@@ -309,14 +311,14 @@ fn editor_commands_reach_the_same_methods() {
 
 #[test]
 fn logs_stay_off_stdout() {
-    let room = Room::new([edit(), Reply::text("done")]);
-    let mut command = room.home.command(&["rpc"]);
+    let project = TestProject::new([edit_call(), Reply::text("done")]);
+    let mut command = project.home.command(&["rpc"]);
     command.stdin(Stdio::piped()).env("KONTEKST_LOG", "trace");
     let mut editor = Editor::start(command.spawn().unwrap());
-    let session = editor.create(&room);
+    let session = editor.create(&project);
     editor.generate(&session);
-    let question = editor.question();
+    let question = editor.next_interaction();
     editor.approve(&question, true);
     // The harness fails on a byte that is in no frame.
-    assert_eq!(editor.ended(), "success");
+    assert_eq!(editor.completion_status(), "success");
 }

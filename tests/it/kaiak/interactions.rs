@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{FIXED, MAIN, Room, approval, edit, frame};
+use super::{FIXED, MAIN, TestProject, approval, edit_call, frame};
 use crate::fake_llama::Reply;
 
 fn respond(interaction: &str, response_type: &str, data: &Value) -> Value {
@@ -14,29 +14,29 @@ fn respond(interaction: &str, response_type: &str, data: &Value) -> Value {
 const RESPOND: &str = "kaiak/interaction/respond";
 
 #[test]
-fn a_refusal_reaches_the_model_and_the_work_goes_on() {
-    let room = Room::new([edit(), Reply::text("Then I leave it.")]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+fn a_rejection_reaches_the_model() {
+    let project = TestProject::new([edit_call(), Reply::text("Then I leave it.")]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     editor.generate(&session);
-    let question = editor.question();
+    let question = editor.next_interaction();
     let data = json!({"approved": false, "comment": "not in this release"});
     let answer = editor.result(RESPOND, &respond(&question, "approval", &data));
     assert_eq!(answer["status"], "processed");
-    let done = editor.system("request_completed");
+    let done = editor.system_event("request_completed");
     assert_eq!((&done["status"], &done["summary"]["proposals_applied"]), (&json!("success"), &json!(0)));
-    assert_eq!(room.read("src/main.rs"), MAIN);
-    let heard = room.model.chats()[1]["messages"][3]["content"].to_string();
-    assert!(heard.contains("not in this release"), "{heard}");
+    assert_eq!(project.read("src/main.rs"), MAIN);
+    let result = project.model.chats()[1]["messages"][3]["content"].to_string();
+    assert!(result.contains("not in this release"), "{result}");
 }
 
 #[test]
-fn an_answer_that_is_none_leaves_the_question_open() {
-    let room = Room::new([edit(), Reply::text("ok")]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+fn an_invalid_response_leaves_the_question_open() {
+    let project = TestProject::new([edit_call(), Reply::text("ok")]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     editor.generate(&session);
-    let question = editor.question();
+    let question = editor.next_interaction();
     for (response_type, data) in [
         ("approval", json!({"approved": "yes"})),
         ("approval", json!({})),
@@ -49,21 +49,21 @@ fn an_answer_that_is_none_leaves_the_question_open() {
     editor.error(RESPOND, &json!({"response_type": "approval", "response_data": {}}), -32602);
     editor.error(RESPOND, &approval("int-none", true), -32009);
     assert_eq!(editor.approve(&question, true)["result"]["status"], "processed");
-    assert_eq!(room.read("src/main.rs"), FIXED);
+    assert_eq!(project.read("src/main.rs"), FIXED);
 }
 
 #[test]
-fn the_model_may_ask_for_a_choice_and_for_words() {
+fn the_model_can_ask_for_a_choice_and_for_text() {
     let ask = |arguments| Reply::calls([("ask_user", arguments)]);
-    let room = Room::new([
+    let project = TestProject::new([
         ask(json!({"question": "Which ones?", "options": ["a", "b", "c"], "multiple": true})),
         ask(json!({"question": "Which name?"})),
         Reply::text("Thank you."),
     ]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     editor.generate(&session);
-    let choice = editor.told("user_interaction");
+    let choice = editor.notification("user_interaction");
     assert_eq!(choice["content"]["options"], json!(["a", "b", "c"]));
     assert_eq!(
         (&choice["content"]["interaction_type"], &choice["content"]["prompt"]),
@@ -74,32 +74,32 @@ fn the_model_may_ask_for_a_choice_and_for_words() {
         editor.error(RESPOND, &respond(id, "choice", &json!({"selected_indices": wrong})), -32011);
     }
     editor.result(RESPOND, &respond(id, "choice", &json!({"selected_indices": [0, 2]})));
-    let input = editor.told("user_interaction");
+    let input = editor.notification("user_interaction");
     assert_eq!(input["content"]["interaction_type"], "input");
     let id = input["interaction_id"].as_str().unwrap();
     editor.error(RESPOND, &respond(id, "input", &json!({"text": 5})), -32011);
     editor.result(RESPOND, &respond(id, "input", &json!({"text": "new_name"})));
-    assert_eq!(editor.ended(), "success");
-    let chats = room.model.chats();
+    assert_eq!(editor.completion_status(), "success");
+    let chats = project.model.chats();
     assert!(chats[1]["messages"][3]["content"].to_string().contains("a; c"));
     assert!(chats[2]["messages"][5]["content"].to_string().contains("new_name"));
-    room.model.assert_clean();
+    project.model.assert_clean();
 }
 
 #[test]
-fn no_answer_means_no() {
+fn an_unanswered_question_is_denied() {
     let ask = Reply::calls([("ask_user", json!({"question": "Well?"}))]);
-    let room = Room::with_config(
-        [edit(), ask, Reply::text("Nobody is there.")],
+    let project = TestProject::with_config(
+        [edit_call(), ask, Reply::text("Nobody is there.")],
         "[kaiak]\napproval_timeout_seconds = 1\n",
     );
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     editor.generate(&session);
-    let question = editor.told("user_interaction");
+    let question = editor.notification("user_interaction");
     assert_eq!(question["content"]["timeout"], 1);
     let question = question["interaction_id"].as_str().unwrap().to_owned();
-    let expired = editor.system("interaction_timeout");
+    let expired = editor.system_event("interaction_timeout");
     assert_eq!(expired["status"], "timeout_processed");
     assert_eq!(
         expired["summary"],
@@ -110,20 +110,20 @@ fn no_answer_means_no() {
         (&late["error"]["code"], &late["error"]["data"]["status"]),
         (&json!(-32010), &json!("expired"))
     );
-    assert_eq!(editor.system("interaction_timeout")["summary"]["default_action"], "cancel");
-    assert_eq!(editor.ended(), "success");
-    assert_eq!(room.read("src/main.rs"), MAIN);
-    let heard = room.model.chats()[1]["messages"][3]["content"].to_string();
-    assert!(heard.contains("did not answer in time"), "{heard}");
+    assert_eq!(editor.system_event("interaction_timeout")["summary"]["default_action"], "cancel");
+    assert_eq!(editor.completion_status(), "success");
+    assert_eq!(project.read("src/main.rs"), MAIN);
+    let result = project.model.chats()[1]["messages"][3]["content"].to_string();
+    assert!(result.contains("did not answer in time"), "{result}");
 }
 
 #[test]
 fn of_fifty_answers_one_counts() {
-    let room = Room::new([edit(), Reply::text("ok")]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+    let project = TestProject::new([edit_call(), Reply::text("ok")]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     editor.generate(&session);
-    let question = editor.question();
+    let question = editor.next_interaction();
     let all: Vec<u8> = (0..50)
         .flat_map(|id| {
             let params = approval(&question, id % 2 == 0);
@@ -133,7 +133,7 @@ fn of_fifty_answers_one_counts() {
         })
         .collect();
     editor.write(&all);
-    let answers: Vec<Value> = (0..50).map(|id| editor.answer(1000 + id)).collect();
+    let answers: Vec<Value> = (0..50).map(|id| editor.response(1000 + id)).collect();
     let won: Vec<usize> = answers
         .iter()
         .enumerate()
@@ -143,13 +143,13 @@ fn of_fifty_answers_one_counts() {
     assert_eq!(won.len(), 1, "{answers:?}");
     assert!(answers.iter().all(|answer| answer.get("result").is_some() || answer["error"]["code"] == -32010));
     let written = if won[0].is_multiple_of(2) { FIXED } else { MAIN };
-    assert_eq!(room.read("src/main.rs"), written);
+    assert_eq!(project.read("src/main.rs"), written);
 }
 
 #[test]
 fn answers_are_not_rate_limited() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
     let all: Vec<u8> = (0..1000)
         .flat_map(|id| {
             let params = approval("int-none", true);
@@ -168,12 +168,12 @@ fn answers_are_not_rate_limited() {
 }
 
 #[test]
-fn what_is_cancelled_or_terminated_cannot_be_approved() {
-    let room = Room::new([edit(), edit()]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+fn questions_of_a_cancelled_request_cannot_be_approved() {
+    let project = TestProject::new([edit_call(), edit_call()]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     let request = editor.generate(&session);
-    let question = editor.question();
+    let question = editor.next_interaction();
     editor.result("kaiak/fix/cancel", &json!({"request_id": request}));
     let late = editor.approve(&question, true);
     assert_eq!(
@@ -182,30 +182,30 @@ fn what_is_cancelled_or_terminated_cannot_be_approved() {
     );
 
     editor.generate(&session);
-    let question = editor.question();
+    let question = editor.next_interaction();
     editor.result("kaiak/session/terminate", &json!({"session_id": session}));
     assert_eq!(editor.approve(&question, true)["error"]["code"], -32010);
-    assert_eq!(room.read("src/main.rs"), MAIN);
+    assert_eq!(project.read("src/main.rs"), MAIN);
 }
 
 #[test]
-fn an_editor_that_goes_away_approves_nothing() {
-    let room = Room::new([edit(), edit(), Reply::text("ok")]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+fn a_disconnected_editor_approves_nothing() {
+    let project = TestProject::new([edit_call(), edit_call(), Reply::text("ok")]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     editor.generate(&session);
-    let question = editor.question();
-    assert_eq!(editor.leave(), (0, String::new()));
-    let mut editor = room.editor();
+    let question = editor.next_interaction();
+    assert_eq!(editor.close(), (0, String::new()));
+    let mut editor = project.editor();
     assert_eq!(editor.approve(&question, true)["error"]["code"], -32010);
-    assert_eq!(room.read("src/main.rs"), MAIN);
+    assert_eq!(project.read("src/main.rs"), MAIN);
     // The session is still there.
     editor.generate(&session);
-    let question = editor.question();
+    let question = editor.next_interaction();
     // Another connection of this user may answer; what is told stays where it was asked for.
-    let mut other = room.editor();
+    let mut other = project.editor();
     assert_eq!(other.approve(&question, true)["result"]["status"], "processed");
-    assert_eq!(room.read("src/main.rs"), FIXED);
-    assert_eq!(editor.ended(), "success");
-    assert!(other.waiting.is_empty());
+    assert_eq!(project.read("src/main.rs"), FIXED);
+    assert_eq!(editor.completion_status(), "success");
+    assert!(other.unread.is_empty());
 }

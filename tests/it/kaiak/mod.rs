@@ -1,11 +1,11 @@
 //! The Kaiak door, black box: the real `kontekst rpc`, a model server that follows a script.
 
-mod example;
+mod example_client;
 mod files;
 mod fixes;
 mod framing;
 mod interactions;
-mod real;
+mod real_llama;
 mod sessions;
 
 use std::{
@@ -23,22 +23,22 @@ use serde_json::{Value, json};
 
 use crate::{
     fake_llama::{FakeLlama, Reply},
-    home::Home,
+    test_home::TestHome,
 };
 
 /// Nothing takes longer, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const MAIN: &str = "fn main() {\n    old_method();\n}\n";
 const FIXED: &str = "fn main() {\n    new_method();\n}\n";
 
 /// A workspace, a model and a daemon.
-struct Room {
-    home: Home,
+struct TestProject {
+    home: TestHome,
     model: FakeLlama,
 }
 
-impl Room {
+impl TestProject {
     fn new(script: impl IntoIterator<Item = Reply>) -> Self {
         Self::with_config(script, "")
     }
@@ -46,16 +46,16 @@ impl Room {
     fn with_config(script: impl IntoIterator<Item = Reply>, config: &str) -> Self {
         let model = FakeLlama::start(script);
         let url = model.url();
-        let home = Home::with_config(&format!(
+        let home = TestHome::with_config(&format!(
             "provider = \"endpoint\"\nendpoint = \"{url}\"\nbind = \"off\"\ncontext_size = 16384\n{config}"
         ));
-        fs::create_dir(home.work().join("src")).unwrap();
-        fs::write(home.work().join("src/main.rs"), MAIN).unwrap();
+        fs::create_dir(home.work_dir().join("src")).unwrap();
+        fs::write(home.work_dir().join("src/main.rs"), MAIN).unwrap();
         Self { home, model }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.home.work().join(name)
+        self.home.work_dir().join(name)
     }
 
     fn read(&self, name: &str) -> String {
@@ -71,7 +71,7 @@ impl Room {
     }
 
     fn workspace(&self) -> String {
-        self.home.work().display().to_string()
+        self.home.work_dir().display().to_string()
     }
 }
 
@@ -80,14 +80,14 @@ struct Editor {
     child: Child,
     stdin: Option<ChildStdin>,
     frames: mpsc::Receiver<Value>,
-    waiting: VecDeque<Value>,
+    unread: VecDeque<Value>,
     next: u64,
 }
 
 impl Editor {
     fn start(mut child: Child) -> Self {
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
-        Self { child, stdin, frames: read_frames(stdout), waiting: VecDeque::new(), next: 0 }
+        Self { child, stdin, frames: read_frames(stdout), unread: VecDeque::new(), next: 0 }
     }
 
     fn write(&mut self, bytes: &[u8]) {
@@ -101,7 +101,7 @@ impl Editor {
     }
 
     /// Sends a request and gives its id.
-    fn ask(&mut self, method: &str, params: &Value) -> u64 {
+    fn send_request(&mut self, method: &str, params: &Value) -> u64 {
         let id = self.next;
         self.next += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
@@ -115,38 +115,38 @@ impl Editor {
     /// The next frame, whatever it is.
     #[track_caller]
     fn frame(&mut self) -> Value {
-        match self.waiting.pop_front() {
+        match self.unread.pop_front() {
             Some(frame) => frame,
-            None => self.frames.recv_timeout(PATIENCE).expect("a frame comes"),
+            None => self.frames.recv_timeout(TIMEOUT).expect("a frame comes"),
         }
     }
 
     /// The first frame that is `wanted`; those before it wait.
     #[track_caller]
     fn find(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
-        if let Some(at) = self.waiting.iter().position(&wanted) {
-            return self.waiting.remove(at).unwrap();
+        if let Some(at) = self.unread.iter().position(&wanted) {
+            return self.unread.remove(at).unwrap();
         }
         loop {
-            let Ok(frame) = self.frames.recv_timeout(PATIENCE) else {
-                panic!("it never came; there were {:#?}", self.waiting);
+            let Ok(frame) = self.frames.recv_timeout(TIMEOUT) else {
+                panic!("it never came; there were {:#?}", self.unread);
             };
             if wanted(&frame) {
                 return frame;
             }
-            self.waiting.push_back(frame);
+            self.unread.push_back(frame);
         }
     }
 
     #[track_caller]
-    fn answer(&mut self, id: u64) -> Value {
+    fn response(&mut self, id: u64) -> Value {
         self.find(|frame| frame.get("method").is_none() && frame["id"] == id)
     }
 
     #[track_caller]
     fn call(&mut self, method: &str, params: &Value) -> Value {
-        let id = self.ask(method, params);
-        self.answer(id)
+        let id = self.send_request(method, params);
+        self.response(id)
     }
 
     /// The result of a call that goes well.
@@ -167,13 +167,13 @@ impl Editor {
     }
 
     #[track_caller]
-    fn create(&mut self, room: &Room) -> String {
-        self.create_with(room, &json!({}))
+    fn create(&mut self, project: &TestProject) -> String {
+        self.create_with(project, &json!({}))
     }
 
     #[track_caller]
-    fn create_with(&mut self, room: &Room, configuration: &Value) -> String {
-        let params = json!({"workspace_path": room.workspace(), "configuration": configuration});
+    fn create_with(&mut self, project: &TestProject, configuration: &Value) -> String {
+        let params = json!({"workspace_path": project.workspace(), "configuration": configuration});
         self.result("kaiak/session/create", &params)["session_id"].as_str().unwrap().to_owned()
     }
 
@@ -191,14 +191,14 @@ impl Editor {
 
     /// The next notification of that name.
     #[track_caller]
-    fn told(&mut self, name: &str) -> Value {
+    fn notification(&mut self, name: &str) -> Value {
         let method = format!("kaiak/stream/{name}");
         self.find(|frame| frame["method"] == method)["params"].clone()
     }
 
     /// The next `stream/system` of that event.
     #[track_caller]
-    fn system(&mut self, event: &str) -> Value {
+    fn system_event(&mut self, event: &str) -> Value {
         self.find(|frame| {
             frame["method"] == "kaiak/stream/system" && frame["params"]["content"]["event"] == event
         })["params"]["content"]
@@ -207,14 +207,14 @@ impl Editor {
 
     /// How the next request to end has ended.
     #[track_caller]
-    fn ended(&mut self) -> String {
-        self.system("request_completed")["status"].as_str().unwrap().to_owned()
+    fn completion_status(&mut self) -> String {
+        self.system_event("request_completed")["status"].as_str().unwrap().to_owned()
     }
 
     /// The id of the next question.
     #[track_caller]
-    fn question(&mut self) -> String {
-        self.told("user_interaction")["interaction_id"].as_str().unwrap().to_owned()
+    fn next_interaction(&mut self) -> String {
+        self.notification("user_interaction")["interaction_id"].as_str().unwrap().to_owned()
     }
 
     /// Says yes or no to a question.
@@ -223,12 +223,12 @@ impl Editor {
         self.call("kaiak/interaction/respond", &approval(interaction, approved))
     }
 
-    /// Closes stdin and waits for the end; gives the exit code and what it said on stderr.
-    fn leave(mut self) -> (i32, String) {
+    /// Closes stdin and waits for the end; gives the exit code and what it stderr on stderr.
+    fn close(mut self) -> (i32, String) {
         drop(self.stdin.take());
-        let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap().code().unwrap_or(-1), said)
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        (self.child.wait().unwrap().code().unwrap_or(-1), stderr)
     }
 }
 
@@ -282,14 +282,14 @@ fn approval(interaction: &str, approved: bool) -> Value {
 }
 
 /// The model's call that fixes `src/main.rs`.
-fn edit() -> Reply {
+fn edit_call() -> Reply {
     Reply::calls([(
         "edit_file",
         json!({"path": "src/main.rs", "old_str": "old_method", "new_str": "new_method"}),
     )])
 }
 
-fn write(path: &str, content: &str) -> Reply {
+fn write_call(path: &str, content: &str) -> Reply {
     Reply::calls([("write_file", json!({"path": path, "content": content}))])
 }
 

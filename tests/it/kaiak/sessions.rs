@@ -11,14 +11,14 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{PATIENCE, Room, assert_time, frame, incident, is_uuid, read_frames};
+use super::{TIMEOUT, TestProject, assert_time, frame, incident, is_uuid, read_frames};
 use crate::fake_llama::{FakeLlama, Reply};
 
 #[test]
 fn a_session_is_created_as_documented() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
-    let params = json!({"workspace_path": room.workspace(), "session_name": "migration-session-1"});
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
+    let params = json!({"workspace_path": project.workspace(), "session_name": "migration-session-1"});
     let created = editor.result("kaiak/session/create", &params);
     let session = created["session_id"].as_str().unwrap();
     assert!(is_uuid(session), "{session}");
@@ -32,15 +32,15 @@ fn a_session_is_created_as_documented() {
     assert_time(&status["created_at"]);
     assert!(status["created_at"].as_str().unwrap() <= status["updated_at"].as_str().unwrap());
     for name in [json!("migration-session-1"), Value::Null] {
-        let params = json!({"workspace_path": room.workspace(), "session_name": name});
+        let params = json!({"workspace_path": project.workspace(), "session_name": name});
         assert_ne!(editor.result("kaiak/session/create", &params)["session_id"], session);
     }
 }
 
 #[test]
-fn what_a_session_cannot_be_made_from() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
+fn invalid_session_parameters_are_refused() {
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
     let create = "kaiak/session/create";
     editor.error(create, &json!({}), -32602);
     for path in [json!(5), json!(""), json!("relative/dir"), json!("/a\u{0}b")] {
@@ -49,11 +49,11 @@ fn what_a_session_cannot_be_made_from() {
     }
     let data = editor.error(create, &json!({"workspace_path": "/nonexistent/path"}), -32002);
     assert_eq!(data["workspace_path"], "/nonexistent/path");
-    editor.error(create, &json!({"workspace_path": room.path("src/main.rs")}), -32002);
+    editor.error(create, &json!({"workspace_path": project.path("src/main.rs")}), -32002);
     for system in ["/", "/etc", "/proc/self"] {
         editor.error(create, &json!({"workspace_path": system}), -32002);
     }
-    let secret = room.path("secret");
+    let secret = project.path("secret");
     fs::create_dir(&secret).unwrap();
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(&secret).is_err() {
@@ -66,19 +66,19 @@ fn what_a_session_cannot_be_made_from() {
         ("provider", json!("no-such"), -32602),
         ("provider", json!("anthropic"), -32014),
     ] {
-        let params = json!({"workspace_path": room.workspace(), "configuration": {field: value}});
+        let params = json!({"workspace_path": project.workspace(), "configuration": {field: value}});
         editor.error(create, &params, code);
     }
-    let params = json!({"workspace_path": room.workspace(), "configuration": []});
+    let params = json!({"workspace_path": project.workspace(), "configuration": []});
     editor.error(create, &params, -32602);
-    room.home.write("agents/default/config.toml", "model = 5\n");
-    editor.error(create, &json!({"workspace_path": room.workspace()}), -32001);
+    project.home.write("agents/default/config.toml", "model = 5\n");
+    editor.error(create, &json!({"workspace_path": project.workspace()}), -32001);
 }
 
 #[test]
 fn unknown_sessions_are_not_found_and_ids_are_texts() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
     for method in ["kaiak/session/status", "kaiak/session/terminate"] {
         let data = editor.error(method, &json!({"session_id": "nope"}), -32003);
         assert_eq!(data["session_id"], "nope");
@@ -89,10 +89,10 @@ fn unknown_sessions_are_not_found_and_ids_are_texts() {
 }
 
 #[test]
-fn a_terminated_session_stays_so() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
+fn a_terminated_session_stays_terminated() {
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
     let id = json!({"session_id": session});
     let ended = editor.result("kaiak/session/terminate", &id);
     assert_eq!((&ended["status"], &ended["message_count"]), (&json!("terminated"), &json!(0)));
@@ -105,42 +105,43 @@ fn a_terminated_session_stays_so() {
 
 #[test]
 fn of_twenty_terminates_one_succeeds() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
-    let session = editor.create(&room);
-    let ids: Vec<u64> =
-        (0..20).map(|_| editor.ask("kaiak/session/terminate", &json!({"session_id": session}))).collect();
-    let codes: Vec<Value> = ids.iter().map(|id| editor.answer(*id)["error"]["code"].clone()).collect();
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
+    let session = editor.create(&project);
+    let ids: Vec<u64> = (0..20)
+        .map(|_| editor.send_request("kaiak/session/terminate", &json!({"session_id": session})))
+        .collect();
+    let codes: Vec<Value> = ids.iter().map(|id| editor.response(*id)["error"]["code"].clone()).collect();
     let of = |code: Value| codes.iter().filter(|found| **found == code).count();
     assert_eq!((of(Value::Null), of(json!(-32004))), (1, 19));
 }
 
 #[test]
 fn there_are_ten_sessions_at_a_time() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
-    let sessions: Vec<String> = (0..10).map(|_| editor.create(&room)).collect();
-    let params = json!({"workspace_path": room.workspace()});
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
+    let sessions: Vec<String> = (0..10).map(|_| editor.create(&project)).collect();
+    let params = json!({"workspace_path": project.workspace()});
     let data = editor.error("kaiak/session/create", &params, -32015);
     assert_eq!((&data["limit"], &data["max"]), (&json!("sessions"), &json!(10)));
     editor.result("kaiak/session/terminate", &json!({"session_id": sessions[3]}));
-    editor.create(&room);
+    editor.create(&project);
     // Those whose editor is gone make way for others.
-    assert_eq!(editor.leave().0, 0);
-    let mut editor = room.editor();
-    editor.create(&room);
+    assert_eq!(editor.close().0, 0);
+    let mut editor = project.editor();
+    editor.create(&project);
     let status = editor.result("kaiak/session/status", &json!({"session_id": sessions[9]}));
     assert_eq!(status["status"], "created", "a session outlives its connection");
 }
 
 #[test]
-fn a_hundred_looks_a_minute() {
-    let room = Room::new([]);
-    let mut editor = room.editor();
-    let (busy, other) = (editor.create(&room), editor.create(&room));
+fn status_is_limited_to_a_hundred_calls_a_minute() {
+    let project = TestProject::new([]);
+    let mut editor = project.editor();
+    let (busy, other) = (editor.create(&project), editor.create(&project));
     let ids: Vec<u64> =
-        (0..101).map(|_| editor.ask("kaiak/session/status", &json!({"session_id": busy}))).collect();
-    let answers: Vec<Value> = ids.iter().map(|id| editor.answer(*id)).collect();
+        (0..101).map(|_| editor.send_request("kaiak/session/status", &json!({"session_id": busy}))).collect();
+    let answers: Vec<Value> = ids.iter().map(|id| editor.response(*id)).collect();
     let refused: Vec<&Value> = answers.iter().filter(|answer| answer.get("error").is_some()).collect();
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0]["error"]["code"], -32015);
@@ -149,53 +150,53 @@ fn a_hundred_looks_a_minute() {
 }
 
 #[test]
-fn a_provider_is_one_of_the_configuration_and_no_key_comes_from_a_client() {
+fn a_provider_comes_from_the_configuration_and_keys_never_from_a_client() {
     let other = FakeLlama::start([Reply::text("nothing to do")]);
     let config = format!("[kaiak.providers.openai]\nendpoint = \"{}\"\nmodel = \"gpt-4\"\n", other.url());
-    let room = Room::with_config([], &config);
-    let mut editor = room.editor();
+    let project = TestProject::with_config([], &config);
+    let mut editor = project.editor();
     let session =
-        editor.create_with(&room, &json!({"provider": "openai", "api_key": "stolen", "timeout": 60}));
+        editor.create_with(&project, &json!({"provider": "openai", "api_key": "stolen", "timeout": 60}));
     editor.generate(&session);
-    assert_eq!(editor.ended(), "success");
+    assert_eq!(editor.completion_status(), "success");
     assert_eq!(other.chats()[0]["model"], "gpt-4");
     assert!(other.requests().iter().all(|request| request.header("authorization").is_none()));
-    assert!(room.model.chats().is_empty());
+    assert!(project.model.chats().is_empty());
 
     let config = "[kaiak.providers.far]\nendpoint = \"http://127.0.0.1:1\"\napi_key_env = \"NOT_SET\"\n";
-    let room = Room::with_config([], config);
-    let mut editor = room.editor();
-    let params = json!({"workspace_path": room.workspace(), "configuration": {"provider": "far"}});
+    let project = TestProject::with_config([], config);
+    let mut editor = project.editor();
+    let params = json!({"workspace_path": project.workspace(), "configuration": {"provider": "far"}});
     editor.error("kaiak/session/create", &params, -32014);
 }
 
 #[test]
-fn an_editor_may_listen_and_be_connected_to() {
-    let room = Room::new([]);
-    let path = room.path("editor.sock");
+fn rpc_can_connect_to_a_listening_editor() {
+    let project = TestProject::new([]);
+    let path = project.path("editor.sock");
     let listener = UnixListener::bind(&path).unwrap();
-    let mut child = room.home.spawn(&["rpc", "--pipe", path.to_str().unwrap()]);
+    let mut child = project.home.spawn(&["rpc", "--pipe", path.to_str().unwrap()]);
     let (mut server, _) = listener.accept().unwrap();
     let frames = read_frames(server.try_clone().unwrap());
     server.write_all(&frame(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#)).unwrap();
-    assert_eq!(frames.recv_timeout(PATIENCE).unwrap()["id"], 0);
+    assert_eq!(frames.recv_timeout(TIMEOUT).unwrap()["id"], 0);
     drop(server.shutdown(std::net::Shutdown::Both));
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
 fn a_socket_serves_several_editors_of_this_user() {
-    let room = Room::new([]);
-    let path = room.path("kaiak.sock");
+    let project = TestProject::new([]);
+    let path = project.path("kaiak.sock");
     let name = path.to_str().unwrap();
-    for bad in ["6009", &"x".repeat(120), room.path("src/main.rs").to_str().unwrap()] {
-        room.home.run(&["rpc", "--socket", bad]).fails(2);
+    for bad in ["6009", &"x".repeat(120), project.path("src/main.rs").to_str().unwrap()] {
+        project.home.run(&["rpc", "--socket", bad]).fails(2);
     }
     let listen = || {
-        let mut child = room.home.spawn(&["rpc", "--socket", name]);
-        let mut said = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
-        assert_eq!(said, format!("listening on {name}\n"));
+        let mut child = project.home.spawn(&["rpc", "--socket", name]);
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, format!("listening on {name}\n"));
         child
     };
     let mut child = listen();
@@ -205,10 +206,10 @@ fn a_socket_serves_several_editors_of_this_user() {
     for editor in &mut editors {
         let frames = read_frames(editor.try_clone().unwrap());
         editor.write_all(&frame(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#)).unwrap();
-        assert_eq!(frames.recv_timeout(PATIENCE).unwrap()["id"], 0);
+        assert_eq!(frames.recv_timeout(TIMEOUT).unwrap()["id"], 0);
     }
     // Somebody serves there already.
-    room.home.run(&["rpc", "--socket", name]).fails(2);
+    project.home.run(&["rpc", "--socket", name]).fails(2);
     child.kill().unwrap();
     child.wait().unwrap();
     // What the dead one left is no obstacle.
@@ -219,15 +220,15 @@ fn a_socket_serves_several_editors_of_this_user() {
 }
 
 #[test]
-fn it_ends_with_the_process_that_it_watches() {
-    let room = Room::new([]);
+fn rpc_exits_with_the_watched_process() {
+    let project = TestProject::new([]);
     let mut client = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-    let mut editor = room.editor_with(&["rpc", "--stdio", &format!("--clientProcessId={}", client.id())]);
-    editor.create(&room);
+    let mut editor = project.editor_with(&["rpc", "--stdio", &format!("--clientProcessId={}", client.id())]);
+    editor.create(&project);
     client.kill().unwrap();
     client.wait().unwrap();
     assert_eq!(editor.child.wait().unwrap().code(), Some(0));
     // One that is gone already.
-    let mut late = room.editor_with(&["rpc", "--clientProcessId", &client.id().to_string()]);
+    let mut late = project.editor_with(&["rpc", "--clientProcessId", &client.id().to_string()]);
     assert_eq!(late.child.wait().unwrap().code(), Some(0));
 }

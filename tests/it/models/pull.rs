@@ -8,27 +8,27 @@ use kontekst::{
 };
 
 use super::{
+    fake_hub::{FakeHub, HubRequest, HubResponse, ranged, sha256},
     gguf,
-    web::{Answer, Seen, Web, ranged, sha256},
 };
 
 const NAME: &str = "m.gguf";
 const LENGTH: usize = 600_000;
 
-struct Bench {
+struct PullTest {
     dir: tempfile::TempDir,
-    web: Web,
+    web: FakeHub,
     net: Net,
     file: File,
     cancel: Cancel,
     steps: Vec<Step>,
 }
 
-impl Bench {
+impl PullTest {
     /// `answer` is asked with the number of the request, from 0.
-    fn new(mut answer: impl FnMut(usize, &Seen) -> Answer + Send + 'static) -> Self {
+    fn new(mut answer: impl FnMut(usize, &HubRequest) -> HubResponse + Send + 'static) -> Self {
         let mut number = 0;
-        let web = Web::start(move |seen| {
+        let web = FakeHub::start(move |seen| {
             number += 1;
             answer(number - 1, seen)
         });
@@ -65,7 +65,7 @@ impl Bench {
 
     /// The file is there and whole, and nothing else is.
     #[track_caller]
-    fn got(&mut self, content: &[u8]) {
+    fn assert_fetched(&mut self, content: &[u8]) {
         let fetched = self.fetch().unwrap();
         let Fetched::New { bytes, sha256: found, .. } = fetched else { panic!("{fetched:?}") };
         assert_eq!((bytes, found), (content.len() as u64, sha256(content)));
@@ -75,11 +75,11 @@ impl Bench {
 
     /// `Range` and `If-Range` of each request.
     fn ranges(&self) -> Vec<(Option<String>, Option<String>)> {
-        let header = |seen: &Seen, name| seen.header(name).map(str::to_owned);
-        self.web.seen().iter().map(|seen| (header(seen, "range"), header(seen, "if-range"))).collect()
+        let header = |seen: &HubRequest, name| seen.header(name).map(str::to_owned);
+        self.web.requests().iter().map(|seen| (header(seen, "range"), header(seen, "if-range"))).collect()
     }
 
-    fn again(&self) -> Vec<&'static str> {
+    fn restart_reasons(&self) -> Vec<&'static str> {
         self.steps
             .iter()
             .filter_map(|step| if let Step::Again { why } = step { Some(*why) } else { None })
@@ -87,104 +87,104 @@ impl Bench {
     }
 }
 
-fn from(start: usize, etag: Option<&str>) -> (Option<String>, Option<String>) {
+fn range_from(start: usize, etag: Option<&str>) -> (Option<String>, Option<String>) {
     (Some(format!("bytes={start}-")), etag.map(str::to_owned))
 }
 
 #[test]
-fn a_file_that_comes_at_once() {
+fn a_file_is_fetched_in_one_request() {
     let content = gguf("llama", LENGTH);
     let whole = content.clone();
-    let mut bench = Bench::new(move |_, seen| ranged(seen, &content, "\"a\""));
-    bench.got(&whole);
+    let mut test = PullTest::new(move |_, seen| ranged(seen, &content, "\"a\""));
+    test.assert_fetched(&whole);
     use std::os::unix::fs::PermissionsExt as _;
-    assert_eq!(fs::metadata(bench.path(NAME)).unwrap().permissions().mode() & 0o133, 0, "0644 or less");
-    assert_eq!(bench.ranges(), [(None, None)]);
-    let moved: Vec<_> = bench.steps.iter().filter(|step| matches!(step, Step::Moved { .. })).collect();
+    assert_eq!(fs::metadata(test.path(NAME)).unwrap().permissions().mode() & 0o133, 0, "0644 or less");
+    assert_eq!(test.ranges(), [(None, None)]);
+    let moved: Vec<_> = test.steps.iter().filter(|step| matches!(step, Step::Moved { .. })).collect();
     assert_eq!(moved.last(), Some(&&Step::Moved { have: LENGTH as u64 }));
-    assert_eq!(bench.steps.last(), Some(&Step::Saving));
+    assert_eq!(test.steps.last(), Some(&Step::Saving));
 }
 
 #[test]
-fn what_is_cut_goes_on_where_it_was() {
+fn an_interrupted_download_resumes() {
     let content = gguf("llama", LENGTH);
     let whole = content.clone();
-    let mut bench = Bench::new(move |number, seen| {
+    let mut test = PullTest::new(move |number, seen| {
         let answer = ranged(seen, &content, "\"a\"");
         if number < 4 { answer.cut(100_000) } else { answer }
     });
-    bench.got(&whole);
-    let expect: Vec<_> = (1..5).map(|cut| from(cut * 100_000, Some("\"a\""))).collect();
-    assert_eq!(bench.ranges()[1..], expect);
-    assert_eq!(bench.again(), [""; 0]);
+    test.assert_fetched(&whole);
+    let expect: Vec<_> = (1..5).map(|cut| range_from(cut * 100_000, Some("\"a\""))).collect();
+    assert_eq!(test.ranges()[1..], expect);
+    assert_eq!(test.restart_reasons(), [""; 0]);
 }
 
 #[test]
-fn another_process_goes_on_too() {
+fn another_process_can_resume() {
     let content = gguf("llama", LENGTH);
     let whole = content.clone();
-    let mut bench = Bench::new(move |number, seen| match number {
+    let mut test = PullTest::new(move |number, seen| match number {
         0 => ranged(seen, &content, "\"a\"").cut(100_000),
-        1..4 => Answer::status(503),
+        1..4 => HubResponse::status(503),
         _ => ranged(seen, &content, "\"a\""),
     });
-    let error = bench.fetch().unwrap_err();
+    let error = test.fetch().unwrap_err();
     assert!(matches!(error, PullError::Unreachable { have: 100_000, .. }), "{error}");
-    assert_eq!(bench.files(), ["m.gguf.part", "m.gguf.part.json"]);
-    bench.got(&whole);
-    assert_eq!(bench.ranges().last(), Some(&from(100_000, Some("\"a\""))));
+    assert_eq!(test.files(), ["m.gguf.part", "m.gguf.part.json"]);
+    test.assert_fetched(&whole);
+    assert_eq!(test.ranges().last(), Some(&range_from(100_000, Some("\"a\""))));
 }
 
 #[test]
-fn a_file_that_changed_is_fetched_from_its_start() {
+fn a_changed_file_is_fetched_from_the_start() {
     let (old, new) = (gguf("llama", LENGTH), gguf("qwen3", LENGTH));
     // A server that honours If-Range, one that has a new length, and one that sends a part all the same.
     for (faulty, same_length) in [(false, true), (false, false), (true, true), (true, false)] {
         let old = old.clone();
         let new = if same_length { new.clone() } else { gguf("qwen3", LENGTH + 5) };
         let whole = new.clone();
-        let mut bench = Bench::new(move |number, seen| match (number, faulty) {
+        let mut test = PullTest::new(move |number, seen| match (number, faulty) {
             (0, _) => ranged(seen, &old, "\"a\"").cut(100_000),
             (1, true) => {
                 let length = new.len();
-                Answer::bytes(&new[100_000..])
+                HubResponse::bytes(&new[100_000..])
                     .header("etag", "\"b\"")
                     .header("content-range", &format!("bytes 100000-{}/{length}", length - 1))
                     .with_status(206)
             }
             _ => ranged(seen, &new, "\"b\""),
         });
-        bench.got(&whole);
-        assert_eq!(bench.again().len(), 1, "{:?}", bench.steps);
+        test.assert_fetched(&whole);
+        assert_eq!(test.restart_reasons().len(), 1, "{:?}", test.steps);
     }
 }
 
-type Fault = Box<dyn Fn(&[u8]) -> Answer + Send>;
+type Fault = Box<dyn Fn(&[u8]) -> HubResponse + Send>;
 
 #[test]
 fn servers_without_ranges_and_with_wrong_ones() {
     let content = gguf("llama", LENGTH);
     let length = content.len();
     let part = move |content: &[u8], range: &str| {
-        Answer::bytes(content).header("etag", "\"a\"").header("content-range", range).with_status(206)
+        HubResponse::bytes(content).header("etag", "\"a\"").header("content-range", range).with_status(206)
     };
     let faults: [Fault; 5] = [
-        Box::new(|content| Answer::bytes(content).header("etag", "\"a\"")),
+        Box::new(|content| HubResponse::bytes(content).header("etag", "\"a\"")),
         Box::new(move |content| part(&content[5..], &format!("bytes 5-{}/{length}", length - 1))),
         Box::new(move |content| part(&content[100_000..], "bytes 100000-/x")),
         Box::new(move |content| part(&content[100_000..], "nonsense")),
-        Box::new(|_| Answer::status(416).header("content-range", "bytes */7")),
+        Box::new(|_| HubResponse::status(416).header("content-range", "bytes */7")),
     ];
     for fault in faults {
         let content = content.clone();
         let whole = content.clone();
-        let mut bench = Bench::new(move |number, seen| match number {
+        let mut test = PullTest::new(move |number, seen| match number {
             0 => ranged(seen, &content, "\"a\"").cut(100_000),
             1 => fault(&content),
             _ => ranged(seen, &content, "\"a\""),
         });
-        bench.got(&whole);
-        assert_eq!(bench.again().len(), 1, "{:?}", bench.steps);
+        test.assert_fetched(&whole);
+        assert_eq!(test.restart_reasons().len(), 1, "{:?}", test.steps);
     }
 }
 
@@ -192,151 +192,151 @@ fn servers_without_ranges_and_with_wrong_ones() {
 fn a_server_that_never_finishes_is_given_up() {
     let content = gguf("llama", LENGTH);
     // Without ranges it would start over for ever.
-    let mut bench = Bench::new(move |_, _| Answer::bytes(&content).cut(100_000));
-    let error = bench.fetch().unwrap_err();
+    let mut test = PullTest::new(move |_, _| HubResponse::bytes(&content).cut(100_000));
+    let error = test.fetch().unwrap_err();
     assert!(matches!(error, PullError::Unreachable { .. }), "{error}");
-    assert!(bench.ranges().len() <= 5, "{:?}", bench.ranges());
+    assert!(test.ranges().len() <= 5, "{:?}", test.ranges());
 }
 
 #[test]
-fn a_part_that_was_whole_needs_nothing_but_its_name() {
+fn a_complete_part_file_is_only_renamed() {
     let content = gguf("llama", LENGTH);
     let whole = content.clone();
-    let mut bench = Bench::new(move |_, seen| ranged(seen, &content, "\"a\""));
-    fs::create_dir(bench.path("")).unwrap();
-    fs::write(bench.path("m.gguf.part"), &whole).unwrap();
-    let stamp = format!("{{\"url\":\"{}\",\"etag\":\"\\\"a\\\"\",\"total\":{LENGTH}}}", bench.file.url);
-    fs::write(bench.path("m.gguf.part.json"), stamp).unwrap();
-    bench.got(&whole);
-    assert_eq!(bench.ranges(), [from(LENGTH, Some("\"a\""))]);
+    let mut test = PullTest::new(move |_, seen| ranged(seen, &content, "\"a\""));
+    fs::create_dir(test.path("")).unwrap();
+    fs::write(test.path("m.gguf.part"), &whole).unwrap();
+    let stamp = format!("{{\"url\":\"{}\",\"etag\":\"\\\"a\\\"\",\"total\":{LENGTH}}}", test.file.url);
+    fs::write(test.path("m.gguf.part.json"), stamp).unwrap();
+    test.assert_fetched(&whole);
+    assert_eq!(test.ranges(), [range_from(LENGTH, Some("\"a\""))]);
 }
 
 #[test]
-fn bytes_that_nobody_knows_are_not_used() {
+fn a_part_file_without_a_record_is_discarded() {
     let content = gguf("llama", LENGTH);
     for stamp in [None, Some("{"), Some("{\"url\":\"http://else.example/m.gguf\",\"etag\":\"\\\"a\\\"\"}")] {
         let (content, whole) = (content.clone(), content.clone());
-        let mut bench = Bench::new(move |_, seen| ranged(seen, &content, "\"a\""));
-        fs::create_dir(bench.path("")).unwrap();
-        fs::write(bench.path("m.gguf.part"), "of something else").unwrap();
+        let mut test = PullTest::new(move |_, seen| ranged(seen, &content, "\"a\""));
+        fs::create_dir(test.path("")).unwrap();
+        fs::write(test.path("m.gguf.part"), "of something else").unwrap();
         if let Some(stamp) = stamp {
-            fs::write(bench.path("m.gguf.part.json"), stamp).unwrap();
+            fs::write(test.path("m.gguf.part.json"), stamp).unwrap();
         }
-        bench.got(&whole);
-        assert_eq!(bench.ranges(), [(None, None)]);
+        test.assert_fetched(&whole);
+        assert_eq!(test.ranges(), [(None, None)]);
     }
 }
 
 #[test]
-fn a_checksum_is_the_last_word() {
+fn a_wrong_checksum_discards_the_file() {
     let content = gguf("llama", LENGTH);
     let whole = content.clone();
-    let mut bench = Bench::new(move |number, seen| {
+    let mut test = PullTest::new(move |number, seen| {
         let answer = ranged(seen, &content, "W/\"weak\"");
         if number == 0 { answer.cut(100_000) } else { answer }
     });
-    bench.file.sha256 = Some(sha256(&whole));
-    bench.got(&whole);
+    test.file.sha256 = Some(sha256(&whole));
+    test.assert_fetched(&whole);
     // With a checksum, going on needs no validator.
-    assert_eq!(bench.ranges()[1], from(100_000, None));
-    assert_eq!(bench.fetch().unwrap(), Fetched::Already);
+    assert_eq!(test.ranges()[1], range_from(100_000, None));
+    assert_eq!(test.fetch().unwrap(), Fetched::Already);
 
-    fs::remove_file(bench.path(NAME)).unwrap();
-    bench.file.sha256 = Some("0".repeat(64));
-    let error = bench.fetch().unwrap_err();
+    fs::remove_file(test.path(NAME)).unwrap();
+    test.file.sha256 = Some("0".repeat(64));
+    let error = test.fetch().unwrap_err();
     assert!(matches!(&error, PullError::Checksum { found, .. } if *found == sha256(&whole)), "{error}");
-    assert_eq!(bench.files(), [""; 0]);
+    assert_eq!(test.files(), [""; 0]);
 }
 
 #[test]
-fn the_hubs_checksum_is_heard_and_cannot_be_contradicted() {
+fn the_hubs_checksum_is_verified_and_must_agree() {
     let content = gguf("llama", LENGTH);
     let sum = sha256(&content);
-    let told = sum.clone();
-    let mut bench = Bench::new(move |_, seen| ranged(seen, &content, &format!("\"{told}\"")));
-    bench.net.hub = bench.web.url().parse().unwrap();
-    assert_eq!(bench.fetch().unwrap(), Fetched::New { bytes: LENGTH as u64, sha256: sum, verified: true });
-    fs::remove_file(bench.path(NAME)).unwrap();
-    bench.file.sha256 = Some("1".repeat(64));
-    assert!(matches!(bench.fetch(), Err(PullError::Checksum { .. })));
-    assert_eq!(bench.files(), [""; 0]);
+    let etag = sum.clone();
+    let mut test = PullTest::new(move |_, seen| ranged(seen, &content, &format!("\"{etag}\"")));
+    test.net.hub = test.web.url().parse().unwrap();
+    assert_eq!(test.fetch().unwrap(), Fetched::New { bytes: LENGTH as u64, sha256: sum, verified: true });
+    fs::remove_file(test.path(NAME)).unwrap();
+    test.file.sha256 = Some("1".repeat(64));
+    assert!(matches!(test.fetch(), Err(PullError::Checksum { .. })));
+    assert_eq!(test.files(), [""; 0]);
 }
 
 #[test]
-fn what_is_no_model_is_not_kept() {
+fn files_that_are_not_models_are_discarded() {
     for (answer, part) in [
-        (Answer::bytes(b"<html>please log in</html>"), "not a GGUF file"),
-        (Answer::bytes(b""), "the file is empty"),
-        (Answer::bytes(b"GGUF\x03\0\0\0"), "cannot be used"),
-        (Answer::bytes(b"GG"), "cannot be used"),
-        (Answer::bytes(b"x").header("content-encoding", "zstd"), "compressed"),
-        (Answer::redirect("/m.gguf"), "more than 8 redirects"),
-        (Answer::redirect("file:///etc/passwd"), "leaves https"),
-        (Answer::status(302), "leads nowhere"),
-        (Answer::bytes(b"GGUF").header("content-length", &u64::MAX.to_string()), "needs"),
-        (Answer::status(404), "answered 404"),
-        (Answer::status(403), "answered 403"),
-        (Answer::status(206), "answered 206"),
+        (HubResponse::bytes(b"<html>please log in</html>"), "not a GGUF file"),
+        (HubResponse::bytes(b""), "the file is empty"),
+        (HubResponse::bytes(b"GGUF\x03\0\0\0"), "cannot be used"),
+        (HubResponse::bytes(b"GG"), "cannot be used"),
+        (HubResponse::bytes(b"x").header("content-encoding", "zstd"), "compressed"),
+        (HubResponse::redirect("/m.gguf"), "more than 8 redirects"),
+        (HubResponse::redirect("file:///etc/passwd"), "leaves https"),
+        (HubResponse::status(302), "leads nowhere"),
+        (HubResponse::bytes(b"GGUF").header("content-length", &u64::MAX.to_string()), "needs"),
+        (HubResponse::status(404), "answered 404"),
+        (HubResponse::status(403), "answered 403"),
+        (HubResponse::status(206), "answered 206"),
     ] {
-        let mut bench = Bench::new(move |_, _| answer.clone());
-        let error = bench.fetch().unwrap_err().to_string();
+        let mut test = PullTest::new(move |_, _| answer.clone());
+        let error = test.fetch().unwrap_err().to_string();
         assert!(error.contains(part), "{part}: {error}");
-        assert_eq!(bench.files(), [""; 0], "{part}");
+        assert_eq!(test.files(), [""; 0], "{part}");
     }
 }
 
 #[test]
-fn a_silent_server_is_left() {
+fn a_silent_server_is_abandoned_and_retried() {
     let content = gguf("llama", LENGTH);
     let whole = content.clone();
-    let mut bench = Bench::new(move |number, seen| {
+    let mut test = PullTest::new(move |number, seen| {
         let answer = ranged(seen, &content, "\"a\"");
         if number == 0 { answer.cut(100_000).hang() } else { answer }
     });
-    bench.net.timing.stall = Duration::from_millis(200);
-    bench.got(&whole);
+    test.net.timing.stall = Duration::from_millis(200);
+    test.assert_fetched(&whole);
     let silent = |step: &Step| matches!(step, Step::Broken { why, .. } if why.contains("silent"));
-    assert!(bench.steps.iter().any(silent), "{:?}", bench.steps);
+    assert!(test.steps.iter().any(silent), "{:?}", test.steps);
 }
 
 #[test]
-fn a_cancel_stops_it_at_once_and_keeps_what_came() {
+fn a_cancel_stops_the_download_and_keeps_the_part() {
     let content = gguf("llama", LENGTH);
     let whole = content.clone();
-    let mut bench = Bench::new(move |number, seen| {
+    let mut test = PullTest::new(move |number, seen| {
         let answer = ranged(seen, &content, "\"a\"");
         if number == 0 { answer.cut(100_000).hang() } else { answer }
     });
-    let (cancel, dir) = (bench.cancel.clone(), bench.path(""));
-    let result = fetch(&bench.file, &dir, &bench.net, &bench.cancel, &mut |step| {
+    let (cancel, dir) = (test.cancel.clone(), test.path(""));
+    let result = fetch(&test.file, &dir, &test.net, &test.cancel, &mut |step| {
         if step == (Step::Moved { have: 100_000 }) {
             cancel.cancel();
         }
     });
     assert!(matches!(result, Err(PullError::Cancelled { have: 100_000, .. })), "{result:?}");
-    bench.cancel = Cancel::new();
-    bench.got(&whole);
+    test.cancel = Cancel::new();
+    test.assert_fetched(&whole);
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_is_followed() {
+fn existing_files_and_links_are_never_overwritten() {
     let content = gguf("llama", LENGTH);
-    let mut bench = Bench::new(move |_, seen| ranged(seen, &content, "\"a\""));
-    fs::create_dir(bench.path("")).unwrap();
-    fs::write(bench.path(NAME), "mine").unwrap();
-    assert!(matches!(bench.fetch(), Err(PullError::Exists(_))));
-    fs::remove_file(bench.path(NAME)).unwrap();
+    let mut test = PullTest::new(move |_, seen| ranged(seen, &content, "\"a\""));
+    fs::create_dir(test.path("")).unwrap();
+    fs::write(test.path(NAME), "mine").unwrap();
+    assert!(matches!(test.fetch(), Err(PullError::Exists(_))));
+    fs::remove_file(test.path(NAME)).unwrap();
     // A dangling link is something, too.
-    let outside = bench.dir.path().join("outside");
-    std::os::unix::fs::symlink(&outside, bench.path(NAME)).unwrap();
-    assert!(matches!(bench.fetch(), Err(PullError::Exists(_))));
-    fs::remove_file(bench.path(NAME)).unwrap();
-    std::os::unix::fs::symlink(&outside, bench.path("m.gguf.part")).unwrap();
-    assert!(matches!(bench.fetch(), Err(PullError::Path(_))));
-    fs::remove_file(bench.path("m.gguf.part")).unwrap();
+    let outside = test.dir.path().join("outside");
+    std::os::unix::fs::symlink(&outside, test.path(NAME)).unwrap();
+    assert!(matches!(test.fetch(), Err(PullError::Exists(_))));
+    fs::remove_file(test.path(NAME)).unwrap();
+    std::os::unix::fs::symlink(&outside, test.path("m.gguf.part")).unwrap();
+    assert!(matches!(test.fetch(), Err(PullError::Path(_))));
+    fs::remove_file(test.path("m.gguf.part")).unwrap();
     assert!(!outside.exists());
 
-    let held = fs::File::create(bench.path("m.gguf.part")).unwrap();
+    let held = fs::File::create(test.path("m.gguf.part")).unwrap();
     held.try_lock().unwrap();
-    assert!(matches!(bench.fetch(), Err(PullError::Busy(_))));
+    assert!(matches!(test.fetch(), Err(PullError::Busy(_))));
 }

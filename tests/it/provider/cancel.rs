@@ -20,17 +20,17 @@ fn cancelled_soon(reply: Reply, deltas: usize) {
     let fake = FakeLlama::start([reply]);
     let provider = connect(&fake.url(), TIMING);
     let cancel = Cancel::new();
-    let (tell, told) = mpsc::channel();
+    let (tx, rx) = mpsc::channel();
     let call = {
         let cancel = cancel.clone();
         thread::spawn(move || {
-            let result = provider.generate(&prompt("hi"), &cancel, &mut |delta| tell.send(delta).unwrap());
+            let result = provider.generate(&prompt("hi"), &cancel, &mut |delta| tx.send(delta).unwrap());
             (result, Instant::now())
         })
     };
     fake.wait_for_chats(1);
     for _ in 0..deltas {
-        told.recv().unwrap();
+        rx.recv().unwrap();
     }
     let start = Instant::now();
     cancel.cancel();

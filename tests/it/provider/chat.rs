@@ -26,7 +26,7 @@ fn a_text_arrives_in_pieces_that_make_up_the_whole() {
 }
 
 #[test]
-fn a_token_is_handed_on_before_the_next_one_comes() {
+fn a_token_is_delivered_before_the_next_one_arrives() {
     let (wait, key) = gate();
     let fake = FakeLlama::start([Reply::text("one").then_wait(wait).then_text(" two")]);
     let provider = connect(&fake.url(), TIMING);
@@ -45,7 +45,7 @@ fn a_token_is_handed_on_before_the_next_one_comes() {
 }
 
 #[test]
-fn the_request_carries_what_the_seed_says() {
+fn the_request_has_the_documented_fields() {
     let fake = FakeLlama::start([Reply::text("ok"), Reply::text("ok")]);
     let provider = connect(&fake.url(), TIMING);
     let mut request = prompt("hi");
@@ -78,7 +78,7 @@ fn the_request_carries_what_the_seed_says() {
 }
 
 #[test]
-fn another_server_gets_no_field_of_llama_cpps() {
+fn another_engine_gets_no_llama_cpp_fields() {
     let setup = Setup { llama: false, ..Setup::default() };
     let fake = FakeLlama::with(setup, [Reply::text("ok")]);
     let provider = connect(&fake.url(), TIMING);
@@ -94,7 +94,7 @@ fn another_server_gets_no_field_of_llama_cpps() {
 }
 
 #[test]
-fn calls_and_their_results_go_round() {
+fn calls_and_their_results_round_trip() {
     let calls = [("read_file", json!({"path": "a"})), ("read_file", json!({"path": "b"}))];
     for tool_role in [ToolRole::Native, ToolRole::Text, ToolRole::Auto] {
         let fake = FakeLlama::start([Reply::calls(calls.clone()), Reply::text("done")]);
@@ -137,14 +137,14 @@ fn a_loading_model_is_waited_for() {
 }
 
 #[test]
-fn an_overflow_is_told_with_its_numbers() {
+fn an_overflow_is_reported_with_its_numbers() {
     let fake = FakeLlama::start([Reply::overflow(5000, 4096)]);
     let error = ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap_err();
     assert!(matches!(error, ProviderError::Overflow { prompt_tokens: 5000, window: 4096 }), "{error:?}");
 }
 
 #[test]
-fn a_refusal_is_told_with_status_and_message() {
+fn a_refusal_is_reported_with_status_and_message() {
     let fake =
         FakeLlama::start([Reply::error(400, "no such thing"), Reply::text("on").then_error(500, "full")]);
     let provider = connect(&fake.url(), TIMING);
@@ -193,7 +193,7 @@ fn a_silent_server_is_given_up_and_a_slow_one_is_not() {
 }
 
 #[test]
-fn progress_is_told_and_renews_the_patience() {
+fn progress_is_reported() {
     let fake =
         FakeLlama::start([Reply::text("x"), Reply::deltas([]).then_progress(256, 1024).then_text("y")]);
     let provider = connect(&fake.url(), TIMING);
@@ -204,7 +204,7 @@ fn progress_is_told_and_renews_the_patience() {
 }
 
 #[test]
-fn counts_are_asked_for_once() {
+fn token_counts_are_cached() {
     let fake = FakeLlama::start([]);
     let provider = connect(&fake.url(), TIMING);
     let cancel = Cancel::new();
@@ -219,7 +219,7 @@ fn counts_are_asked_for_once() {
 }
 
 #[test]
-fn tool_results_are_text_for_a_template_that_would_drop_them() {
+fn tool_results_are_sent_as_text_to_a_template_without_tools() {
     let setup = Setup { tools: false, ..Setup::default() };
     let fake = FakeLlama::with(setup, [Reply::text("ok")]);
     let mut request = prompt("hi");

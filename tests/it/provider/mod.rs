@@ -1,13 +1,13 @@
 //! The model client, the router and the supervisor against servers of our own making.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod byzantine;
 mod cancel;
 mod chat;
-mod fleet;
+mod failover;
+mod hostile_server;
 mod prompted;
-mod real;
-mod supervise;
+mod real_llama;
+mod supervisor;
 mod transcripts;
 
 use std::{sync::Arc, time::Duration};

@@ -50,7 +50,7 @@ fn the_tool_role_decides_and_auto_asks_the_template() {
 
 /// Ollama, and vLLM without a parser for calls.
 #[test]
-fn a_server_that_refuses_tools_is_told_in_text_from_then_on() {
+fn a_server_that_refuses_tools_is_prompted_in_text_from_then_on() {
     for refusal in [
         "registry.ollama.ai/library/gemma2:2b does not support tools",
         "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
@@ -71,7 +71,7 @@ fn a_server_that_refuses_tools_is_told_in_text_from_then_on() {
 }
 
 #[test]
-fn who_insists_on_native_tools_is_told_that_there_are_none() {
+fn native_tools_without_support_are_an_error() {
     let setup = Setup { llama: false, ..Setup::default() };
     let fake = FakeLlama::with(setup, [Reply::error(400, "m does not support tools")]);
     let request = ChatRequest { tool_role: ToolRole::Native, ..with_tool() };
@@ -80,7 +80,7 @@ fn who_insists_on_native_tools_is_told_that_there_are_none() {
 }
 
 #[test]
-fn a_template_that_takes_half_of_it_is_told_in_text() {
+fn a_template_with_partial_tool_support_is_prompted_in_text() {
     for caps in
         [json!({"supports_tools": true, "supports_tool_calls": false}), json!({"supports_tools": false})]
     {
@@ -97,7 +97,7 @@ fn a_template_that_takes_half_of_it_is_told_in_text() {
 }
 
 #[test]
-fn a_template_without_system_role_gets_all_of_it_in_the_first_message() {
+fn without_a_system_role_everything_goes_into_the_first_message() {
     let caps = json!({"supports_tools": false, "supports_tool_calls": false, "supports_system_role": false});
     let fake = template(caps, [Reply::text(CALL), Reply::text("done")]);
     let provider = connect(&fake.url(), TIMING);
@@ -133,7 +133,7 @@ fn a_template_without_system_role_gets_all_of_it_in_the_first_message() {
 }
 
 #[test]
-fn a_call_that_comes_both_ways_counts_once() {
+fn a_call_in_both_forms_counts_once() {
     let both = Reply::text(CALL).then_calls([("read_file", json!({"path": "a"}))]);
     let fake = FakeLlama::start([both]);
     let (turn, deltas) = ask(&connect(&fake.url(), TIMING), &with_tool());
@@ -157,7 +157,7 @@ fn a_flood_of_calls_is_refused() {
 }
 
 #[test]
-fn only_llama_cpp_can_be_forced() {
+fn only_llama_cpp_supports_forced_calls() {
     for llama in [true, false] {
         let fake = FakeLlama::with(Setup { llama, ..Setup::default() }, []);
         assert_eq!(connect(&fake.url(), TIMING).can_force(), llama);

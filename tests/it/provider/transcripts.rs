@@ -40,9 +40,9 @@ fn check(names: &[&str], expected: &Expect) {
         let bytes = recorded(name);
         let fake = FakeLlama::start((0..6).map(|seed| cut(&bytes, seed)));
         let provider = connect(&fake.url(), TIMING);
-        let first = told(&ask(&provider, &prompt("hi")));
+        let first = describe(&ask(&provider, &prompt("hi")));
         for seed in 1..6 {
-            assert_eq!(told(&ask(&provider, &prompt("hi"))), first, "{name}, cut {seed}");
+            assert_eq!(describe(&ask(&provider, &prompt("hi"))), first, "{name}, cut {seed}");
         }
         fake.assert_clean();
         writeln!(all, "{name}:\n{first}").unwrap();
@@ -50,38 +50,42 @@ fn check(names: &[&str], expected: &Expect) {
     expected.assert_eq(&all);
 }
 
-fn told((turn, deltas): &(Result<Turn, ProviderError>, Vec<Delta>)) -> String {
-    let mut told = String::new();
+fn describe((turn, deltas): &(Result<Turn, ProviderError>, Vec<Delta>)) -> String {
+    let mut description = String::new();
     for delta in deltas {
         if let Delta::Progress(Progress::Prefill { processed, total, cached }) = delta {
-            writeln!(told, "read {processed} of {total}, {cached} from cache").unwrap();
+            writeln!(description, "read {processed} of {total}, {cached} from cache").unwrap();
         }
     }
     let turn = match turn {
         Ok(turn) => turn,
         Err(ProviderError::Unreachable { started, source, .. }) => {
-            writeln!(told, "unreachable, started: {started}, {source}; got {} bytes", text(deltas).len())
-                .unwrap();
-            return told;
+            writeln!(
+                description,
+                "unreachable, started: {started}, {source}; got {} bytes",
+                text(deltas).len()
+            )
+            .unwrap();
+            return description;
         }
         Err(error) => {
-            writeln!(told, "{error}; got {} bytes", text(deltas).len()).unwrap();
-            return told;
+            writeln!(description, "{error}; got {} bytes", text(deltas).len()).unwrap();
+            return description;
         }
     };
     assert_eq!(text(deltas), turn.content);
     if !turn.reasoning.is_empty() {
-        writeln!(told, "thought {:?}", turn.reasoning).unwrap();
+        writeln!(description, "thought {:?}", turn.reasoning).unwrap();
     }
     if !turn.content.is_empty() {
-        writeln!(told, "said {:?}", turn.content).unwrap();
+        writeln!(description, "said {:?}", turn.content).unwrap();
     }
     for call in &turn.calls {
-        writeln!(told, "called {} {} as {}", call.name, call.arguments, call.id).unwrap();
+        writeln!(description, "called {} {} as {}", call.name, call.arguments, call.id).unwrap();
     }
     let usage = turn.usage.map(|usage| (usage.prompt, usage.completion, usage.cached));
-    writeln!(told, "{:?} {usage:?}", turn.finish).unwrap();
-    told
+    writeln!(description, "{:?} {usage:?}", turn.finish).unwrap();
+    description
 }
 
 #[test]
@@ -230,7 +234,7 @@ fn probed(answers: &'static [(&'static str, &'static str)]) -> Result<Probe, Pro
 }
 
 #[test]
-fn what_servers_say_about_themselves() {
+fn probes_of_recorded_servers() {
     let expected = expect![[r#"
         [
             Ready(

@@ -8,8 +8,8 @@ use kontekst::{
     },
 };
 
-use super::{Room, names, stop};
-use crate::core::scripted::Step;
+use super::{TestDaemon, frame_names, stop_reason};
+use crate::agent_core::scripted_provider::Step;
 
 fn message(role: &str, parts: impl IntoIterator<Item = Part>) -> ConversationMessage {
     let parts = parts.into_iter().map(|part| ContentPart { part: Some(part) }).collect();
@@ -21,9 +21,9 @@ fn text(text: &str) -> Part {
 }
 
 #[tokio::test]
-async fn a_history_goes_on_where_it_was() {
-    let room = Room::new([Step::Say("of course")]);
-    let mut talk = room.open().await;
+async fn a_session_can_continue_a_history() {
+    let daemon = TestDaemon::new([Step::Say("of course")]);
+    let mut client = daemon.open().await;
     let call = ToolUseContent { id: "c".to_owned(), name: "look".to_owned(), input: None };
     let result = ToolResultContent {
         tool_use_id: "c".to_owned(),
@@ -37,11 +37,11 @@ async fn a_history_goes_on_where_it_was() {
         message("user", [Part::ToolResult(result)]),
         message("assistant", [text("a tree")]),
     ];
-    talk.say(Request::Start(StartSession { history, ..StartSession::default() })).await;
-    talk.ask("sure?").await;
-    let frames = talk.until(|frame| matches!(frame, Response::TurnComplete(_))).await;
-    assert_eq!(stop(&frames), "end_turn");
-    let messages = &room.model.requests()[0].messages;
+    client.send(Request::Start(StartSession { history, ..StartSession::default() })).await;
+    client.send_message("sure?").await;
+    let frames = client.frames_until(|frame| matches!(frame, Response::TurnComplete(_))).await;
+    assert_eq!(stop_reason(&frames), "end_turn");
+    let messages = &daemon.model.requests()[0].messages;
     let roles: Vec<_> = messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::Assistant, Role::User]);
     assert_eq!(messages[1].tool_calls[0].arguments, "{}");
@@ -49,21 +49,22 @@ async fn a_history_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn a_window_is_what_was_asked_for_and_no_more_than_there_is() {
+async fn a_requested_window_is_limited_by_the_model() {
     for (asked, size) in [(Some(8_000), 8_000), (Some(1_000_000), 16_384), (Some(0), 16_384), (None, 16_384)]
     {
-        let room = Room::new([super::call("bash", serde_json::json!({})), Step::Say("ok")]);
+        let daemon = TestDaemon::new([super::call_step("bash", serde_json::json!({})), Step::Say("ok")]);
         tokio::time::pause();
-        let mut talk = room.open().await;
-        let tools = vec![super::single("bash")];
-        talk.say(Request::Start(StartSession {
-            max_context_tokens: asked,
-            tools,
-            ..StartSession::default()
-        }))
-        .await;
-        talk.ask("go").await;
-        let seen = talk.until(|frame| matches!(frame, Response::Keepalive(_))).await;
+        let mut client = daemon.open().await;
+        let tools = vec![super::sequential_tool("bash")];
+        client
+            .send(Request::Start(StartSession {
+                max_context_tokens: asked,
+                tools,
+                ..StartSession::default()
+            }))
+            .await;
+        client.send_message("go").await;
+        let seen = client.frames_until(|frame| matches!(frame, Response::Keepalive(_))).await;
         let Some(Response::Keepalive(alive)) = seen.last() else { unreachable!() };
         assert_eq!(alive.tokens_max, Some(size), "{asked:?}");
         tokio::time::resume();
@@ -71,23 +72,23 @@ async fn a_window_is_what_was_asked_for_and_no_more_than_there_is() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_outgrows_its_window_is_summarised_and_that_is_told() {
-    let room = Room::new([Step::Say("long"), Step::Say("they talked"), Step::Say("on")]);
-    let mut talk = room.open().await;
+async fn a_conversation_that_outgrows_its_window_is_summarised_and_reported() {
+    let daemon = TestDaemon::new([Step::Say("long"), Step::Say("they talked"), Step::Say("on")]);
+    let mut client = daemon.open().await;
     let history = vec![message("user", [text(&"word ".repeat(2200))]), message("assistant", [text("fine")])];
     let start = StartSession { history, max_context_tokens: Some(4096), ..StartSession::default() };
-    talk.say(Request::Start(start)).await;
-    talk.ask("go on").await;
-    let frames = talk.until(|frame| matches!(frame, Response::TurnComplete(_))).await;
+    client.send(Request::Start(start)).await;
+    client.send_message("go on").await;
+    let frames = client.frames_until(|frame| matches!(frame, Response::TurnComplete(_))).await;
     let compacted = frames.iter().find_map(|frame| match frame {
         Response::ContextCompacted(compacted) => Some(compacted),
         _ => None,
     });
-    let compacted = compacted.unwrap_or_else(|| panic!("{:?}", names(&frames)));
+    let compacted = compacted.unwrap_or_else(|| panic!("{:?}", frame_names(&frames)));
     assert_eq!((compacted.level.as_str(), compacted.messages_before), ("summary", 2));
     assert!(compacted.tokens_before > compacted.tokens_after, "{compacted:?}");
     // The conversation of the session is what the summary left.
-    talk.ask("and on").await;
-    talk.until(|frame| matches!(frame, Response::TurnComplete(_))).await;
-    assert!(!room.prompt(2).contains("word word"), "{}", room.prompt(2));
+    client.send_message("and on").await;
+    client.frames_until(|frame| matches!(frame, Response::TurnComplete(_))).await;
+    assert!(!daemon.prompt(2).contains("word word"), "{}", daemon.prompt(2));
 }

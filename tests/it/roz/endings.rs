@@ -11,8 +11,8 @@ use kontekst::{
 };
 use serde_json::json;
 
-use super::{Room, call, names, single, stop, text};
-use crate::core::scripted::{Step, gone};
+use super::{TestDaemon, call_step, frame_names, sequential_tool, stop_reason, text};
+use crate::agent_core::scripted_provider::{Step, unreachable_error};
 
 fn cancel() -> Request {
     Request::CancelTurn(CancelTurn::default())
@@ -20,17 +20,17 @@ fn cancel() -> Request {
 
 #[tokio::test]
 async fn a_turn_that_is_cancelled_while_the_model_speaks() {
-    let room = Room::new([Step::Hang("half an "), Step::Say("whole")]);
-    let mut talk = room.session([]).await;
-    talk.ask("go").await;
-    talk.until(|frame| matches!(frame, Response::TextDelta(_))).await;
-    talk.say(cancel()).await;
-    let frames = talk.turn().await;
-    assert_eq!(names(&frames), ["idle", "cancelled"]);
+    let daemon = TestDaemon::new([Step::Hang("half an "), Step::Say("whole")]);
+    let mut client = daemon.session([]).await;
+    client.send_message("go").await;
+    client.frames_until(|frame| matches!(frame, Response::TextDelta(_))).await;
+    client.send(cancel()).await;
+    let frames = client.finish_turn().await;
+    assert_eq!(frame_names(&frames), ["idle", "cancelled"]);
     // The next one is not refused, and knows what was said.
-    talk.ask("again").await;
-    assert_eq!(stop(&talk.turn().await), "end_turn");
-    let prompt = room.prompt(1);
+    client.send_message("again").await;
+    assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
+    let prompt = daemon.prompt(1);
     assert!(
         prompt.contains(
             "<user> go\n<assistant> half an \n<assistant> [cancelled before it was finished]\n<user> again"
@@ -41,133 +41,135 @@ async fn a_turn_that_is_cancelled_while_the_model_speaks() {
 
 #[tokio::test]
 async fn a_turn_that_is_cancelled_while_a_tool_runs() {
-    let room = Room::new([call("bash", json!({})), Step::Say("fine")]);
-    let mut talk = room.session([single("bash")]).await;
-    talk.ask("go").await;
-    let request = talk.request().await;
-    talk.say(cancel()).await;
-    let frames = talk.turn().await;
-    assert_eq!(stop(&frames), "cancelled");
+    let daemon = TestDaemon::new([call_step("bash", json!({})), Step::Say("fine")]);
+    let mut client = daemon.session([sequential_tool("bash")]).await;
+    client.send_message("go").await;
+    let request = client.next_tool_request().await;
+    client.send(cancel()).await;
+    let frames = client.finish_turn().await;
+    assert_eq!(stop_reason(&frames), "cancelled");
     let Some(Response::TurnComplete(complete)) = frames.last() else { unreachable!() };
     assert_eq!(complete.usage.as_ref().unwrap().output_tokens, 7, "what was used is told");
-    talk.answer(&request, "late").await;
-    assert_eq!(talk.error().await, "no_active_turn");
+    client.send_result(&request, "late").await;
+    assert_eq!(client.next_error().await, "no_active_turn");
     // The conversation has no open call.
-    talk.ask("again").await;
-    assert_eq!(stop(&talk.turn().await), "end_turn");
-    let roles: Vec<_> = room.model.requests()[1].messages.iter().map(|message| message.role).collect();
+    client.send_message("again").await;
+    assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
+    let roles: Vec<_> = daemon.model.requests()[1].messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::Assistant, Role::User]);
 }
 
 #[tokio::test]
 async fn a_cancelled_session_ends_its_turn_first() {
-    let room = Room::new([Step::Hang("half ")]);
-    let mut talk = room.session([]).await;
-    talk.ask("go").await;
-    talk.until(|frame| matches!(frame, Response::TextDelta(_))).await;
-    talk.say(Request::CancelSession(CancelSession::default())).await;
-    let rest = talk.rest().await;
+    let daemon = TestDaemon::new([Step::Hang("half ")]);
+    let mut client = daemon.session([]).await;
+    client.send_message("go").await;
+    client.frames_until(|frame| matches!(frame, Response::TextDelta(_))).await;
+    client.send(Request::CancelSession(CancelSession::default())).await;
+    let rest = client.drain().await;
     let first: Vec<_> = rest.iter().filter_map(|frame| frame.response.clone()).collect();
-    assert_eq!(names(&first), ["idle", "cancelled"]);
+    assert_eq!(frame_names(&first), ["idle", "cancelled"]);
     let last = rest.last().unwrap().session_event.as_ref().unwrap();
     assert!(matches!(last.typed_event, Some(TypedEvent::SessionCompleted(_))));
-    assert_eq!(room.core.active_runs(), 0);
+    assert_eq!(daemon.core.active_runs(), 0);
 }
 
 #[tokio::test]
-async fn a_half_closed_turn_that_needs_nothing_more_is_finished() {
-    let room = Room::new([Step::Say("the whole answer")]);
-    let mut talk = room.session([]).await;
-    talk.ask("go").await;
-    talk.half_close();
-    let first: Vec<_> = talk.rest().await.into_iter().filter_map(|frame| frame.response).collect();
-    assert_eq!((text(&first).as_str(), stop(&first)), ("the whole answer", "end_turn"));
+async fn a_half_closed_turn_is_finished() {
+    let daemon = TestDaemon::new([Step::Say("the whole answer")]);
+    let mut client = daemon.session([]).await;
+    client.send_message("go").await;
+    client.half_close();
+    let first: Vec<_> = client.drain().await.into_iter().filter_map(|frame| frame.response).collect();
+    assert_eq!((text(&first).as_str(), stop_reason(&first)), ("the whole answer", "end_turn"));
 }
 
 #[tokio::test]
-async fn a_client_that_is_gone_takes_its_run_along() {
-    let room = Room::new([Step::Hang("half ")]);
-    let mut talk = room.session([]).await;
-    talk.ask("go").await;
-    talk.until(|frame| matches!(frame, Response::TextDelta(_))).await;
-    assert_eq!(room.core.active_runs(), 1);
-    drop(talk);
-    while room.core.active_runs() > 0 {
+async fn a_disconnect_cancels_the_run() {
+    let daemon = TestDaemon::new([Step::Hang("half ")]);
+    let mut client = daemon.session([]).await;
+    client.send_message("go").await;
+    client.frames_until(|frame| matches!(frame, Response::TextDelta(_))).await;
+    assert_eq!(daemon.core.active_runs(), 1);
+    drop(client);
+    while daemon.core.active_runs() > 0 {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
 async fn a_failed_turn_is_one_error_and_the_session_goes_on() {
-    let room = Room::new([
-        Step::Fail(gone(false)),
-        Step::Fail(gone(false)),
+    let daemon = TestDaemon::new([
+        Step::Fail(unreachable_error(false)),
+        Step::Fail(unreachable_error(false)),
         Step::Fail(kontekst::provider::ProviderError::Protocol("nonsense".to_owned())),
         Step::Fail(kontekst::provider::ProviderError::Status {
             status: 429,
             message: "slow down".to_owned(),
         }),
-        Step::Cut("as far as it"),
+        Step::StopAtMaxTokens("as far as it"),
     ]);
-    let mut talk = room.session([]).await;
+    let mut client = daemon.session([]).await;
     for (prompt, code, retryable) in
         [("one", "model_error", true), ("two", "agent_error", false), ("three", "rate_limited", true)]
     {
-        talk.ask(prompt).await;
-        let frames = talk.turn().await;
-        assert_eq!(stop(&frames), code);
+        client.send_message(prompt).await;
+        let frames = client.finish_turn().await;
+        assert_eq!(stop_reason(&frames), code);
         let Some(Response::Error(error)) = frames.last() else { unreachable!() };
         assert_eq!(error.retryable, retryable, "{error:?}");
-        assert!(names(&frames).iter().any(|name| name.starts_with("idle")));
-        talk.ping().await;
+        assert!(frame_names(&frames).iter().any(|name| name.starts_with("idle")));
+        client.ping().await;
     }
-    talk.ask("four").await;
-    assert_eq!(stop(&talk.turn().await), "max_tokens");
+    client.send_message("four").await;
+    assert_eq!(stop_reason(&client.finish_turn().await), "max_tokens");
     // What the user said is still known.
-    let prompt = room.prompt(4);
-    for said in ["<user> one", "<user> two", "[this turn failed before it was finished]\n<user> four"] {
-        assert!(prompt.contains(said), "{prompt}");
+    let prompt = daemon.prompt(4);
+    for expected in ["<user> one", "<user> two", "[this turn failed before it was finished]\n<user> four"] {
+        assert!(prompt.contains(expected), "{prompt}");
     }
 }
 
 #[tokio::test]
 async fn an_empty_message_starts_no_turn() {
-    let room = Room::new([Step::Say("ok")]);
-    let mut talk = room.session([]).await;
-    talk.ask("  ").await;
-    assert_eq!(talk.error().await, "invalid_argument");
-    talk.ask("go").await;
-    assert_eq!(stop(&talk.turn().await), "end_turn");
+    let daemon = TestDaemon::new([Step::Say("ok")]);
+    let mut client = daemon.session([]).await;
+    client.send_message("  ").await;
+    assert_eq!(client.next_error().await, "invalid_argument");
+    client.send_message("go").await;
+    assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_is_kept_alive_with_true_figures_and_an_idle_session_is_not() {
-    let room = Room::new([call("bash", json!({})), Step::Say("done")]);
-    let mut talk = room.session([single("bash")]).await;
+async fn keepalives_are_sent_during_turns_only() {
+    let daemon = TestDaemon::new([call_step("bash", json!({})), Step::Say("done")]);
+    let mut client = daemon.session([sequential_tool("bash")]).await;
     tokio::time::advance(Duration::from_secs(60)).await;
-    talk.ping().await;
-    talk.ask("go").await;
-    let request = talk.request().await;
+    client.ping().await;
+    client.send_message("go").await;
+    let request = client.next_tool_request().await;
     for _ in 0..3 {
-        let Some(Response::Keepalive(alive)) = talk.next().await else { panic!("no sign of life") };
+        let Some(Response::Keepalive(alive)) = client.next_response().await else {
+            panic!("no sign of life")
+        };
         let (used, max) = (alive.tokens_used.unwrap(), alive.tokens_max.unwrap());
         assert!(used > 0 && used < max && max == 16_384, "{used} of {max}");
     }
-    talk.answer(&request, "x").await;
-    assert_eq!(stop(&talk.turn().await), "end_turn");
+    client.send_result(&request, "x").await;
+    assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
     tokio::time::advance(Duration::from_secs(60)).await;
-    talk.ping().await;
+    client.ping().await;
 }
 
 #[tokio::test]
-async fn a_daemon_that_stops_ends_its_sessions_well() {
-    let room = Room::new([Step::Hang("half ")]);
-    let mut idle = room.session([]).await;
-    let mut busy = room.session([]).await;
-    busy.ask("go").await;
-    busy.until(|frame| matches!(frame, Response::TextDelta(_))).await;
-    room.core.stop();
-    assert_eq!(idle.rest().await, []);
-    let first: Vec<_> = busy.rest().await.into_iter().filter_map(|frame| frame.response).collect();
-    assert_eq!(stop(&first), "cancelled");
+async fn stopping_the_daemon_ends_its_sessions() {
+    let daemon = TestDaemon::new([Step::Hang("half ")]);
+    let mut idle = daemon.session([]).await;
+    let mut busy = daemon.session([]).await;
+    busy.send_message("go").await;
+    busy.frames_until(|frame| matches!(frame, Response::TextDelta(_))).await;
+    daemon.core.stop();
+    assert_eq!(idle.drain().await, []);
+    let first: Vec<_> = busy.drain().await.into_iter().filter_map(|frame| frame.response).collect();
+    assert_eq!(stop_reason(&first), "cancelled");
 }

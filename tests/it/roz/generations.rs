@@ -4,8 +4,8 @@ use kontekst::{config::RozEvents, pb::roz::SessionResponse};
 use prost::Message as _;
 use serde_json::json;
 
-use super::{Room, Talk, call, pure};
-use crate::core::scripted::Step;
+use super::{TestClient, TestDaemon, call_step, pure_tool};
+use crate::agent_core::scripted_provider::Step;
 
 /// A client's own idea of a frame: what it was generated from, cut down to what is compared.
 mod first {
@@ -219,36 +219,38 @@ mod second {
 
 /// A session with everything in it: deltas, a tool, an error, a ping, an ending.
 async fn recorded(events: RozEvents) -> Vec<Vec<u8>> {
-    let room = Room::with_config(
-        [call("look", json!({})), Step::Think("hm", "seen"), Step::Say("again")],
+    let daemon = TestDaemon::with_config(
+        [call_step("look", json!({})), Step::Think("hm", "seen"), Step::Say("again")],
         |config, _| config.roz.events = events,
     );
-    room.model.serves(&["fake"]);
-    let mut talk = room.open().await;
+    daemon.model.set_model_names(&["fake"]);
+    let mut client = daemon.open().await;
     use kontekst::pb::roz::{Ping, StartSession, UserMessage, session_request::Request};
     let mut frames = Vec::new();
-    talk.say(Request::Start(StartSession { tools: vec![pure("look")], ..StartSession::default() })).await;
-    talk.say(Request::Ping(Ping {})).await;
-    talk.say(Request::ToolResult(super::done("x", "y"))).await;
+    client
+        .send(Request::Start(StartSession { tools: vec![pure_tool("look")], ..StartSession::default() }))
+        .await;
+    client.send(Request::Ping(Ping {})).await;
+    client.send(Request::ToolResult(super::tool_result("x", "y"))).await;
     let message_id = Some("m1".to_owned());
-    talk.say(Request::UserMessage(UserMessage { message_id, ..super::user("go") })).await;
-    let answer = |talk: &Talk, id: String| {
-        let requests = talk.requests.clone().unwrap();
+    client.send(Request::UserMessage(UserMessage { message_id, ..super::user("go") })).await;
+    let answer = |client: &TestClient, id: String| {
+        let requests = client.requests.clone().unwrap();
         let request = kontekst::pb::roz::SessionRequest {
-            request: Some(Request::ToolResult(super::done(&id, "a tree"))),
+            request: Some(Request::ToolResult(super::tool_result(&id, "a tree"))),
         };
         async move { requests.send(request).await.unwrap() }
     };
-    while let Some(frame) = talk.frame().await {
+    while let Some(frame) = client.next_frame().await {
         let bytes = frame.encode_to_vec();
         let id = requested(&frame);
         let finished = finished(&frame);
         frames.push(bytes);
         if let Some(id) = id {
-            answer(&talk, id).await;
+            answer(&client, id).await;
         }
         if finished {
-            talk.half_close();
+            client.half_close();
         }
     }
     frames
@@ -272,7 +274,7 @@ fn finished(frame: &SessionResponse) -> bool {
         || matches!(event, Some(TypedEvent::TurnFinished(_)))
 }
 
-fn by_first(frames: &[Vec<u8>]) -> Vec<String> {
+fn decode_first(frames: &[Vec<u8>]) -> Vec<String> {
     use first::Response;
     let name = |bytes: &Vec<u8>| {
         Some(match first::SessionResponse::decode(&bytes[..]).unwrap().response? {
@@ -296,7 +298,7 @@ fn by_first(frames: &[Vec<u8>]) -> Vec<String> {
     frames.iter().filter_map(name).collect()
 }
 
-fn by_second(frames: &[Vec<u8>]) -> Vec<String> {
+fn decode_second(frames: &[Vec<u8>]) -> Vec<String> {
     use second::{Response, Typed};
     let name = |bytes: &Vec<u8>| {
         let event = match second::SessionResponse::decode(&bytes[..]).unwrap().response? {
@@ -308,7 +310,7 @@ fn by_second(frames: &[Vec<u8>]) -> Vec<String> {
         for id in [&event.event_id, &event.correlation_id] {
             assert_eq!(uuid::Uuid::parse_str(id).unwrap().get_version_num(), 4);
         }
-        let told = event.event_type.clone();
+        let event_type = event.event_type.clone();
         let (kind, name) = match event.typed.unwrap() {
             Typed::SessionStarted(started) => {
                 assert_eq!(started.mode, "local");
@@ -337,13 +339,13 @@ fn by_second(frames: &[Vec<u8>]) -> Vec<String> {
             Typed::TurnStarted(turn) => ("turn_started", format!("turn {}", turn.turn_index)),
             Typed::SessionCompleted(end) => ("session_completed", end.summary),
         };
-        assert_eq!(told, kind);
+        assert_eq!(event_type, kind);
         Some(name)
     };
     frames.iter().filter_map(name).collect()
 }
 
-const STORY: &[&str] = &[
+const EXPECTED: &[&str] = &[
     "started fake",
     "pong",
     "error no_active_turn",
@@ -360,13 +362,13 @@ const STORY: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn both_generations_read_the_same_story_from_one_stream() {
+async fn one_stream_serves_both_generations() {
     let frames = recorded(RozEvents::Both).await;
-    assert_eq!(by_first(&frames), STORY);
-    let mut second = by_second(&frames);
+    assert_eq!(decode_first(&frames), EXPECTED);
+    let mut second = decode_second(&frames);
     assert_eq!(second.remove(3), "turn 1");
     assert_eq!(second.pop().unwrap(), "session completed");
-    assert_eq!(second, STORY);
+    assert_eq!(second, EXPECTED);
     // All of one turn belongs together, and nothing else to it.
     let ids: Vec<String> = frames
         .iter()
@@ -380,9 +382,15 @@ async fn both_generations_read_the_same_story_from_one_stream() {
 }
 
 #[tokio::test]
-async fn one_form_alone_can_be_had() {
+async fn one_generation_alone_can_be_selected() {
     let frames = recorded(RozEvents::First).await;
-    assert_eq!((by_first(&frames).len(), by_second(&frames)), (STORY.len(), vec!["pong".to_owned()]));
+    assert_eq!(
+        (decode_first(&frames).len(), decode_second(&frames)),
+        (EXPECTED.len(), vec!["pong".to_owned()])
+    );
     let frames = recorded(RozEvents::Second).await;
-    assert_eq!((by_first(&frames), by_second(&frames).len()), (vec!["pong".to_owned()], STORY.len() + 2));
+    assert_eq!(
+        (decode_first(&frames), decode_second(&frames).len()),
+        (vec!["pong".to_owned()], EXPECTED.len() + 2)
+    );
 }

@@ -1,4 +1,4 @@
-//! The Roz door on the wire: the real service behind a socket, a scripted model behind that.
+//! The Roz door on the wire: the real service behind a socket, a scripted_provider model behind that.
 
 mod approvals;
 mod conversation;
@@ -6,10 +6,10 @@ mod endings;
 mod generations;
 mod hostile;
 mod lifecycle;
-mod many;
+mod load;
 mod states;
+mod subagents;
 mod tools;
-mod workers;
 
 use std::{fs, path::PathBuf, sync::Arc};
 
@@ -32,16 +32,16 @@ use tonic::{
     transport::{Endpoint, Server},
 };
 
-use crate::core::scripted::{Scripted, Step};
+use crate::agent_core::scripted_provider::{ScriptedProvider, Step};
 
 /// A core with its Roz door on a socket; all of it ends with the test's runtime.
-struct Room {
+struct TestDaemon {
     dir: TempDir,
     core: AgentCore,
-    model: Arc<Scripted>,
+    model: Arc<ScriptedProvider>,
 }
 
-impl Room {
+impl TestDaemon {
     fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         Self::with_config(steps, |_, _| {})
     }
@@ -56,7 +56,7 @@ impl Room {
         config.context_size = 16_384;
         change(&mut config, work);
         kontekst::config::agents::create_default(&home).unwrap();
-        let model = Arc::new(Scripted::new(steps));
+        let model = Arc::new(ScriptedProvider::new(steps));
         let core = AgentCore::new(home, config, Arc::clone(&model) as _);
         let listener = tokio::net::UnixListener::bind(dir.path().join("socket")).unwrap();
         let server = Server::builder().add_service(RozDoor::service(core.clone()));
@@ -64,7 +64,7 @@ impl Room {
         Self { dir, core, model }
     }
 
-    async fn client(&self) -> AgentServiceClient<tonic::transport::Channel> {
+    async fn connect(&self) -> AgentServiceClient<tonic::transport::Channel> {
         let mut stream = Some(UnixStream::connect(self.dir.path().join("socket")).await.unwrap());
         let connector = tower::service_fn(move |_: tonic::transport::Uri| {
             let stream = stream.take().map(hyper_util::rt::TokioIo::new);
@@ -76,21 +76,22 @@ impl Room {
     }
 
     /// A stream on which nothing has been said; its headers are there.
-    async fn open(&self) -> Talk {
-        Talk::open(self.client().await).await
+    async fn open(&self) -> TestClient {
+        TestClient::open(self.connect().await).await
     }
 
     /// A session with these tools.
-    async fn session(&self, tools: impl IntoIterator<Item = ToolSchema>) -> Talk {
-        let mut talk = self.open().await;
-        talk.say(Request::Start(StartSession {
-            tools: tools.into_iter().collect(),
-            ..StartSession::default()
-        }))
-        .await;
-        let started = talk.next().await.unwrap();
+    async fn session(&self, tools: impl IntoIterator<Item = ToolSchema>) -> TestClient {
+        let mut client = self.open().await;
+        client
+            .send(Request::Start(StartSession {
+                tools: tools.into_iter().collect(),
+                ..StartSession::default()
+            }))
+            .await;
+        let started = client.next_response().await.unwrap();
         assert!(matches!(started, Response::SessionStarted(_)), "{started:?}");
-        talk
+        client
     }
 
     /// What the model was asked the `n`th time, as one text: system, then messages.
@@ -109,40 +110,40 @@ impl Room {
         self.model.requests()[n].tools.iter().map(|tool| tool.name.clone()).collect()
     }
 
-    fn work(&self) -> PathBuf {
+    fn work_dir(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 }
 
 /// One stream.
-struct Talk {
+struct TestClient {
     requests: Option<mpsc::Sender<SessionRequest>>,
     frames: Streaming<SessionResponse>,
 }
 
-impl Talk {
+impl TestClient {
     async fn open(mut client: AgentServiceClient<tonic::transport::Channel>) -> Self {
         let (requests, outbox) = mpsc::channel(64);
         let frames = client.stream_session(ReceiverStream::new(outbox)).await.unwrap().into_inner();
         Self { requests: Some(requests), frames }
     }
 
-    async fn say(&self, request: Request) {
+    async fn send(&self, request: Request) {
         let request = SessionRequest { request: Some(request) };
         self.requests.as_ref().unwrap().send(request).await.unwrap();
     }
 
-    async fn ask(&self, content: &str) {
-        self.say(Request::UserMessage(user(content))).await;
+    async fn send_message(&self, content: &str) {
+        self.send(Request::UserMessage(user(content))).await;
     }
 
-    async fn answer(&self, request: &ToolRequest, result: &str) {
-        self.say(Request::ToolResult(done(&request.tool_call_id, result))).await;
+    async fn send_result(&self, request: &ToolRequest, result: &str) {
+        self.send(Request::ToolResult(tool_result(&request.tool_call_id, result))).await;
     }
 
-    async fn register(&self, source: &str, tools: Vec<ToolSchema>) {
+    async fn register_tools(&self, source: &str, tools: Vec<ToolSchema>) {
         let source = Some(source.to_owned());
-        self.say(Request::RegisterTools(RegisterTools { source, tools, system_context: None })).await;
+        self.send(Request::RegisterTools(RegisterTools { source, tools, system_context: None })).await;
     }
 
     fn half_close(&mut self) {
@@ -150,62 +151,62 @@ impl Talk {
     }
 
     /// The next frame, whole; `None` at the end, which must be a good one.
-    async fn frame(&mut self) -> Option<SessionResponse> {
+    async fn next_frame(&mut self) -> Option<SessionResponse> {
         self.frames.message().await.expect("the stream ends with OK")
     }
 
     /// The next frame of the first generation.
-    async fn next(&mut self) -> Option<Response> {
+    async fn next_response(&mut self) -> Option<Response> {
         loop {
-            if let Some(response) = self.frame().await?.response {
+            if let Some(response) = self.next_frame().await?.response {
                 return Some(response);
             }
         }
     }
 
     /// Frames up to and including the first that `last` likes.
-    async fn until(&mut self, last: impl Fn(&Response) -> bool) -> Vec<Response> {
+    async fn frames_until(&mut self, last: impl Fn(&Response) -> bool) -> Vec<Response> {
         let mut seen = Vec::new();
-        while let Some(response) = self.next().await {
+        while let Some(response) = self.next_response().await {
             let found = last(&response);
             seen.push(response);
             if found {
                 return seen;
             }
         }
-        panic!("the stream ended: {:?}", names(&seen));
+        panic!("the stream ended: {:?}", frame_names(&seen));
     }
 
     /// Frames up to the end of the turn, which may be an error.
-    async fn turn(&mut self) -> Vec<Response> {
-        self.until(|response| matches!(response, Response::TurnComplete(_) | Response::Error(_))).await
+    async fn finish_turn(&mut self) -> Vec<Response> {
+        self.frames_until(|response| matches!(response, Response::TurnComplete(_) | Response::Error(_))).await
     }
 
     /// The next tool request.
-    async fn request(&mut self) -> ToolRequest {
-        let seen = self.until(|response| matches!(response, Response::ToolRequest(_))).await;
+    async fn next_tool_request(&mut self) -> ToolRequest {
+        let seen = self.frames_until(|response| matches!(response, Response::ToolRequest(_))).await;
         let Some(Response::ToolRequest(request)) = seen.into_iter().next_back() else { unreachable!() };
         request
     }
 
     /// The code of the next error.
-    async fn error(&mut self) -> String {
-        let seen = self.until(|response| matches!(response, Response::Error(_))).await;
+    async fn next_error(&mut self) -> String {
+        let seen = self.frames_until(|response| matches!(response, Response::Error(_))).await;
         let Some(Response::Error(error)) = seen.into_iter().next_back() else { unreachable!() };
         error.code
     }
 
     /// Everything said so far has been looked at once this is back.
     async fn ping(&mut self) {
-        self.say(Request::Ping(Ping {})).await;
-        let seen = self.until(|response| matches!(response, Response::Pong(_))).await;
-        assert_eq!(names(&seen), ["pong"]);
+        self.send(Request::Ping(Ping {})).await;
+        let seen = self.frames_until(|response| matches!(response, Response::Pong(_))).await;
+        assert_eq!(frame_names(&seen), ["pong"]);
     }
 
     /// All frames that are left.
-    async fn rest(&mut self) -> Vec<SessionResponse> {
+    async fn drain(&mut self) -> Vec<SessionResponse> {
         let mut rest = Vec::new();
-        while let Some(frame) = self.frame().await {
+        while let Some(frame) = self.next_frame().await {
             rest.push(frame);
         }
         rest
@@ -216,7 +217,7 @@ fn user(content: &str) -> UserMessage {
     UserMessage { content: content.to_owned(), ..UserMessage::default() }
 }
 
-fn done(id: &str, result: &str) -> ToolResult {
+fn tool_result(id: &str, result: &str) -> ToolResult {
     ToolResult {
         tool_call_id: id.to_owned(),
         success: true,
@@ -236,16 +237,16 @@ fn tool(name: &str, category: ToolCategoryHint) -> ToolSchema {
 }
 
 /// A tool whose calls run one at a time.
-fn single(name: &str) -> ToolSchema {
+fn sequential_tool(name: &str) -> ToolSchema {
     tool(name, ToolCategoryHint::ToolCategoryPhysical)
 }
 
 /// A tool whose calls run together.
-fn pure(name: &str) -> ToolSchema {
+fn pure_tool(name: &str) -> ToolSchema {
     tool(name, ToolCategoryHint::ToolCategoryPure)
 }
 
-fn call(name: &'static str, args: Value) -> Step {
+fn call_step(name: &'static str, args: Value) -> Step {
     Step::Call(vec![(name, args)])
 }
 
@@ -258,7 +259,7 @@ fn text(frames: &[Response]) -> String {
 }
 
 /// How a turn stopped.
-fn stop(frames: &[Response]) -> &str {
+fn stop_reason(frames: &[Response]) -> &str {
     match frames.last() {
         Some(Response::TurnComplete(complete)) => &complete.stop_reason,
         Some(Response::Error(error)) => &error.code,
@@ -267,7 +268,7 @@ fn stop(frames: &[Response]) -> &str {
 }
 
 /// The frames' names, for comparing orders.
-fn names(frames: &[Response]) -> Vec<String> {
+fn frame_names(frames: &[Response]) -> Vec<String> {
     let name = |frame: &Response| match frame {
         Response::SessionStarted(_) => "started".to_owned(),
         Response::TextDelta(_) => "text".to_owned(),

@@ -7,8 +7,8 @@ use kontekst::pb::roz::{
 };
 use serde_json::json;
 
-use super::{Room, Talk, call, names, single, user};
-use crate::core::scripted::Step;
+use super::{TestClient, TestDaemon, call_step, frame_names, sequential_tool, user};
+use crate::agent_core::scripted_provider::Step;
 
 /// Where the stream is when the message comes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,34 +77,34 @@ fn table() -> Vec<(&'static str, Option<Request>, [Expected; 3])> {
 }
 
 /// A stream in this state. In a turn, a tool call is out at the client.
-async fn reach(room: &Room, state: State) -> Talk {
+async fn client_in_state(daemon: &TestDaemon, state: State) -> TestClient {
     if state == State::NoSession {
-        return room.open().await;
+        return daemon.open().await;
     }
-    let mut talk = room.session([single("bash")]).await;
+    let mut client = daemon.session([sequential_tool("bash")]).await;
     if state == State::InTurn {
-        talk.ask("go").await;
-        talk.request().await;
+        client.send_message("go").await;
+        client.next_tool_request().await;
     }
-    talk
+    client
 }
 
-async fn check(what: &str, request: Option<Request>, state: State, expected: Expected) {
-    let room = Room::new([call("bash", json!({})), Step::Say("fine")]);
-    let mut talk = reach(&room, state).await;
-    talk.requests.as_ref().unwrap().send(SessionRequest { request }).await.unwrap();
+async fn check_cell(what: &str, request: Option<Request>, state: State, expected: Expected) {
+    let daemon = TestDaemon::new([call_step("bash", json!({})), Step::Say("fine")]);
+    let mut client = client_in_state(&daemon, state).await;
+    client.requests.as_ref().unwrap().send(SessionRequest { request }).await.unwrap();
     match expected {
         Frame(frame) => {
-            let seen = talk.next().await.map(|seen| names(&[seen]).remove(0));
+            let seen = client.next_response().await.map(|seen| frame_names(&[seen]).remove(0));
             assert_eq!(seen.as_deref(), Some(frame), "{what} in {state:?}");
             // Whatever it was, the stream goes on.
-            talk.say(Request::Ping(Ping {})).await;
-            talk.until(|frame| matches!(frame, Response::Pong(_))).await;
+            client.send(Request::Ping(Ping {})).await;
+            client.frames_until(|frame| matches!(frame, Response::Pong(_))).await;
         }
-        Silence => talk.ping().await,
+        Silence => client.ping().await,
         End => {
             let errors = |frame: &Response| matches!(frame, Response::Error(_));
-            let rest = talk.rest().await;
+            let rest = client.drain().await;
             assert!(
                 !rest.iter().filter_map(|frame| frame.response.as_ref()).any(errors),
                 "{what} in {state:?}"
@@ -113,8 +113,8 @@ async fn check(what: &str, request: Option<Request>, state: State, expected: Exp
     }
     // A session that was there still works.
     if state == State::Idle && expected != End && what != "user_message" {
-        talk.ask("go").await;
-        talk.request().await;
+        client.send_message("go").await;
+        client.next_tool_request().await;
     }
 }
 
@@ -122,7 +122,7 @@ async fn check(what: &str, request: Option<Request>, state: State, expected: Exp
 async fn every_message_in_every_state() {
     for (what, request, row) in table() {
         for (state, expected) in [State::NoSession, State::Idle, State::InTurn].into_iter().zip(row) {
-            check(what, request.clone(), state, expected).await;
+            check_cell(what, request.clone(), state, expected).await;
         }
     }
 }
@@ -130,18 +130,18 @@ async fn every_message_in_every_state() {
 #[tokio::test]
 async fn a_half_close_in_every_state() {
     for state in [State::NoSession, State::Idle, State::InTurn] {
-        let room = Room::new([call("bash", json!({})), Step::Say("without it, then")]);
-        let mut talk = reach(&room, state).await;
-        talk.half_close();
-        let rest = talk.rest().await;
+        let daemon = TestDaemon::new([call_step("bash", json!({})), Step::Say("without it, then")]);
+        let mut client = client_in_state(&daemon, state).await;
+        client.half_close();
+        let rest = client.drain().await;
         let first: Vec<_> = rest.iter().filter_map(|frame| frame.response.clone()).collect();
         match state {
             State::NoSession => assert_eq!(rest, []),
             State::Idle => assert_eq!((first.len(), rest.len()), (0, 1), "session_completed: {rest:?}"),
             // The turn finishes without the client's tools.
             State::InTurn => {
-                assert_eq!(*names(&first).last().unwrap(), "end_turn");
-                assert!(room.prompt(1).contains("the client has closed its side"), "{}", room.prompt(1));
+                assert_eq!(*frame_names(&first).last().unwrap(), "end_turn");
+                assert!(daemon.prompt(1).contains("the client has closed its side"), "{}", daemon.prompt(1));
             }
         }
     }

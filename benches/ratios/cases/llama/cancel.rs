@@ -13,18 +13,18 @@ use serde_json::Value;
 use super::{WINDOW, llama, text, with_server};
 use crate::{
     Failure,
-    desk::Desk,
-    lab::Setup,
-    real::{BATCH, Real},
+    fixture::Options,
+    home::BenchHome,
+    llama_server::{BATCH, LlamaServer},
     table::{Row, median},
 };
 
-pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
-    let real = Real::start(llama(setup)?, WINDOW)?;
-    let desk = with_server(setup, real.address)?;
+pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+    let llama_server = LlamaServer::start(llama(options)?, WINDOW)?;
+    let home = with_server(options, llama_server.address)?;
     let mut read = Vec::new();
-    for _ in 0..setup.rounds.min(5) {
-        read.push(after_cancel(&desk, &real)?);
+    for _ in 0..options.rounds.min(5) {
+        read.push(after_cancel(&home, &llama_server)?);
     }
     read.sort_by(f64::total_cmp);
     let most = read.last().copied().ok_or("nothing was measured")?;
@@ -34,15 +34,15 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
     Ok(vec![Row::share("read on after a cancel", from, more, 1.0, "batches")])
 }
 
-/// Tokens that the server reads once a run is told to stop.
-fn after_cancel(desk: &Desk, real: &Real) -> Result<f64, Failure> {
-    let mut client = desk
+/// Tokens that the server reads once a run is reported to stop.
+fn after_cancel(home: &BenchHome, llama_server: &LlamaServer) -> Result<f64, Failure> {
+    let mut client = home
         .kontekst(&["run", "--new", "--json", &text(200)])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
     let mut lines = BufReader::new(client.stdout.take().expect("stdout is piped")).lines();
-    let told = loop {
+    let reported = loop {
         let line = lines.next().ok_or("the prompt was read before it could be interrupted")??;
         let event: Value = serde_json::from_str(&line)?;
         match event["processed"].as_u64().filter(|_| event["type"] == "prefill") {
@@ -54,10 +54,10 @@ fn after_cancel(desk: &Desk, real: &Real) -> Result<f64, Failure> {
     client.wait()?;
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        let slots = real.ask("/slots")?;
+        let slots = llama_server.ask("/slots")?;
         if slots[0]["is_processing"] == false {
             let read = slots[0]["n_prompt_tokens"].as_u64().ok_or("this llama-server does not tell")?;
-            return Ok(read.saturating_sub(told) as f64);
+            return Ok(read.saturating_sub(reported) as f64);
         }
         if Instant::now() > deadline {
             return Err("the slot is not given back".into());

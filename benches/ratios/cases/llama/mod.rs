@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::Case;
 use crate::{
     Failure,
-    desk::Desk,
-    lab::{Llama, Setup},
+    fixture::{Llama, Options},
+    home::BenchHome,
     process,
 };
 
@@ -29,13 +29,13 @@ pub const ALL: &[Case] = &[
 /// Tokens that one request of these cases sees.
 const WINDOW: u32 = 8192;
 
-fn llama(setup: &Setup) -> Result<&Llama, Failure> {
-    setup.llama.as_ref().ok_or_else(|| "no llama-server and no model were given".into())
+fn llama(options: &Options) -> Result<&Llama, Failure> {
+    options.llama.as_ref().ok_or_else(|| "no llama-server and no model were given".into())
 }
 
 /// kontekst with a llama-server of its own.
-fn with_its_own(setup: &Setup) -> Result<Desk, Failure> {
-    let Llama { server, model } = llama(setup)?;
+fn with_its_own(options: &Options) -> Result<BenchHome, Failure> {
+    let Llama { server, model } = llama(options)?;
     let name = model.file_name().ok_or("the model is no file")?.to_string_lossy().into_owned();
     let dir = model.parent().unwrap_or(Path::new("/"));
     let config = format!(
@@ -43,21 +43,22 @@ fn with_its_own(setup: &Setup) -> Result<Desk, Failure> {
         server.display(),
         dir.display()
     );
-    desk(setup, &config, &name)
+    home(options, &config, &name)
 }
 
 /// kontekst with the server at an address.
-fn with_server(setup: &Setup, address: SocketAddr) -> Result<Desk, Failure> {
-    desk(setup, &format!("provider = \"endpoint\"\nendpoint = \"http://{address}\"\n"), "bench")
+fn with_server(options: &Options, address: SocketAddr) -> Result<BenchHome, Failure> {
+    home(options, &format!("provider = \"endpoint\"\nendpoint = \"http://{address}\"\n"), "bench")
 }
 
-fn desk(setup: &Setup, provider: &str, model: &str) -> Result<Desk, Failure> {
-    let desk = Desk::new(&setup.kontekst, &format!("{provider}bind = \"off\"\ncontext_size = {WINDOW}\n"))?;
+fn home(options: &Options, provider: &str, model: &str) -> Result<BenchHome, Failure> {
+    let home =
+        BenchHome::new(&options.kontekst, &format!("{provider}bind = \"off\"\ncontext_size = {WINDOW}\n"))?;
     for (agent, max_tokens) in [("default", 8), ("brief", 1)] {
         let sampling = format!("[sampling]\ntemperature = 0.0\nmax_tokens = {max_tokens}\n");
-        desk.agent(agent, &format!("model = \"{model}\"\n{sampling}"))?;
+        home.agent(agent, &format!("model = \"{model}\"\n{sampling}"))?;
     }
-    Ok(desk)
+    Ok(home)
 }
 
 /// So many lines, never the same twice.

@@ -5,13 +5,12 @@ use crate::{
     Failure,
     cases::in_turn,
     clock,
-    desk::Desk,
-    floor,
-    lab::Setup,
-    process,
-    real::Real,
+    fixture::Options,
+    home::BenchHome,
+    llama_server::LlamaServer,
+    minimal_client, process,
+    recording_proxy::RecordingProxy,
     table::{Row, median},
-    tap::Tap,
 };
 
 /// kontekst's exit status for an answer that was cut.
@@ -22,28 +21,28 @@ fn prompt() -> String {
     format!("say hello at {:020}", clock::now())
 }
 
-pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
-    let real = Real::start(llama(setup)?, WINDOW)?;
-    let kontekst = |desk: &Desk, prompt: &str| {
-        process::run_to(CUT, desk.kontekst(&["run", "--new", "--agent", "brief", prompt]))
+pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+    let llama_server = LlamaServer::start(llama(options)?, WINDOW)?;
+    let kontekst = |home: &BenchHome, prompt: &str| {
+        process::run_to(CUT, home.kontekst(&["run", "--new", "--agent", "brief", prompt]))
     };
 
-    // What kontekst sends, for the floor to send the same: the server does the same work for both.
-    let (tap, first) = (Tap::before(real.address)?, prompt());
-    kontekst(&with_server(setup, tap.address)?, &first)?;
-    let body = tap.bodies("/v1/chat/completions").pop().ok_or("kontekst did not ask")?;
+    // What kontekst sends, for the minimal to send the same: the server does the same work for both.
+    let (proxy, first) = (RecordingProxy::before(llama_server.address)?, prompt());
+    kontekst(&with_server(options, proxy.address)?, &first)?;
+    let body = proxy.bodies("/v1/chat/completions").pop().ok_or("kontekst did not ask")?;
     if !body.contains(&first) {
         return Err("the question is not in the request".into());
     }
 
-    let desk = with_server(setup, real.address)?;
-    let address = real.address.to_string();
-    let floor = |body: &str| process::run(floor::command(&desk, &address, body)?);
-    let [floor, kontekst] = in_turn(
-        setup.rounds,
-        [&mut || Ok(floor(&body.replace(&first, &prompt()))?.wall()), &mut || {
-            Ok(kontekst(&desk, &prompt())?.wall())
+    let home = with_server(options, llama_server.address)?;
+    let address = llama_server.address.to_string();
+    let minimal = |body: &str| process::run(minimal_client::command(&home, &address, body)?);
+    let [minimal, kontekst] = in_turn(
+        options.rounds,
+        [&mut || Ok(minimal(&body.replace(&first, &prompt()))?.wall()), &mut || {
+            Ok(kontekst(&home, &prompt())?.wall())
         }],
     )?;
-    Ok(vec![Row::ratio("one token from llama.cpp", median(&kontekst)?, median(&floor)?, 1.25, "x floor")])
+    Ok(vec![Row::ratio("one token from llama.cpp", median(&kontekst)?, median(&minimal)?, 1.25, "x minimal")])
 }

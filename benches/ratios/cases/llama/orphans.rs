@@ -8,18 +8,18 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::with_its_own;
-use crate::{Failure, clock, desk::Desk, lab::Setup, process, table::Row};
+use crate::{Failure, clock, fixture::Options, home::BenchHome, process, table::Row};
 
 const ROUNDS: u64 = 50;
 
 /// How long children may take to be gone.
 const LIMIT: Duration = Duration::from_secs(2);
 
-pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
-    let desk = with_its_own(setup)?;
+pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+    let home = with_its_own(options)?;
     let (mut times, mut left) = (Vec::new(), 0);
     for round in 0..ROUNDS {
-        let children = kill(&desk, round)?;
+        let children = kill(&home, round)?;
         let killed = clock::now();
         let deadline = Instant::now() + LIMIT;
         for child in children {
@@ -37,12 +37,12 @@ pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
 }
 
 /// Kills the daemon while its model server starts, loads or answers, and returns the children it had.
-fn kill(desk: &Desk, round: u64) -> Result<Vec<u32>, Failure> {
-    let run = process::start(desk.kontekst(&["run", "--new", "hello"]))?;
+fn kill(home: &BenchHome, round: u64) -> Result<Vec<u32>, Failure> {
+    let run = process::start(home.kontekst(&["run", "--new", "hello"]))?;
     thread::sleep(Duration::from_millis(round * 7 % 300));
     let deadline = Instant::now() + Duration::from_secs(30);
     let (daemon, children) = loop {
-        match desk.daemon().map(|daemon| (daemon, children(daemon))) {
+        match home.daemon().map(|daemon| (daemon, children(daemon))) {
             Some((daemon, Ok(children))) if !children.is_empty() => break (daemon, children),
             _ if Instant::now() > deadline => return Err("no model server was started".into()),
             _ => thread::sleep(Duration::from_millis(1)),

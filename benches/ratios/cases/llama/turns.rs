@@ -1,31 +1,31 @@
 //! The second turn of a long conversation.
 
 use super::{events, of_type, text, with_its_own};
-use crate::{Failure, desk::Desk, lab::Setup, table::Row};
+use crate::{Failure, fixture::Options, home::BenchHome, table::Row};
 
 /// Tokens of the first turn, at least.
 const LONG: u64 = 4096;
 
-pub fn run(setup: &Setup) -> Result<Vec<Row>, Failure> {
-    let desk = with_its_own(setup)?;
-    let few = Turn::of(&desk, &["run", "--new", "--json", &text(10)])?;
-    let more = Turn::of(&desk, &["run", "--new", "--json", &text(20)])?;
+pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+    let home = with_its_own(options)?;
+    let few = Turn::of(&home, &["run", "--new", "--json", &text(10)])?;
+    let more = Turn::of(&home, &["run", "--new", "--json", &text(20)])?;
     let of_ten = more.prompt.checked_sub(few.prompt).filter(|&tokens| tokens > 0);
     let of_ten = of_ten.ok_or("more text is not more tokens")?;
     let lines = u32::try_from((LONG - few.prompt).div_ceil(of_ten) * 10 + 20)?;
 
-    let first = Turn::of(&desk, &["run", "--new", "--json", &text(lines)])?;
+    let first = Turn::of(&home, &["run", "--new", "--json", &text(lines)])?;
     if first.prompt < LONG {
         return Err(format!("the first turn has {} tokens", first.prompt).into());
     }
     let go_on = ["run", "--json", "--session", &first.session, "Say that again."];
-    let second = Turn::of(&desk, &go_on)?;
+    let second = Turn::of(&home, &go_on)?;
     // Another conversation comes between: the server has one slot.
-    Turn::of(&desk, &["run", "--new", "--json", &text(10)])?;
-    let third = Turn::of(&desk, &go_on)?;
+    Turn::of(&home, &["run", "--new", "--json", &text(10)])?;
+    let third = Turn::of(&home, &go_on)?;
     // Its server is stopped and started: the cache comes from the disk.
-    desk.stop_daemon()?;
-    let fourth = Turn::of(&desk, &go_on)?;
+    home.stop_daemon()?;
+    let fourth = Turn::of(&home, &go_on)?;
     Ok(vec![
         second.row("second turn, read again"),
         third.row("the same after another session"),
@@ -41,8 +41,8 @@ struct Turn {
 }
 
 impl Turn {
-    fn of(desk: &Desk, words: &[&str]) -> Result<Self, Failure> {
-        let events = events(desk.kontekst(words))?;
+    fn of(home: &BenchHome, words: &[&str]) -> Result<Self, Failure> {
+        let events = events(home.kontekst(words))?;
         let context = &of_type(&events, "turn_completed")?["context"];
         let count = |key: &str| context[key].as_u64().ok_or("the server counts no tokens");
         let session = of_type(&events, "started")?["session_id"].as_str().map(str::to_owned);

@@ -1,0 +1,78 @@
+//! One scripted model server, and the three tools set up to talk to it.
+
+use std::{path::PathBuf, process::Command};
+
+use crate::{Failure, home::BenchHome, minimal_client, server::Server};
+
+/// What every case is given.
+pub struct Options {
+    pub kontekst: PathBuf,
+    pub rounds: u32,
+    /// For the cases that need llama.cpp's own server.
+    pub llama: Option<Llama>,
+}
+
+/// llama.cpp's server and a model for it.
+#[derive(Clone)]
+pub struct Llama {
+    pub server: PathBuf,
+    pub model: PathBuf,
+}
+
+/// The models that cases ask for; each has an agent of the same name.
+const SCRIPTS: [&str; 3] = ["t1d0", "t2000d0", "st50d20000"];
+
+/// Everything a case runs in.
+pub struct Fixture {
+    pub home: BenchHome,
+    pub server: Server,
+}
+
+impl Fixture {
+    /// `window` is the number of tokens that the model sees.
+    pub fn new(options: &Options, window: u32) -> Result<Self, Failure> {
+        let server = Server::start(window)?;
+        let config = format!(
+            "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"off\"\ncontext_size = {window}\n",
+            server.url()
+        );
+        let home = BenchHome::new(&options.kontekst, &config)?;
+        for script in SCRIPTS {
+            let config =
+                format!("name = \"{script}\"\nmodel = \"{script}\"\n\n[sampling]\nmax_tokens = 2048\n");
+            home.agent(script, &config)?;
+        }
+        Ok(Self { home, server })
+    }
+
+    /// `kontekst run` in a new session, which is stored.
+    pub fn ask_kontekst(&self, script: &str, prompt: &str) -> Command {
+        self.home.kontekst(&["run", "--new", "--agent", script, prompt])
+    }
+
+    pub fn ask_curl(&self, script: &str, prompt: &str) -> Command {
+        self.post_with_curl(&minimal_client::body(script, prompt))
+    }
+
+    /// `data` is a body, or `@` and the name of a file that holds one.
+    pub fn post_with_curl(&self, data: &str) -> Command {
+        let mut command = self.home.command("curl");
+        command.args(["-q", "-sS", "-N", "--fail", "-H", "Content-Type: application/json", "--data-binary"]);
+        command.arg(data).arg(format!("{}/v1/chat/completions", self.server.url()));
+        command
+    }
+
+    pub fn curl(&self, words: &[&str]) -> Command {
+        let mut command = self.home.command("curl");
+        command.args(words);
+        command
+    }
+
+    pub fn ask_minimal_client(&self, script: &str, prompt: &str) -> Result<Command, Failure> {
+        minimal_client::command(
+            &self.home,
+            &self.server.address.to_string(),
+            &minimal_client::body(script, prompt),
+        )
+    }
+}

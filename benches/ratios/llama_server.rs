@@ -1,0 +1,86 @@
+//! llama.cpp's own server, with the arguments that kontekst gives to one of its own.
+
+use std::{
+    io::{Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{Failure, fixture::Llama};
+
+/// Tokens in a batch: a cancel takes effect between two of them.
+pub const BATCH: u32 = 256;
+
+/// Loading a model of some hundred megabytes takes a second.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A running server without a key, stopped when dropped.
+pub struct LlamaServer {
+    pub address: SocketAddr,
+    child: Child,
+}
+
+impl LlamaServer {
+    /// Starts one whose requests see `window` tokens, and waits until it is ready.
+    pub fn start(llama: &Llama, window: u32) -> Result<Self, Failure> {
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        let (port, batch) = (address.port().to_string(), BATCH.to_string());
+        let child = Command::new(&llama.server)
+            .args(["--host", "127.0.0.1", "--port", &port, "--alias", "bench", "--jinja", "-np", "1"])
+            .args(["--ctx-size", &window.to_string(), "-b", &batch, "-ub", &batch, "-m"])
+            .arg(&llama.model)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut llama_server = Self { address, child };
+        let deadline = Instant::now() + TIMEOUT;
+        while llama_server.ask("/props").is_err() {
+            if let Some(status) = llama_server.child.try_wait()? {
+                return Err(format!("llama-server ended with {status}").into());
+            }
+            if Instant::now() > deadline {
+                return Err("llama-server does not get ready".into());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(llama_server)
+    }
+
+    /// The JSON answer to a GET.
+    pub fn ask(&self, path: &str) -> Result<Value, Failure> {
+        self.request("GET", path, "")
+    }
+
+    /// Tokens of a text.
+    pub fn count(&self, text: &str) -> Result<usize, Failure> {
+        let answer = self.request("POST", "/tokenize", &json!({ "content": text }).to_string())?;
+        Ok(answer["tokens"].as_array().ok_or("no tokens")?.len())
+    }
+
+    fn request(&self, method: &str, path: &str, body: &str) -> Result<Value, Failure> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        let (host, length) = (self.address, body.len());
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+        write!(stream, "{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
+        if !head.starts_with("HTTP/1.1 200") {
+            return Err(format!("{path}: {}", head.lines().next().unwrap_or_default()).into());
+        }
+        Ok(serde_json::from_str(body)?)
+    }
+}
+
+impl Drop for LlamaServer {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

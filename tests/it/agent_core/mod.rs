@@ -1,0 +1,165 @@
+//! The agent core in memory: a scripted_provider model, real tools, real files.
+
+mod endings;
+mod in_memory_history;
+pub(crate) mod scripted_provider;
+mod subagents;
+mod tools;
+mod window;
+
+use std::{fs, path::Path, sync::Arc};
+
+use kontekst::{
+    agent::{
+        AgentCore, History, Prompt, Run, StartRun,
+        protocol::{Command, Event, Outcome},
+    },
+    config::{Config, Home},
+    core::{Message, SessionId},
+    sessions::Sessions,
+};
+use scripted_provider::{ScriptedProvider, Step};
+use tempfile::TempDir;
+
+/// A core on a temporary home, and the working directory of its runs.
+struct TestCore {
+    dir: TempDir,
+    core: AgentCore,
+    model: Arc<ScriptedProvider>,
+}
+
+impl TestCore {
+    fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self::with_config(steps, |_| {})
+    }
+
+    fn with_config(steps: impl IntoIterator<Item = Step>, change: impl FnOnce(&mut Config)) -> Self {
+        Self::with_model(ScriptedProvider::new(steps), change)
+    }
+
+    fn with_model(model: ScriptedProvider, change: impl FnOnce(&mut Config)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::find(Some(dir.path().join("home"))).unwrap();
+        let mut config = Config::load(&home).unwrap();
+        config.context_size = 16_384;
+        change(&mut config);
+        kontekst::config::agents::create_default(&home).unwrap();
+        fs::create_dir(dir.path().join("work")).unwrap();
+        let model = Arc::new(model);
+        let core = AgentCore::new(home, config, Arc::clone(&model) as _);
+        Self { dir, core, model }
+    }
+
+    fn work_dir(&self) -> std::path::PathBuf {
+        self.dir.path().join("work")
+    }
+
+    /// An agent with this `config.toml`.
+    fn agent(&self, name: &str, config: &str) {
+        let dir = self.home().join("agents").join(name);
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("config.toml"), config).unwrap();
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.work_dir().join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.work_dir().join(name)).unwrap()
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.work_dir().join(name).exists()
+    }
+
+    fn request(&self, prompt: &str) -> StartRun {
+        StartRun {
+            prompt: Prompt::Text(prompt.to_owned()),
+            working_dir: Some(self.work_dir()),
+            ..StartRun::default()
+        }
+    }
+
+    fn in_session(&self, session: &str, prompt: &str) -> StartRun {
+        StartRun { history: History::Session(session.parse().unwrap()), ..self.request(prompt) }
+    }
+
+    fn start(&self, request: StartRun) -> Run {
+        self.core.start(request)
+    }
+
+    /// Runs to the end, approving everything.
+    async fn run(&self, request: StartRun) -> Vec<Event> {
+        let mut run = self.start(request);
+        run_to_end(&mut run, |event| match event {
+            Event::ToolsProposed(calls) => {
+                calls.iter().map(|call| Command::Approve(call.call.id.clone())).collect()
+            }
+            _ => Vec::new(),
+        })
+        .await
+    }
+
+    fn stored_messages(&self, session: &str) -> Vec<Message> {
+        let sessions = Sessions::new(self.core.home());
+        sessions.transcript(&session.parse::<SessionId>().unwrap()).unwrap().messages
+    }
+
+    fn home(&self) -> &Path {
+        self.core.home().root()
+    }
+}
+
+/// Reads events to the end, answering each with what `reply` gives.
+async fn run_to_end(run: &mut Run, mut reply: impl FnMut(&Event) -> Vec<Command>) -> Vec<Event> {
+    let mut events = Vec::new();
+    while let Some(event) = run.next_event().await {
+        for command in reply(&event) {
+            run.send(command);
+        }
+        events.push(event);
+    }
+    events
+}
+
+/// Reads events up to and including the first that `is_last` likes.
+async fn events_until(run: &mut Run, is_last: impl Fn(&Event) -> bool) -> Vec<Event> {
+    let mut events = Vec::new();
+    while let Some(event) = run.next_event().await {
+        let found = is_last(&event);
+        events.push(event);
+        if found {
+            return events;
+        }
+    }
+    panic!("the run ended first: {events:?}");
+}
+
+/// The events' event_names, for comparing orders.
+fn event_names(events: &[Event]) -> Vec<&'static str> {
+    events
+        .iter()
+        .map(|event| match event {
+            Event::Started { .. } => "started",
+            Event::Notice(_) => "notice",
+            Event::Compacted { .. } => "compacted",
+            Event::Progress(_) => "progress",
+            Event::WaitingForSession => "waiting",
+            Event::Text(_) => "text",
+            Event::Reasoning(_) => "reasoning",
+            Event::TurnCompleted { .. } => "turn_completed",
+            Event::ToolsProposed(_) => "proposed",
+            Event::ToolStarted { .. } => "tool_started",
+            Event::ToolRequested { .. } => "tool_requested",
+            Event::ToolFinished { outcome, .. } if outcome.is_error() => "tool_failed",
+            Event::ToolFinished { .. } => "tool_done",
+            Event::ToolsCompleted => "tools_completed",
+            Event::Subagent(_) => "worker",
+            Event::Ended(Outcome::Completed { .. }) => "completed",
+            Event::Ended(Outcome::Denied) => "denied",
+            Event::Ended(Outcome::Cancelled) => "cancelled",
+            Event::Ended(Outcome::Failed(_)) => "failed",
+        })
+        .collect()
+}

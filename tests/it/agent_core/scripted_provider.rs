@@ -1,0 +1,232 @@
+//! A model that says what the test tells it to.
+
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Arc, Mutex, mpsc},
+};
+
+use kontekst::{
+    core::{CallId, Cancel, ToolCall},
+    provider::{
+        ChatRequest, Delta, Finish, Models, Progress, Provider, ProviderError, ServerStatus, Turn, Usage,
+        Wanted,
+    },
+};
+use serde_json::Value;
+
+/// What the model does when it is asked once.
+pub(crate) enum Step {
+    Say(&'static str),
+    /// The same in pieces of 4 KiB; ASCII only.
+    SayInBlocks(&'static str),
+    /// Reasoning, then the answer.
+    Think(&'static str, &'static str),
+    Call(Vec<(&'static str, Value)>),
+    /// A call with these very arguments.
+    RawCall(&'static str, &'static str),
+    /// The same, with this id.
+    CallWithId(&'static str, &'static str, &'static str),
+    /// Says this much and then nothing until it is cancelled.
+    Hang(&'static str),
+    /// The answer stops at `max_tokens`.
+    StopAtMaxTokens(&'static str),
+    /// As [`Step::Say`], by a server that has left out so many tokens of the prompt.
+    SayWithCutPrompt(&'static str, u32),
+    Fail(ProviderError),
+    /// Says this much, then the server is gone.
+    Disconnect(&'static str),
+    /// What is done for the first message that begins so.
+    ByPrompt(Vec<(&'static str, Step)>),
+}
+
+/// The script, shared by everything that is opened from it.
+#[derive(Clone)]
+pub(crate) struct ScriptedProvider {
+    state: Arc<Mutex<State>>,
+    /// Held for each answer, where there is one place at the model.
+    slot: Option<Arc<Mutex<()>>>,
+}
+
+struct State {
+    steps: VecDeque<Step>,
+    requests: Vec<ChatRequest>,
+    open_count: u32,
+    /// The models that were asked for.
+    requested_models: Vec<String>,
+    names: Vec<String>,
+}
+
+impl ScriptedProvider {
+    pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        let steps = steps.into_iter().collect();
+        Self {
+            state: Arc::new(Mutex::new(State {
+                steps,
+                requests: Vec::new(),
+                open_count: 0,
+                requested_models: Vec::new(),
+                names: Vec::new(),
+            })),
+            slot: None,
+        }
+    }
+
+    /// One that answers one request at a time.
+    pub(crate) fn with_one_slot(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self { slot: Some(Arc::default()), ..Self::new(steps) }
+    }
+
+    /// What was asked, oldest first.
+    pub(crate) fn requests(&self) -> Vec<ChatRequest> {
+        self.state.lock().unwrap().requests.clone()
+    }
+
+    /// Models that can be asked for by name.
+    pub(crate) fn set_model_names(&self, names: &[&str]) {
+        self.state.lock().unwrap().names = names.iter().map(|&name| name.to_owned()).collect();
+    }
+
+    /// The models that were asked for, oldest first.
+    pub(crate) fn requested_models(&self) -> Vec<String> {
+        self.state.lock().unwrap().requested_models.clone()
+    }
+
+    /// How often a backend was looked for.
+    pub(crate) fn open_count(&self) -> u32 {
+        self.state.lock().unwrap().open_count
+    }
+}
+
+impl Models for ScriptedProvider {
+    fn open(
+        &self,
+        wanted: Wanted<'_>,
+        _: &Cancel,
+        _: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        let mut state = self.state.lock().unwrap();
+        state.open_count += 1;
+        state.requested_models.push(wanted.model.to_owned());
+        Ok(Arc::new(self.clone()))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.state.lock().unwrap().names.clone()
+    }
+
+    fn status(&self) -> ServerStatus {
+        ServerStatus::default()
+    }
+
+    fn stop(&self) {}
+}
+
+impl Provider for ScriptedProvider {
+    fn generate(
+        &self,
+        request: &ChatRequest,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<Turn, ProviderError> {
+        let _slot = self.slot.as_ref().map(|slot| slot.lock().unwrap());
+        let step = {
+            let mut state = self.state.lock().unwrap();
+            state.requests.push(request.clone());
+            state.steps.pop_front().expect("the script has a step for each request")
+        };
+        let mut send_text = |text: &str| sink(Delta::Text(text.to_owned()));
+        let mut turn = Turn {
+            usage: Some(Usage { prompt: prompt_tokens(request), completion: 7, cached: 0 }),
+            ..Turn::default()
+        };
+        let step = match step {
+            Step::ByPrompt(steps) => {
+                let begins = |prompt: &str| request.messages[0].content.starts_with(prompt);
+                steps.into_iter().find(|(prompt, _)| begins(prompt)).expect("a step for each prompt").1
+            }
+            step => step,
+        };
+        match step {
+            Step::ByPrompt(_) => unreachable!("taken apart above"),
+            Step::Say(text) => {
+                text.split_inclusive(' ').for_each(&mut send_text);
+                turn.content = text.to_owned();
+            }
+            Step::SayInBlocks(text) => {
+                for start in (0..text.len()).step_by(4096) {
+                    send_text(&text[start..text.len().min(start + 4096)]);
+                }
+                turn.content = text.to_owned();
+            }
+            Step::Think(thought, text) => {
+                send_text(text);
+                sink(Delta::Reasoning(thought.to_owned()));
+                turn.content = text.to_owned();
+                turn.reasoning = thought.to_owned();
+            }
+            Step::Call(calls) => {
+                turn.calls = calls.iter().map(|(name, args)| call(name, &args.to_string())).collect();
+            }
+            Step::RawCall(name, args) => turn.calls = vec![call(name, args)],
+            Step::CallWithId(id, name, args) => {
+                turn.calls = vec![ToolCall { id: CallId::new(id), ..call(name, args) }];
+            }
+            Step::Hang(text) => {
+                send_text(text);
+                let (tx, rx) = mpsc::channel();
+                let _hook = cancel.on_cancel(move || {
+                    tx.send(()).ok();
+                });
+                rx.recv().ok();
+                return Err(ProviderError::Cancelled);
+            }
+            Step::StopAtMaxTokens(text) => {
+                send_text(text);
+                turn.content = text.to_owned();
+                turn.finish = Finish::Length;
+            }
+            Step::SayWithCutPrompt(text, tokens) => {
+                send_text(text);
+                turn.content = text.to_owned();
+                turn.unread = Some(tokens);
+            }
+            Step::Fail(error) => return Err(error),
+            Step::Disconnect(text) => {
+                send_text(text);
+                return Err(unreachable_error(true));
+            }
+        }
+        Ok(turn)
+    }
+
+    fn count_tokens(&self, texts: &[&str], _: &Cancel) -> Vec<u32> {
+        texts.iter().map(|text| u32::try_from(text.len().div_ceil(4)).unwrap()).collect()
+    }
+
+    fn window(&self) -> Option<u32> {
+        None
+    }
+
+    fn slots(&self) -> usize {
+        1
+    }
+}
+
+fn call(name: &str, arguments: &str) -> ToolCall {
+    ToolCall { id: CallId::local(), name: name.to_owned(), arguments: arguments.to_owned() }
+}
+
+fn prompt_tokens(request: &ChatRequest) -> u32 {
+    let messages: u32 = request.messages.iter().map(|message| message.tokens).sum();
+    messages + u32::try_from(request.system.len() / 4).unwrap()
+}
+
+/// The server cannot be reached; `started` says whether part of an answer had come.
+pub(crate) fn unreachable_error(started: bool) -> ProviderError {
+    ProviderError::Unreachable {
+        endpoint: "http://127.0.0.1:1".to_owned(),
+        started,
+        source: io::ErrorKind::ConnectionRefused.into(),
+    }
+}

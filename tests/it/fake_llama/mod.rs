@@ -1,0 +1,365 @@
+//! A scripted model server: answers what a test tells it to, records what it was asked, and refuses
+//! what a real server would refuse.
+//!
+//! ```ignore
+//! let fake = FakeLlama::start([Reply::calls([("read_file", json!({"path": "a"}))]), Reply::text("done")]);
+//! // … talk to fake.url() …
+//! assert_eq!(fake.chats().len(), 2);
+//! fake.assert_clean();
+//! ```
+#![allow(dead_code, reason = "a tool box for all tests; no test needs all of it")]
+#![allow(clippy::unwrap_used, reason = "only tests run it")]
+
+pub mod process;
+mod reply;
+mod validate;
+
+use std::{
+    collections::VecDeque,
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+pub use reply::{Reply, gate};
+use serde_json::{Value, json};
+
+/// How long a test waits for something that must happen. Generous: the machine may be busy.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What the server says about itself.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Tokens, in `/props`.
+    pub window: u32,
+    /// Slots, in `/props`.
+    pub slots: usize,
+    pub model_path: String,
+    /// Its chat template knows tools.
+    pub tools: bool,
+    /// `false` makes it some other OpenAI-compatible server: no `/props`, no `/tokenize`.
+    pub llama: bool,
+    /// When set, everything but `/health` wants it as a bearer token.
+    pub key: Option<String>,
+    /// Port 0 is any free one.
+    pub address: SocketAddr,
+    /// Answers everything with 503 until [`FakeLlama::finish_loading`].
+    pub loading: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            window: 16_384,
+            slots: 1,
+            model_path: "/models/fake.gguf".to_owned(),
+            tools: true,
+            llama: true,
+            key: None,
+            address: ([127, 0, 0, 1], 0).into(),
+            loading: false,
+        }
+    }
+}
+
+/// One request as it came. Header names are in lower case; `body` is null when it was not JSON.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: String,
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Value,
+    pub raw: Vec<u8>,
+}
+
+impl Request {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn is_chat(&self) -> bool {
+        self.path == "/v1/chat/completions"
+    }
+}
+
+/// A running server; stops answering when it is dropped.
+pub struct FakeLlama {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    setup: Setup,
+    state: Mutex<State>,
+    changed: Condvar,
+    stopped: AtomicBool,
+    loading: AtomicBool,
+}
+
+type Replayer = Box<dyn FnMut(&Request) -> Option<Reply> + Send>;
+type Answerer = Box<dyn FnMut(&Request) -> Reply + Send>;
+
+#[derive(Default)]
+struct State {
+    script: VecDeque<Reply>,
+    /// Answers every chat request that the script does not.
+    fallback: Option<Answerer>,
+    /// Comes before everything else, for paths other than chat, too.
+    replay: Option<Replayer>,
+    requests: Vec<Request>,
+    violations: Vec<String>,
+    disconnects: usize,
+}
+
+impl FakeLlama {
+    /// Starts a server that gives these answers to chat requests, in order. One request more than there
+    /// are answers is a violation.
+    pub fn start(script: impl IntoIterator<Item = Reply>) -> Self {
+        Self::with(Setup::default(), script)
+    }
+
+    pub fn with(setup: Setup, script: impl IntoIterator<Item = Reply>) -> Self {
+        let listener = TcpListener::bind(setup.address).expect("the port is free");
+        let address = listener.local_addr().unwrap();
+        let loading = setup.loading;
+        let state = State { script: script.into_iter().collect(), ..State::default() };
+        let shared = Arc::new(Shared {
+            setup,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            stopped: AtomicBool::new(false),
+            loading: AtomicBool::new(loading),
+        });
+        let server = Arc::clone(&shared);
+        thread::spawn(move || {
+            for connection in listener.incoming() {
+                if server.stopped.load(SeqCst) {
+                    return;
+                }
+                let (Ok(connection), server) = (connection, Arc::clone(&server)) else { continue };
+                thread::spawn(move || server.serve(connection));
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// Answers every chat request that the script has no answer for.
+    pub fn always(self, reply: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
+        self.shared.state.lock().unwrap().fallback = Some(Box::new(reply));
+        self
+    }
+
+    /// Answers whatever request it wants to, before everything else, unchecked.
+    pub fn replay(self, reply: impl FnMut(&Request) -> Option<Reply> + Send + 'static) -> Self {
+        self.shared.state.lock().unwrap().replay = Some(Box::new(reply));
+        self
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The model has been read: see [`Setup::loading`].
+    pub fn finish_loading(&self) {
+        self.shared.loading.store(false, SeqCst);
+    }
+
+    /// Adds an answer to the end of the script.
+    pub fn push(&self, reply: Reply) {
+        self.shared.state.lock().unwrap().script.push_back(reply);
+    }
+
+    /// Everything that was asked so far.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.state.lock().unwrap().requests.clone()
+    }
+
+    /// The bodies of the chat requests so far.
+    pub fn chats(&self) -> Vec<Value> {
+        self.requests().into_iter().filter(Request::is_chat).map(|request| request.body).collect()
+    }
+
+    /// Waits until that many chat requests have come.
+    #[track_caller]
+    pub fn wait_for_chats(&self, count: usize) {
+        self.wait("chat requests", |state| {
+            state.requests.iter().filter(|request| request.is_chat()).count() >= count
+        });
+    }
+
+    /// Waits until a client has hung up in the middle of an answer.
+    #[track_caller]
+    pub fn wait_for_disconnect(&self) {
+        self.wait("a hang-up", |state| state.disconnects > 0);
+    }
+
+    /// How often a client has hung up in the middle of an answer.
+    pub fn disconnects(&self) -> usize {
+        self.shared.state.lock().unwrap().disconnects
+    }
+
+    /// What was wrong with the requests so far.
+    pub fn violations(&self) -> Vec<String> {
+        self.shared.state.lock().unwrap().violations.clone()
+    }
+
+    /// Every request was well formed and the script was long enough.
+    #[track_caller]
+    pub fn assert_clean(&self) {
+        let violations = self.violations();
+        assert!(violations.is_empty(), "{violations:#?}");
+    }
+
+    #[track_caller]
+    fn wait(&self, what: &str, met: impl Fn(&State) -> bool) {
+        let until = Instant::now() + TIMEOUT;
+        let mut state = self.shared.state.lock().unwrap();
+        while !met(&state) {
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "waited in vain for {what}");
+            state = self.shared.changed.wait_timeout(state, left).unwrap().0;
+        }
+    }
+}
+
+impl Drop for FakeLlama {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, SeqCst);
+        drop(TcpStream::connect(self.address)); // wakes `accept`, and the listener goes
+    }
+}
+
+impl Shared {
+    /// One request to each connection, as llama-server does after a stream.
+    fn serve(&self, mut connection: TcpStream) {
+        connection.set_nodelay(true).unwrap();
+        let Ok(Some(request)) = read(&connection) else { return };
+        let reply = self.reply(&request);
+        {
+            let mut state = self.state.lock().unwrap();
+            state.requests.push(request.clone());
+            self.changed.notify_all();
+        }
+        let finished = AtomicBool::new(false);
+        let gone = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let mut watched = connection.try_clone().unwrap();
+            let (gone, finished) = (&gone, &finished);
+            scope.spawn(move || {
+                // Nothing more is expected: whatever ends this is the client's going, or ours.
+                while matches!(watched.read(&mut [0; 64]), Ok(1..)) {}
+                gone.store(true, SeqCst);
+                if !finished.load(SeqCst) {
+                    self.state.lock().unwrap().disconnects += 1;
+                    self.changed.notify_all();
+                }
+            });
+            reply.send(&request, &mut connection, gone, finished).ok();
+            connection.flush().ok();
+            connection.shutdown(std::net::Shutdown::Both).ok();
+        });
+    }
+
+    fn reply(&self, request: &Request) -> Reply {
+        if let Some(reply) = self.state.lock().unwrap().replay.as_mut().and_then(|replay| replay(request)) {
+            return reply;
+        }
+        let setup = &self.setup;
+        let path = request.path.split('?').next().unwrap_or("");
+        if self.loading.load(SeqCst) {
+            return Reply::loading(); // llama-server does not even inspect at the key then
+        }
+        let bearer = setup.key.as_ref().map(|key| format!("Bearer {key}"));
+        if path != "/health" && bearer.is_some() && request.header("authorization") != bearer.as_deref() {
+            return Reply::error(401, "Invalid API GateKey");
+        }
+        match (request.method.as_str(), path) {
+            ("GET", "/health") => Reply::json(200, &json!({"status": "ok"})),
+            ("GET", "/props") if setup.llama => Reply::json(200, &props(setup)),
+            ("GET", "/v1/models") => Reply::json(
+                200,
+                &json!({"object": "list", "data": [{
+                    "id": "fake", "object": "model", "owned_by": "fake", "max_model_len": setup.window,
+                }]}),
+            ),
+            ("POST", "/tokenize") if setup.llama => tokenize_reply(&request.body),
+            ("POST", "/v1/chat/completions") => self.chat(request),
+            _ => Reply::error(404, "File Not Found"),
+        }
+    }
+
+    fn chat(&self, request: &Request) -> Reply {
+        let mut state = self.state.lock().unwrap();
+        if let Err(violation) = validate::chat(&request.body) {
+            let answer = Reply::error(400, &violation);
+            state.violations.push(format!("{violation}\n{:#}", request.body));
+            return answer;
+        }
+        if let Some(reply) = state.script.pop_front() {
+            return reply;
+        }
+        if let Some(mut fallback) = state.fallback.take() {
+            let reply = fallback(request);
+            state.fallback = Some(fallback);
+            return reply;
+        }
+        state.violations.push("a chat request after the end of the script".to_owned());
+        Reply::error(500, "the script is over")
+    }
+}
+
+fn props(setup: &Setup) -> Value {
+    json!({
+        "default_generation_settings": {"n_ctx": setup.window},
+        "total_slots": setup.slots,
+        "model_path": setup.model_path,
+        "chat_template": "",
+        "chat_template_caps": {"supports_tools": setup.tools, "supports_tool_calls": setup.tools},
+        "build_info": "fake",
+    })
+}
+
+/// A token is four bytes; numbers pass through, as at llama-server.
+fn tokenize_reply(body: &Value) -> Reply {
+    let pieces = match &body["content"] {
+        Value::Array(pieces) => pieces.clone(),
+        piece => vec![piece.clone()],
+    };
+    let mut tokens = Vec::new();
+    for piece in &pieces {
+        match piece {
+            Value::String(text) => tokens.extend(vec![json!(1); text.len().div_ceil(4)]),
+            number => tokens.push(number.clone()),
+        }
+    }
+    Reply::json(200, &json!({"tokens": tokens}))
+}
+
+fn read(connection: &TcpStream) -> io::Result<Option<Request>> {
+    let mut reader = BufReader::new(connection);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let mut raw = vec![0; length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)];
+    reader.read_exact(&mut raw)?;
+    let body = serde_json::from_slice(&raw).unwrap_or_default();
+    Ok(Some(Request { method, path, headers, body, raw }))
+}

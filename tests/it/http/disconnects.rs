@@ -1,0 +1,74 @@
+//! Clients that go, that stay half, and that are slow.
+
+use std::{fs, io::Write as _, net::Shutdown};
+
+use serde_json::json;
+
+use super::{TestDaemon, read_all, read_until};
+use crate::fake_llama::{FakeLlama, Reply, gate};
+
+#[test]
+fn a_disconnect_cancels_the_run() {
+    for stream in [true, false] {
+        let (wait, _key) = gate();
+        let marker = Reply::text("first")
+            .then_wait(wait)
+            .then_calls([("write_file", json!({"path": "marker", "content": "x"}))]);
+        let model = FakeLlama::start([marker, Reply::text("next")]);
+        let server = TestDaemon::start(&model);
+        let mut client = server.open("/v1/generate", &json!({"input": "slow", "stream": stream}));
+        if stream {
+            read_until(&mut client, "data: first\n\n");
+        } else {
+            model.wait_for_chats(1);
+        }
+        drop(client);
+        model.wait_for_disconnect();
+        // Its place is free, and nothing of it is done.
+        server.generate(&json!({"input": "next"})).expect(200);
+        assert!(server.file("marker").is_none());
+    }
+}
+
+#[test]
+fn a_half_closed_client_gets_its_answer() {
+    let (wait, key) = gate();
+    let model = FakeLlama::start([Reply::text("a").then_wait(wait).then_text("b")]);
+    let server = TestDaemon::start(&model);
+    let mut client = server.open("/v1/generate", &json!({"input": "x"}));
+    model.wait_for_chats(1);
+    client.shutdown(Shutdown::Write).unwrap();
+    client.flush().unwrap();
+    key.open();
+    assert_eq!(read_all(client).expect(200).json()["output"], "ab");
+}
+
+#[test]
+fn a_client_that_stops_reading_does_not_block_others() {
+    let model = FakeLlama::start([Reply::text("").then_repeat(chunk(), 20_000), Reply::text("free")]);
+    let server = TestDaemon::start(&model);
+    let daemon = server.home.daemon().unwrap();
+    let mut lazy = server.open("/v1/generate", &json!({"input": "flood", "stream": true}));
+    read_until(&mut lazy, "event: content\n");
+    server.get("/healthz").expect(200);
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.as_raw_nonzero())).unwrap();
+    let resident: u64 = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .map(|line| line.trim().trim_end_matches(" kB").parse().unwrap())
+        .unwrap();
+    assert!(resident < 200 * 1024, "{resident} KiB");
+    drop(lazy);
+    model.wait_for_disconnect();
+    server.generate(&json!({"input": "next"})).expect(200);
+}
+
+/// One event of a kilobyte.
+fn chunk() -> Vec<u8> {
+    let text = "x".repeat(1024);
+    format!(
+        "data: {}\n\n",
+        json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": null}]})
+    )
+    .into_bytes()
+}

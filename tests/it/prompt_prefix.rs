@@ -1,0 +1,112 @@
+//! The prompt only grows at its end: what the model server has read once, it need not read again.
+
+use std::{
+    fs,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use kontekst::{
+    core::Cancel,
+    provider::llama::{Link, Probe, probe},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    test_home::TestHome,
+};
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Everything of a request that comes before what is new in the next one, in the order in which it is sent.
+fn prompt(body: &Value) -> String {
+    let messages = serde_json::to_string(&body["messages"]).unwrap();
+    format!("{}{}", body["tools"], messages.strip_suffix(']').unwrap())
+}
+
+#[test]
+fn each_prompt_starts_with_the_one_before_it() {
+    let fake = FakeLlama::start([]).always({
+        let mut turn = 0;
+        move |_| {
+            turn += 1;
+            match turn % 21 {
+                0 => Reply::text("that is all"),
+                even if even % 2 == 0 => {
+                    Reply::text("Let me see.").then_calls([("read_file", json!({"path": "a.txt"}))])
+                }
+                _ => Reply::calls([("list_files", json!({"pattern": "*.txt", "path": "."}))]),
+            }
+        }
+    });
+    let home = TestHome::with_config(&format!(
+        "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"off\"\ncontext_size = 16384\n",
+        fake.url()
+    ));
+    home.write("agents/default/agent.md", "You are a test.\n");
+    fs::write(home.work_dir().join("a.txt"), "some \"text\"\n").unwrap();
+    home.run(&["run", "--auto-approve", "first"]).success();
+    home.run(&["run", "--auto-approve", "second"]).success();
+    home.run(&["daemon", "stop"]).success();
+    home.run(&["run", "--auto-approve", "third"]).success();
+    fake.assert_clean();
+    let chats = fake.chats();
+    assert_eq!(chats.len(), 63);
+    for (turn, pair) in chats.windows(2).enumerate() {
+        let (before, after) = (prompt(&pair[0]), prompt(&pair[1]));
+        assert!(after.starts_with(&before), "turn {}:\n{before}\n{after}", turn + 1);
+        for key in ["model", "temperature", "top_p", "top_k", "repeat_penalty", "cache_prompt"] {
+            assert_eq!(pair[0][key], pair[1][key], "{key}");
+        }
+    }
+
+    // The same as the model sees it, where there is a real server to say so.
+    let Some(real) = RealServer::start() else { return };
+    let rendered: Vec<String> = chats.iter().map(|chat| real.render(chat)).collect();
+    for (turn, pair) in rendered.windows(2).enumerate() {
+        assert!(pair[1].starts_with(&pair[0]), "turn {}:\n{}\n{}", turn + 1, pair[0], pair[1]);
+    }
+}
+
+/// A real server that nobody looks after.
+struct RealServer {
+    process: Child,
+    link: Link,
+}
+
+impl RealServer {
+    fn start() -> Option<Self> {
+        let (binary, model) =
+            (std::env::var_os("KONTEKST_LLAMA_SERVER")?, std::env::var_os("KONTEKST_TEST_MODEL")?);
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let process = Command::new(binary)
+            .args(["--host", "127.0.0.1", "--port", &port.to_string(), "--jinja", "-m"])
+            .arg(model)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let real = Self { process, link: Link::new(&format!("http://127.0.0.1:{port}"), None, TIMEOUT) };
+        let until = Instant::now() + TIMEOUT;
+        while !matches!(probe(&real.link, "", &Cancel::new(), TIMEOUT), Ok(Probe::Ready(_))) {
+            assert!(Instant::now() < until, "the real server is not ready");
+        }
+        Some(real)
+    }
+
+    fn render(&self, chat: &Value) -> String {
+        let request = json!({"messages": chat["messages"], "tools": chat["tools"]}).to_string();
+        let answer = self.link.ask("/apply-template", Some(request.as_bytes()), &Cancel::new(), TIMEOUT);
+        let (status, body) = answer.unwrap();
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        body["prompt"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for RealServer {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}

@@ -1,0 +1,268 @@
+//! The real llama-server, when `KONTEKST_LLAMA_SERVER` names one and `KONTEKST_TEST_MODEL` a small GGUF
+//! file. A test that finds neither says so and passes.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use kontekst::{
+    config::{Config, Home, ProviderKind},
+    core::{Cancel, Message, Role, ToolDef, ToolResult},
+    provider::{
+        ChatRequest, Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn, Wanted,
+        router::{ProcessEnv, Router},
+    },
+};
+
+use serde_json::{Value, json};
+
+use super::{TIMING, read_file};
+
+/// The model's likeliest words: what it says must not depend on luck.
+fn prompt(text: &str) -> ChatRequest {
+    let mut request = super::prompt(text);
+    request.sampling.temperature = Some(0.0);
+    request
+}
+
+struct RealServer {
+    router: Router,
+    model: String,
+}
+
+fn real() -> Option<RealServer> {
+    real_with(Config::default(), None)
+}
+
+fn real_with(config: Config, home: Option<Home>) -> Option<RealServer> {
+    let (binary, model) =
+        (std::env::var_os("KONTEKST_LLAMA_SERVER")?, std::env::var_os("KONTEKST_TEST_MODEL")?);
+    let (binary, model) = (PathBuf::from(binary), PathBuf::from(model));
+    let config = Config {
+        model_dir: model.parent().unwrap().to_owned(),
+        endpoint: "http://127.0.0.1:0".to_owned(),
+        ..config
+    };
+    let around = ProcessEnv { llama_server: Some(binary), home, ..ProcessEnv::default() };
+    let router = Router::with_timing(&config, around, TIMING);
+    Some(RealServer { router, model: model.file_name().unwrap().to_str().unwrap().to_owned() })
+}
+
+impl RealServer {
+    fn open(&self) -> Arc<dyn Provider> {
+        let wanted = Wanted { model: &self.model, endpoint: None };
+        self.router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap()
+    }
+}
+
+fn ask(provider: &dyn Provider, request: &kontekst::provider::ChatRequest) -> Result<Turn, ProviderError> {
+    let mut streamed = String::new();
+    let turn = provider.generate(request, &Cancel::new(), &mut |delta| {
+        if let Delta::Text(text) = delta {
+            streamed.push_str(&text);
+        }
+    })?;
+    assert_eq!(streamed, turn.content);
+    Ok(turn)
+}
+
+#[test]
+fn a_whole_agent_loop() {
+    let Some(real) = real() else { return };
+    let provider = real.open();
+    assert_eq!(provider.window(), Some(4096));
+    for tool_role in [ToolRole::Native, ToolRole::Text, ToolRole::Auto] {
+        let mut request = prompt("please !tool now");
+        request.tool_role = tool_role;
+        request.tools = [read_file()].into();
+        let turn = ask(&*provider, &request).unwrap();
+        assert_eq!(turn.calls.len(), 1, "{turn:?}");
+        assert_eq!(turn.calls[0].name, "read_file");
+        let call = turn.calls[0].clone();
+        let mut assistant = Message::text(Role::Assistant, &*turn.content);
+        assistant.tool_calls.push(call.clone());
+        assistant.reasoning = turn.reasoning;
+        let result =
+            ToolResult { call_id: call.id, name: call.name, output: "# Title".to_owned(), is_error: false };
+        request.messages.extend([assistant, Message::result(result)]);
+        request.max_tokens = 16;
+        let next = ask(&*provider, &request).unwrap();
+        let (before, after) = (turn.usage.unwrap(), next.usage.unwrap());
+        assert!(after.prompt > before.prompt);
+        // The prompt only grew: what was read once is not read again.
+        assert!(after.cached + 8 >= before.prompt, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn a_forced_call_is_made_whatever_the_prompt_says_and_the_cache_holds() {
+    let Some(real) = real() else { return };
+    let provider = real.open();
+    assert!(provider.can_force());
+    let mut bound = read_file();
+    bound.parameters = json!({"type": "object", "required": ["path"],
+        "properties": {"path": {"type": "string", "enum": ["README.md"]}}});
+    let other = ToolDef { name: "other".to_owned(), ..read_file() };
+    for role in [ToolRole::Auto, ToolRole::Text] {
+        let mut request = prompt("hello there");
+        (request.tools, request.tool_role) = ([other.clone(), bound.clone()].into(), role);
+        ask(&*provider, &request).unwrap();
+        request.force = Some("read_file".to_owned());
+        let turn = provider.generate(&request, &Cancel::new(), &mut |_| {}).unwrap();
+        let arguments: Value = serde_json::from_str(&turn.calls[0].arguments).unwrap();
+        assert_eq!((turn.calls[0].name.as_str(), arguments), ("read_file", json!({"path": "README.md"})));
+        let usage = turn.usage.unwrap();
+        assert!(usage.cached + 8 >= usage.prompt, "{usage:?}");
+    }
+}
+
+#[test]
+fn reasoning_limits_counts_and_overflow() {
+    let Some(real) = real() else { return };
+    let provider = real.open();
+    let turn = ask(&*provider, &prompt("please !think")).unwrap();
+    assert!(!turn.reasoning.is_empty() && turn.finish == Finish::Stop, "{turn:?}");
+    let turn = ask(&*provider, &prompt("!long")).unwrap();
+    assert_eq!((turn.finish, turn.usage.unwrap().completion), (Finish::Length, 64));
+    let cancel = Cancel::new();
+    let long = "word ".repeat(1000);
+    let counts = provider.count_tokens(&["Hello", "", "<|im_end|>", &long], &cancel);
+    assert_eq!(counts[1], 0);
+    assert!(counts[0] > 0 && counts[2] > 1, "{counts:?}"); // a control token in a text is text
+    let mut request = prompt(&long.repeat(5));
+    request.max_tokens = 4;
+    let error = ask(&*provider, &request).unwrap_err();
+    let ProviderError::Overflow { prompt_tokens, window: 4096 } = error else { panic!("{error:?}") };
+    assert!(prompt_tokens > 4096);
+}
+
+#[test]
+fn a_cancel_frees_the_slot() {
+    let Some(real) = real() else { return };
+    let provider = real.open();
+    let cancel = Cancel::new();
+    let mut request = prompt("!long");
+    request.max_tokens = 3000;
+    let result = provider.generate(&request, &cancel, &mut |delta| {
+        if let Delta::Text(_) = delta {
+            cancel.cancel();
+        }
+    });
+    assert!(matches!(result, Err(ProviderError::Cancelled)), "{result:?}");
+    ask(&*provider, &prompt("hi")).unwrap();
+    real.router.stop();
+    assert!(!real.router.status().running);
+}
+
+/// A conversation that has been read is not read again because its server was stopped meanwhile.
+#[test]
+fn the_kv_cache_survives_a_server_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::find(Some(dir.path().join("home"))).unwrap();
+    home.create().unwrap();
+    let config = Config { keep_warm_minutes: 0.005, ..Config::default() };
+    let Some(real) = real_with(config.clone(), Some(home.clone())) else { return };
+    let mut request = prompt(&"the quick brown fox jumps over the lazy dog ".repeat(60));
+    request.session = Some("a-session".parse().unwrap());
+    request.max_tokens = 4;
+    let first = ask(&*real.open(), &request).unwrap();
+    let read = first.usage.unwrap().prompt;
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while real.router.status().running {
+        assert!(std::time::Instant::now() < until, "it is not stopped");
+    }
+    let cache_files: Vec<_> =
+        std::fs::read_dir(home.kv()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(cache_files.len(), 1, "{cache_files:?}");
+    assert!(cache_files[0].file_name().unwrap().to_str().unwrap().starts_with("a-session@"));
+
+    // Another conversation begins from nothing, and does not lose it.
+    let mut other = request.clone();
+    other.session = Some("another".parse().unwrap());
+    let usage = ask(&*real.open(), &other).unwrap().usage.unwrap();
+    assert_eq!(usage.cached, 0, "{usage:?}");
+    request
+        .messages
+        .extend([Message::text(Role::Assistant, &*first.content), Message::text(Role::User, "and?")]);
+    let usage = ask(&*real.open(), &request).unwrap().usage.unwrap();
+    assert!(usage.cached >= read && usage.prompt > read, "{usage:?} {read}");
+
+    // The end of the daemon keeps it too.
+    real.router.stop();
+    let Some(real) = real_with(config, Some(home)) else { return };
+    let usage = ask(&*real.open(), &request).unwrap().usage.unwrap();
+    assert!(usage.cached >= read, "{usage:?} {read}");
+}
+
+/// One file, two engines: the same text, the same calls, the same counts.
+#[cfg(feature = "builtin")]
+#[test]
+fn the_builtin_engine_agrees_with_llama_cpp() {
+    let Some(tiny) = std::env::var_os("KONTEKST_TEST_MODEL").map(PathBuf::from) else { return };
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/kontekst.gguf");
+    let texts = [
+        (
+            &tiny,
+            [
+                "hello there",
+                "please !tool now",
+                "please !think",
+                "!long",
+                "äöü 日本 🙂\r\n\t x  it's 12345 ==",
+            ],
+        ),
+        (
+            &own,
+            [
+                "read README.md",
+                "show me lines 3 to 9 of src/kernel.txt",
+                "replace \"a b\" with \"c\" in notes.txt",
+                "what can you do?",
+                "a.txt\nb.txt\n\nthe second one",
+            ],
+        ),
+    ];
+    for (file, texts) in texts {
+        let on = |provider| {
+            let config = Config {
+                provider: Some(provider),
+                model_dir: file.parent()?.to_owned(),
+                ..Config::default()
+            };
+            let mut real = real_with(config.clone(), None)?;
+            let llama_server = std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from);
+            let around = ProcessEnv { llama_server, ..ProcessEnv::default() };
+            real.router = Router::with_timing(&config, around, TIMING);
+            real.model = file.file_name()?.to_str()?.to_owned();
+            Some(real)
+        };
+        let Some(server) = on(ProviderKind::LlamaServer) else { return };
+        let engine = on(ProviderKind::Builtin).unwrap();
+        for text in texts {
+            let mut request = prompt(text);
+            request.max_tokens = 200;
+            if file == &own {
+                // Its template leaves system text and tools out, and then they are put elsewhere for llama.cpp.
+                request.system = "".into();
+            } else {
+                request.tools = [read_file()].into();
+            }
+            let [theirs, ours] = [&server, &engine].map(|real| ask(&*real.open(), &request).unwrap());
+            let calls = |turn: &Turn| -> Vec<(String, Value)> {
+                let calls = turn.calls.iter();
+                calls
+                    .map(|call| (call.name.clone(), serde_json::from_str(&call.arguments).unwrap()))
+                    .collect()
+            };
+            let prompt = |turn: &Turn| turn.usage.unwrap().prompt;
+            assert_eq!((calls(&ours), prompt(&ours)), (calls(&theirs), prompt(&theirs)), "{text}");
+            // Several words of the tiny model are equally likely.
+            if file == &own {
+                assert_eq!((&ours.content, ours.finish), (&theirs.content, theirs.finish), "{text}");
+                assert_eq!(ours.usage.unwrap().completion, theirs.usage.unwrap().completion, "{text}");
+            }
+        }
+        server.router.stop();
+    }
+}

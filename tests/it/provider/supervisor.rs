@@ -1,0 +1,463 @@
+//! Servers of our own: found, started, waited for, restarted, gone.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use kontekst::{
+    config::{Config, Home, ProviderKind},
+    core::Cancel,
+    provider::{
+        Models as _, Progress, Provider, ProviderError, Wanted,
+        router::{ProcessEnv, Router},
+        supervisor::exec,
+    },
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::{TIMING, prompt};
+use crate::fake_llama::{
+    FakeLlama, Reply, Setup,
+    process::{FakeBinary, Mode, wait_until_gone},
+};
+
+/// A model directory with two models, a fake llama-server, and nothing at `endpoint`.
+struct SupervisorTest {
+    dir: tempfile::TempDir,
+    binary: FakeBinary,
+    config: Config,
+}
+
+impl SupervisorTest {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let model_dir = dir.path().join("models");
+        fs::create_dir(&model_dir).unwrap();
+        for model in ["one.gguf", "two.gguf"] {
+            fs::write(model_dir.join(model), "").unwrap();
+        }
+        let binary = FakeBinary::new(dir.path());
+        let config =
+            Config { model_dir, endpoint: format!("http://127.0.0.1:{}", free_port()), ..Config::default() };
+        Self { dir, binary, config }
+    }
+
+    fn router(&self) -> Router {
+        let around = ProcessEnv {
+            search_path: Some(
+                std::env::join_paths([self.binary.dir(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap(),
+            ),
+            launcher: Some(launcher(self.dir.path())),
+            ..ProcessEnv::default()
+        };
+        Router::with_timing(&self.config, around, TIMING)
+    }
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// An executable that takes the role of the daemon's own: this test binary, again.
+fn launcher(dir: &Path) -> PathBuf {
+    let path = dir.join("launcher");
+    if !path.exists() {
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = {} ] || exit 64\nshift\nfor word; do printf '%s\\n' \"$word\"; done > '{dir}'/role.$$\n\
+             ROLE_FILE='{dir}'/role.$$ exec '{}' --exact provider::supervisor::launcher_process --nocapture\n",
+            exec::ROLE,
+            std::env::current_exe().unwrap().display(),
+            dir = dir.display(),
+        );
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    path
+}
+
+/// Not a test: what the launcher runs.
+#[test]
+fn launcher_process() {
+    let Some(file) = std::env::var_os("ROLE_FILE") else { return };
+    let arguments = fs::read_to_string(file).unwrap();
+    let error = exec::exec_child(arguments.lines().map(Into::into));
+    panic!("{error}");
+}
+
+fn open(router: &Router, model: &str) -> Result<Arc<dyn Provider>, ProviderError> {
+    router.open(selector(model), &Cancel::new(), &mut |_| {})
+}
+
+fn selector(model: &str) -> Wanted<'_> {
+    Wanted { model, endpoint: None }
+}
+
+fn say_hello(provider: &dyn Provider) -> Result<String, ProviderError> {
+    provider.generate(&prompt("hi"), &Cancel::new(), &mut |_| {}).map(|turn| turn.content)
+}
+
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
+    wait_until_gone(pid); // which says that it was waited for, too
+}
+
+#[test]
+fn a_server_is_started_with_the_documented_arguments() {
+    let test = SupervisorTest::new();
+    let router = test.router();
+    assert!(!router.status().healthy);
+    let provider = open(&router, "one.gguf").unwrap();
+    assert_eq!(say_hello(&*provider).unwrap(), "hello");
+    assert_eq!((provider.window(), provider.slots()), (Some(4096), 1));
+
+    let starts = test.binary.launches();
+    let start = &starts[0];
+    let model = test.config.model_dir.join("one.gguf");
+    assert_eq!(format!("http://127.0.0.1:{}", start.option("--port").unwrap()), test.config.endpoint);
+    assert_eq!(start.option("--host"), Some("127.0.0.1"));
+    assert_eq!(start.option("--ctx-size"), Some("4096"));
+    assert_eq!(start.option("--reasoning-format"), Some("deepseek"));
+    assert_eq!(start.option("-m"), model.to_str());
+    assert_eq!(start.option("--alias"), Some("one"));
+    assert_eq!(start.option("--n-gpu-layers"), None);
+    assert_eq!(start.directory, test.config.model_dir);
+    let (keys, rest): (Vec<_>, Vec<_>) =
+        start.environment.iter().partition(|line| line.starts_with("LLAMA_API_KEY="));
+    assert_eq!((keys.len(), rest), (1, vec![&"LLAMA_SERVER_ROUTER_PORT=1".to_owned()]));
+    let key = keys[0].split_once('=').unwrap().1;
+    assert!(key.len() == 32 && !start.arguments.iter().any(|word| word.contains(key)));
+
+    let status = router.status();
+    assert!(status.healthy && status.running);
+    assert_eq!((status.pid, &*status.model, &*status.endpoint), (start.pid, "one", &*test.config.endpoint));
+
+    // Opening again asks nobody and starts nothing.
+    let again = Instant::now();
+    for _ in 0..100 {
+        open(&router, "one").unwrap();
+    }
+    assert!(again.elapsed() < Duration::from_millis(100), "{:?}", again.elapsed());
+    assert_eq!(test.binary.launches().len(), 1);
+
+    router.stop();
+    router.stop();
+    wait_until_gone(start.pid);
+    let status = router.status();
+    assert!(!status.running && !status.healthy && status.pid == 0);
+    assert!(matches!(open(&router, "one"), Err(ProviderError::NoServer(_))));
+}
+
+#[test]
+fn a_server_at_the_endpoint_is_used_and_never_stopped() {
+    let fake = FakeLlama::with(Setup { key: Some("k".to_owned()), slots: 3, ..Setup::default() }, []);
+    let fake = fake.always(|_| Reply::text("from there"));
+    let test = SupervisorTest::new();
+    let config = Config { endpoint: fake.url(), ..test.config.clone() };
+    let around = ProcessEnv { api_key: Some("k".to_owned()), ..ProcessEnv::default() };
+    let router = Router::with_timing(&config, around, TIMING);
+    let provider = open(&router, "any/name.gguf").unwrap();
+    assert_eq!(say_hello(&*provider).unwrap(), "from there");
+    assert_eq!(provider.slots(), 3);
+    assert_eq!(fake.chats()[0]["model"], "any/name");
+    let asked = fake.requests().len();
+    open(&router, "any/name.gguf").unwrap();
+    assert_eq!(fake.requests().len(), asked); // known to be good: no probe
+    let status = router.status();
+    assert!(status.healthy && !status.running && status.pid == 0);
+    router.stop();
+    assert!(router.status().healthy);
+    fake.assert_clean();
+}
+
+#[test]
+fn a_lost_server_is_noticed_and_replaced() {
+    let test = SupervisorTest::new();
+    let address = test.config.endpoint.strip_prefix("http://").unwrap().parse().unwrap();
+    let setup = Setup { address, ..Setup::default() };
+    let fake = FakeLlama::with(setup, []).always(|_| Reply::text("from there"));
+    let router = test.router();
+    let provider = open(&router, "one").unwrap();
+    assert_eq!(say_hello(&*provider).unwrap(), "from there");
+    drop(fake);
+    let gone = say_hello(&*provider).unwrap_err();
+    assert!(matches!(gone, ProviderError::Unreachable { started: false, .. }), "{gone:?}");
+    let provider = open(&router, "one").unwrap(); // now of our own
+    assert_eq!(say_hello(&*provider).unwrap(), "hello");
+}
+
+#[test]
+fn a_pinned_provider_is_used_or_refused() {
+    let fake = FakeLlama::start([]).always(|_| Reply::text("from there"));
+    let mut test = SupervisorTest::new();
+    test.config.provider = Some(ProviderKind::Endpoint);
+    let error = open(&test.router(), "one").err().unwrap().to_string();
+    assert!(error.starts_with(&format!("nothing answers at {}", test.config.endpoint)), "{error}");
+    test.config.provider = Some(ProviderKind::LlamaServer);
+    test.config.endpoint = fake.url();
+    let router = test.router();
+    let provider = open(&router, "one").unwrap();
+    assert_eq!(say_hello(&*provider).unwrap(), "hello");
+    assert_eq!(fake.requests().len(), 0);
+    // That port was taken: the child has another.
+    assert_ne!(test.binary.launches()[0].option("--port"), fake.url().rsplit(':').next());
+}
+
+#[test]
+fn missing_files_are_errors_with_hints() {
+    let mut test = SupervisorTest::new();
+    // Else the built-in model would answer.
+    test.config.provider = Some(ProviderKind::LlamaServer);
+    let error = |test: &SupervisorTest| match open(&test.router(), "three") {
+        Err(ProviderError::NoServer(missing)) => missing,
+        other => panic!("{:?}", other.err()),
+    };
+    let missing = error(&test);
+    let expected = format!("there is no model three.gguf in {}", test.config.model_dir.display());
+    assert!(missing.fact.ends_with(&expected), "{missing}");
+    assert!(missing.hint.contains("one.gguf, two.gguf"), "{missing}");
+    test.config.llama_server = Some(test.dir.path().join("none"));
+    assert!(error(&test).fact.ends_with("none is not an executable file"));
+    let router =
+        Router::with_timing(&Config { llama_server: None, ..test.config }, ProcessEnv::default(), TIMING);
+    if let Err(ProviderError::NoServer(missing)) = open(&router, "one") {
+        assert!(missing.hint.contains("llama.cpp") && missing.hint.contains("endpoint"), "{missing}");
+    }
+}
+
+#[test]
+fn a_server_that_exits_at_once_is_reported_with_its_last_output() {
+    let test = SupervisorTest::new();
+    test.binary.mode(Mode::DieAtOnce);
+    let start = Instant::now();
+    let error = open(&test.router(), "one").err().unwrap().to_string();
+    assert!(error.contains("exit status: 1: E llama_model_load:  [31mnot a GGUF file"), "{error:?}");
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert_eq!(test.binary.launches().len(), 1); // trying again would be of no use
+}
+
+#[test]
+fn a_taken_port_is_replaced() {
+    let test = SupervisorTest::new();
+    test.binary.mode(Mode::PortTaken);
+    let router = test.router();
+    assert_eq!(say_hello(&*open(&router, "one").unwrap()).unwrap(), "hello");
+    assert_eq!(test.binary.launches().len(), 2);
+}
+
+#[test]
+fn loading_is_reported_and_shared_and_survives_a_cancel() {
+    let test = SupervisorTest::new();
+    test.binary.mode(Mode::Load);
+    let router = test.router();
+    let cancel = Cancel::new();
+    let mut seen = Vec::new();
+    let result = router.open(selector("one"), &cancel, &mut |progress| {
+        if progress == (Progress::Loading { model: "one".to_owned(), fraction: Some(0.5) }) {
+            cancel.cancel();
+        }
+        seen.push(progress);
+    });
+    assert!(matches!(result.err(), Some(ProviderError::Cancelled)));
+    assert_eq!(seen[0], Progress::Loading { model: "one".to_owned(), fraction: None });
+    thread::scope(|scope| {
+        let opens: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| say_hello(&*open(&router, "one").unwrap()))).collect();
+        test.binary.finish_loading();
+        for open in opens {
+            assert_eq!(open.join().unwrap().unwrap(), "hello");
+        }
+    });
+    assert_eq!(test.binary.launches().len(), 1);
+}
+
+#[test]
+fn a_crashing_server_is_restarted_a_limited_number_of_times() {
+    let test = SupervisorTest::new();
+    let router = test.router();
+    for round in 1..=5 {
+        let provider = open(&router, "one").unwrap();
+        assert_eq!(say_hello(&*provider).unwrap(), "hello");
+        kill(test.binary.launches().last().unwrap().pid);
+        assert!(!router.status().running);
+        let error = say_hello(&*provider).unwrap_err();
+        assert!(matches!(error, ProviderError::Unreachable { started: false, .. }), "{error:?}");
+        assert_eq!(test.binary.launches().len(), round);
+    }
+    let error = open(&router, "one").err().unwrap().to_string();
+    assert!(
+        error.starts_with("llama-server crashes again and again; the last time it ended with signal: 9"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_kill_during_an_answer_is_an_error() {
+    let test = SupervisorTest::new();
+    test.binary.answer(&json!([{"hang": true}]));
+    let router = test.router();
+    let provider = open(&router, "one").unwrap();
+    let pid = test.binary.launches()[0].pid;
+    let error = provider.generate(&prompt("hi"), &Cancel::new(), &mut |_| kill(pid)).unwrap_err();
+    assert!(matches!(error, ProviderError::Unreachable { started: true, .. }), "{error:?}");
+}
+
+#[test]
+fn another_model_waits_for_the_running_answer() {
+    let test = SupervisorTest::new();
+    test.binary.answer(&json!([{"hang": true}]));
+    let router = test.router();
+    let first = open(&router, "one").unwrap();
+    let cancel = Cancel::new();
+    let busy = {
+        let (first, cancel) = (Arc::clone(&first), cancel.clone());
+        let (tx, rx) = std::sync::mpsc::channel();
+        let call =
+            thread::spawn(move || first.generate(&prompt("hi"), &cancel, &mut |_| tx.send(()).unwrap_or(())));
+        rx.recv().unwrap();
+        call
+    };
+    let second = router.open(selector("two"), &Cancel::new(), &mut |progress| {
+        if let Progress::Queued { .. } = progress {
+            cancel.cancel(); // only now: the switch is waiting for it
+        }
+    });
+    assert!(matches!(busy.join().unwrap(), Err(ProviderError::Cancelled)));
+    second.unwrap();
+    let starts = test.binary.launches();
+    assert_eq!(
+        starts.iter().map(|start| start.option("--alias").unwrap()).collect::<Vec<_>>(),
+        ["one", "two"]
+    );
+    wait_until_gone(starts[0].pid);
+    let late = say_hello(&*first).unwrap_err();
+    assert!(matches!(late, ProviderError::Unreachable { started: false, .. }), "{late:?}");
+}
+
+#[test]
+fn the_least_recently_used_model_is_unloaded() {
+    let mut test = SupervisorTest::new();
+    test.config.max_loaded_models = 2;
+    fs::write(test.config.model_dir.join("three.gguf"), "").unwrap();
+    let router = test.router();
+    let alive = || {
+        let runs = |pid: u32| rustix::process::test_kill_process(Pid::from_raw(pid.cast_signed()).unwrap());
+        let starts = test.binary.launches();
+        let alive = starts.iter().filter(|start| runs(start.pid).is_ok());
+        alive.map(|start| start.option("--alias").unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for model in ["one", "two", "one"] {
+        assert_eq!(say_hello(&*open(&router, model).unwrap()).unwrap(), "hello");
+    }
+    assert_eq!(alive(), ["one", "two"]);
+    assert_eq!(router.status().model, "one");
+    let busy = open(&router, "one").unwrap();
+    open(&router, "three").unwrap();
+    assert_eq!(alive(), ["one", "three"]);
+    assert_eq!(say_hello(&*busy).unwrap(), "hello");
+    router.stop();
+    assert!(alive().is_empty());
+}
+
+#[test]
+fn an_idle_server_is_stopped_and_started_again() {
+    let mut test = SupervisorTest::new();
+    test.config.keep_warm_minutes = 0.002; // 120 ms
+    let router = test.router();
+    let provider = open(&router, "one").unwrap();
+    assert_eq!(say_hello(&*provider).unwrap(), "hello");
+    wait_until_gone(test.binary.launches()[0].pid);
+    let late = say_hello(&*provider).unwrap_err();
+    assert!(matches!(late, ProviderError::Unreachable { started: false, .. }), "{late:?}");
+    test.binary.answer(&json!([{"hang": true}]));
+    let provider = open(&router, "one").unwrap();
+    assert_eq!(test.binary.launches().len(), 2);
+    // In use, it stays for as long as that takes.
+    let cancel = Cancel::new();
+    let result = provider.generate(&prompt("hi"), &cancel, &mut |_| {
+        thread::sleep(Duration::from_millis(400));
+        cancel.cancel();
+    });
+    assert!(matches!(result, Err(ProviderError::Cancelled)), "{result:?}");
+    wait_until_gone(test.binary.launches()[1].pid);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn orphans_of_a_killed_daemon_are_stopped_by_the_next() {
+    let test = SupervisorTest::new();
+    let home = Home::find(Some(test.dir.path().join("home"))).unwrap();
+    home.create().unwrap();
+    let around = ProcessEnv { home: Some(home.clone()), ..ProcessEnv::default() };
+    let config = Config { llama_server: Some(test.binary.path()), ..test.config.clone() };
+    let router = Router::with_timing(&config, around.clone(), TIMING);
+    open(&router, "one").unwrap();
+    let pid = test.binary.launches()[0].pid;
+    let record = home.run().join(format!("model-server-{pid}.json"));
+    assert!(fs::read_to_string(&record).unwrap().contains("\"exe\":\"/"));
+    // Two daemons at once are what the lock forbids; here it is the only way not to be the child's parent.
+    let next = Router::with_timing(&config, around, TIMING);
+    wait_until_gone(pid);
+    assert!(!record.exists());
+    assert!(!router.status().running && !next.status().running);
+}
+
+#[test]
+fn a_server_that_ignores_sigterm_is_killed() {
+    let test = SupervisorTest::new();
+    test.binary.mode(Mode::Stubborn);
+    let router = test.router();
+    open(&router, "one").unwrap();
+    let start = Instant::now();
+    router.stop();
+    wait_until_gone(test.binary.launches()[0].pid);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_dies_with_its_killed_daemon() {
+    let test = SupervisorTest::new();
+    test.binary.mode(Mode::Stubborn); // its stdin does not help: only the kernel's signal does
+    let ready = test.dir.path().join("ready");
+    let mut daemon = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "provider::supervisor::daemon_process", "--nocapture"])
+        .env("SUPERVISE_DIR", test.dir.path())
+        .env("SUPERVISE_ENDPOINT", &test.config.endpoint)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while !ready.exists() {
+        assert!(Instant::now() < until && daemon.try_wait().unwrap().is_none());
+        thread::sleep(Duration::from_millis(5));
+    }
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    wait_until_gone(test.binary.launches()[0].pid);
+}
+
+/// Not a test: a daemon to be killed.
+#[test]
+fn daemon_process() {
+    let Some(dir) = std::env::var_os("SUPERVISE_DIR").map(PathBuf::from) else { return };
+    let config = Config {
+        model_dir: dir.join("models"),
+        endpoint: std::env::var("SUPERVISE_ENDPOINT").unwrap(),
+        llama_server: Some(dir.join("fake-llama/llama-server")),
+        ..Config::default()
+    };
+    let around = ProcessEnv { launcher: Some(launcher(&dir)), ..ProcessEnv::default() };
+    let router = Router::with_timing(&config, around, TIMING);
+    open(&router, "one").unwrap();
+    fs::write(dir.join("ready"), "").unwrap();
+    loop {
+        thread::park();
+    }
+}

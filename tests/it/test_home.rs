@@ -1,0 +1,176 @@
+//! A data directory of its own for each test, and the real binary that runs in it.
+
+#![allow(dead_code, reason = "a bench for all tests: not each handle is in use at all times")]
+
+use std::{
+    fs,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_kontekst");
+
+/// No command of a test takes longer, unless it hangs.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// `KONTEKST_HOME` and a working directory, both new and empty but for `config.toml`.
+///
+/// What is dropped takes its daemon along.
+#[must_use]
+pub struct TestHome {
+    dir: tempfile::TempDir,
+}
+
+/// How a command ended.
+#[must_use = "call `success` or `fails`, or compare what it wrote"]
+#[derive(Debug, PartialEq, Eq)]
+pub struct Output {
+    pub stdout: String,
+    pub stderr: String,
+    /// The exit code; of a process that a signal ended, -1.
+    pub code: i32,
+}
+
+impl TestHome {
+    /// A home whose daemon asks the model server at `endpoint` and listens on its unix socket only.
+    pub fn new(endpoint: &str) -> Self {
+        Self::with_config(&format!("provider = \"endpoint\"\nendpoint = \"{endpoint}\"\nbind = \"off\"\n"))
+    }
+
+    pub fn with_config(config: &str) -> Self {
+        let home = Self { dir: tempfile::tempdir().unwrap() };
+        fs::create_dir(home.work_dir()).unwrap();
+        home.write("config.toml", config);
+        home
+    }
+
+    /// `KONTEKST_HOME`.
+    pub fn root(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// Where commands run.
+    pub fn work_dir(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    /// Writes a file of the data directory, and the directories on the way.
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.root().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Reads a file of the data directory.
+    #[track_caller]
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.root().join(name)).unwrap()
+    }
+
+    /// A command that knows nothing but this home: no environment, no terminal, nothing on stdin.
+    pub fn command(&self, words: &[&str]) -> Command {
+        // Approvals are read from /dev/tty, and the terminal of whoever runs the tests is not ours.
+        let setsid = Path::new("/usr/bin/setsid");
+        let mut command = if setsid.exists() {
+            let mut command = Command::new(setsid);
+            command.arg(BINARY);
+            command
+        } else {
+            Command::new(BINARY)
+        };
+        command.args(words).env_clear().env("KONTEKST_HOME", self.root()).current_dir(self.work_dir());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(&self, words: &[&str]) -> Output {
+        wait_with_output(self.spawn(words))
+    }
+
+    /// Runs a command with `input` on a pipe.
+    pub fn run_with(&self, words: &[&str], input: &[u8]) -> Output {
+        let mut child = self.command(words).stdin(Stdio::piped()).spawn().unwrap();
+        let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
+        // A command that does not read its input closes the pipe, which is its right.
+        let writer = thread::spawn(move || stdin.write_all(&input).ok());
+        let output = wait_with_output(child);
+        writer.join().unwrap();
+        output
+    }
+
+    /// Starts a command; [`wait_with_output`] ends it. The id is that of kontekst itself.
+    pub fn spawn(&self, words: &[&str]) -> Child {
+        self.command(words).spawn().unwrap()
+    }
+
+    /// The daemon of this home, if one is running.
+    pub fn daemon(&self) -> Option<Pid> {
+        let info: serde_json::Value =
+            serde_json::from_slice(&fs::read(self.root().join("run/daemon.json")).ok()?).ok()?;
+        let pid = i32::try_from(info["pid"].as_i64()?).ok()?;
+        // The file outlives a daemon that was killed, and the id may be somebody else's by now.
+        let runs = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        if runs == Path::new(BINARY) { Pid::from_raw(pid) } else { None }
+    }
+}
+
+impl Drop for TestHome {
+    fn drop(&mut self) {
+        if self.daemon().is_none() {
+            return;
+        }
+        let stopped = wait_with_output(self.spawn(&["daemon", "stop"]));
+        if stopped.code != 0
+            && let Some(pid) = self.daemon()
+        {
+            kill_process(pid, Signal::KILL).ok();
+        }
+    }
+}
+
+/// Waits for the end of a command; kills what hangs, with code -1.
+pub fn wait_with_output(mut child: Child) -> Output {
+    let stdout = read_in_thread(child.stdout.take().unwrap());
+    let stderr = read_in_thread(child.stderr.take().unwrap());
+    let mut text_of = |pipe: &mpsc::Receiver<Vec<u8>>| match pipe.recv_timeout(TIMEOUT) {
+        Ok(bytes) => String::from_utf8(bytes).unwrap_or_else(|error| format!("not text: {error}")),
+        Err(_) => {
+            child.kill().ok();
+            "hangs, or left a process behind that holds the pipe".to_owned()
+        }
+    };
+    let (stdout, stderr) = (text_of(&stdout), text_of(&stderr));
+    Output { stdout, stderr, code: child.wait().unwrap().code().unwrap_or(-1) }
+}
+
+fn read_in_thread(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).ok();
+        send.send(bytes).ok();
+    });
+    receive
+}
+
+impl Output {
+    /// What it wrote to stdout, if it ended well.
+    #[track_caller]
+    pub fn success(self) -> String {
+        assert_eq!(self.code, 0, "{self:#?}");
+        self.stdout
+    }
+
+    /// What it wrote to stderr, if it ended with `code`.
+    #[track_caller]
+    pub fn fails(self, code: i32) -> String {
+        assert_eq!(self.code, code, "{self:#?}");
+        self.stderr
+    }
+}
