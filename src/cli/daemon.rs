@@ -1,6 +1,7 @@
 //! `kontekst daemon`: run it, stop it, restart it, read its log.
 
 use std::{
+    ffi::OsString,
     fs::File,
     io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     path::PathBuf,
@@ -11,6 +12,7 @@ use std::{
 use crate::{
     client::{self, ClientError},
     config::{Bind, Home, Lock},
+    core::Environment,
     daemon::{self, Mode, ProcessEnv},
     pb::ShutdownRequest,
 };
@@ -67,11 +69,11 @@ enum Command {
     },
 }
 
-pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     match &args.command {
         None => {
             let mode = if args.spawned { Mode::Spawned } else { Mode::Foreground };
-            daemon::serve(home, mode, process_env(), &|name| std::env::var(name).ok(), args.http)?;
+            daemon::serve(home, mode, process_env(environment), &|name| environment.text(name), args.http)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Stop { if_idle }) => {
@@ -92,12 +94,12 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
 }
 
 /// What this process was given that a model server may need.
-pub(in crate::cli) fn process_env() -> ProcessEnv {
+pub(in crate::cli) fn process_env(environment: &Environment) -> ProcessEnv {
     // The kernel's own link to this program survives an upgrade that replaces the file.
     let link = PathBuf::from("/proc/self/exe");
     ProcessEnv {
-        search_path: std::env::var_os("PATH"),
-        llama_server: std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
+        search_path: environment.get("PATH").map(OsString::from),
+        llama_server: environment.get("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
         launcher: if link.exists() { Some(link) } else { std::env::current_exe().ok() },
         ..ProcessEnv::default()
     }

@@ -33,7 +33,7 @@ use std::{
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::config::Home;
+use crate::{config::Home, core::Environment};
 use error::CliError;
 
 /// Asks a local model, and lets it use tools with your approval.
@@ -118,7 +118,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match dispatch(cli.command) {
+    // The environment is read here and nowhere else: everything below gets it passed.
+    match dispatch(cli.command, &Environment::read(), ureq::Proxy::try_from_env()) {
         Ok(code) => code,
         Err(error) => {
             let mut stderr = std::io::stderr().lock();
@@ -129,20 +130,24 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn dispatch(command: Command) -> Result<ExitCode, CliError> {
+fn dispatch(
+    command: Command,
+    environment: &Environment,
+    proxy: Option<ureq::Proxy>,
+) -> Result<ExitCode, CliError> {
     if let Command::ExecChild { command } = command {
         let error = crate::provider::supervisor::exec::exec_child(command);
         return Err(CliError::failed("cannot become the model server").cause(error.to_string()));
     }
-    let home = Home::find(std::env::var_os("KONTEKST_HOME").map(PathBuf::from))?;
+    let home = Home::find(environment.get("KONTEKST_HOME").map(PathBuf::from))?;
     match command {
-        Command::Run(args) => run::run(args, &home),
+        Command::Run(args) => run::run(args, &home, environment),
         Command::Status(args) => status::run(&args, &home),
         Command::Approvals(args) => approvals::run(args, &home),
-        Command::Web(args) => web::run(&args, &home),
-        Command::Daemon(args) => daemon::run(&args, &home),
+        Command::Web(args) => web::run(&args, &home, environment),
+        Command::Daemon(args) => daemon::run(&args, &home, environment),
         Command::Rpc(args) => rpc::run(&args, &home),
-        Command::Models(args) => models::run(args, &home),
+        Command::Models(args) => models::run(args, &home, environment, proxy),
         Command::Agents(args) => on_stdout(|out, terminal| agents::run(args, &home, out, terminal)),
         Command::Skills(args) => on_stdout(|out, terminal| skills::run(args, &home, out, terminal)),
         Command::Sessions(args) => on_stdout(|out, terminal| sessions::run(args, &home, out, terminal)),

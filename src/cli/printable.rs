@@ -100,7 +100,7 @@ impl Printable {
             '\0'..='\x1f' | '\x7f'..='\u{9f}' => {}
             // Persian and the Indic scripts need the joiners, and so do emoji of several parts.
             '\u{200c}' | '\u{200d}' if !self.previous.is_ascii() && !is_misleading(self.previous) => {
-                out.push(c)
+                out.push(c);
             }
             c if is_misleading(c) => push_escaped(c, out),
             c => out.push(c),

@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::pb::{self, progress_event::Progress, run_event::Event};
+use crate::{
+    core::Environment,
+    pb::{self, progress_event::Progress, run_event::Event},
+};
 
 use super::{
     approval_prompt::format_arguments,
@@ -22,9 +25,9 @@ pub(super) struct Palette {
 
 impl Palette {
     /// Colours if `terminal` and nobody asked for none.
-    pub(super) fn new(terminal: bool) -> Self {
-        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    pub(super) fn new(terminal: bool, environment: &Environment) -> Self {
+        let unwanted = environment.non_empty("NO_COLOR").is_some()
+            || environment.get("TERM").is_some_and(|term| term == "dumb");
         Self { enabled: terminal && !unwanted }
     }
 
@@ -83,7 +86,7 @@ pub(super) struct RunRenderer {
     format: Format,
     verbosity: Verbosity,
     stdout_is_terminal: bool,
-    err_terminal: bool,
+    stderr_is_terminal: bool,
     palette: Palette,
     filter: Printable,
     /// stdout ends in the middle of a line.
@@ -96,14 +99,14 @@ pub(super) struct RunRenderer {
 }
 
 impl RunRenderer {
-    pub(super) fn new(format: Format, talk: Verbosity) -> Self {
+    pub(super) fn new(format: Format, verbosity: Verbosity, environment: &Environment) -> Self {
         let stderr_is_terminal = io::stderr().is_terminal();
         Self {
             format,
-            verbosity: talk,
+            verbosity,
             stdout_is_terminal: io::stdout().is_terminal(),
-            err_terminal: stderr_is_terminal,
-            palette: Palette::new(stderr_is_terminal),
+            stderr_is_terminal,
+            palette: Palette::new(stderr_is_terminal, environment),
             filter: Printable::default(),
             in_middle_of_line: false,
             progress_shown: false,
@@ -238,7 +241,7 @@ impl RunRenderer {
     }
 
     fn progress(&mut self, progress: Option<&Progress>) {
-        if !self.err_terminal
+        if !self.stderr_is_terminal
             || self.verbosity == Verbosity::Quiet
             || self.started_at.elapsed() < PROGRESS_DELAY
         {

@@ -11,7 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use crate::{
     client::{self, ClientError},
     config::Home,
-    core::SessionId,
+    core::{Environment, SessionId},
     pb::{
         self, CancelRunCommand, FailureKind, RunCommand, StartRunCommand, run_command::Command,
         run_event::Event,
@@ -114,14 +114,14 @@ pub(super) struct Args {
     verbose: bool,
 }
 
-pub(super) fn run(mut args: Args, home: &Home) -> Result<ExitCode, CliError> {
+pub(super) fn run(mut args: Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let format = if args.json { Format::Json } else { Format::Text };
     let talk = match (args.quiet, args.verbose) {
         (true, _) => Verbosity::Quiet,
         (_, true) => Verbosity::Verbose,
         _ => Verbosity::Normal,
     };
-    let mut screen = RunRenderer::new(format, talk);
+    let mut screen = RunRenderer::new(format, talk, environment);
     let start = start(&mut args, home, &mut screen)?;
     let mut conversation = RunSession {
         policy: Policy::new(args.auto_approve, &args.allow, args.on_deny),
@@ -169,7 +169,7 @@ fn start(args: &mut Args, home: &Home, screen: &mut RunRenderer) -> Result<Start
         StdinUse::Auto
     };
     let question = read_prompt(&args.words, stdin, !args.no_skill, &mut |text| {
-        screen.print_status(Verbosity::Normal, text)
+        screen.print_status(Verbosity::Normal, text);
     })?;
     let session = match &args.session {
         Some(id) => Some(id.parse::<SessionId>().map_err(|error| CliError::usage(error.to_string()))?),

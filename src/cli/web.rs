@@ -1,13 +1,14 @@
 //! `kontekst web`: the page that the daemon serves.
 
 use std::{
-    env, fs,
+    fs,
     process::{Command, ExitCode, Stdio},
 };
 
 use crate::{
     client::{self, ClientError},
     config::Home,
+    core::Environment,
     pb::GetStatusRequest,
 };
 
@@ -24,7 +25,7 @@ pub(super) struct Args {
     no_open: bool,
 }
 
-pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let connected = client::ensure(home)?;
     let status = client::runtime()?.block_on(async {
         let mut daemon = client::daemon(client::channel(connected.stream).await?);
@@ -37,7 +38,7 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     }
     let address = format!("http://{}/#token={}", status.http, read_token(home)?);
     if !args.no_open {
-        open_browser(&address);
+        open_browser(&address, environment);
     }
     on_stdout(|out, _| Ok(writeln!(out, "{address}")?))
 }
@@ -54,9 +55,8 @@ pub(super) fn read_token(home: &Home) -> Result<String, CliError> {
 }
 
 /// Opens the address where there is a desktop. Whoever sees this command line could read the token's file too.
-fn open_browser(address: &str) {
-    let desktop =
-        ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some_and(|it| !it.is_empty()));
+fn open_browser(address: &str, environment: &Environment) {
+    let desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| environment.non_empty(name).is_some());
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     if !desktop && !cfg!(target_os = "macos") {
         return;

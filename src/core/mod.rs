@@ -3,6 +3,7 @@
 mod bearer;
 mod cancel;
 pub mod doors;
+mod environment;
 mod id;
 mod lenient;
 mod message;
@@ -12,6 +13,7 @@ mod tool;
 
 pub use bearer::is_bearer;
 pub use cancel::{Cancel, OnCancel};
+pub use environment::Environment;
 pub use id::{BadName, CallId, Name, RunId, SessionId};
 pub use lenient::lenient;
 pub use message::{Message, Role, ToolResult};

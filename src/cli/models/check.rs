@@ -22,7 +22,7 @@ use crate::{
     },
     client::{self, ClientError},
     config::{AgentConfig, Config, Home, agents},
-    core::{Cancel, Name},
+    core::{Cancel, Environment, Name},
     models::shelf,
     pb::GetStatusRequest,
     provider::{Models as _, Progress, ProviderError, Wanted, router},
@@ -51,15 +51,21 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args, home: &Home, config: &Config, around: &ModelSources) -> Result<ExitCode, CliError> {
-    let (model, config, named) = model_to_check(args, home, config, around)?;
+pub fn run(
+    args: &Args,
+    home: &Home,
+    config: &Config,
+    sources: &ModelSources,
+    environment: &Environment,
+) -> Result<ExitCode, CliError> {
+    let (model, config, named) = model_to_check(args, home, config, sources)?;
     let signals = Signals::listen()?;
     if daemon_has_model_loaded(home) {
         print_status(
             "note: the daemon has a model loaded too; `kontekst daemon stop --if-idle` makes the figures better",
         );
     }
-    let router = router::Router::new(&config, process_env(&config));
+    let router = router::Router::new(&config, process_env(&config, environment));
     let wanted = Wanted { model: &model, endpoint: named.as_deref() };
     let checked = check(&router, wanted, &signals.cancel);
     let endpoint = named.clone().unwrap_or_else(|| router.status().endpoint);
@@ -96,7 +102,7 @@ fn model_to_check(
     args: &Args,
     home: &Home,
     config: &Config,
-    around: &ModelSources,
+    sources: &ModelSources,
 ) -> Result<(String, Config, Option<String>), CliError> {
     let mut config = config.clone();
     let Some(name) = &args.name else {
@@ -105,7 +111,7 @@ fn model_to_check(
         config.context_size = agent.context_size.unwrap_or(config.context_size);
         return Ok((agent.model, config, agent.endpoint));
     };
-    if let Some(model) = shelf::find(&around.places, name)
+    if let Some(model) = shelf::find(&sources.places, name)
         && model.place != crate::models::Place::ModelDir
     {
         return Err(CliError::usage(format!("{name} is in the cache of {}", model.place.as_str()))
@@ -114,12 +120,12 @@ fn model_to_check(
     Ok((name.clone(), config, None))
 }
 
-fn process_env(config: &Config) -> router::ProcessEnv {
-    let variable = |name: &String| std::env::var(name).ok();
+fn process_env(config: &Config, environment: &Environment) -> router::ProcessEnv {
+    let variable = |name: &String| environment.text(name);
     let api_key = config.api_key_env.as_ref().and_then(variable);
     let names = config.endpoints.iter().filter_map(|endpoint| endpoint.api_key_env.as_ref());
     let api_keys = names.filter_map(|name| Some((name.clone(), variable(name)?))).collect();
-    router::ProcessEnv { api_key, api_keys, ..crate::cli::daemon::process_env() }
+    router::ProcessEnv { api_key, api_keys, ..crate::cli::daemon::process_env(environment) }
 }
 
 /// Whether the daemon runs a model server of its own, which takes memory and cores from ours.

@@ -26,11 +26,11 @@ pub fn run(
     args: &Args,
     home: &Home,
     config: &Config,
-    around: &ModelSources,
+    sources: &ModelSources,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
-    let here = shelf::list(&around.places).into_iter().map(|model| (model.facts(), model));
+    let here = shelf::list(&sources.places).into_iter().map(|model| (model.facts(), model));
     let models: Vec<(Model, Result<Facts, GgufError>)> =
         here.map(|(facts, model)| (model, facts)).chain(builtin_model::load()).collect();
     if args.json {

@@ -19,7 +19,10 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::{error::CliError, on_stdout, printable::PrintableWriter};
-use crate::config::{Config, Home, agents};
+use crate::{
+    config::{Config, Home, agents},
+    core::Environment,
+};
 use sources::ModelSources;
 
 /// List, fetch, choose and measure models
@@ -52,20 +55,25 @@ enum Command {
     Check(check::Args),
 }
 
-pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
+pub(super) fn run(
+    args: Args,
+    home: &Home,
+    environment: &Environment,
+    proxy: Option<ureq::Proxy>,
+) -> Result<ExitCode, CliError> {
     home.create()?;
     agents::create_default(home)?;
     let config = Config::load(home)?;
-    let around = ModelSources::new(&config, &|name| std::env::var_os(name));
+    let sources = ModelSources::new(&config, environment, proxy);
     match args.command.unwrap_or(Command::List(list::Args { json: args.json })) {
         Command::List(list) => on_stdout(|out, terminal| {
-            list::run(&list, home, &config, &around, &mut PrintableWriter::new(out, terminal))
+            list::run(&list, home, &config, &sources, &mut PrintableWriter::new(out, terminal))
         }),
         Command::Show(show) => on_stdout(|out, terminal| {
-            show::run(&show, home, &config, &around, &mut PrintableWriter::new(out, terminal))
+            show::run(&show, home, &config, &sources, &mut PrintableWriter::new(out, terminal))
         }),
-        Command::Pull(pull) => pull::run(&pull, home, &config, &around),
-        Command::Use(choice) => use_model::run(&choice, home, &config, &around),
-        Command::Check(check) => check::run(&check, home, &config, &around),
+        Command::Pull(pull) => pull::run(&pull, home, &config, &sources),
+        Command::Use(choice) => use_model::run(&choice, home, &config, &sources),
+        Command::Check(check) => check::run(&check, home, &config, &sources, environment),
     }
 }

@@ -59,8 +59,8 @@ pub(super) fn print_status(text: &str) {
     writeln!(std::io::stderr(), "{}", printable(text)).ok();
 }
 
-pub fn run(args: &Args, home: &Home, config: &Config, around: &ModelSources) -> Result<ExitCode, CliError> {
-    let net = around.net()?;
+pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<ExitCode, CliError> {
+    let net = sources.net()?;
     // Before gigabytes are fetched for one that is not there.
     let agent = args.agent.as_ref().map(|name| AgentConfig::load(home, name)).transpose()?;
     let dir = match &args.into {
@@ -100,7 +100,7 @@ pub fn run(args: &Args, home: &Home, config: &Config, around: &ModelSources) -> 
         let path = dir.join(&file.name);
         match fetched.map_err(failed)? {
             Fetched::Already => {
-                print_status(&format!("{} is there already, and the same file", path.display()))
+                print_status(&format!("{} is there already, and the same file", path.display()));
             }
             Fetched::New { bytes, sha256, verified } => {
                 let checked = match verified {

@@ -33,14 +33,14 @@ pub fn run(
     args: &Args,
     home: &Home,
     config: &Config,
-    around: &ModelSources,
+    sources: &ModelSources,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let built_in = builtin_model::load().filter(|_| builtin_model::is_builtin_name(&args.name));
     let (model, facts) = match built_in {
         Some(built_in) => built_in,
         None => {
-            let model = find(&around.places, &args.name)?;
+            let model = find(&sources.places, &args.name)?;
             let facts = model.facts();
             (model, facts)
         }

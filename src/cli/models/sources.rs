@@ -1,12 +1,13 @@
 //! What the commands about models take from the environment.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::path::PathBuf;
 
 use url::Url;
 
 use crate::{
     cli::error::CliError,
     config::Config,
+    core::Environment,
     models::{
         Places,
         pull::{Net, Timing},
@@ -16,20 +17,19 @@ use crate::{
 /// The hub, unless `KONTEKST_HUB` or `HF_ENDPOINT` names another.
 const HUB: &str = "https://huggingface.co";
 
-/// Directories and the network, as the environment has them.
-#[derive(Debug)]
+/// The directories in which models are found, and the hub from which they are fetched.
 pub struct ModelSources {
     pub places: Places,
     hub: Option<String>,
     token: Option<String>,
+    proxy: Option<ureq::Proxy>,
 }
 
 impl ModelSources {
-    /// `variable` looks one up; an empty one counts as absent.
-    pub fn new(config: &Config, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
-        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let dir = |name: &str| variable(name).map(PathBuf::from);
-        let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
+    /// Takes the directories and the hub from the environment. An empty variable counts as absent.
+    pub fn new(config: &Config, environment: &Environment, proxy: Option<ureq::Proxy>) -> Self {
+        let dir = |name: &str| environment.non_empty(name).map(PathBuf::from);
+        let text = |name: &str| environment.text(name).filter(|value| !value.is_empty());
         let home = dir("HOME");
         let at_home = |path: &str| home.as_ref().map(|home| home.join(path));
         let cache = dir("XDG_CACHE_HOME").or_else(|| at_home(".cache"));
@@ -57,6 +57,7 @@ impl ModelSources {
             },
             hub: text("KONTEKST_HUB").or_else(|| text("HF_ENDPOINT")),
             token: text("HF_TOKEN").map(|token| token.trim().to_owned()),
+            proxy,
         }
     }
 
@@ -77,8 +78,8 @@ impl ModelSources {
         if self.token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
             return Err(CliError::usage("HF_TOKEN holds something that is not a token"));
         }
-        let token = self.token.clone();
-        Ok(Net { hub, token, proxy: ureq::Proxy::try_from_env(), timing: Timing::default() })
+        let (token, proxy) = (self.token.clone(), self.proxy.clone());
+        Ok(Net { hub, token, proxy, timing: Timing::default() })
     }
 }
 
@@ -87,12 +88,7 @@ mod tests {
     use super::*;
 
     fn with(variables: &[(&str, &str)]) -> ModelSources {
-        let variables: Vec<(String, OsString)> =
-            variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect();
-        let find = move |name: &str| {
-            variables.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
-        };
-        ModelSources::new(&Config::default(), &find)
+        ModelSources::new(&Config::default(), &variables.iter().copied().collect(), None)
     }
 
     #[test]

@@ -30,11 +30,11 @@ pub struct Args {
     anyway: bool,
 }
 
-pub fn run(args: &Args, home: &Home, config: &Config, around: &ModelSources) -> Result<ExitCode, CliError> {
+pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<ExitCode, CliError> {
     let agent = AgentConfig::load(home, &args.agent)?;
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
     let found =
-        shelf::find(&around.places, &args.name).filter(|_| !builtin_model::is_builtin_name(&args.name));
+        shelf::find(&sources.places, &args.name).filter(|_| !builtin_model::is_builtin_name(&args.name));
     let name = match found {
         Some(model) if model.missing > 0 => {
             return Err(CliError::usage(format!(
