@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
-    core::{CallId, Message, RunId},
+    core::{CallId, Message, RunId, clock},
     sessions::{Record, SessionError, SessionLog},
 };
 
@@ -44,8 +44,7 @@ impl Recorder {
     pub(super) fn sign(&self, message: &mut Message) {
         message.run = Some(self.run.clone());
         message.agent_name = Some(self.agent.clone());
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        message.at = u64::try_from(now.as_millis()).ok();
+        message.at = Some(clock::unix_millis());
     }
 
     /// Appends on this thread; for callers that are on a blocking one.

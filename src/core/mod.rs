@@ -2,6 +2,7 @@
 
 mod bearer;
 mod cancel;
+pub mod clock;
 pub mod doors;
 mod environment;
 mod id;

@@ -26,7 +26,7 @@ use crate::{
         Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
         write_hint,
     },
-    core::Cancel,
+    core::{Cancel, clock},
     doors::{
         kaiak::KaiakDoor,
         kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, StatusContext},
@@ -229,7 +229,7 @@ async fn run(
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         socket: home.socket().display().to_string(),
-        started_at: prost_types::Timestamp::from(started_at).to_string(),
+        started_at: clock::rfc3339(started_at),
     };
     let json = serde_json::to_vec_pretty(&info).expect("strings and numbers");
     write_hint(&home.daemon_info(), &json)?;

@@ -4,12 +4,14 @@ use std::{
     fs::OpenOptions,
     io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde::Serialize;
 
-use crate::config::{Home, PathContext as _, PathError};
+use crate::{
+    config::{Home, PathContext as _, PathError},
+    core::clock,
+};
 
 use super::SessionError;
 
@@ -46,8 +48,7 @@ impl Feedback {
         let cut = |text: String| text.chars().take(MAX_TEXT).collect();
         let feedback =
             Self { session: cut(self.session), message: cut(self.message), rating: cut(self.rating) };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let at = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let at = clock::unix_millis();
         let mut line =
             serde_json::to_vec(&StoredFeedback { at, feedback: &feedback }).expect("strings and a number");
         line.push(b'\n');

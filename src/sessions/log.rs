@@ -12,12 +12,12 @@ use rustix::fs::OFlags;
 use super::{
     Record, SessionError, Tail,
     backward::{Backward, RawLine},
-    record::{MAX_LINE, SessionLine, unix_ms},
+    record::{MAX_LINE, SessionLine},
     tail,
 };
 use crate::{
     config::{PathContext, PathError, file::sync_dir_of, lock::try_lock},
-    core::{Message, SessionId},
+    core::{Message, SessionId, clock},
 };
 
 /// An open session. While it lives, nobody else can open the same one.
@@ -150,7 +150,7 @@ impl SessionLog {
     }
 
     fn create_torn_file(&self) -> Result<(PathBuf, File), PathError> {
-        let mut stamp = unix_ms();
+        let mut stamp = clock::unix_millis();
         loop {
             let path = self.path.with_file_name(format!("{}.torn-{stamp}", self.id));
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {

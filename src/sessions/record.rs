@@ -1,11 +1,9 @@
 //! One line of a session file.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde::{Deserialize, Serialize};
 
 use super::SessionError;
-use crate::core::{CallId, Message, RunId};
+use crate::core::{CallId, Message, RunId, clock};
 
 /// What can be appended to a session.
 #[derive(Clone, Copy, Debug)]
@@ -87,11 +85,12 @@ impl Record<'_> {
         let written = match self {
             Self::Message(message) => serde_json::to_writer(&mut *line, message),
             Self::ToolStarted { call, run } => {
-                let mark = ToolStartedMark { mark: TOOL_STARTED, call_id: call, run, at: unix_ms() };
+                let mark =
+                    ToolStartedMark { mark: TOOL_STARTED, call_id: call, run, at: clock::unix_millis() };
                 serde_json::to_writer(&mut *line, &mark)
             }
             Self::Compacted { summary, tokens, run } => {
-                let mark = CompactedMark { mark: COMPACTED, summary, tokens, run, at: unix_ms() };
+                let mark = CompactedMark { mark: COMPACTED, summary, tokens, run, at: clock::unix_millis() };
                 serde_json::to_writer(&mut *line, &mark)
             }
         };
@@ -128,9 +127,4 @@ impl SessionLine {
             _ => Self::Nothing,
         }
     }
-}
-
-pub(super) fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

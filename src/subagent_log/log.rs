@@ -6,7 +6,6 @@ use std::{
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -15,7 +14,7 @@ use tokio::sync::watch;
 use super::{Cursor, SubagentEvent, SubagentEventKind, SubagentExit, SubagentLogError};
 use crate::{
     config::{Home, PathContext, PathError, file::sync_dir_of},
-    core::SessionId,
+    core::{SessionId, clock},
 };
 
 /// Bytes of a log after which its older half is dropped: some ten thousand events.
@@ -102,7 +101,7 @@ impl SubagentLog {
         let mut state = self.state();
         let event = SubagentEvent {
             seq: state.next,
-            at: unix_ms(),
+            at: clock::unix_millis(),
             subagent: worker.clone(),
             parent: parent.clone(),
             kind: what.bounded(),
@@ -263,9 +262,4 @@ fn line(event: &SubagentEvent) -> Vec<u8> {
     let mut line = serde_json::to_vec(event).expect("strings and numbers");
     line.push(b'\n');
     line
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

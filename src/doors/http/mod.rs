@@ -5,7 +5,6 @@
 mod access;
 mod approval;
 mod body;
-mod clock;
 mod events;
 mod kolosal;
 mod openai;

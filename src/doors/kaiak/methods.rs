@@ -4,14 +4,15 @@ use std::{
     collections::HashSet,
     path::PathBuf,
     sync::{Arc, PoisonError},
+    time::SystemTime,
 };
 
 use serde_json::{Value, json};
 
-use crate::tools::FileError;
+use crate::{core::clock, tools::FileError};
 
 use super::{
-    Shared, clock,
+    Shared,
     connection::Connection,
     error::{Code, RpcError, bad_field},
     fix,
@@ -188,7 +189,7 @@ async fn terminate(shared: &Shared, params: Option<&str>) -> Result<Value, RpcEr
     shared.sessions.retire(&id);
     Ok(json!({
         "session_id": id, "status": "terminated", "message_count": session.message_count(),
-        "terminated_at": clock::now(),
+        "terminated_at": clock::rfc3339_seconds(SystemTime::now()),
     }))
 }
 
@@ -230,7 +231,7 @@ async fn generate(
     shared.requests.insert(&request.id, Arc::clone(&request));
     let result = json!({
         "request_id": request.id, "session_id": id, "status": "processing",
-        "incident_count": incidents.len(), "created_at": clock::now(),
+        "incident_count": incidents.len(), "created_at": clock::rfc3339_seconds(SystemTime::now()),
     });
     let voice = Notifier::new(Arc::clone(&session), Arc::clone(&request), connection.outbox.clone());
     let window = agent.context_size.unwrap_or(shared.core.config().context_size);
@@ -282,7 +283,9 @@ async fn cancel(shared: &Shared, params: Option<&str>) -> Result<Value, RpcError
         shared.requests.find(&id).ok_or_else(|| Code::RequestNotFound.with(json!({"request_id": id})))?;
     request.stop()?;
     request.finished.cancelled().await;
-    Ok(json!({"request_id": id, "status": "cancelled", "cancelled_at": clock::now()}))
+    Ok(
+        json!({"request_id": id, "status": "cancelled", "cancelled_at": clock::rfc3339_seconds(SystemTime::now())}),
+    )
 }
 
 async fn respond(shared: &Shared, params: Option<&str>) -> Result<Value, RpcError> {
@@ -315,5 +318,7 @@ async fn respond(shared: &Shared, params: Option<&str>) -> Result<Value, RpcErro
         // The request ended before anything came of the answer.
         Err(_) => return Err(interaction.already_closed(CloseReason::Cancelled)),
     }
-    Ok(json!({"interaction_id": id, "status": "processed", "responded_at": clock::now()}))
+    Ok(
+        json!({"interaction_id": id, "status": "processed", "responded_at": clock::rfc3339_seconds(SystemTime::now())}),
+    )
 }

@@ -3,7 +3,6 @@
 //! `kontekst rpc` carries the bytes between an editor and a connection here. Sessions belong to the daemon
 //! and not to a connection; the runs of a request end with the connection that asked for them.
 
-mod clock;
 mod connection;
 mod convert;
 mod error;

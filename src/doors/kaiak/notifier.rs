@@ -1,11 +1,13 @@
 //! What a request tells its client: numbered, in order, and no faster than it is read.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{clock, convert::StreamError, framing::encode, request::Request, session::Session};
+use crate::core::clock;
+
+use super::{convert::StreamError, framing::encode, request::Request, session::Session};
 
 /// Frames on their way to one client. A full queue makes who writes wait.
 pub(super) type FrameSender = mpsc::Sender<Vec<u8>>;
@@ -64,7 +66,7 @@ impl Notifier {
             "session_id": self.session.id,
             "request_id": self.request.id,
             "message_id": format!("msg-{number}"),
-            "timestamp": clock::now(),
+            "timestamp": clock::rfc3339_seconds(SystemTime::now()),
         });
         match correlation {
             Correlation::None => {}

@@ -9,10 +9,12 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{core::Cancel, tools::WorkDir};
+use crate::{
+    core::{Cancel, clock},
+    tools::WorkDir,
+};
 
 use super::{
-    clock::timestamp,
     error::{Code, RpcError},
     request::Request,
     settings::Settings,
@@ -69,7 +71,7 @@ impl Session {
     }
 
     pub(super) fn created_at(&self) -> String {
-        timestamp(self.created_at)
+        clock::rfc3339_seconds(self.created_at)
     }
 
     pub(super) fn is_terminated(&self) -> bool {
@@ -168,8 +170,8 @@ impl Session {
             "active_request_id": state.active_requests.last().map(|request| request.id.clone()),
             "message_count": state.messages,
             "error_count": state.errors,
-            "created_at": timestamp(self.created_at),
-            "updated_at": timestamp(state.updated_at),
+            "created_at": clock::rfc3339_seconds(self.created_at),
+            "updated_at": clock::rfc3339_seconds(state.updated_at),
         }))
     }
 

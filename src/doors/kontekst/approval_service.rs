@@ -4,7 +4,7 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     agent::{self, AgentCore, protocol::Command},
-    core::{CallId, RunId},
+    core::{CallId, RunId, clock},
     pb::{
         DecideRequest, DecideResponse, ListApprovalsRequest, ListApprovalsResponse, PendingApproval,
         approval_service_server::{ApprovalService, ApprovalServiceServer},
@@ -50,7 +50,7 @@ fn pending_approvals(waiting: agent::PendingApproval) -> impl Iterator<Item = Pe
         run_id: run.to_string(),
         session_id: session.to_string(),
         agent_name: agent.clone(),
-        since_rfc3339: prost_types::Timestamp::from(since).to_string(),
+        since_rfc3339: clock::rfc3339(since),
         call: Some(proposed(call)),
     })
 }

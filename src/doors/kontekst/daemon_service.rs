@@ -9,7 +9,7 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     agent::AgentCore,
-    core::Cancel,
+    core::{Cancel, clock},
     pb::{
         GetStatusRequest, GetStatusResponse, ShutdownRequest, ShutdownResponse,
         daemon_service_server::{DaemonService, DaemonServiceServer},
@@ -58,7 +58,7 @@ impl DaemonService for DaemonDoor {
             llama_server_running: server.running,
             llama_server_pid: i32::try_from(server.pid).unwrap_or_default(),
             uptime_seconds: i64::try_from(self.vitals.started.elapsed().as_secs()).unwrap_or(i64::MAX),
-            started_at_rfc3339: prost_types::Timestamp::from(self.vitals.started_at).to_string(),
+            started_at_rfc3339: clock::rfc3339(self.vitals.started_at),
             data_dir: self.core.home().root().display().to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: i32::try_from(std::process::id()).unwrap_or_default(),

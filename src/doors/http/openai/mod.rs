@@ -12,13 +12,13 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    HttpDoor, clock,
+    HttpDoor,
     response::{HttpError, HttpResponse},
 };
 use crate::{
     agent::{AgentCore, DaemonTools, StartRun},
     config::agents as agent_files,
-    core::{Name, Sampling},
+    core::{Name, Sampling, clock},
 };
 
 pub(super) use chat::chat;
@@ -131,5 +131,5 @@ fn sampling(
 }
 
 fn created() -> u64 {
-    clock::unix()
+    clock::unix_seconds()
 }

@@ -5,13 +5,10 @@ use std::collections::VecDeque;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::super::{
-    clock,
-    response::{self, HttpError, HttpResponse},
-};
+use super::super::response::{self, HttpError, HttpResponse};
 use crate::{
     agent::AgentCore,
-    core::{Message, Role, SessionId},
+    core::{Message, Role, SessionId, clock},
     sessions::{Entry, SessionError, Sessions},
 };
 
@@ -54,7 +51,7 @@ pub(super) async fn list(core: &AgentCore) -> Result<HttpResponse, HttpError> {
             .map(|session| {
                 json!({
                     "id": session.id.to_string(), "title": title(sessions, &session.id), "active": session.active,
-                    "modified": clock::stamp(session.modified),
+                    "modified": clock::rfc3339_millis(session.modified),
                 })
             })
             .collect::<Vec<_>>())
