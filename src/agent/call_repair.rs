@@ -38,7 +38,7 @@ impl RunLoop<'_> {
         let named = |fault: &Option<InvalidCall>| fault.as_ref().and_then(|fault| fault.tool.clone());
         let first = faults.iter().enumerate().find_map(|(at, fault)| Some((at, named(fault)?)));
         if let Some((at, tool)) = first
-            && self.provider.can_force()
+            && self.provider.can_force_tool()
         {
             tracing::info!(tool, "a call cannot be run as it is; asking once more");
             if let Some(call) = self.forced(&tool).await? {
@@ -64,7 +64,7 @@ impl RunLoop<'_> {
     /// A sound call of `tool`, if asking for it gives one. A server that fails here has answered before.
     async fn forced(&mut self, tool: &str) -> Result<Option<ToolCall>, Stop> {
         let request = self.request(self.window.messages(), self.agent.sampling.reply_limit());
-        let request = ChatRequest { force: Some(tool.to_owned()), ..request };
+        let request = ChatRequest { force_tool: Some(tool.to_owned()), ..request };
         let turn = match self.ask(request, Deltas::Hidden).await? {
             Ok(turn) => turn,
             Err(ProviderError::Cancelled) => return Err(Stop::Cancelled),

@@ -85,7 +85,7 @@ impl RunLoop<'_> {
             sampling: self.agent.sampling.clone(),
             max_tokens: self.standing.tokens(max_tokens),
             tool_role: self.agent.tool_role,
-            force: None,
+            force_tool: None,
             session: self.session.clone(),
             prompt_tokens: self.window.prompt_tokens(),
         }

@@ -6,7 +6,7 @@ use crate::{
     config::{AgentConfig, AgentError},
     context::{Budget, Window},
     core::{Cancel, Message, Name, Role, RunId, SessionId, ToolDef},
-    provider::{Models, Progress, Provider, ProviderError, Wanted},
+    provider::{ModelSelector, Models, Progress, Provider, ProviderError},
     skills::Skills,
     tools::{FileError, Tool, ToolBox, WorkDir, Workspace, builtin},
 };
@@ -203,7 +203,7 @@ pub(super) fn open_model(
     cancel: &Cancel,
     emit: &dyn Fn(Event),
 ) -> Result<Arc<dyn Provider>, RunError> {
-    let wanted = Wanted { model: &agent.model, endpoint: agent.endpoint.as_deref() };
+    let wanted = ModelSelector { model: &agent.model, endpoint: agent.endpoint.as_deref() };
     models
         .open(wanted, cancel, &mut |progress: Progress| emit(Event::Progress(progress)))
         .map_err(|error| provider_error(&error))

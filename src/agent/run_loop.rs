@@ -12,7 +12,7 @@ use crate::{
     config::Compaction,
     context::{Window, estimate},
     core::{CallId, Cancel, Message, Role, RunId, SessionId},
-    provider::{Finish, Provider, Turn},
+    provider::{FinishReason, Provider, Turn},
     tools::{ClientTool, ToolBox, WorkDir},
 };
 
@@ -282,7 +282,8 @@ impl<'a> RunLoop<'a> {
             self.afford()?;
             let mut turn = self.generate().await?;
             broken = if self.mend(&mut turn).await? { 0 } else { broken + 1 };
-            let Turn { content, reasoning, calls, finish, usage, unread } = turn;
+            let Turn { content, reasoning, calls, finish_reason: finish, usage, truncated_tokens: unread } =
+                turn;
             if let Some(usage) = usage {
                 self.learn_prompt(usage.prompt);
             }
@@ -321,9 +322,14 @@ impl<'a> RunLoop<'a> {
             };
             self.emit(completed).await?;
             if calls.is_empty() {
-                return Ok(Outcome::Completed { content, reasoning, truncated: finish == Finish::Length });
+                return Ok(Outcome::Completed {
+                    content,
+                    reasoning,
+                    truncated: finish == FinishReason::Length,
+                });
             }
-            self.cut_after = calls.last().filter(|_| finish == Finish::Length).map(|call| call.id.clone());
+            self.cut_after =
+                calls.last().filter(|_| finish == FinishReason::Length).map(|call| call.id.clone());
             if let Some(outcome) = self.use_tools(calls).await? {
                 return Ok(outcome);
             }

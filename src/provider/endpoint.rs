@@ -8,52 +8,55 @@ use std::{
 
 use super::{
     Progress, ProviderError,
-    llama::{Engine, Link, OpenAi, Probe, Server, Timing, broken, probe, wake, wire_model},
+    openai::{
+        OpenAiProvider, Probe, Server, ServerClient, ServerKind, Timing, load_failure, load_model, probe,
+        wire_model_name,
+    },
     pause::pause,
 };
 use crate::core::Cancel;
 
 /// Models of one server that are remembered; one more and all are asked about again.
-const MODELS: usize = 64;
+const MAX_PROVIDERS: usize = 64;
 
 /// How long one that failed is tried only after the others.
-const SHUNNED: Duration = Duration::from_secs(30);
+const UNHEALTHY_TIME: Duration = Duration::from_secs(30);
 
 /// A server at an address.
 pub struct Endpoint {
     server: Arc<Server>,
     timing: Timing,
     /// Its providers by model, while it is known to be there.
-    known: Mutex<HashMap<String, Arc<OpenAi>>>,
-    failed: Mutex<Option<Instant>>,
+    providers: Mutex<HashMap<String, Arc<OpenAiProvider>>>,
+    failed_at: Mutex<Option<Instant>>,
 }
 
 impl Endpoint {
     /// `key` goes to this address and nowhere else.
     pub fn new(url: &str, key: Option<String>, timing: Timing) -> Self {
-        let link = Link::new(url, key, timing.connect);
+        let link = ServerClient::new(url, key, timing.connect);
         let server = Arc::new(Server::new(link, 1, timing));
-        Self { server, timing, known: Mutex::default(), failed: Mutex::default() }
+        Self { server, timing, providers: Mutex::default(), failed_at: Mutex::default() }
     }
 
-    pub fn link(&self) -> &Link {
-        self.server.link()
+    pub fn client(&self) -> &ServerClient {
+        self.server.client()
     }
 
     /// One of the models it was asked for.
     pub fn model(&self) -> Option<String> {
-        self.known().keys().next().cloned()
+        self.providers().keys().next().cloned()
     }
 
     /// It failed not long ago.
-    pub fn is_shunned(&self) -> bool {
-        self.failed().is_some_and(|at| at.elapsed() < SHUNNED)
+    pub fn is_unhealthy(&self) -> bool {
+        self.failed_at().is_some_and(|at| at.elapsed() < UNHEALTHY_TIME)
     }
 
     /// It could not answer: others are asked first for a while.
-    pub fn shun(&self) {
-        self.server.set_good(false);
-        *self.failed() = Some(Instant::now());
+    pub fn mark_unhealthy(&self) {
+        self.server.set_healthy(false);
+        *self.failed_at() = Some(Instant::now());
     }
 
     /// The provider of `model`, if a model server answers; waits for one that is loading.
@@ -66,52 +69,52 @@ impl Endpoint {
         model: &str,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
-    ) -> Result<Arc<OpenAi>, ProviderError> {
-        if !self.server.is_good() {
-            self.known().clear();
-        } else if let Some(provider) = self.known().get(model) {
+    ) -> Result<Arc<OpenAiProvider>, ProviderError> {
+        if !self.server.is_healthy() {
+            self.providers().clear();
+        } else if let Some(provider) = self.providers().get(model) {
             // No probe: the request itself will show whether it is still there.
             return Ok(Arc::clone(provider));
         }
         let (start, mut wait, mut woken) = (Instant::now(), Duration::from_millis(50), false);
-        let (name, patience) = (wire_model(model), self.timing.probe);
+        let (name, patience) = (wire_model_name(model), self.timing.probe);
         loop {
-            let found = probe(self.link(), name, cancel, patience)?;
-            if matches!(found, Probe::Asleep) {
-                let failed = woken.then(|| broken(self.link(), name, cancel, patience)).flatten();
+            let found = probe(self.client(), name, cancel, patience)?;
+            if matches!(found, Probe::NotLoaded) {
+                let failed = woken.then(|| load_failure(self.client(), name, cancel, patience)).flatten();
                 if let Some(error) = failed {
                     return Err(error);
                 }
                 woken = true;
-                wake(self.link(), name, cancel, patience)?;
+                load_model(self.client(), name, cancel, patience)?;
             }
             match found {
                 Probe::Ready(found) => {
-                    tracing::debug!(endpoint = self.link().base(), engine = ?found.engine, "found a model server");
+                    tracing::debug!(endpoint = self.client().base(), engine = ?found.server_kind, "found a model server");
                     self.server.slots().resize(found.slots);
-                    self.server.set_good(true);
-                    *self.failed() = None;
+                    self.server.set_healthy(true);
+                    *self.failed_at() = None;
                     // llama-swap tells about a model once it has loaded it: it is asked again until then.
-                    let all = found.llama || found.engine != Engine::LlamaSwap;
-                    let provider = Arc::new(OpenAi::new(Arc::clone(&self.server), model, found));
-                    let mut known = self.known();
+                    let all = found.is_llama_cpp || found.server_kind != ServerKind::LlamaSwap;
+                    let provider = Arc::new(OpenAiProvider::new(Arc::clone(&self.server), model, found));
+                    let mut known = self.providers();
                     if !all {
                         return Ok(provider);
                     }
-                    if known.len() >= MODELS {
+                    if known.len() >= MAX_PROVIDERS {
                         known.clear();
                     }
                     known.insert(model.to_owned(), Arc::clone(&provider));
                     return Ok(provider);
                 }
-                Probe::Loading | Probe::Asleep if start.elapsed() < self.timing.load => {
+                Probe::Loading | Probe::NotLoaded if start.elapsed() < self.timing.load => {
                     sink(Progress::Loading { model: model.to_owned(), fraction: None });
                     if !pause(cancel, wait) {
                         return Err(ProviderError::Cancelled);
                     }
                     wait = (wait * 2).min(Duration::from_secs(1));
                 }
-                Probe::Loading | Probe::Asleep => {
+                Probe::Loading | Probe::NotLoaded => {
                     let message = "it has been loading its model for too long".to_owned();
                     return Err(ProviderError::Status { status: 503, message });
                 }
@@ -119,11 +122,11 @@ impl Endpoint {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<OpenAi>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn providers(&self) -> MutexGuard<'_, HashMap<String, Arc<OpenAiProvider>>> {
+        self.providers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn failed(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn failed_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.failed_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

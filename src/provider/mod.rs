@@ -4,10 +4,10 @@
 pub mod builtin;
 mod chat;
 mod endpoint;
-mod fleet;
-mod kv;
-pub mod llama;
+mod failover;
+mod kv_cache;
 mod model_file;
+pub mod openai;
 mod pause;
 pub mod router;
 mod slots;
@@ -52,12 +52,12 @@ pub trait Provider: Send + Sync {
     fn window(&self) -> Option<u32>;
 
     /// Whether [`ChatRequest::force`] is understood.
-    fn can_force(&self) -> bool {
+    fn can_force_tool(&self) -> bool {
         false
     }
 
     /// Tools are told and called in plain text, because the template or the server knows none.
-    fn prompts_tools(&self) -> bool {
+    fn tools_in_prompt(&self) -> bool {
         false
     }
 
@@ -104,7 +104,7 @@ pub trait Models: Send + Sync {
     /// [`ProviderError`] says what is missing and what to do about it.
     fn open(
         &self,
-        wanted: Wanted<'_>,
+        wanted: ModelSelector<'_>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError>;
@@ -123,7 +123,7 @@ pub trait Models: Send + Sync {
 
 /// What an agent asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted<'a> {
+pub struct ModelSelector<'a> {
     /// Its `model` key, empty for the server's own choice.
     pub model: &'a str,
     /// Its `endpoint` key: that server and no other.
@@ -147,7 +147,7 @@ pub struct ChatRequest {
     /// Have this tool called and nothing said, with arguments that fit its schema: the same prompt, and a
     /// grammar. What the model writes then arrives as text, too. Only where
     /// [`Provider::can_force`].
-    pub force: Option<String>,
+    pub force_tool: Option<String>,
     /// The conversation it belongs to: sessions take turns, and the server's cache is kept for each.
     pub session: Option<SessionId>,
     /// Tokens of the prompt as far as known; 0 is unknown.
@@ -156,8 +156,8 @@ pub struct ChatRequest {
 
 impl ChatRequest {
     /// The tool that has to be called, if there is one.
-    pub(crate) fn forced(&self) -> Option<&ToolDef> {
-        self.tools.iter().find(|tool| Some(&tool.name) == self.force.as_ref())
+    pub(crate) fn forced_tool(&self) -> Option<&ToolDef> {
+        self.tools.iter().find(|tool| Some(&tool.name) == self.force_tool.as_ref())
     }
 }
 
@@ -173,7 +173,7 @@ pub enum Delta {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
     /// Others are being answered first; 1 is next.
-    Queued { place: usize },
+    Queued { position: usize },
     /// The model is being loaded. `fraction` is 0 to 1, where the server tells.
     Loading { model: String, fraction: Option<f32> },
     /// The model is reading the prompt. All in tokens.
@@ -187,15 +187,15 @@ pub struct Turn {
     pub reasoning: String,
     /// In the order the model wrote them. Ids are unique within the turn.
     pub calls: Vec<ToolCall>,
-    pub finish: Finish,
+    pub finish_reason: FinishReason,
     pub usage: Option<Usage>,
     /// Tokens of the prompt that the server seems to have left out without saying so.
-    pub unread: Option<u32>,
+    pub truncated_tokens: Option<u32>,
 }
 
 /// Why the model stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Finish {
+pub enum FinishReason {
     #[default]
     Stop,
     /// `max_tokens` or the end of the window cut the answer; its calls are incomplete.

@@ -6,23 +6,23 @@ use super::NoServer;
 
 /// Why there is no file for a model.
 #[derive(Debug)]
-pub(super) enum NoFile {
+pub(super) enum ModelFileError {
     Absent(NoServer),
     /// The name is none, or could mean several.
-    Unclear(NoServer),
+    Ambiguous(NoServer),
 }
 
 #[cfg(test)]
-impl NoFile {
+impl ModelFileError {
     fn reason(self) -> NoServer {
-        let (Self::Absent(reason) | Self::Unclear(reason)) = self;
+        let (Self::Absent(reason) | Self::Ambiguous(reason)) = self;
         reason
     }
 }
 
 /// The file of a model: directly beneath `dir`, with or without `.gguf` in its name. No name means the
 /// only model there is.
-pub(super) fn model_file(dir: &Path, model: &str) -> Result<PathBuf, NoFile> {
+pub(super) fn model_file(dir: &Path, model: &str) -> Result<PathBuf, ModelFileError> {
     let here = dir.display();
     if model.is_empty() {
         return only_model(dir);
@@ -31,9 +31,9 @@ pub(super) fn model_file(dir: &Path, model: &str) -> Result<PathBuf, NoFile> {
     let plain =
         matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) && !model.ends_with('/');
     if !plain || model.contains(['\\', '\0']) {
-        let fact = format!("`{}` is not the name of a file in {here}", super::llama::shown(model));
+        let fact = format!("`{}` is not the name of a file in {here}", super::openai::single_line(model));
         let hint = "`model` in the agent's config.toml is a plain file name".to_owned();
-        return Err(NoFile::Unclear(NoServer { fact, hint }));
+        return Err(ModelFileError::Ambiguous(NoServer { fact, hint }));
     }
     let names = if model.ends_with(".gguf") {
         vec![model.to_owned()]
@@ -41,31 +41,34 @@ pub(super) fn model_file(dir: &Path, model: &str) -> Result<PathBuf, NoFile> {
         vec![format!("{model}.gguf"), model.to_owned()]
     };
     names.iter().map(|name| dir.join(name)).find(|file| file.is_file()).ok_or_else(|| {
-        NoFile::Absent(NoServer {
+        ModelFileError::Absent(NoServer {
             fact: format!("there is no model {} in {here}", names[0]),
-            hint: format!("put the GGUF file there, or set `model_dir` in config.toml{}", there_are(dir)),
+            hint: format!(
+                "put the GGUF file there, or set `model_dir` in config.toml{}",
+                available_hint(dir)
+            ),
         })
     })
 }
 
-fn only_model(dir: &Path) -> Result<PathBuf, NoFile> {
+fn only_model(dir: &Path) -> Result<PathBuf, ModelFileError> {
     let here = dir.display();
-    match models(dir).as_slice() {
+    match model_files(dir).as_slice() {
         [only] => Ok(dir.join(only)),
-        [] => Err(NoFile::Absent(NoServer {
+        [] => Err(ModelFileError::Absent(NoServer {
             fact: format!("there is no model in {here}"),
             hint: "put a GGUF file there, or set `model_dir` in config.toml".to_owned(),
         })),
-        _ => Err(NoFile::Unclear(NoServer {
+        _ => Err(ModelFileError::Ambiguous(NoServer {
             fact: format!("the agent names no model and {here} has several"),
-            hint: format!("set `model` in the agent's config.toml{}", there_are(dir)),
+            hint: format!("set `model` in the agent's config.toml{}", available_hint(dir)),
         })),
     }
 }
 
 /// The model files of a directory, in order. Of a model in several files only the first, and no projector
 /// of a vision model, which is a model's companion.
-pub(super) fn models(dir: &Path) -> Vec<String> {
+pub(super) fn model_files(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
@@ -76,11 +79,11 @@ pub(super) fn models(dir: &Path) -> Vec<String> {
     names
 }
 
-fn there_are(dir: &Path) -> String {
-    let names = models(dir);
+fn available_hint(dir: &Path) -> String {
+    let names = model_files(dir);
     match names.as_slice() {
         [] => String::new(),
-        names => format!("; it has {}", super::llama::shown(&names[..names.len().min(8)].join(", "))),
+        names => format!("; it has {}", super::openai::single_line(&names[..names.len().min(8)].join(", "))),
     }
 }
 

@@ -9,13 +9,13 @@ use std::{
 };
 
 use super::{
-    Backend, Models, NoServer, Progress, Provider, ProviderError, ServerStatus, Wanted,
+    Backend, ModelSelector, Models, NoServer, Progress, Provider, ProviderError, ServerStatus,
     builtin::{self, NotOpened, OpenModels, Which},
     endpoint::Endpoint,
-    fleet::Fleet,
-    kv::KvFiles,
-    llama::{Link, Probe, Timing, probe},
-    model_file::{NoFile, model_file, models},
+    failover::FailoverGroup,
+    kv_cache::KvCacheDir,
+    model_file::{ModelFileError, model_file, model_files},
+    openai::{Probe, ServerClient, Timing, probe},
     supervisor::{Settings, Supervisor},
 };
 use crate::{
@@ -24,13 +24,13 @@ use crate::{
 };
 
 /// How long `status` may wait: for two requests or for a connection that is not made.
-const STATUS: Duration = Duration::from_millis(1500);
+const STATUS_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Models of a server that are looked at.
-const NAMES: usize = 1024;
+const MAX_NAMES: usize = 1024;
 
 /// Servers of agents that are remembered; one more and all are looked for again.
-const NAMED: usize = 64;
+const MAX_AGENT_ENDPOINTS: usize = 64;
 
 /// What the router takes from the process it lives in.
 #[derive(Clone, Debug, Default)]
@@ -58,10 +58,10 @@ pub struct Router {
     /// At least one, in the order in which they are tried.
     endpoints: Arc<[Endpoint]>,
     /// Those that agents name, by address. A key goes with an address that the configuration has.
-    named: Mutex<HashMap<String, Arc<[Endpoint]>>>,
+    agent_endpoints: Mutex<HashMap<String, Arc<[Endpoint]>>>,
     keys: HashMap<String, String>,
     /// Somebody has said where a server is.
-    is_told: bool,
+    has_configured_endpoint: bool,
     supervisor: Arc<Supervisor>,
     in_process: Arc<OpenModels>,
     timing: Timing,
@@ -75,19 +75,19 @@ impl Router {
     /// As [`Router::new`], with other limits than the usual ones.
     pub fn with_timing(config: &Config, around: ProcessEnv, timing: Timing) -> Self {
         let mut keys: HashMap<String, String> = HashMap::new();
-        keys.extend(around.api_key.map(|key| (base(&config.endpoint), key)));
+        keys.extend(around.api_key.map(|key| (base_url(&config.endpoint), key)));
         for endpoint in &config.endpoints {
             let key = endpoint.api_key_env.as_ref().and_then(|name| {
                 around.api_keys.iter().find_map(|(known, key)| (known == name).then(|| key.clone()))
             });
-            keys.extend(key.map(|key| (base(&endpoint.url), key)));
+            keys.extend(key.map(|key| (base_url(&endpoint.url), key)));
         }
         for provider in config.kaiak.providers.values() {
             let key = provider.api_key_env.as_ref().and_then(|name| {
                 around.api_keys.iter().find_map(|(known, key)| (known == name).then(|| key.clone()))
             });
             if let Some(key) = key {
-                keys.entry(base(&provider.endpoint)).or_insert(key);
+                keys.entry(base_url(&provider.endpoint)).or_insert(key);
             }
         }
         let mut urls: Vec<&str> = config.endpoints.iter().map(|endpoint| endpoint.url.as_str()).collect();
@@ -95,7 +95,7 @@ impl Router {
             urls.push(&config.endpoint);
         }
         let endpoints =
-            urls.iter().map(|url| Endpoint::new(url, keys.get(&base(url)).cloned(), timing)).collect();
+            urls.iter().map(|url| Endpoint::new(url, keys.get(&base_url(url)).cloned(), timing)).collect();
         let keep_warm = (config.keep_warm_minutes > 0.0)
             .then(|| Duration::from_secs_f64(config.keep_warm_minutes * 60.0));
         let in_process = OpenModels::new(builtin::Settings {
@@ -104,27 +104,28 @@ impl Router {
             keep_warm,
         });
         let settings = Settings {
-            configured: config.llama_server.clone(),
-            from_environment: around.llama_server,
+            configured_binary: config.llama_server.clone(),
+            env_binary: around.llama_server,
             search_path: around.search_path,
             model_dir: config.model_dir.clone(),
             context_size: config.context_size,
             gpu_layers: config.gpu_layers,
-            extra: config.llama_args.clone(),
+            extra_args: config.llama_args.clone(),
             endpoint: config.endpoint.clone(),
             launcher: around.launcher,
             max_loaded: config.max_loaded_models,
             keep_warm,
-            kv: around.home.as_ref().and_then(|home| KvFiles::new(home, config.kv_cache_mb << 20)),
+            kv_cache: around.home.as_ref().and_then(|home| KvCacheDir::new(home, config.kv_cache_mb << 20)),
             run_dir: around.home.as_ref().map(Home::run),
         };
         Self {
             pin: config.provider,
             model_dir: config.model_dir.clone(),
             endpoints,
-            named: Mutex::default(),
+            agent_endpoints: Mutex::default(),
             keys,
-            is_told: !config.endpoints.is_empty() || config.endpoint != Config::default().endpoint,
+            has_configured_endpoint: !config.endpoints.is_empty()
+                || config.endpoint != Config::default().endpoint,
             supervisor: Supervisor::new(settings, timing),
             in_process,
             timing,
@@ -132,7 +133,7 @@ impl Router {
     }
 
     /// The provider at one of `endpoints`, if something there answers as a model server does.
-    fn at(
+    fn open_endpoint(
         endpoints: &Arc<[Endpoint]>,
         model: &str,
         cancel: &Cancel,
@@ -140,20 +141,20 @@ impl Router {
     ) -> Result<Arc<dyn Provider>, ProviderError> {
         match &**endpoints {
             [only] => Ok(only.open(model, cancel, sink)?),
-            _ => Ok(Arc::new(Fleet::open(endpoints, model, cancel, sink)?)),
+            _ => Ok(Arc::new(FailoverGroup::open(endpoints, model, cancel, sink)?)),
         }
     }
 
     /// The server that an agent names; `None` for the usual ones.
-    fn named(&self, url: &str) -> Option<Arc<[Endpoint]>> {
-        let url = base(url);
+    fn agent_endpoint(&self, url: &str) -> Option<Arc<[Endpoint]>> {
+        let url = base_url(url);
         if let [only] = &*self.endpoints
-            && only.link().base() == url
+            && only.client().base() == url
         {
             return None;
         }
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        if named.len() >= NAMED && !named.contains_key(&url) {
+        let mut named = self.agent_endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        if named.len() >= MAX_AGENT_ENDPOINTS && !named.contains_key(&url) {
             named.clear();
         }
         let endpoint = named
@@ -163,7 +164,7 @@ impl Router {
     }
 
     /// What this daemon runs itself: a llama-server, or the engine in this process.
-    fn of_our_own(
+    fn open_local(
         &self,
         model: &str,
         absent: Option<&ProviderError>,
@@ -171,11 +172,11 @@ impl Router {
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
         if model == builtin::NAME && self.pin.is_none_or(|pin| pin == ProviderKind::Builtin) {
-            return self.built_in(model, None, cancel, sink);
+            return self.open_built_in(model, None, cancel, sink);
         }
         let missing = |fact: String, hint: String| {
             let fact = match absent {
-                Some(error) => format!("{} and {fact}", self.absence(error)),
+                Some(error) => format!("{} and {fact}", self.describe_failure(error)),
                 None => fact,
             };
             ProviderError::NoServer(NoServer { fact, hint })
@@ -190,38 +191,39 @@ impl Router {
             match (self.supervisor.binary(), &file) {
                 (Ok(binary), Ok(file)) => {
                     if let Some(error) = absent {
-                        tracing::debug!("{}: a llama-server of our own it is", self.absence(error));
+                        tracing::debug!("{}: a llama-server of our own it is", self.describe_failure(error));
                     }
                     let provider = self.supervisor.open(&binary, file, cancel, sink)?;
                     return Ok(provider);
                 }
                 // One that was named and is not there is not replaced by something else.
-                (Err(fact), _) if !self.may_replace() || self.supervisor.is_named() => {
-                    return Err(missing(fact, INSTALL.to_owned()));
+                (Err(fact), _) if !self.may_fall_back() || self.supervisor.has_pinned_binary() => {
+                    return Err(missing(fact, INSTALL_HINT.to_owned()));
                 }
                 _ => {}
             }
         }
         match file {
-            Ok(file) => self.in_process(model, &file, absent, cancel, sink),
-            Err(NoFile::Absent(_))
-                if self.may_replace() || self.pin == Some(ProviderKind::Builtin) && model.is_empty() =>
+            Ok(file) => self.open_in_process(model, &file, absent, cancel, sink),
+            Err(ModelFileError::Absent(_))
+                if self.may_fall_back() || self.pin == Some(ProviderKind::Builtin) && model.is_empty() =>
             {
-                self.built_in(model, absent, cancel, sink)
+                self.open_built_in(model, absent, cancel, sink)
             }
-            Err(NoFile::Absent(NoServer { fact, hint }) | NoFile::Unclear(NoServer { fact, hint })) => {
-                Err(missing(fact, hint))
-            }
+            Err(
+                ModelFileError::Absent(NoServer { fact, hint })
+                | ModelFileError::Ambiguous(NoServer { fact, hint }),
+            ) => Err(missing(fact, hint)),
         }
     }
 
     /// The engine may answer where a llama-server cannot.
-    fn may_replace(&self) -> bool {
+    fn may_fall_back(&self) -> bool {
         builtin::AVAILABLE && self.pin.is_none()
     }
 
     /// A file, run by the engine in this process; the built-in model in place of one that it does not know.
-    fn in_process(
+    fn open_in_process(
         &self,
         model: &str,
         file: &Path,
@@ -232,18 +234,18 @@ impl Router {
         match self.in_process.open(&Which::File(file.to_owned()), None, cancel, sink) {
             Ok(provider) => Ok(provider),
             Err(NotOpened::Error(error)) => Err(error),
-            Err(NotOpened::Unknown(why)) if self.may_replace() => {
+            Err(NotOpened::Unknown(why)) if self.may_fall_back() => {
                 tracing::info!(file = %file.display(), why, "the built-in engine cannot run it");
-                self.built_in(model, absent, cancel, sink)
+                self.open_built_in(model, absent, cancel, sink)
             }
             Err(NotOpened::Unknown(fact)) => {
-                Err(ProviderError::NoServer(NoServer { fact, hint: INSTALL.to_owned() }))
+                Err(ProviderError::NoServer(NoServer { fact, hint: INSTALL_HINT.to_owned() }))
             }
         }
     }
 
     /// The model that is part of the program, in place of `model`.
-    fn built_in(
+    fn open_built_in(
         &self,
         model: &str,
         absent: Option<&ProviderError>,
@@ -253,27 +255,32 @@ impl Router {
         if let Some(error @ ProviderError::Status { status: 401 | 403, .. }) = absent {
             return Err(no_server(&self.endpoints, error));
         }
-        let mut notice = builtin::notice(&self.better(model));
-        if let Some(error) = absent.filter(|_| self.is_told) {
-            notice = format!("{}; {notice}", self.absence(error));
+        let mut notice = builtin::notice(&self.better_model_hint(model));
+        if let Some(error) = absent.filter(|_| self.has_configured_endpoint) {
+            notice = format!("{}; {notice}", self.describe_failure(error));
         }
         self.in_process.open(&Which::BuiltIn, Some(notice), cancel, sink).map_err(|error| match error {
             NotOpened::Error(error) => error,
-            NotOpened::Unknown(fact) => ProviderError::NoServer(NoServer { fact, hint: INSTALL.to_owned() }),
+            NotOpened::Unknown(fact) => {
+                ProviderError::NoServer(NoServer { fact, hint: INSTALL_HINT.to_owned() })
+            }
         })
     }
 
     /// What to do to have a better model than the built-in one, in one command.
-    fn better(&self, model: &str) -> String {
-        let here = models(&self.model_dir);
+    fn better_model_hint(&self, model: &str) -> String {
+        let here = model_files(&self.model_dir);
         if model_file(&self.model_dir, model).is_ok() {
-            return format!("{} needs llama-server: {INSTALL}", super::llama::shown(model));
+            return format!("{} needs llama-server: {INSTALL_HINT}", super::openai::single_line(model));
         }
         match here.first() {
             Some(name) => {
-                format!("`kontekst models use {}` has a model answer that is here", super::llama::shown(name))
+                format!(
+                    "`kontekst models use {}` has a model answer that is here",
+                    super::openai::single_line(name)
+                )
             }
-            None => format!("{PULL} gets a real model"),
+            None => format!("{PULL_COMMAND} gets a real model"),
         }
     }
 
@@ -290,18 +297,18 @@ impl Router {
     }
 
     /// Why the usual endpoints are of no use, as the first half of a sentence.
-    fn absence(&self, error: &ProviderError) -> String {
-        absence(&self.endpoints, error)
+    fn describe_failure(&self, error: &ProviderError) -> String {
+        describe_failure(&self.endpoints, error)
     }
 }
 
 /// An address as servers are known by.
-fn base(url: &str) -> String {
-    Link::new(url, None, Duration::ZERO).base().to_owned()
+fn base_url(url: &str) -> String {
+    ServerClient::new(url, None, Duration::ZERO).base().to_owned()
 }
 
-fn absence(endpoints: &[Endpoint], error: &ProviderError) -> String {
-    let bases: Vec<&str> = endpoints.iter().map(|endpoint| endpoint.link().base()).collect();
+fn describe_failure(endpoints: &[Endpoint], error: &ProviderError) -> String {
+    let bases: Vec<&str> = endpoints.iter().map(|endpoint| endpoint.client().base()).collect();
     let bases = bases.join(" or ");
     match error {
         ProviderError::Unreachable { source, .. } => format!("nothing answers at {bases} ({source})"),
@@ -316,19 +323,19 @@ fn no_server(endpoints: &[Endpoint], error: &ProviderError) -> ProviderError {
         }
         _ => "start that server, or change `endpoint` or `provider` in config.toml",
     };
-    ProviderError::NoServer(NoServer { fact: absence(endpoints, error), hint: hint.to_owned() })
+    ProviderError::NoServer(NoServer { fact: describe_failure(endpoints, error), hint: hint.to_owned() })
 }
 
 impl Models for Router {
     fn open(
         &self,
-        wanted: Wanted<'_>,
+        wanted: ModelSelector<'_>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
-        let Wanted { model, endpoint } = wanted;
-        if let Some(named) = endpoint.and_then(|url| self.named(url)) {
-            return Self::at(&named, model, cancel, sink).map_err(|error| match error {
+        let ModelSelector { model, endpoint } = wanted;
+        if let Some(named) = endpoint.and_then(|url| self.agent_endpoint(url)) {
+            return Self::open_endpoint(&named, model, cancel, sink).map_err(|error| match error {
                 ProviderError::Cancelled => error,
                 error => no_server(&named, &error),
             });
@@ -341,7 +348,7 @@ impl Models for Router {
         let absent = if ours {
             None
         } else {
-            match Self::at(&self.endpoints, model, cancel, sink) {
+            match Self::open_endpoint(&self.endpoints, model, cancel, sink) {
                 Ok(provider) => return Ok(provider),
                 Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),
                 Err(error) => Some(error),
@@ -350,17 +357,19 @@ impl Models for Router {
         if let (Some(ProviderKind::Endpoint), Some(error)) = (self.pin, &absent) {
             return Err(no_server(&self.endpoints, error));
         }
-        self.of_our_own(model, absent.as_ref(), cancel, sink)
+        self.open_local(model, absent.as_ref(), cancel, sink)
     }
 
     fn names(&self) -> Vec<String> {
-        let usual = self.endpoints.iter().find(|endpoint| !endpoint.is_shunned());
+        let usual = self.endpoints.iter().find(|endpoint| !endpoint.is_unhealthy());
         let asked =
             usual.filter(|_| self.pin != Some(ProviderKind::LlamaServer) && !self.supervisor.is_running());
-        let served = asked.map(|endpoint| served(&endpoint.link().within(STATUS / 2))).unwrap_or_default();
-        let names = if served.is_empty() { models(&self.model_dir) } else { served };
+        let served = asked
+            .map(|endpoint| served_models(&endpoint.client().with_connect_timeout(STATUS_TIMEOUT / 2)))
+            .unwrap_or_default();
+        let names = if served.is_empty() { model_files(&self.model_dir) } else { served };
         // What answers where nothing else is there.
-        if names.is_empty() && self.may_replace() { vec![builtin::NAME.to_owned()] } else { names }
+        if names.is_empty() && self.may_fall_back() { vec![builtin::NAME.to_owned()] } else { names }
     }
 
     fn status(&self) -> ServerStatus {
@@ -371,13 +380,14 @@ impl Models for Router {
         let backend = if running.is_some() { Backend::LlamaServer } else { Backend::Endpoint };
         let (pid, link, model) = running.unwrap_or_else(|| {
             let endpoints = &self.endpoints;
-            let endpoint = endpoints.iter().find(|endpoint| !endpoint.is_shunned()).unwrap_or(&endpoints[0]);
-            (0, endpoint.link().clone(), endpoint.model().unwrap_or_default())
+            let endpoint =
+                endpoints.iter().find(|endpoint| !endpoint.is_unhealthy()).unwrap_or(&endpoints[0]);
+            (0, endpoint.client().clone(), endpoint.model().unwrap_or_default())
         });
         // Not `/health`: it says nothing about whose server it is, or whether the key fits.
-        let link = link.within(STATUS / 2);
-        let found = probe(&link, &model, &Cancel::new(), STATUS / 2);
-        let healthy = matches!(found, Ok(Probe::Ready(_) | Probe::Asleep));
+        let link = link.with_connect_timeout(STATUS_TIMEOUT / 2);
+        let found = probe(&link, &model, &Cancel::new(), STATUS_TIMEOUT / 2);
+        let healthy = matches!(found, Ok(Probe::Ready(_) | Probe::NotLoaded));
         if !healthy && pid == 0 && self.in_process.running().is_some() {
             return self.in_process_status();
         }
@@ -390,7 +400,7 @@ impl Models for Router {
     }
 }
 
-const INSTALL: &str = if cfg!(target_os = "macos") {
+const INSTALL_HINT: &str = if cfg!(target_os = "macos") {
     "install it with `brew install llama.cpp`, or set `endpoint` in config.toml to a server that runs"
 } else {
     "install llama.cpp (`brew install llama.cpp`, `apt install llama.cpp-tools` on Debian 14, or a build from \
@@ -398,12 +408,14 @@ const INSTALL: &str = if cfg!(target_os = "macos") {
 };
 
 /// Gets a model of 2.5 GB, which answers on a machine with 8 GB and no GPU.
-const PULL: &str = "`kontekst models pull --use Qwen/Qwen3-4B-GGUF`";
+const PULL_COMMAND: &str = "`kontekst models pull --use Qwen/Qwen3-4B-GGUF`";
 
 /// The models that a server lists; none when it does not answer.
-fn served(link: &Link) -> Vec<String> {
-    let Ok((200, body)) = link.ask("/v1/models", None, &Cancel::new(), STATUS / 2) else { return Vec::new() };
+fn served_models(link: &ServerClient) -> Vec<String> {
+    let Ok((200, body)) = link.request("/v1/models", None, &Cancel::new(), STATUS_TIMEOUT / 2) else {
+        return Vec::new();
+    };
     let list = serde_json::from_slice::<serde_json::Value>(&body).unwrap_or_default();
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
-    ids.take(NAMES).map(super::llama::shown).collect()
+    ids.take(MAX_NAMES).map(super::openai::single_line).collect()
 }

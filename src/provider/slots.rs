@@ -33,7 +33,7 @@ struct State {
     /// The round that is being served.
     round: u64,
     /// The last round of each session that is ahead of [`State::round`].
-    last: HashMap<Option<SessionId>, u64>,
+    last_rounds: HashMap<Option<SessionId>, u64>,
     closed: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Permit {
 
 /// Why no place was given.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NoPlace {
+pub enum SlotError {
     Cancelled,
     /// The server behind this queue is going away.
     Closed,
@@ -68,7 +68,7 @@ impl Slots {
             queue: BTreeSet::new(),
             next_number: 0,
             round: 0,
-            last: HashMap::new(),
+            last_rounds: HashMap::new(),
             closed: false,
         };
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }) }
@@ -90,12 +90,12 @@ impl Slots {
     /// # Errors
     ///
     /// [`NoPlace`], soon after `cancel` is given or [`Slots::close`] is called.
-    pub fn take(
+    pub fn acquire(
         &self,
         session: Option<&SessionId>,
         cancel: &Cancel,
         waiting: &mut dyn FnMut(usize),
-    ) -> Result<Permit, NoPlace> {
+    ) -> Result<Permit, SlotError> {
         let shared = &self.shared;
         let mut state = shared.lock();
         let ticket = state.ticket(session);
@@ -116,9 +116,9 @@ impl Slots {
         loop {
             let place = state.queue.range(..ticket).count() + 1;
             let refused = if cancel.is_cancelled() {
-                Some(NoPlace::Cancelled)
+                Some(SlotError::Cancelled)
             } else if state.closed {
-                Some(NoPlace::Closed)
+                Some(SlotError::Closed)
             } else {
                 None
             };
@@ -155,7 +155,7 @@ impl Slots {
     }
 
     /// Waits until nobody is being served, at most `patience`. Says whether it came to that.
-    pub fn idle(&self, cancel: &Cancel, patience: Duration) -> bool {
+    pub fn wait_idle(&self, cancel: &Cancel, patience: Duration) -> bool {
         let woken = Arc::clone(&self.shared);
         let _hook = cancel.on_cancel(move || {
             drop(woken.lock());
@@ -174,7 +174,7 @@ impl Slots {
     }
 
     /// For how long nobody has been served or has waited.
-    pub fn idle_for(&self) -> Duration {
+    pub fn idle_time(&self) -> Duration {
         let state = self.shared.lock();
         if state.busy == 0 && state.queue.is_empty() { state.idle_since.elapsed() } else { Duration::ZERO }
     }
@@ -183,8 +183,8 @@ impl Slots {
 impl State {
     fn ticket(&mut self, session: Option<&SessionId>) -> Ticket {
         let session = session.cloned();
-        let round = self.last.get(&session).map_or(self.round, |last| (last + 1).max(self.round));
-        self.last.insert(session, round);
+        let round = self.last_rounds.get(&session).map_or(self.round, |last| (last + 1).max(self.round));
+        self.last_rounds.insert(session, round);
         self.next_number += 1;
         Ticket { round, number: self.next_number }
     }
@@ -193,7 +193,7 @@ impl State {
         self.busy += 1;
         if ticket.round > self.round {
             self.round = ticket.round;
-            self.last.retain(|_, last| *last >= ticket.round);
+            self.last_rounds.retain(|_, last| *last >= ticket.round);
         }
     }
 }
@@ -211,7 +211,7 @@ impl Drop for Permit {
         if state.busy == 0 {
             state.idle_since = Instant::now();
             if state.queue.is_empty() {
-                state.last.clear(); // whoever comes next is the first
+                state.last_rounds.clear(); // whoever comes next is the first
             }
         }
         drop(state);
@@ -229,16 +229,16 @@ mod tests {
     fn wait(
         slots: &Slots,
         cancel: &Cancel,
-    ) -> (mpsc::Receiver<usize>, thread::JoinHandle<Result<Permit, NoPlace>>) {
+    ) -> (mpsc::Receiver<usize>, thread::JoinHandle<Result<Permit, SlotError>>) {
         let (tell, told) = mpsc::channel();
         let (slots, cancel) = (slots.clone(), cancel.clone());
-        (told, thread::spawn(move || slots.take(None, &cancel, &mut |place| tell.send(place).unwrap())))
+        (told, thread::spawn(move || slots.acquire(None, &cancel, &mut |place| tell.send(place).unwrap())))
     }
 
     #[test]
     fn the_queue_is_first_come_first_served_and_everybody_hears_their_place() {
         let (slots, cancel) = (Slots::new(1), Cancel::new());
-        let first = slots.take(None, &cancel, &mut |_| panic!("nobody is ahead")).unwrap();
+        let first = slots.acquire(None, &cancel, &mut |_| panic!("nobody is ahead")).unwrap();
         let (second_place, second) = wait(&slots, &cancel);
         assert_eq!(second_place.recv(), Ok(1));
         let (third_place, third) = wait(&slots, &cancel);
@@ -248,38 +248,38 @@ mod tests {
         assert_eq!(third_place.recv(), Ok(1));
         drop(second);
         drop(third.join().unwrap().unwrap());
-        assert!(slots.idle(&cancel, Duration::ZERO));
+        assert!(slots.wait_idle(&cancel, Duration::ZERO));
     }
 
     #[test]
     fn waiting_ends_on_cancel_and_on_close() {
         let slots = Slots::new(1);
-        let _busy = slots.take(None, &Cancel::new(), &mut |_| {}).unwrap();
+        let _busy = slots.acquire(None, &Cancel::new(), &mut |_| {}).unwrap();
         let cancel = Cancel::new();
         let (place, cancelled) = wait(&slots, &cancel);
         place.recv().unwrap();
         let (place, closed) = wait(&slots, &Cancel::new());
         assert_eq!(place.recv(), Ok(2));
         cancel.cancel();
-        assert_eq!(cancelled.join().unwrap().err(), Some(NoPlace::Cancelled));
+        assert_eq!(cancelled.join().unwrap().err(), Some(SlotError::Cancelled));
         assert_eq!(place.recv(), Ok(1));
         slots.close();
-        assert_eq!(closed.join().unwrap().err(), Some(NoPlace::Closed));
-        assert!(!slots.idle(&Cancel::new(), Duration::ZERO));
+        assert_eq!(closed.join().unwrap().err(), Some(SlotError::Closed));
+        assert!(!slots.wait_idle(&Cancel::new(), Duration::ZERO));
     }
 
     #[test]
     fn a_session_that_floods_lets_others_have_their_turn() {
         let slots = Slots::new(1);
         let session = |name: &str| name.parse::<SessionId>().unwrap();
-        let busy = slots.take(Some(&session("flood")), &Cancel::new(), &mut |_| {}).unwrap();
+        let busy = slots.acquire(Some(&session("flood")), &Cancel::new(), &mut |_| {}).unwrap();
         let (tell, served) = mpsc::channel();
         let mut waiters = Vec::new();
         let mut join = |name: &'static str| {
             let (slots, tell, session) = (slots.clone(), tell.clone(), session(name));
             let (queued, is_queued) = mpsc::channel();
             waiters.push(thread::spawn(move || {
-                let permit = slots.take(Some(&session), &Cancel::new(), &mut |place| {
+                let permit = slots.acquire(Some(&session), &Cancel::new(), &mut |place| {
                     queued.send(place).ok();
                 });
                 tell.send(name).unwrap();
@@ -293,6 +293,6 @@ mod tests {
         let order: Vec<_> = served.iter().take(6).collect();
         assert_eq!(order, ["a", "b", "flood", "a", "flood", "flood"]);
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
-        assert!(slots.shared.lock().last.is_empty());
+        assert!(slots.shared.lock().last_rounds.is_empty());
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use kontekst::{
     core::Cancel,
-    provider::llama::{Link, Probe, probe},
+    provider::openai::{Probe, ServerClient, probe},
 };
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn each_prompt_starts_with_the_one_before_it() {
 /// A real server that nobody looks after.
 struct RealServer {
     process: Child,
-    link: Link,
+    link: ServerClient,
 }
 
 impl RealServer {
@@ -86,7 +86,8 @@ impl RealServer {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let real = Self { process, link: Link::new(&format!("http://127.0.0.1:{port}"), None, TIMEOUT) };
+        let real =
+            Self { process, link: ServerClient::new(&format!("http://127.0.0.1:{port}"), None, TIMEOUT) };
         let until = Instant::now() + TIMEOUT;
         while !matches!(probe(&real.link, "", &Cancel::new(), TIMEOUT), Ok(Probe::Ready(_))) {
             assert!(Instant::now() < until, "the real server is not ready");
@@ -96,7 +97,7 @@ impl RealServer {
 
     fn render(&self, chat: &Value) -> String {
         let request = json!({"messages": chat["messages"], "tools": chat["tools"]}).to_string();
-        let answer = self.link.ask("/apply-template", Some(request.as_bytes()), &Cancel::new(), TIMEOUT);
+        let answer = self.link.request("/apply-template", Some(request.as_bytes()), &Cancel::new(), TIMEOUT);
         let (status, body) = answer.unwrap();
         assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
         let body: Value = serde_json::from_slice(&body).unwrap();

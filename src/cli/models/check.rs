@@ -25,7 +25,7 @@ use crate::{
     core::{Cancel, Environment, Name},
     models::shelf,
     pb::GetStatusRequest,
-    provider::{Models as _, Progress, ProviderError, Wanted, router},
+    provider::{ModelSelector, Models as _, Progress, ProviderError, router},
 };
 
 /// For all questions together, once the model is loaded.
@@ -66,7 +66,7 @@ pub fn run(
         );
     }
     let router = router::Router::new(&config, process_env(&config, environment));
-    let wanted = Wanted { model: &model, endpoint: named.as_deref() };
+    let wanted = ModelSelector { model: &model, endpoint: named.as_deref() };
     let checked = check(&router, wanted, &signals.cancel);
     let endpoint = named.clone().unwrap_or_else(|| router.status().endpoint);
     let endpoint = if endpoint.is_empty() { "the built-in engine".to_owned() } else { endpoint };
@@ -149,7 +149,11 @@ struct CheckResult {
     used_builtin_model: bool,
 }
 
-fn check(router: &router::Router, wanted: Wanted<'_>, cancel: &Cancel) -> Result<CheckResult, ProviderError> {
+fn check(
+    router: &router::Router,
+    wanted: ModelSelector<'_>,
+    cancel: &Cancel,
+) -> Result<CheckResult, ProviderError> {
     let mut said = false;
     let provider = router.open(wanted, cancel, &mut |progress| {
         if let Progress::Loading { .. } = progress

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     core::{Cancel, Message, Role, Sampling, ToolDef},
-    provider::{ChatRequest, Delta, Finish, Progress, Provider, ProviderError, ToolRole, Turn},
+    provider::{ChatRequest, Delta, FinishReason, Progress, Provider, ProviderError, ToolRole, Turn},
 };
 
 /// Seconds that reading and writing may take each; what is asked for is chosen by the first, small request.
@@ -129,7 +129,7 @@ fn run_requests(
         }
         Err(error) => return Err(error),
     };
-    measured.call_was_prompted = provider.prompts_tools();
+    measured.call_was_prompted = provider.tools_in_prompt();
     Ok(())
 }
 
@@ -141,7 +141,7 @@ fn request(text: &str, max_tokens: u32) -> ChatRequest {
         sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
         max_tokens,
         tool_role: ToolRole::Auto,
-        force: None,
+        force_tool: None,
         session: None,
         prompt_tokens: 0,
     }
@@ -173,7 +173,7 @@ fn check_call(turn: &Turn) -> ToolCallCheck {
     let Some(call) = turn.calls.first() else {
         return invalid("it answered in words instead of calling the tool".to_owned());
     };
-    if turn.finish == Finish::Length {
+    if turn.finish_reason == FinishReason::Length {
         return invalid("the call was cut: it thought for too long before".to_owned());
     }
     if call.name != "read_file" {
@@ -273,26 +273,26 @@ mod tests {
 
     #[test]
     fn a_call_is_judged() {
-        let turn = |name: &str, arguments: &str, finish: Finish| Turn {
+        let turn = |name: &str, arguments: &str, finish: FinishReason| Turn {
             calls: vec![ToolCall {
                 id: crate::core::CallId::new("a"),
                 name: name.to_owned(),
                 arguments: arguments.to_owned(),
             }],
-            finish,
+            finish_reason: finish,
             ..Turn::default()
         };
         assert_eq!(
-            check_call(&turn("read_file", "{\"path\":\"notes.txt\"}", Finish::Stop)),
+            check_call(&turn("read_file", "{\"path\":\"notes.txt\"}", FinishReason::Stop)),
             ToolCallCheck::Valid
         );
         for (turn, part) in [
             (Turn::default(), "in words"),
-            (turn("read", "{\"path\":\"a\"}", Finish::Stop), "`read`, which does not exist"),
-            (turn("read_file", "{\"path\":", Finish::Stop), "not valid JSON"),
-            (turn("read_file", "{\"file\":\"a\"}", Finish::Stop), "no `path`"),
-            (turn("read_file", "{\"path\":1}", Finish::Stop), "no `path`"),
-            (turn("read_file", "{\"path\":\"a\"}", Finish::Length), "cut"),
+            (turn("read", "{\"path\":\"a\"}", FinishReason::Stop), "`read`, which does not exist"),
+            (turn("read_file", "{\"path\":", FinishReason::Stop), "not valid JSON"),
+            (turn("read_file", "{\"file\":\"a\"}", FinishReason::Stop), "no `path`"),
+            (turn("read_file", "{\"path\":1}", FinishReason::Stop), "no `path`"),
+            (turn("read_file", "{\"path\":\"a\"}", FinishReason::Length), "cut"),
         ] {
             let ToolCallCheck::Invalid(why) = check_call(&turn) else { panic!("{turn:?}") };
             assert!(why.contains(part), "{why}");

@@ -160,7 +160,7 @@ fn failed(run_id: String, error: RunError) -> pb::RunFailedEvent {
 
 fn progress(state: Progress) -> PbProgress {
     match state {
-        Progress::Queued { place } => {
+        Progress::Queued { position: place } => {
             PbProgress::Queued(pb::QueuedProgress { place: int(place), waiting_for: "model".to_owned() })
         }
         Progress::Loading { model, fraction } => PbProgress::Loading(pb::LoadingProgress { model, fraction }),

@@ -305,7 +305,7 @@ fn idle_activity(detail: String) -> ServerEvent {
 #[expect(clippy::cast_precision_loss, reason = "a fraction for people")]
 fn progress_activity(progress: Progress) -> ServerEvent {
     match progress {
-        Progress::Queued { place } => {
+        Progress::Queued { position: place } => {
             thinking_activity(&format!("waiting for the model, place {place}"), None)
         }
         Progress::Loading { model, fraction } => {

@@ -6,8 +6,8 @@ use super::call::TAG;
 use crate::{
     core::{CallId, ToolCall, ToolDef},
     provider::{
-        Delta, Finish, Turn, Usage,
-        chat::{ARGUMENTS_LIMIT, CALL_LIMIT, prompted::Sieve},
+        Delta, FinishReason, Turn, Usage,
+        chat::{ARGUMENTS_LIMIT, CALL_LIMIT, prompted::ToolCallParser},
     },
 };
 
@@ -23,7 +23,7 @@ pub struct Answer {
     state: State,
     /// What may yet become a tag.
     held: String,
-    sieve: Sieve,
+    sieve: ToolCallParser,
     content: Part,
     reasoning: Part,
     left: Option<Instant>,
@@ -54,7 +54,7 @@ impl Answer {
         Self {
             state: if thinking { State::Thought } else { State::Start },
             held: String::new(),
-            sieve: Sieve::new(tools, true),
+            sieve: ToolCallParser::new(tools, true),
             content: Part::default(),
             reasoning: Part::default(),
             left: None,
@@ -73,7 +73,7 @@ impl Answer {
         if self.left.is_none_or(|left| left.elapsed() >= PACE) {
             self.flush(sink);
         }
-        self.sieve.found() <= CALL_LIMIT
+        self.sieve.call_count() <= CALL_LIMIT
     }
 
     /// Goes on as far as one state leads. `false` when more has to come.
@@ -84,7 +84,7 @@ impl Answer {
                     return false;
                 }
                 if !self.held.starts_with(TAG) {
-                    self.sieve = Sieve::new(&[], true);
+                    self.sieve = ToolCallParser::new(&[], true);
                 }
                 self.state = State::Said;
                 true
@@ -147,7 +147,7 @@ impl Answer {
     }
 
     /// The whole answer. Hands on what was held back and turned out to be text.
-    pub fn into_turn(mut self, finish: Finish, usage: Usage, sink: &mut dyn FnMut(Delta)) -> Turn {
+    pub fn into_turn(mut self, finish: FinishReason, usage: Usage, sink: &mut dyn FnMut(Delta)) -> Turn {
         let held = std::mem::take(&mut self.held);
         match self.state {
             State::Thought => self.reasoning.text.push_str(&held),
@@ -155,7 +155,7 @@ impl Answer {
                 self.sieve.push(&held, &mut self.content.text);
             }
         }
-        let sieve = std::mem::replace(&mut self.sieve, Sieve::new(&[], true));
+        let sieve = std::mem::replace(&mut self.sieve, ToolCallParser::new(&[], true));
         let found = sieve.finish(finish, &mut self.content.text);
         self.flush(sink);
         let calls = found
@@ -164,7 +164,7 @@ impl Answer {
             .map(|call| ToolCall { id: CallId::local(), name: call.name, arguments: call.arguments })
             .collect();
         let (content, reasoning) = (self.content.text, self.reasoning.text);
-        Turn { content, reasoning, calls, finish, usage: Some(usage), unread: None }
+        Turn { content, reasoning, calls, finish_reason: finish, usage: Some(usage), truncated_tokens: None }
     }
 }
 
@@ -200,12 +200,12 @@ mod tests {
 
     /// Thoughts, text and calls of an answer, and what was said of it on the way.
     #[track_caller]
-    fn check(text: &str, thinking: bool, finish: Finish, wanted: (&str, &str, usize)) {
+    fn check(text: &str, thinking: bool, finish: FinishReason, wanted: (&str, &str, usize)) {
         check_all(text, || Answer::new(&tools(), thinking), finish, wanted);
     }
 
     #[track_caller]
-    fn check_all(text: &str, new: impl Fn() -> Answer, finish: Finish, wanted: (&str, &str, usize)) {
+    fn check_all(text: &str, new: impl Fn() -> Answer, finish: FinishReason, wanted: (&str, &str, usize)) {
         let ends: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
         let single: Vec<&str> = ends.windows(2).map(|ends| &text[ends[0]..ends[1]]).collect();
         let halves = ends.iter().map(|&at| vec![&text[..at], &text[at..]]);
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn thoughts_text_and_calls_are_told_apart_however_they_are_cut() {
-        let stop = Finish::Stop;
+        let stop = FinishReason::Stop;
         check("Hello.", false, stop, ("", "Hello.", 0));
         check("<think>\na < b\n</think>\n\nSo: <b>.", false, stop, ("a < b", "So: <b>.", 0));
         check("hm </thin\n</think>\n\nyes", true, stop, ("hm </thin", "yes", 0));
@@ -246,15 +246,15 @@ mod tests {
 
     #[test]
     fn what_was_cut_is_neither_a_call_nor_lost() {
-        check("<think>\nnever done ", false, Finish::Length, ("never done ", "", 0));
-        check(&CALL[..30], false, Finish::Length, ("", "", 0));
-        check("half a sent", false, Finish::Length, ("", "half a sent", 0));
+        check("<think>\nnever done ", false, FinishReason::Length, ("never done ", "", 0));
+        check(&CALL[..30], false, FinishReason::Length, ("", "", 0));
+        check("half a sent", false, FinishReason::Length, ("", "half a sent", 0));
     }
 
     #[test]
     fn who_calls_by_heart_calls_at_once_or_not_at_all() {
         let check = |text: &str, wanted| {
-            check_all(text, || Answer::by_heart(&tools()), Finish::Stop, wanted);
+            check_all(text, || Answer::by_heart(&tools()), FinishReason::Stop, wanted);
         };
         check(CALL, ("", "", 1));
         check("<tool", ("", "<tool", 0));

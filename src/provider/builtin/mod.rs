@@ -58,7 +58,7 @@ impl Provider for InProcess {
         Some(self.model.window())
     }
 
-    fn can_force(&self) -> bool {
+    fn can_force_tool(&self) -> bool {
         true
     }
 

@@ -20,9 +20,9 @@ use crate::{
     core::{Cancel, Message, Role, Sampling},
     engine::{Constraint, End, Engine, EngineError, Job, Limits},
     provider::{
-        ChatRequest, Delta, Finish, Progress, ProviderError, ToolRole, Turn, Usage,
+        ChatRequest, Delta, FinishReason, Progress, ProviderError, ToolRole, Turn, Usage,
         chat::{CALL_LIMIT, prompted},
-        slots::{NoPlace, Slots},
+        slots::{SlotError, Slots},
     },
 };
 
@@ -121,7 +121,7 @@ impl Model {
 
     /// For how long nobody has used it; zero while somebody does.
     pub fn idle_for(&self) -> Duration {
-        self.used().elapsed().min(self.slots.idle_for())
+        self.used().elapsed().min(self.slots.idle_time())
     }
 
     /// Lets nobody in any more and gives its memory back, as soon as who is in there is out.
@@ -155,19 +155,19 @@ impl Model {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
-        let waiting = &mut |place| sink(Delta::Progress(Progress::Queued { place }));
+        let waiting = &mut |place| sink(Delta::Progress(Progress::Queued { position: place }));
         let _permit =
-            self.slots.take(request.session.as_ref(), cancel, waiting).map_err(|why| match why {
-                NoPlace::Cancelled => ProviderError::Cancelled,
-                NoPlace::Closed => given_up(),
+            self.slots.acquire(request.session.as_ref(), cancel, waiting).map_err(|why| match why {
+                SlotError::Cancelled => ProviderError::Cancelled,
+                SlotError::Closed => given_up(),
             })?;
         let engine = self.engine().ok_or_else(given_up)?;
-        let forced = request.forced();
+        let forced = request.forced_tool();
         let mut rendered = self.render(request)?;
         if let Some(tool) = forced {
             // Its trained form up to where the arguments begin, so that it is led to what it knows.
             rendered.text.push_str(if rendered.thinking { "</think>\n\n" } else { "" });
-            rendered.text.push_str(&prompted::opening(&tool.name));
+            rendered.text.push_str(&prompted::call_prefix(&tool.name));
         }
         let prompt = tokens(&engine, self.template.guard(), &rendered.text);
         let length = count(prompt.len());
@@ -214,7 +214,7 @@ impl Model {
         let usage = Usage { prompt: done.prompt, completion: done.completion, cached: done.cached };
         let turn = answer.into_turn(finish, usage, sink);
         Ok(match forced {
-            Some(tool) => prompted::forced(&tool.name, turn),
+            Some(tool) => prompted::into_forced_call(&tool.name, turn),
             None => turn,
         })
     }
@@ -338,10 +338,10 @@ fn count(length: usize) -> u32 {
 }
 
 /// What an answer's end means.
-fn finish(end: End) -> Result<Finish, ProviderError> {
+fn finish(end: End) -> Result<FinishReason, ProviderError> {
     match end {
-        End::Stop | End::Complete => Ok(Finish::Stop),
-        End::Length => Ok(Finish::Length),
+        End::Stop | End::Complete => Ok(FinishReason::Stop),
+        End::Length => Ok(FinishReason::Length),
         End::Cancelled => Err(ProviderError::Cancelled),
         End::Sink => Err(ProviderError::Engine(format!("more than {CALL_LIMIT} tool calls in one answer"))),
         End::Stuck => Err(ProviderError::Engine(
@@ -377,7 +377,7 @@ mod tests {
     fn an_answer_that_leads_nowhere_is_not_taken_for_a_long_one() {
         let error = finish(End::Stuck).unwrap_err().to_string();
         assert!(error.contains("led nowhere") && error.contains("kontekst models"), "{error}");
-        assert!(matches!(finish(End::Length), Ok(Finish::Length)));
+        assert!(matches!(finish(End::Length), Ok(FinishReason::Length)));
         assert!(matches!(finish(End::Cancelled), Err(ProviderError::Cancelled)));
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     provider::{
         NoServer, Progress, Provider, ProviderError,
         pause::pause,
-        slots::{NoPlace, Slots},
+        slots::{SlotError, Slots},
     },
 };
 
@@ -128,10 +128,10 @@ impl OpenModels {
             return Err(NotOpened::Unknown(why));
         }
         let loading = || Progress::Loading { model: which.name(), fraction: None };
-        let _turn = self.turn.take(None, cancel, &mut |_| sink(loading())).map_err(|no_place| {
+        let _turn = self.turn.acquire(None, cancel, &mut |_| sink(loading())).map_err(|no_place| {
             NotOpened::Error(match no_place {
-                NoPlace::Cancelled => ProviderError::Cancelled,
-                NoPlace::Closed => stopping(),
+                SlotError::Cancelled => ProviderError::Cancelled,
+                SlotError::Closed => stopping(),
             })
         })?;
         // Somebody may have opened it while we waited.
@@ -226,8 +226,8 @@ impl OpenModels {
         sink: &mut dyn FnMut(Progress),
     ) -> Result<(), ProviderError> {
         model.slots().close();
-        sink(Progress::Queued { place: 1 });
-        while !model.slots().idle(cancel, Duration::from_secs(60)) {
+        sink(Progress::Queued { position: 1 });
+        while !model.slots().wait_idle(cancel, Duration::from_secs(60)) {
             if cancel.is_cancelled() {
                 model.slots().reopen();
                 return Err(ProviderError::Cancelled);
@@ -263,9 +263,9 @@ impl OpenModels {
     /// Gives a model up unless somebody has come to use it. Says whether it did.
     fn cool(this: &Weak<Self>, model: &Arc<Model>, limit: Duration) -> bool {
         let Some(this) = this.upgrade() else { return true };
-        let Ok(_turn) = this.turn.take(None, &Cancel::new(), &mut |_| {}) else { return true };
+        let Ok(_turn) = this.turn.acquire(None, &Cancel::new(), &mut |_| {}) else { return true };
         model.slots().close(); // who comes now opens it again, and waits for our turn to end
-        if model.idle_for() < limit || !model.slots().idle(&Cancel::new(), Duration::ZERO) {
+        if model.idle_for() < limit || !model.slots().wait_idle(&Cancel::new(), Duration::ZERO) {
             model.slots().reopen();
             return false;
         }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::{
-    form::{Call, CallFunction, Message as Wire, Tool, ToolFunction},
+    openai_types::{Call, CallFunction, Message as Wire, Tool, ToolFunction},
     prompted,
 };
 use crate::core::{CallId, Message, Role, ToolCall, ToolDef, lenient};
@@ -20,7 +20,7 @@ pub struct Dialect {
     /// Results as role `tool`; otherwise as text in a `user` message.
     pub tool_role: bool,
     /// Calls as text, for templates that know none.
-    pub written_calls: bool,
+    pub calls_as_text: bool,
     /// The template knows role `system`; otherwise its text opens the first `user` message.
     pub system_role: bool,
     /// Send back what the model thought: llama.cpp's templates use it, strict servers refuse the field.
@@ -32,48 +32,48 @@ pub struct Dialect {
 /// Maps a conversation. The system text comes first unless it is empty. Adjacent messages of one
 /// speaker become one, because several templates refuse two in a row. Calls without a result and
 /// results without a call, which many servers refuse, do not reach the wire as such.
-pub fn wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
-    let mut list = List { wire: Vec::with_capacity(messages.len() + 1), dialect };
+pub fn to_wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
+    let mut list = WireMessages { wire: Vec::with_capacity(messages.len() + 1), dialect };
     if !system.is_empty() {
-        list.system(system);
+        list.push_system(system);
     }
     let mut rest = messages;
     while let Some((message, after)) = rest.split_first() {
         rest = after;
         if message.role != Role::Assistant {
-            list.single(message);
+            list.push_other(message);
             continue;
         }
         // What follows up to the next answer belongs to this one: its results, and what a person said.
         let next = after.iter().position(|message| message.role == Role::Assistant).unwrap_or(after.len());
         let (replies, later) = after.split_at(next);
         rest = later;
-        list.assistant(message, replies);
-        list.replies(message, replies);
+        list.push_assistant(message, replies);
+        list.push_replies(message, replies);
     }
     list.wire
 }
 
-struct List<'a> {
+struct WireMessages<'a> {
     wire: Vec<Wire<'a>>,
     dialect: Dialect,
 }
 
-impl<'a> List<'a> {
+impl<'a> WireMessages<'a> {
     /// A message that is not an answer and answers no call.
-    fn single(&mut self, message: &'a Message) {
+    fn push_other(&mut self, message: &'a Message) {
         match &message.tool_result {
-            Some(_) => self.text("user", Cow::Owned(rendered(message))),
-            None if message.role == Role::System => self.system(&message.content),
-            None => self.text("user", Cow::Borrowed(&message.content)),
+            Some(_) => self.push_text("user", Cow::Owned(result_as_text(message))),
+            None if message.role == Role::System => self.push_system(&message.content),
+            None => self.push_text("user", Cow::Borrowed(&message.content)),
         }
     }
 
-    fn system(&mut self, text: &'a str) {
-        self.text(if self.dialect.system_role { "system" } else { "user" }, Cow::Borrowed(text));
+    fn push_system(&mut self, text: &'a str) {
+        self.push_text(if self.dialect.system_role { "system" } else { "user" }, Cow::Borrowed(text));
     }
 
-    fn text(&mut self, role: &'static str, content: Cow<'a, str>) {
+    fn push_text(&mut self, role: &'static str, content: Cow<'a, str>) {
         match self.wire.last_mut().filter(|last| last.role == role) {
             Some(_) if content.is_empty() => {}
             Some(last) if last.content.is_empty() => last.content = content,
@@ -92,25 +92,25 @@ impl<'a> List<'a> {
         }
     }
 
-    fn assistant(&mut self, message: &'a Message, replies: &'a [Message]) {
-        let answered = |call: &&ToolCall| replies.iter().any(|reply| answers(reply, &call.id));
+    fn push_assistant(&mut self, message: &'a Message, replies: &'a [Message]) {
+        let answered = |call: &&ToolCall| replies.iter().any(|reply| is_result_of(reply, &call.id));
         let calls: Vec<Call<'a>> =
             message.tool_calls.iter().filter(answered).map(|call| self.call(call)).collect();
         if message.content.is_empty() && calls.is_empty() {
             return; // says nothing; several servers refuse such a message
         }
-        if self.dialect.written_calls && !calls.is_empty() {
+        if self.dialect.calls_as_text && !calls.is_empty() {
             let mut text = message.content.trim_end().to_owned();
             for call in &calls {
                 text.push_str(if text.is_empty() { "" } else { "\n" });
-                text.push_str(&prompted::written(&call.function));
+                text.push_str(&prompted::call_as_text(&call.function));
             }
-            self.text("assistant", Cow::Owned(text));
+            self.push_text("assistant", Cow::Owned(text));
         } else {
-            self.text("assistant", Cow::Borrowed(&message.content));
+            self.push_text("assistant", Cow::Borrowed(&message.content));
         }
         let last = self.wire.last_mut().expect("`text` made sure of a message");
-        if !self.dialect.written_calls {
+        if !self.dialect.calls_as_text {
             last.tool_calls.extend(calls);
         }
         if self.dialect.reasoning && !message.reasoning.is_empty() {
@@ -123,14 +123,15 @@ impl<'a> List<'a> {
         let valid = call.arguments.trim_ascii_start().starts_with('{')
             && serde_json::from_str::<&RawValue>(&call.arguments).is_ok();
         let arguments =
-            if valid { Cow::Borrowed(call.arguments.as_str()) } else { repaired(&call.arguments) };
+            if valid { Cow::Borrowed(call.arguments.as_str()) } else { repaired_arguments(&call.arguments) };
         let function = CallFunction { name: &call.name, arguments };
         Call { id: self.id(&call.id), r#type: "function", function }
     }
 
     /// Results first, whatever was said between them after: templates want them right behind the calls.
-    fn replies(&mut self, message: &'a Message, replies: &'a [Message]) {
-        let is_result = |reply: &&'a Message| message.tool_calls.iter().any(|call| answers(reply, &call.id));
+    fn push_replies(&mut self, message: &'a Message, replies: &'a [Message]) {
+        let is_result =
+            |reply: &&'a Message| message.tool_calls.iter().any(|call| is_result_of(reply, &call.id));
         for reply in replies.iter().filter(is_result) {
             match &reply.tool_result {
                 Some(result) if self.dialect.tool_role => self.wire.push(Wire {
@@ -140,35 +141,35 @@ impl<'a> List<'a> {
                     tool_calls: Vec::new(),
                     tool_call_id: Some(self.id(&result.call_id)),
                 }),
-                _ => self.text("user", Cow::Owned(rendered(reply))),
+                _ => self.push_text("user", Cow::Owned(result_as_text(reply))),
             }
         }
         for reply in replies.iter().filter(|reply| !is_result(reply)) {
-            self.single(reply);
+            self.push_other(reply);
         }
     }
 
     fn id(&self, id: &'a CallId) -> Cow<'a, str> {
         let id = id.as_str();
         let fits = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if !self.dialect.short_ids || fits { Cow::Borrowed(id) } else { Cow::Owned(short(id)) }
+        if !self.dialect.short_ids || fits { Cow::Borrowed(id) } else { Cow::Owned(short_id(id)) }
     }
 }
 
 /// What broken arguments were understood as.
-fn repaired(arguments: &str) -> Cow<'static, str> {
+fn repaired_arguments(arguments: &str) -> Cow<'static, str> {
     match lenient(arguments) {
         Some(value @ serde_json::Value::Object(_)) => Cow::Owned(value.to_string()),
         _ => Cow::Borrowed("{}"),
     }
 }
 
-fn answers(reply: &Message, id: &CallId) -> bool {
+fn is_result_of(reply: &Message, id: &CallId) -> bool {
     reply.tool_result.as_ref().is_some_and(|result| result.call_id == *id)
 }
 
 /// A result as a person could have pasted it. Source: upstream's form for `tool_role = false`.
-fn rendered(message: &Message) -> String {
+fn result_as_text(message: &Message) -> String {
     match &message.tool_result {
         Some(result) => format!("Tool: {}\n\nResult:\n{}", result.name, result.output),
         None => message.content.clone(),
@@ -176,7 +177,7 @@ fn rendered(message: &Message) -> String {
 }
 
 /// Nine letters and digits that stand for `id`, the same ones each time: FNV-1a in base 36.
-fn short(id: &str) -> String {
+fn short_id(id: &str) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in id.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -209,13 +210,13 @@ mod tests {
 
     const TOOL: Dialect = Dialect {
         tool_role: true,
-        written_calls: false,
+        calls_as_text: false,
         system_role: true,
         reasoning: true,
         short_ids: false,
     };
     const TEXT: Dialect = Dialect { tool_role: false, ..TOOL };
-    const WRITTEN: Dialect = Dialect { written_calls: true, system_role: false, ..TEXT };
+    const WRITTEN: Dialect = Dialect { calls_as_text: true, system_role: false, ..TEXT };
 
     fn user(text: &str) -> Message {
         Message::text(Role::User, text)
@@ -233,7 +234,7 @@ mod tests {
     }
 
     fn json(messages: &[Message], dialect: Dialect) -> Value {
-        serde_json::to_value(wire("", messages, dialect)).unwrap()
+        serde_json::to_value(to_wire("", messages, dialect)).unwrap()
     }
 
     #[test]
@@ -339,7 +340,7 @@ mod tests {
         for dialect in [TOOL, TEXT, WRITTEN] {
             let mut before = String::from("[");
             for sent in [1, 4, 6, 8] {
-                let now = serde_json::to_string(&wire("system", &conversation[..sent], dialect)).unwrap();
+                let now = serde_json::to_string(&to_wire("system", &conversation[..sent], dialect)).unwrap();
                 assert!(now.starts_with(&before), "{now}\ndoes not begin with\n{before}");
                 before = now.strip_suffix(']').unwrap().to_owned();
             }

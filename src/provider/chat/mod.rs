@@ -1,7 +1,7 @@
 //! A conversation as models are sent it: messages and tools in OpenAI's form, and calls in plain text.
 
-pub mod form;
 pub mod messages;
+pub mod openai_types;
 pub mod prompted;
 
 /// Calls that one answer may make.

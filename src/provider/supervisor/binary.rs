@@ -14,7 +14,7 @@ use std::{
 use super::settings::Settings;
 
 /// Where package managers put it when the daemon's `PATH`, as under launchd or cron, does not say so.
-const USUAL: [&str; 2] = ["/opt/homebrew/bin", "/usr/local/bin"];
+const FALLBACK_DIRS: [&str; 2] = ["/opt/homebrew/bin", "/usr/local/bin"];
 
 /// How long `--help` may take. It loads the GPU libraries.
 const HELP_PATIENCE: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const HELP_LIMIT: u64 = 1024 * 1024;
 ///
 /// One sentence: a file that was named but is not there is not replaced by another.
 pub fn find(settings: &Settings) -> Result<PathBuf, String> {
-    let named = [&settings.configured, &settings.from_environment];
+    let named = [&settings.configured_binary, &settings.env_binary];
     if let Some(named) = named.into_iter().flatten().next() {
         return if is_executable(named) {
             Ok(named.clone())
@@ -40,7 +40,7 @@ pub fn find(settings: &Settings) -> Result<PathBuf, String> {
     let path = settings.search_path.as_deref().unwrap_or(OsStr::new(""));
     std::env::split_paths(path)
         .filter(|dir| dir.is_absolute()) // an empty or relative entry means "where I happen to be"
-        .chain(USUAL.iter().map(PathBuf::from))
+        .chain(FALLBACK_DIRS.iter().map(PathBuf::from))
         .map(|dir| dir.join("llama-server"))
         .find(|file| is_executable(file))
         .ok_or_else(|| "llama-server is not installed".to_owned())
@@ -70,7 +70,7 @@ impl Options {
     }
 
     /// Whether an option can be given that every build of the last year has.
-    pub fn may_have(&self, name: &str) -> bool {
+    pub fn probably_has(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.contains(name)
     }
 
@@ -110,8 +110,8 @@ mod tests {
         let help = "usage\n-h,    --help, --usage    print usage\n--host HOST   where (default: x)\n     --not-one\n";
         let options = Options::listed_in(help);
         assert!(options.has("--usage") && options.has("--host") && options.has("-h"));
-        assert!(!options.has("--not-one") && !options.may_have("--offline"));
-        assert!(Options::default().may_have("--host") && !Options::default().has("--offline"));
+        assert!(!options.has("--not-one") && !options.probably_has("--offline"));
+        assert!(Options::default().probably_has("--host") && !Options::default().has("--offline"));
     }
 
     #[test]
@@ -128,9 +128,9 @@ mod tests {
             std::env::join_paths(["relative".into(), dir.path().join("none"), dir.path().join("first")]);
         let mut settings = Settings { search_path: Some(path.unwrap()), ..Settings::default() };
         assert_eq!(find(&settings), Ok(first));
-        settings.from_environment = Some(second.clone());
+        settings.env_binary = Some(second.clone());
         assert_eq!(find(&settings), Ok(second));
-        settings.configured = Some(dir.path().join("missing"));
+        settings.configured_binary = Some(dir.path().join("missing"));
         assert!(find(&settings).unwrap_err().ends_with("missing is not an executable file"));
     }
 }

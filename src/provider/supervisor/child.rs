@@ -10,11 +10,11 @@ use std::{
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{report, tail::Tail};
+use super::{load_progress, log_tail::LogTail};
 use crate::core::Cancel;
 
 /// How long the last lines may take to arrive after the process has ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const LOG_DRAIN_TIME: Duration = Duration::from_millis(500);
 
 /// Between the first signal to stop and the second: llama-server may lose one in its first moments, and
 /// waits for open streams after it; a second one ends it at once.
@@ -39,7 +39,7 @@ struct State {
     ended: Option<Instant>,
     /// How much of the model has been loaded.
     fraction: Option<f32>,
-    tail: Tail,
+    tail: LogTail,
 }
 
 impl Child {
@@ -48,7 +48,7 @@ impl Child {
     pub fn start(mut command: Command, secret: &str) -> io::Result<Self> {
         use std::os::unix::process::CommandExt as _;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let state = State { exited: None, ended: None, fraction: None, tail: Tail::without(secret) };
+        let state = State { exited: None, ended: None, fraction: None, tail: LogTail::with_secret(secret) };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let (tell, told) = mpsc::channel();
         let watching = Arc::clone(&shared);
@@ -77,17 +77,17 @@ impl Child {
         self.shared.lock().ended
     }
 
-    pub fn fraction(&self) -> Option<f32> {
+    pub fn load_fraction(&self) -> Option<f32> {
         self.shared.lock().fraction
     }
 
     /// Its log has a line with this text.
-    pub fn said(&self, text: &str) -> bool {
+    pub fn has_logged(&self, text: &str) -> bool {
         self.shared.lock().tail.contains(text)
     }
 
     /// How it ended and what it said last, for a person.
-    pub fn obituary(&self) -> String {
+    pub fn exit_reason(&self) -> String {
         let state = self.shared.lock();
         let ending =
             state.exited.map_or_else(|| "still runs".to_owned(), |status| format!("ended with {status}"));
@@ -155,7 +155,7 @@ impl Shared {
         if let Some(stdout) = process.stdout.take() {
             self.read(stdout, done, |state, line| {
                 let line = String::from_utf8_lossy(line);
-                state.fraction = report::fraction(&line).or(state.fraction);
+                state.fraction = load_progress::fraction(&line).or(state.fraction);
             });
         }
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -163,7 +163,7 @@ impl Shared {
         drop(stdin);
         // It is not reaped yet, so the group is still its own: nothing that it started stays behind.
         kill_process_group(pid, Signal::KILL).ok();
-        all_done.recv_timeout(LAST_WORDS).ok();
+        all_done.recv_timeout(LOG_DRAIN_TIME).ok();
         let mut state = self.lock();
         state.exited = Some(process.wait().unwrap_or_default());
         state.ended = Some(Instant::now());

@@ -7,10 +7,10 @@ const LIMIT: usize = 5;
 const WINDOW: Duration = Duration::from_secs(120);
 
 /// The longest wait before a start.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_DELAY: Duration = Duration::from_secs(30);
 
 /// One that lived so long and then crashes is started again at once.
-const WELL: Duration = Duration::from_secs(60);
+const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// The crashes of late.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub struct Crashes {
 impl Crashes {
     /// Notes a crash at `now` of what was started at `started`, and says how long to wait before the next
     /// start: `first` after one crash, twice as long after each other. `None` is not to start it again.
-    pub fn note(&mut self, now: Instant, started: Instant, first: Duration) -> Option<Duration> {
+    pub fn record(&mut self, now: Instant, started: Instant, first: Duration) -> Option<Duration> {
         self.at.retain(|&crash| now.duration_since(crash) < WINDOW);
         if self.at.len() >= LIMIT {
             return None; // not counted: a refusal is no crash, and the window must pass
@@ -30,11 +30,11 @@ impl Crashes {
         if self.at.len() >= LIMIT {
             return None;
         }
-        if now.duration_since(started) >= WELL {
+        if now.duration_since(started) >= STABLE_AFTER {
             return Some(Duration::ZERO);
         }
         let doublings = u32::try_from(self.at.len() - 1).unwrap_or(u32::MAX).min(16);
-        Some((first * 2_u32.pow(doublings)).min(LONGEST))
+        Some((first * 2_u32.pow(doublings)).min(MAX_DELAY))
     }
 }
 
@@ -46,10 +46,11 @@ mod tests {
     fn the_wait_doubles_and_ends_in_a_refusal_that_passes() {
         let (mut crashes, start, first) = (Crashes::default(), Instant::now(), Duration::from_millis(500));
         let after = |seconds| start + Duration::from_secs(seconds);
-        let waits: Vec<_> = (1..=6).map(|second| crashes.note(after(second), after(second), first)).collect();
+        let waits: Vec<_> =
+            (1..=6).map(|second| crashes.record(after(second), after(second), first)).collect();
         let half_seconds = |count: u32| Some(first * count);
         assert_eq!(waits, [half_seconds(1), half_seconds(2), half_seconds(4), half_seconds(8), None, None]);
-        assert_eq!(crashes.note(after(200), after(200), first), half_seconds(1));
-        assert_eq!(crashes.note(after(300), after(201), first), Some(Duration::ZERO));
+        assert_eq!(crashes.record(after(200), after(200), first), half_seconds(1));
+        assert_eq!(crashes.record(after(300), after(201), first), Some(Duration::ZERO));
     }
 }

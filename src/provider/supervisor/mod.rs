@@ -6,11 +6,11 @@ mod binary;
 mod child;
 mod crashes;
 pub mod exec;
-mod leftover;
-mod report;
+mod load_progress;
+mod log_tail;
+mod orphans;
 mod running;
 mod settings;
-mod tail;
 
 use std::{
     collections::HashMap,
@@ -25,13 +25,13 @@ use std::{
 use uuid::Uuid;
 
 pub use self::settings::Settings;
-use self::{binary::Options, child::Child, crashes::Crashes, running::Running};
+use self::{binary::Options, child::Child, crashes::Crashes, running::RunningServer};
 use super::{
     NoServer, Progress, ProviderError,
-    kv::Kept,
-    llama::{Link, OpenAi, Probe, Server, Timing, probe, wire_model},
+    kv_cache::SlotCache,
+    openai::{OpenAiProvider, Probe, Server, ServerClient, Timing, probe, wire_model_name},
     pause::pause,
-    slots::{NoPlace, Slots},
+    slots::{SlotError, Slots},
 };
 use crate::core::Cancel;
 
@@ -43,14 +43,14 @@ pub struct Supervisor {
     settings: Settings,
     timing: Timing,
     /// Who starts, waits for or stops a child; a queue of one place because waiting in it can be cancelled.
-    turn: Slots,
+    start_queue: Slots,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     /// The one that was used last stands last. A crashed one stays until its model is asked for again.
-    loaded: Vec<Arc<Running>>,
+    loaded: Vec<Arc<RunningServer>>,
     /// By model.
     crashes: HashMap<PathBuf, Crashes>,
     /// By file and time of change, so that an upgrade is seen.
@@ -62,9 +62,9 @@ impl Supervisor {
     /// Ends what a killed daemon has left behind in `run_dir`, whose lock the caller must hold.
     pub fn new(settings: Settings, timing: Timing) -> Arc<Self> {
         if let Some(dir) = &settings.run_dir {
-            leftover::reap(dir);
+            orphans::reap(dir);
         }
-        Arc::new(Self { settings, timing, turn: Slots::new(1), state: Mutex::default() })
+        Arc::new(Self { settings, timing, start_queue: Slots::new(1), state: Mutex::default() })
     }
 
     /// The binary that would be started.
@@ -77,8 +77,8 @@ impl Supervisor {
     }
 
     /// The configuration or the environment says which binary it must be.
-    pub fn is_named(&self) -> bool {
-        self.settings.configured.is_some() || self.settings.from_environment.is_some()
+    pub fn has_pinned_binary(&self) -> bool {
+        self.settings.configured_binary.is_some() || self.settings.env_binary.is_some()
     }
 
     /// A child of ours is alive.
@@ -87,16 +87,16 @@ impl Supervisor {
     }
 
     /// The process id, address and model of the child that was used last.
-    pub fn running(&self) -> Option<(u32, Link, String)> {
+    pub fn running(&self) -> Option<(u32, ServerClient, String)> {
         let state = self.lock();
         let running = state.loaded.iter().rfind(|running| running.is_alive())?;
-        Some((running.child.pid(), running.link.clone(), running.alias.clone()))
+        Some((running.child.pid(), running.client.clone(), running.alias.clone()))
     }
 
     /// The provider for `model`, a file, if it is ready now. Costs microseconds.
-    pub fn ready(&self, model: &Path) -> Option<Arc<OpenAi>> {
+    pub fn ready(&self, model: &Path) -> Option<Arc<OpenAiProvider>> {
         let running = self.find(model).filter(|running| running.is_alive())?;
-        running.provider.get().filter(|provider| provider.server().is_good()).cloned()
+        running.provider.get().filter(|provider| provider.server().is_healthy()).cloned()
     }
 
     /// Makes `model` ready: starts its server, after the one before is idle and has been stopped.
@@ -111,12 +111,12 @@ impl Supervisor {
         model: &Path,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
-    ) -> Result<Arc<OpenAi>, ProviderError> {
+    ) -> Result<Arc<OpenAiProvider>, ProviderError> {
         let alias = alias(model);
         let waiting = &mut |_| sink(Progress::Loading { model: alias.clone(), fraction: None });
-        let _turn = self.turn.take(None, cancel, waiting).map_err(|no_place| match no_place {
-            NoPlace::Cancelled => ProviderError::Cancelled,
-            NoPlace::Closed => stopping(),
+        let _turn = self.start_queue.acquire(None, cancel, waiting).map_err(|no_place| match no_place {
+            SlotError::Cancelled => ProviderError::Cancelled,
+            SlotError::Closed => stopping_error(),
         })?;
         let mut tries = 0;
         loop {
@@ -124,17 +124,17 @@ impl Supervisor {
                 Some(running) if running.is_alive() => running,
                 crashed => {
                     if let Some(crashed) = crashed {
-                        self.mourn(&crashed, cancel)?;
+                        self.on_crash(&crashed, cancel)?;
                     }
-                    while let Some(other) = self.surplus() {
-                        self.leave(&other, cancel, sink)?;
+                    while let Some(other) = self.over_limit() {
+                        self.drain_and_stop(&other, cancel, sink)?;
                     }
                     tries += 1;
                     self.start(binary, model, &alias, tries)?
                 }
             };
             match running.provider.get() {
-                Some(provider) if self.confirm(&running, provider, cancel)? => {
+                Some(provider) if self.is_still_healthy(&running, provider, cancel)? => {
                     return Ok(Arc::clone(provider));
                 }
                 Some(_) => continue, // it is mourned and started again
@@ -148,7 +148,7 @@ impl Supervisor {
                         self.forget(&running);
                     }
                     // Somebody was faster on that port.
-                    if !ended || !running.child.said("couldn't bind") || tries >= BIND_TRIES {
+                    if !ended || !running.child.has_logged("couldn't bind") || tries >= BIND_TRIES {
                         return Err(error);
                     }
                 }
@@ -163,7 +163,7 @@ impl Supervisor {
             state.stopped = true;
             std::mem::take(&mut state.loaded)
         };
-        self.turn.close();
+        self.start_queue.close();
         thread::scope(|scope| {
             for running in &loaded {
                 scope.spawn(|| running.stop());
@@ -176,42 +176,42 @@ impl Supervisor {
     }
 
     /// The child for `model`, alive or crashed; it counts as used now.
-    fn find(&self, model: &Path) -> Option<Arc<Running>> {
+    fn find(&self, model: &Path) -> Option<Arc<RunningServer>> {
         let mut state = self.lock();
         let at = state.loaded.iter().position(|running| running.model == model)?;
         let running = state.loaded.remove(at);
-        running.touch();
+        running.mark_used();
         state.loaded.push(Arc::clone(&running));
         Some(running)
     }
 
     /// Which child must go before another one may be started: of those that nobody is using the one that
     /// was used least recently, else that one of all.
-    fn surplus(&self) -> Option<Arc<Running>> {
+    fn over_limit(&self) -> Option<Arc<RunningServer>> {
         let state = self.lock();
         let alive = || state.loaded.iter().filter(|running| running.is_alive());
         if alive().count() < self.settings.max_loaded.max(1) {
             return None;
         }
-        alive().find(|running| !running.idle_for().is_zero()).or_else(|| alive().next()).cloned()
+        alive().find(|running| !running.idle_time().is_zero()).or_else(|| alive().next()).cloned()
     }
 
-    fn forget(&self, running: &Arc<Running>) {
+    fn forget(&self, running: &Arc<RunningServer>) {
         self.lock().loaded.retain(|other| !Arc::ptr_eq(other, running));
     }
 
     /// Lets the requests of another model come to their end, and stops its server.
-    fn leave(
+    fn drain_and_stop(
         &self,
-        running: &Arc<Running>,
+        running: &Arc<RunningServer>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<(), ProviderError> {
         if let Some(provider) = running.provider.get() {
             let slots = provider.server().slots();
             slots.close();
-            sink(Progress::Queued { place: 1 });
-            while !slots.idle(cancel, Duration::from_secs(60)) {
+            sink(Progress::Queued { position: 1 });
+            while !slots.wait_idle(cancel, Duration::from_secs(60)) {
                 if cancel.is_cancelled() {
                     slots.reopen();
                     return Err(ProviderError::Cancelled);
@@ -225,29 +225,31 @@ impl Supervisor {
 
     /// Stops a child once nobody has used it for `limit`. It wakes up when that may be, and is gone with
     /// the child: a daemon that has nothing loaded waits for nothing.
-    fn keep_warm(this: &Weak<Self>, running: &Arc<Running>, limit: Duration) {
+    fn keep_warm(this: &Weak<Self>, running: &Arc<RunningServer>, limit: Duration) {
         let never = Cancel::new();
         loop {
-            let left = limit.saturating_sub(running.idle_for());
+            let left = limit.saturating_sub(running.idle_time());
             if running.child.wait(&never, left) {
                 return;
             }
-            if running.idle_for() >= limit && this.upgrade().is_none_or(|this| this.cool(running, limit)) {
+            if running.idle_time() >= limit
+                && this.upgrade().is_none_or(|this| this.evict_idle(running, limit))
+            {
                 return;
             }
         }
     }
 
     /// Stops a child unless somebody has come to use it. Says whether it did.
-    fn cool(&self, running: &Arc<Running>, limit: Duration) -> bool {
-        let Ok(_turn) = self.turn.take(None, &Cancel::new(), &mut |_| {}) else { return true };
-        if running.idle_for() < limit {
+    fn evict_idle(&self, running: &Arc<RunningServer>, limit: Duration) -> bool {
+        let Ok(_turn) = self.start_queue.acquire(None, &Cancel::new(), &mut |_| {}) else { return true };
+        if running.idle_time() < limit {
             return false;
         }
         if let Some(provider) = running.provider.get() {
             let slots = provider.server().slots();
             slots.close(); // who comes now opens it again, and waits for our turn to end
-            if !slots.idle(&Cancel::new(), Duration::ZERO) {
+            if !slots.wait_idle(&Cancel::new(), Duration::ZERO) {
                 slots.reopen();
                 return false;
             }
@@ -262,15 +264,15 @@ impl Supervisor {
     }
 
     /// Notes that a child which had been ready is gone, and waits for as long as its restart must wait.
-    fn mourn(&self, crashed: &Arc<Running>, cancel: &Cancel) -> Result<(), ProviderError> {
-        let obituary = crashed.child.obituary();
+    fn on_crash(&self, crashed: &Arc<RunningServer>, cancel: &Cancel) -> Result<(), ProviderError> {
+        let obituary = crashed.child.exit_reason();
         tracing::warn!(pid = crashed.child.pid(), "llama-server {obituary}");
         let ended = crashed.child.ended().unwrap_or_else(Instant::now);
         self.forget(crashed);
         let wait = {
             let mut state = self.lock();
             let crashes = state.crashes.entry(crashed.model.clone()).or_default();
-            crashes.note(ended, crashed.started, self.timing.backoff)
+            crashes.record(ended, crashed.started, self.timing.backoff)
         };
         let Some(wait) = wait else {
             let fact = format!("llama-server crashes again and again; the last time it {obituary}");
@@ -290,7 +292,7 @@ impl Supervisor {
         model: &Path,
         alias: &str,
         tries: usize,
-    ) -> Result<Arc<Running>, ProviderError> {
+    ) -> Result<Arc<RunningServer>, ProviderError> {
         let cannot = |what: &str, error: std::io::Error| {
             let fact = format!("cannot {what}: {error}");
             ProviderError::NoServer(NoServer { fact, hint: format!("the binary is {}", binary.display()) })
@@ -303,16 +305,16 @@ impl Supervisor {
         let arguments = settings::arguments(&self.settings, &options, place, model, alias);
         let mut command = self.command(binary, arguments);
         command.env("LLAMA_API_KEY", &key); // not an argument: those are visible to every user
-        let link = Link::new(&format!("http://{address}"), Some(key.clone()), self.timing.connect);
+        let link = ServerClient::new(&format!("http://{address}"), Some(key.clone()), self.timing.connect);
 
         let mut state = self.lock();
         if state.stopped {
-            return Err(stopping());
+            return Err(stopping_error());
         }
         let child = Child::start(command, &key).map_err(|error| cannot("start llama-server", error))?;
         tracing::info!(pid = child.pid(), %address, model = %model.display(), "llama-server started");
         let run_dir = self.settings.run_dir.as_deref();
-        let running = Arc::new(Running::new(child, model, alias, link, run_dir));
+        let running = Arc::new(RunningServer::new(child, model, alias, link, run_dir));
         state.loaded.push(Arc::clone(&running));
         drop(state);
         if let Some(limit) = self.settings.keep_warm {
@@ -365,29 +367,35 @@ impl Supervisor {
     /// finds it further on.
     fn become_ready(
         &self,
-        running: &Arc<Running>,
+        running: &Arc<RunningServer>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
-    ) -> Result<Arc<OpenAi>, ProviderError> {
+    ) -> Result<Arc<OpenAiProvider>, ProviderError> {
         let loading = |fraction| Progress::Loading { model: running.alias.clone(), fraction };
         let (mut wait, mut told) = (Duration::from_millis(10), None);
         sink(loading(None));
         loop {
-            if let Ok(Probe::Ready(found)) = probe(&running.link, &running.alias, cancel, self.timing.probe)
-                && running.is_itself(&found)
+            if let Ok(Probe::Ready(found)) = probe(&running.client, &running.alias, cancel, self.timing.probe)
+                && running.is_our_child(&found)
             {
                 // With several slots nobody could say whose prompt is in which.
-                let kept = self.settings.kv.clone().filter(|_| found.slots == 1).map(|files| {
-                    Kept::new(files, &running.model, found.window.unwrap_or(0), &self.settings.extra)
+                let kept = self.settings.kv_cache.clone().filter(|_| found.slots == 1).map(|files| {
+                    SlotCache::new(
+                        files,
+                        &running.model,
+                        found.window.unwrap_or(0),
+                        &self.settings.extra_args,
+                    )
                 });
-                let server = Server::new(running.link.clone(), found.slots, self.timing).keeping(kept);
-                let provider = Arc::new(OpenAi::new(Arc::new(server), &running.alias, found));
+                let server =
+                    Server::new(running.client.clone(), found.slots, self.timing).with_kv_cache(kept);
+                let provider = Arc::new(OpenAiProvider::new(Arc::new(server), &running.alias, found));
                 tracing::info!(pid = running.child.pid(), after = ?running.started.elapsed(), "llama-server is ready");
-                return Ok(running.settle(provider));
+                return Ok(running.mark_ready(provider));
             }
-            running.touch();
+            running.mark_used();
             if running.child.wait(cancel, wait) {
-                let fact = format!("llama-server did not start: it {}", running.child.obituary());
+                let fact = format!("llama-server did not start: it {}", running.child.exit_reason());
                 let hint = format!("try it by hand: llama-server -m {}", running.model.display());
                 return Err(ProviderError::NoServer(NoServer { fact, hint }));
             }
@@ -400,7 +408,7 @@ impl Supervisor {
                 let hint = "see the log for what it was doing".to_owned();
                 return Err(ProviderError::NoServer(NoServer { fact, hint }));
             }
-            let fraction = running.child.fraction();
+            let fraction = running.child.load_fraction();
             if fraction != told {
                 told = fraction;
                 sink(loading(fraction));
@@ -411,13 +419,18 @@ impl Supervisor {
 
     /// Whether a child that was ready still is. One that did not answer is asked, and stopped when it
     /// is silent.
-    fn confirm(&self, running: &Running, provider: &OpenAi, cancel: &Cancel) -> Result<bool, ProviderError> {
-        if provider.server().is_good() {
+    fn is_still_healthy(
+        &self,
+        running: &RunningServer,
+        provider: &OpenAiProvider,
+        cancel: &Cancel,
+    ) -> Result<bool, ProviderError> {
+        if provider.server().is_healthy() {
             return Ok(true);
         }
-        match probe(&running.link, &running.alias, cancel, self.timing.probe) {
+        match probe(&running.client, &running.alias, cancel, self.timing.probe) {
             Ok(_) => {
-                provider.server().set_good(true);
+                provider.server().set_healthy(true);
                 Ok(true)
             }
             Err(ProviderError::Cancelled) => Err(ProviderError::Cancelled),
@@ -436,10 +449,10 @@ impl Drop for Supervisor {
 }
 
 fn alias(model: &Path) -> String {
-    wire_model(&model.file_name().unwrap_or_default().to_string_lossy()).to_owned()
+    wire_model_name(&model.file_name().unwrap_or_default().to_string_lossy()).to_owned()
 }
 
-fn stopping() -> ProviderError {
+fn stopping_error() -> ProviderError {
     let (fact, hint) = ("the daemon is stopping".to_owned(), "start it again".to_owned());
     ProviderError::NoServer(NoServer { fact, hint })
 }

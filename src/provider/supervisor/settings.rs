@@ -7,15 +7,15 @@ use std::{
     time::Duration,
 };
 
-use super::{super::kv::KvFiles, binary::Options};
+use super::{super::kv_cache::KvCacheDir, binary::Options};
 
 /// What the configuration and the environment say about servers of our own.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// `llama_server` of the configuration.
-    pub configured: Option<PathBuf>,
+    pub configured_binary: Option<PathBuf>,
     /// `$KONTEKST_LLAMA_SERVER`.
-    pub from_environment: Option<PathBuf>,
+    pub env_binary: Option<PathBuf>,
     /// `$PATH`.
     pub search_path: Option<OsString>,
     pub model_dir: PathBuf,
@@ -25,7 +25,7 @@ pub struct Settings {
     /// would forbid the GPU.
     pub gpu_layers: Option<u32>,
     /// Goes to the end of the command line, where it wins.
-    pub extra: Vec<String>,
+    pub extra_args: Vec<String>,
     /// Preferred when it is a loopback address with a free port.
     pub endpoint: String,
     /// The executable that takes the role [`super::exec::ROLE`]; without one, the child may outlive a
@@ -36,7 +36,7 @@ pub struct Settings {
     /// How long a child stays that nobody uses; absent is for ever.
     pub keep_warm: Option<Duration>,
     /// Where the caches of conversations are kept.
-    pub kv: Option<Arc<KvFiles>>,
+    pub kv_cache: Option<Arc<KvCacheDir>>,
     /// Where children are noted for a daemon that comes after one that was killed.
     pub run_dir: Option<PathBuf>,
 }
@@ -49,7 +49,7 @@ pub fn arguments(
     model: &Path,
     alias: &str,
 ) -> Vec<OsString> {
-    let mut line = Line { options, arguments: Vec::new() };
+    let mut line = CommandLine { options, arguments: Vec::new() };
     line.option("--host", host);
     line.option("--port", &port.to_string());
     line.option("--ctx-size", &settings.context_size.to_string());
@@ -79,10 +79,10 @@ pub fn arguments(
         line.option("--slot-prompt-similarity", "0.8");
     }
     line.first_known(&["--offline"]);
-    if let Some(kv) = &settings.kv {
+    if let Some(kv) = &settings.kv_cache {
         line.path("--slot-save-path", kv.dir());
     }
-    line.arguments.extend(settings.extra.iter().map(OsString::from));
+    line.arguments.extend(settings.extra_args.iter().map(OsString::from));
     line.arguments
 }
 
@@ -92,26 +92,26 @@ fn has_gpu() -> bool {
     cfg!(target_os = "macos") || DEVICES.iter().any(|device| Path::new(device).exists())
 }
 
-struct Line<'a> {
+struct CommandLine<'a> {
     options: &'a Options,
     arguments: Vec<OsString>,
 }
 
-impl Line<'_> {
+impl CommandLine<'_> {
     fn option(&mut self, name: &str, value: &str) {
-        if self.options.may_have(name) {
+        if self.options.probably_has(name) {
             self.arguments.extend([name.into(), value.into()]);
         }
     }
 
     fn path(&mut self, name: &str, value: &Path) {
-        if self.options.may_have(name) {
+        if self.options.probably_has(name) {
             self.arguments.extend([name.into(), value.into()]);
         }
     }
 
     fn switch(&mut self, name: &str) {
-        if self.options.may_have(name) {
+        if self.options.probably_has(name) {
             self.arguments.push(name.into());
         }
     }
@@ -127,8 +127,11 @@ mod tests {
 
     #[test]
     fn the_command_line_is_the_seeds_and_only_what_was_asked() {
-        let settings =
-            Settings { context_size: 8192, extra: vec!["-np".into(), "4".into()], ..Settings::default() };
+        let settings = Settings {
+            context_size: 8192,
+            extra_args: vec!["-np".into(), "4".into()],
+            ..Settings::default()
+        };
         let line = |settings: &Settings| {
             let line = arguments(
                 settings,

@@ -9,8 +9,8 @@ use std::{
 use kontekst::{
     core::{CallId, Cancel, ToolCall},
     provider::{
-        ChatRequest, Delta, Finish, Models, Progress, Provider, ProviderError, ServerStatus, Turn, Usage,
-        Wanted,
+        ChatRequest, Delta, FinishReason, ModelSelector, Models, Progress, Provider, ProviderError,
+        ServerStatus, Turn, Usage,
     },
 };
 use serde_json::Value;
@@ -101,7 +101,7 @@ impl ScriptedProvider {
 impl Models for ScriptedProvider {
     fn open(
         &self,
-        wanted: Wanted<'_>,
+        wanted: ModelSelector<'_>,
         _: &Cancel,
         _: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
@@ -184,12 +184,12 @@ impl Provider for ScriptedProvider {
             Step::StopAtMaxTokens(text) => {
                 send_text(text);
                 turn.content = text.to_owned();
-                turn.finish = Finish::Length;
+                turn.finish_reason = FinishReason::Length;
             }
             Step::SayWithCutPrompt(text, tokens) => {
                 send_text(text);
                 turn.content = text.to_owned();
-                turn.unread = Some(tokens);
+                turn.truncated_tokens = Some(tokens);
             }
             Step::Fail(error) => return Err(error),
             Step::Disconnect(text) => {

@@ -6,7 +6,7 @@ use kontekst::{
     config::{Config, ProviderKind},
     core::{Cancel, Message, Role, Sampling},
     provider::{
-        Backend, ChatRequest, Models as _, Progress, ProviderError, ToolRole, Wanted,
+        Backend, ChatRequest, ModelSelector, Models as _, Progress, ProviderError, ToolRole,
         router::{ProcessEnv, Router},
     },
 };
@@ -129,7 +129,7 @@ fn models_are_loaded_once_up_to_the_limit() {
     let router = Router::new(&config, ProcessEnv::default());
     let open = |model| {
         let mut loaded = 0;
-        let wanted = Wanted { model, endpoint: None };
+        let wanted = ModelSelector { model, endpoint: None };
         let mut sink = |progress| loaded += i32::from(matches!(progress, Progress::Loading { .. }));
         let provider = router.open(wanted, &Cancel::new(), &mut sink).unwrap();
         (provider, loaded)
@@ -148,7 +148,7 @@ fn models_are_loaded_once_up_to_the_limit() {
         sampling: Sampling::default(),
         max_tokens: 16,
         tool_role: ToolRole::Auto,
-        force: None,
+        force_tool: None,
         session: None,
         prompt_tokens: 0,
     };

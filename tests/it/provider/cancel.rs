@@ -73,7 +73,7 @@ fn while_waiting_in_the_queue() {
     };
     fake.wait_for_chats(1);
     let result = provider.generate(&prompt("b"), &second.clone(), &mut |delta| {
-        assert_eq!(delta, Delta::Progress(Progress::Queued { place: 1 }));
+        assert_eq!(delta, Delta::Progress(Progress::Queued { position: 1 }));
         second.cancel();
     });
     assert!(matches!(result, Err(ProviderError::Cancelled)));

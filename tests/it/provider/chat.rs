@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kontekst::{
     core::{CallId, Cancel, Message, Role, Sampling, ToolResult},
-    provider::{Delta, Finish, Progress, Provider as _, ProviderError, ToolRole, Usage},
+    provider::{Delta, FinishReason, Progress, Provider as _, ProviderError, ToolRole, Usage},
 };
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn a_text_arrives_in_pieces_that_make_up_the_whole() {
     assert_eq!(text(&deltas), turn.content);
     assert_eq!(deltas[0], Delta::Reasoning("let me see".to_owned()));
     assert_eq!(turn.reasoning, "let me see");
-    assert_eq!(turn.finish, Finish::Stop);
+    assert_eq!(turn.finish_reason, FinishReason::Stop);
     assert_eq!(turn.usage, Some(Usage { prompt: 12, completion: 3, cached: 4 }));
     fake.assert_clean();
 }
@@ -124,7 +124,7 @@ fn calls_and_their_results_round_trip() {
 fn a_cut_call_is_not_delivered() {
     let fake = FakeLlama::start([Reply::calls([("read_file", json!("{\"path"))]).finish("length")]);
     let turn = ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap();
-    assert_eq!((turn.calls.len(), turn.finish), (0, Finish::Length));
+    assert_eq!((turn.calls.len(), turn.finish_reason), (0, FinishReason::Length));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_refusal_is_reported_with_status_and_message() {
 #[test]
 fn a_silent_server_is_given_up_and_a_slow_one_is_not() {
     let short = Duration::from_millis(300);
-    let timing = super::Timing { first: short, between: short, ..TIMING };
+    let timing = super::Timing { first_token: short, between_tokens: short, ..TIMING };
     let (first, first_key) = gate();
     let (second, second_key) = gate();
     let slow = Reply::text("a").then_wait(first).then_text("b").then_wait(second).then_text("c");

@@ -6,8 +6,8 @@ use kontekst::{
     config::{Config, EndpointConfig, ProviderKind},
     core::Cancel,
     provider::{
-        Models as _, Progress, Provider, ProviderError, Turn, Usage, Wanted,
-        llama::{Engine, Link, Probe, probe},
+        ModelSelector, Models as _, Progress, Provider, ProviderError, Turn, Usage,
+        openai::{Probe, ServerClient, ServerKind, probe},
         router::{ProcessEnv, Router},
     },
 };
@@ -31,7 +31,7 @@ fn router_for(servers: &[&FakeLlama]) -> Router {
 }
 
 fn open(router: &Router) -> Result<Arc<dyn Provider>, ProviderError> {
-    router.open(Wanted { model: "m", endpoint: None }, &Cancel::new(), &mut |_| {})
+    router.open(ModelSelector { model: "m", endpoint: None }, &Cancel::new(), &mut |_| {})
 }
 
 fn say_hello(provider: &dyn Provider) -> Result<Turn, ProviderError> {
@@ -101,7 +101,7 @@ fn a_key_goes_to_its_own_host_only() {
     drop(first);
     assert_eq!(say_hello(&*open(&router).unwrap()).unwrap().content, "ok");
     for (fake, content) in [(&stranger, "strange"), (&second, "ok")] {
-        let wanted = Wanted { model: "m", endpoint: Some(&fake.url()) };
+        let wanted = ModelSelector { model: "m", endpoint: Some(&fake.url()) };
         let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
         assert_eq!(say_hello(&*provider).unwrap().content, content);
     }
@@ -113,7 +113,7 @@ fn the_server_of_an_agent_is_the_only_one_asked() {
     let (usual, own) = (server_saying("usual"), server_saying("own"));
     let router = router_for(&[&usual]);
     let url = own.url();
-    let wanted = Wanted { model: "m", endpoint: Some(&url) };
+    let wanted = ModelSelector { model: "m", endpoint: Some(&url) };
     let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
     assert_eq!(say_hello(&*provider).unwrap().content, "own");
     drop(own);
@@ -125,7 +125,7 @@ fn the_server_of_an_agent_is_the_only_one_asked() {
     assert_eq!(usual.requests().len(), 0);
     // The usual one under another spelling is the usual one.
     let usual_url = format!("{}/v1/", usual.url());
-    let wanted = Wanted { model: "m", endpoint: Some(&usual_url) };
+    let wanted = ModelSelector { model: "m", endpoint: Some(&usual_url) };
     router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
     open(&router).unwrap();
     assert_eq!(usual.requests().len(), 1);
@@ -150,14 +150,14 @@ fn other_engine(answers: Answers) -> FakeLlama {
 
 #[test]
 fn other_engines_are_recognised_by_their_endpoints() {
-    let cases: [(Answers, Engine, Option<u32>); 7] = [
-        (&[("/v1/models", r#"{"data":[{"id":"m","max_model_len":8192}]}"#)], Engine::Vllm, Some(8192)),
+    let cases: [(Answers, ServerKind, Option<u32>); 7] = [
+        (&[("/v1/models", r#"{"data":[{"id":"m","max_model_len":8192}]}"#)], ServerKind::Vllm, Some(8192)),
         (
             &[
                 ("/api/version", r#"{"version":"0.9"}"#),
                 ("/api/ps", r#"{"models":[{"name":"m","context_length":4096}]}"#),
             ],
-            Engine::Ollama,
+            ServerKind::Ollama,
             Some(4096),
         ),
         (
@@ -165,16 +165,16 @@ fn other_engines_are_recognised_by_their_endpoints() {
                 ("/api/version", r#"{"version":"0.9"}"#),
                 ("/api/show", r#"{"parameters":"stop \"x\"\nnum_ctx   2048"}"#),
             ],
-            Engine::Ollama,
+            ServerKind::Ollama,
             Some(2048),
         ),
-        (&[("/api/version", r#"{"version":"0.9"}"#)], Engine::Ollama, None),
+        (&[("/api/version", r#"{"version":"0.9"}"#)], ServerKind::Ollama, None),
         (
             &[(
                 "/api/v0/models",
                 r#"{"data":[{"id":"m","max_context_length":32768,"loaded_context_length":4096}]}"#,
             )],
-            Engine::LmStudio,
+            ServerKind::LmStudio,
             Some(4096),
         ),
         (
@@ -182,17 +182,17 @@ fn other_engines_are_recognised_by_their_endpoints() {
                 ("/running", r#"{"running":[{"model":"m","state":"ready"}]}"#),
                 ("/upstream/m/props", r#"{"default_generation_settings":{"n_ctx":1024},"total_slots":2}"#),
             ],
-            Engine::LlamaSwap,
+            ServerKind::LlamaSwap,
             Some(1024),
         ),
-        (&[], Engine::Other, None),
+        (&[], ServerKind::Other, None),
     ];
     for (answers, engine, window) in cases {
         let fake = other_engine(answers);
-        let link = Link::new(&fake.url(), None, TIMING.connect);
+        let link = ServerClient::new(&fake.url(), None, TIMING.connect);
         let Probe::Ready(found) = probe(&link, "m", &Cancel::new(), TIMING.probe).unwrap() else { panic!() };
-        assert_eq!((found.engine, found.window), (engine, window), "{answers:?}");
-        assert_eq!(found.llama, engine == Engine::LlamaSwap);
+        assert_eq!((found.server_kind, found.window), (engine, window), "{answers:?}");
+        assert_eq!(found.is_llama_cpp, engine == ServerKind::LlamaSwap);
     }
 }
 
@@ -244,7 +244,7 @@ fn a_truncated_prompt_is_detected() {
         let request = kontekst::provider::ChatRequest { prompt_tokens: sent, ..prompt("hi") };
         let turn = ask(&connect(&fake.url(), TIMING), &request).0.unwrap();
         assert_eq!(turn.usage, Some(Usage { prompt: read, completion: 1, cached: 0 }));
-        turn.unread
+        turn.truncated_tokens
     };
     assert_eq!(unread(9000, 2048), Some(6952));
     assert_eq!(unread(9000, 7000), None);
@@ -301,9 +301,9 @@ fn a_router_loads_a_model_before_it_is_asked() {
     let fake = llama_router();
     let router = router_for(&[&fake]);
     let mut reported = Vec::new();
-    let wanted = |model: &'static str| Wanted { model, endpoint: None };
+    let wanted = |model: &'static str| ModelSelector { model, endpoint: None };
     let provider = router.open(wanted("m"), &Cancel::new(), &mut |progress| reported.push(progress)).unwrap();
-    assert_eq!((provider.window(), provider.slots(), provider.prompts_tools()), (Some(512), 2, true));
+    assert_eq!((provider.window(), provider.slots(), provider.tools_in_prompt()), (Some(512), 2, true));
     assert!(
         reported.iter().all(|progress| matches!(progress, Progress::Loading { .. })) && !reported.is_empty(),
         "{reported:?}"

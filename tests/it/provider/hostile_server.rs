@@ -54,7 +54,7 @@ fn outcome(result: Result<Turn, ProviderError>) -> String {
 fn assert_times_out(name: &str, reply: Reply, expected: &str) {
     let fake = FakeLlama::start([reply]);
     let (first, probe) = (Duration::from_millis(500), Duration::from_secs(1));
-    let timing = Timing { first, between: first, probe, ..TIMING };
+    let timing = Timing { first_token: first, between_tokens: first, probe, ..TIMING };
     let outcome = outcome(ask(&connect(&fake.url(), timing), &prompt("hi")).0);
     assert_eq!(outcome, format!("{expected}: it has been silent for too long"), "{name}");
     fake.wait_for_disconnect();

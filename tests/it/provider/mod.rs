@@ -16,7 +16,7 @@ use kontekst::{
     core::{Cancel, Message, Role, Sampling, ToolDef},
     provider::{
         ChatRequest, Delta, Provider as _, ProviderError, ToolRole, Turn,
-        llama::{Link, OpenAi, Probe, Server, Timing, probe},
+        openai::{OpenAiProvider, Probe, Server, ServerClient, Timing, probe},
     },
 };
 use serde_json::json;
@@ -25,20 +25,20 @@ use serde_json::json;
 const TIMING: Timing = Timing {
     connect: Duration::from_secs(5),
     probe: Duration::from_secs(5),
-    first: Duration::from_secs(20),
-    between: Duration::from_secs(20),
-    last: Duration::from_millis(200),
+    first_token: Duration::from_secs(20),
+    between_tokens: Duration::from_secs(20),
+    after_finish: Duration::from_millis(200),
     load: Duration::from_secs(20),
     backoff: Duration::from_millis(1),
 };
 
 /// The provider for what answers at `url`.
-fn connect(url: &str, timing: Timing) -> OpenAi {
-    let link = Link::new(url, None, timing.connect);
+fn connect(url: &str, timing: Timing) -> OpenAiProvider {
+    let link = ServerClient::new(url, None, timing.connect);
     let Probe::Ready(found) = probe(&link, "tiny.gguf", &Cancel::new(), timing.probe).unwrap() else {
         panic!("it is loading")
     };
-    OpenAi::new(Arc::new(Server::new(link, found.slots, timing)), "tiny.gguf", found)
+    OpenAiProvider::new(Arc::new(Server::new(link, found.slots, timing)), "tiny.gguf", found)
 }
 
 fn prompt(text: &str) -> ChatRequest {
@@ -49,7 +49,7 @@ fn prompt(text: &str) -> ChatRequest {
         sampling: Sampling::default(),
         max_tokens: 64,
         tool_role: ToolRole::Auto,
-        force: None,
+        force_tool: None,
         session: None,
         prompt_tokens: 0,
     }
@@ -64,7 +64,7 @@ fn read_file() -> ToolDef {
 }
 
 /// Asks and collects the deltas.
-fn ask(provider: &OpenAi, request: &ChatRequest) -> (Result<Turn, ProviderError>, Vec<Delta>) {
+fn ask(provider: &OpenAiProvider, request: &ChatRequest) -> (Result<Turn, ProviderError>, Vec<Delta>) {
     let mut deltas = Vec::new();
     let turn = provider.generate(request, &Cancel::new(), &mut |delta| deltas.push(delta));
     (turn, deltas)

@@ -10,7 +10,8 @@ use kontekst::{
     config::{Config, Home, ProviderKind},
     core::{Cancel, Message, Role, ToolDef, ToolResult},
     provider::{
-        ChatRequest, Delta, Finish, Models as _, Provider, ProviderError, ToolRole, Turn, Wanted,
+        ChatRequest, Delta, FinishReason, ModelSelector, Models as _, Provider, ProviderError, ToolRole,
+        Turn,
         router::{ProcessEnv, Router},
     },
 };
@@ -51,7 +52,7 @@ fn real_with(config: Config, home: Option<Home>) -> Option<RealServer> {
 
 impl RealServer {
     fn open(&self) -> Arc<dyn Provider> {
-        let wanted = Wanted { model: &self.model, endpoint: None };
+        let wanted = ModelSelector { model: &self.model, endpoint: None };
         self.router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap()
     }
 }
@@ -99,7 +100,7 @@ fn a_whole_agent_loop() {
 fn a_forced_call_is_made_whatever_the_prompt_says_and_the_cache_holds() {
     let Some(real) = real() else { return };
     let provider = real.open();
-    assert!(provider.can_force());
+    assert!(provider.can_force_tool());
     let mut bound = read_file();
     bound.parameters = json!({"type": "object", "required": ["path"],
         "properties": {"path": {"type": "string", "enum": ["README.md"]}}});
@@ -108,7 +109,7 @@ fn a_forced_call_is_made_whatever_the_prompt_says_and_the_cache_holds() {
         let mut request = prompt("hello there");
         (request.tools, request.tool_role) = ([other.clone(), bound.clone()].into(), role);
         ask(&*provider, &request).unwrap();
-        request.force = Some("read_file".to_owned());
+        request.force_tool = Some("read_file".to_owned());
         let turn = provider.generate(&request, &Cancel::new(), &mut |_| {}).unwrap();
         let arguments: Value = serde_json::from_str(&turn.calls[0].arguments).unwrap();
         assert_eq!((turn.calls[0].name.as_str(), arguments), ("read_file", json!({"path": "README.md"})));
@@ -122,9 +123,9 @@ fn reasoning_limits_counts_and_overflow() {
     let Some(real) = real() else { return };
     let provider = real.open();
     let turn = ask(&*provider, &prompt("please !think")).unwrap();
-    assert!(!turn.reasoning.is_empty() && turn.finish == Finish::Stop, "{turn:?}");
+    assert!(!turn.reasoning.is_empty() && turn.finish_reason == FinishReason::Stop, "{turn:?}");
     let turn = ask(&*provider, &prompt("!long")).unwrap();
-    assert_eq!((turn.finish, turn.usage.unwrap().completion), (Finish::Length, 64));
+    assert_eq!((turn.finish_reason, turn.usage.unwrap().completion), (FinishReason::Length, 64));
     let cancel = Cancel::new();
     let long = "word ".repeat(1000);
     let counts = provider.count_tokens(&["Hello", "", "<|im_end|>", &long], &cancel);
@@ -259,7 +260,11 @@ fn the_builtin_engine_agrees_with_llama_cpp() {
             assert_eq!((calls(&ours), prompt(&ours)), (calls(&theirs), prompt(&theirs)), "{text}");
             // Several words of the tiny model are equally likely.
             if file == &own {
-                assert_eq!((&ours.content, ours.finish), (&theirs.content, theirs.finish), "{text}");
+                assert_eq!(
+                    (&ours.content, ours.finish_reason),
+                    (&theirs.content, theirs.finish_reason),
+                    "{text}"
+                );
                 assert_eq!(ours.usage.unwrap().completion, theirs.usage.unwrap().completion, "{text}");
             }
         }

@@ -14,7 +14,7 @@ use kontekst::{
     config::{Config, Home, ProviderKind},
     core::Cancel,
     provider::{
-        Models as _, Progress, Provider, ProviderError, Wanted,
+        ModelSelector, Models as _, Progress, Provider, ProviderError,
         router::{ProcessEnv, Router},
         supervisor::exec,
     },
@@ -95,8 +95,8 @@ fn open(router: &Router, model: &str) -> Result<Arc<dyn Provider>, ProviderError
     router.open(selector(model), &Cancel::new(), &mut |_| {})
 }
 
-fn selector(model: &str) -> Wanted<'_> {
-    Wanted { model, endpoint: None }
+fn selector(model: &str) -> ModelSelector<'_> {
+    ModelSelector { model, endpoint: None }
 }
 
 fn say_hello(provider: &dyn Provider) -> Result<String, ProviderError> {

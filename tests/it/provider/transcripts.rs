@@ -7,7 +7,7 @@ use kontekst::{
     core::Cancel,
     provider::{
         Delta, Progress, Provider as _, ProviderError, Turn,
-        llama::{Link, Probe, probe},
+        openai::{Probe, ServerClient, probe},
     },
 };
 
@@ -84,7 +84,7 @@ fn describe((turn, deltas): &(Result<Turn, ProviderError>, Vec<Delta>)) -> Strin
         writeln!(description, "called {} {} as {}", call.name, call.arguments, call.id).unwrap();
     }
     let usage = turn.usage.map(|usage| (usage.prompt, usage.completion, usage.cached));
-    writeln!(description, "{:?} {usage:?}", turn.finish).unwrap();
+    writeln!(description, "{:?} {usage:?}", turn.finish_reason).unwrap();
     description
 }
 
@@ -229,7 +229,7 @@ fn probed(answers: &'static [(&'static str, &'static str)]) -> Result<Probe, Pro
         let (_, name) = answers.iter().find(|(known, _)| *known == path)?;
         Some(Reply::raw(recorded(name)))
     });
-    let link = Link::new(&fake.url(), None, TIMING.connect);
+    let link = ServerClient::new(&fake.url(), None, TIMING.connect);
     probe(&link, "alpha", &Cancel::new(), TIMING.probe)
 }
 

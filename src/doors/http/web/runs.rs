@@ -171,7 +171,7 @@ fn describe_subagent(what: SubagentEventKind) -> Option<String> {
 
 fn progress_json(progress: Progress) -> Value {
     match progress {
-        Progress::Queued { place } => json!({"kind": "queued", "place": place}),
+        Progress::Queued { position: place } => json!({"kind": "queued", "place": place}),
         Progress::Loading { model, fraction } => {
             json!({"kind": "loading", "model": model, "fraction": fraction})
         }

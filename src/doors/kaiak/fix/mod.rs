@@ -365,7 +365,9 @@ impl FixTask {
     async fn progress(&mut self, progress: &Progress, stretch: &ProgressRange) -> Result<(), NotDelivered> {
         let ProgressRange { name, .. } = stretch;
         let (fraction, description) = match progress {
-            Progress::Queued { place } => (0.0, format!("{name}: waiting for the model, place {place}")),
+            Progress::Queued { position: place } => {
+                (0.0, format!("{name}: waiting for the model, place {place}"))
+            }
             Progress::Loading { model, .. } => (0.0, format!("{name}: loading {model}")),
             Progress::Prefill { processed, total, .. } => {
                 let fraction = f64::from(*processed) / f64::from((*total).max(1));

@@ -18,9 +18,8 @@ use crate::{
     provider::{
         ToolRole,
         chat::{
-            form,
             messages::{self, Dialect},
-            prompted,
+            openai_types, prompted,
         },
     },
 };
@@ -132,22 +131,22 @@ impl Template {
         let Conversation { system, messages, tools, tool_role } = conversation;
         let dialect = Dialect {
             tool_role: tool_role != ToolRole::Text && !prompted,
-            written_calls: prompted,
+            calls_as_text: prompted,
             system_role: self.traits.system != System::Refused,
             reasoning: true,
             short_ids: true,
         };
         let system = match prompted && !tools.is_empty() {
-            true => Cow::Owned(prompted::system(system, tools)),
+            true => Cow::Owned(prompted::system_with_tools(system, tools)),
             false => Cow::Borrowed(system),
         };
-        let messages = messages::wire(&system, messages, dialect);
+        let messages = messages::to_wire(&system, messages, dialect);
         self.raw(&messages, if prompted { &[] } else { tools }, self.traits.objects)
     }
 
     fn raw(
         &self,
-        messages: &[form::Message<'_>],
+        messages: &[openai_types::Message<'_>],
         tools: &[ToolDef],
         objects: bool,
     ) -> Result<String, String> {
@@ -165,7 +164,7 @@ impl Template {
 }
 
 /// The messages as templates read them. `objects` says that arguments are not text but what it stands for.
-fn values(messages: &[form::Message<'_>], objects: bool) -> Value {
+fn values(messages: &[openai_types::Message<'_>], objects: bool) -> Value {
     let mut names: HashMap<&str, &str> = HashMap::new();
     let mut list = Vec::with_capacity(messages.len());
     for message in messages {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     core::ToolDef,
-    provider::chat::form::{Call, CallFunction, Message},
+    provider::chat::openai_types::{Call, CallFunction, Message},
 };
 
 /// What of a conversation reaches the model.

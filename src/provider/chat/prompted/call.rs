@@ -9,14 +9,14 @@ use crate::core::lenient;
 
 /// A call in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ParsedCall {
     pub name: String,
     /// As the model wrote them; may still be broken.
     pub arguments: String,
 }
 
 #[derive(Deserialize)]
-struct Written<'a> {
+struct RawCall<'a> {
     #[serde(borrow, default)]
     name: Option<Cow<'a, str>>,
     #[serde(borrow, default, alias = "parameters")]
@@ -30,40 +30,40 @@ struct Written<'a> {
 
 /// The calls that JSON stands for: an object, a list of them, or some behind each other. `None` when
 /// anything in it is no call.
-pub fn in_json(text: &str) -> Option<Vec<Found>> {
+pub fn calls_in_json(text: &str) -> Option<Vec<ParsedCall>> {
     strict(text).or_else(|| match lenient(text)? {
-        Value::Array(list) => list.iter().map(of_value).collect(),
-        value => of_value(&value).map(|found| vec![found]),
+        Value::Array(list) => list.iter().map(call_from_value).collect(),
+        value => call_from_value(&value).map(|found| vec![found]),
     })
 }
 
-fn strict(text: &str) -> Option<Vec<Found>> {
+fn strict(text: &str) -> Option<Vec<ParsedCall>> {
     let mut calls = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let value = value.ok()?.get();
         if value.starts_with('[') {
             for value in serde_json::from_str::<Vec<&RawValue>>(value).ok()? {
-                calls.push(of_raw(value.get(), true)?);
+                calls.push(call_from_raw(value.get(), true)?);
             }
         } else {
-            calls.push(of_raw(value, true)?);
+            calls.push(call_from_raw(value, true)?);
         }
     }
     (!calls.is_empty()).then_some(calls)
 }
 
 /// `outer` says that the object may hold the call as its `function`.
-fn of_raw(text: &str, outer: bool) -> Option<Found> {
-    let written: Written<'_> = serde_json::from_str(text).ok()?;
+fn call_from_raw(text: &str, outer: bool) -> Option<ParsedCall> {
+    let written: RawCall<'_> = serde_json::from_str(text).ok()?;
     if written.description.is_some() {
         return None;
     }
     match (written.name, written.function) {
         (Some(name), None) => {
             let arguments = written.arguments.map(RawValue::get);
-            Some(Found { name: name.into_owned(), arguments: arguments_text(arguments)? })
+            Some(ParsedCall { name: name.into_owned(), arguments: arguments_text(arguments)? })
         }
-        (None, Some(function)) if outer => of_raw(function.get(), false),
+        (None, Some(function)) if outer => call_from_raw(function.get(), false),
         _ => None,
     }
 }
@@ -78,7 +78,7 @@ fn arguments_text(arguments: Option<&str>) -> Option<String> {
     }
 }
 
-fn of_value(value: &Value) -> Option<Found> {
+fn call_from_value(value: &Value) -> Option<ParsedCall> {
     let object = match value.get("function") {
         Some(Value::Object(function)) => function,
         _ => value.as_object()?,
@@ -93,19 +93,19 @@ fn of_value(value: &Value) -> Option<Found> {
         Some(arguments @ Value::Object(_)) => arguments.to_string(),
         Some(_) => return None,
     };
-    Some(Found { name, arguments })
+    Some(ParsedCall { name, arguments })
 }
 
 /// The call `<function=NAME>…</function>`, from its name and what is in it: JSON, or
 /// `<parameter=KEY>VALUE</parameter>` as Qwen's coders write it.
-pub fn in_function(name: &str, body: &str) -> Option<Found> {
+pub fn call_in_function(name: &str, body: &str) -> Option<ParsedCall> {
     let (name, body) = (name.trim().trim_matches('"'), body.trim());
     let arguments = match body.as_bytes().first() {
         None => "{}".to_owned(),
         Some(b'{') => body.to_owned(),
         Some(_) => Value::Object(parameters(body)?).to_string(),
     };
-    (!name.is_empty()).then(|| Found { name: name.to_owned(), arguments })
+    (!name.is_empty()).then(|| ParsedCall { name: name.to_owned(), arguments })
 }
 
 fn parameters(mut body: &str) -> Option<Map<String, Value>> {
@@ -123,15 +123,15 @@ fn parameters(mut body: &str) -> Option<Map<String, Value>> {
 }
 
 /// What `<tool_call>` holds.
-pub fn in_tag(body: &str) -> Option<Vec<Found>> {
+pub fn calls_in_tag(body: &str) -> Option<Vec<ParsedCall>> {
     let body = body.trim();
     if let Some(function) = body.strip_prefix("<function=") {
         let (name, rest) = function.split_once('>')?;
         let inner = rest.trim_end();
-        return in_function(name, inner.strip_suffix("</function>").unwrap_or(inner))
+        return call_in_function(name, inner.strip_suffix("</function>").unwrap_or(inner))
             .map(|found| vec![found]);
     }
-    in_json(fenced(body)).or_else(|| broken(body).map(|found| vec![found]))
+    calls_in_json(fenced(body)).or_else(|| unparsable_call(body).map(|found| vec![found]))
 }
 
 /// What is in a code fence, if there is one around all of it.
@@ -141,7 +141,7 @@ fn fenced(body: &str) -> &str {
 }
 
 /// A call whose arguments cannot be read, so that the model can be told so.
-fn broken(body: &str) -> Option<Found> {
+fn unparsable_call(body: &str) -> Option<ParsedCall> {
     let after = |text: &'_ str, key: &str| {
         let rest = &text[text.find(key)? + key.len()..];
         Some(rest.trim_start().strip_prefix(':')?.trim_start().to_owned())
@@ -152,17 +152,17 @@ fn broken(body: &str) -> Option<Found> {
     // The object around the arguments ends behind them.
     let arguments = arguments.trim_end();
     let arguments = arguments.strip_suffix('}').unwrap_or(arguments).to_owned();
-    Some(Found { name, arguments })
+    Some(ParsedCall { name, arguments })
 }
 
 /// What follows `[TOOL_CALLS]`: a list of calls, or a name and an object as newer Mistrals write it.
-pub fn in_mistral(body: &str) -> Option<Vec<Found>> {
+pub fn calls_in_mistral(body: &str) -> Option<Vec<ParsedCall>> {
     let body = body.trim();
     if body.starts_with(['[', '{']) {
-        return in_json(body);
+        return calls_in_json(body);
     }
     let at = body.find('{')?;
     let name = body[..at].trim();
     let name = name.strip_suffix("[ARGS]").unwrap_or(name);
-    Some(vec![Found { name: name.to_owned(), arguments: body[at..].to_owned() }])
+    Some(vec![ParsedCall { name: name.to_owned(), arguments: body[at..].to_owned() }])
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Sieve, system};
-use crate::{core::ToolDef, provider::Finish};
+use super::{ToolCallParser, system_with_tools};
+use crate::{core::ToolDef, provider::FinishReason};
 
 fn tools() -> Vec<ToolDef> {
     ["read_file", "write_file"]
@@ -16,8 +16,8 @@ fn tools() -> Vec<ToolDef> {
 }
 
 /// The text that is shown, and `name(arguments)` of each call.
-fn sieved(pieces: &[&str], finish: Finish, told: bool) -> (String, Vec<String>) {
-    let (mut sieve, mut out) = (Sieve::new(&tools(), told), String::new());
+fn parsed(pieces: &[&str], finish: FinishReason, told: bool) -> (String, Vec<String>) {
+    let (mut sieve, mut out) = (ToolCallParser::new(&tools(), told), String::new());
     for piece in pieces {
         sieve.push(piece, &mut out);
     }
@@ -27,14 +27,14 @@ fn sieved(pieces: &[&str], finish: Finish, told: bool) -> (String, Vec<String>) 
 
 /// The same, after making sure that it makes no difference how the text is cut.
 #[track_caller]
-fn whole(text: &str, finish: Finish, told: bool) -> (String, Vec<String>) {
-    let whole = sieved(&[text], finish, told);
+fn whole(text: &str, finish: FinishReason, told: bool) -> (String, Vec<String>) {
+    let whole = parsed(&[text], finish, told);
     let ends: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
     for &at in &ends {
-        assert_eq!(sieved(&[&text[..at], &text[at..]], finish, told), whole, "cut at {at} of {text}");
+        assert_eq!(parsed(&[&text[..at], &text[at..]], finish, told), whole, "cut at {at} of {text}");
     }
     let single: Vec<&str> = ends.windows(2).map(|ends| &text[ends[0]..ends[1]]).collect();
-    assert_eq!(sieved(&single, finish, told), whole, "{text}");
+    assert_eq!(parsed(&single, finish, told), whole, "{text}");
     whole
 }
 
@@ -153,7 +153,7 @@ fn calls_are_taken_out() {
         ),
     ] {
         for told in [true, false] {
-            let (out, found) = whole(text, Finish::Stop, told);
+            let (out, found) = whole(text, FinishReason::Stop, told);
             assert_eq!(
                 (out.as_str(), found.iter().map(String::as_str).collect::<Vec<_>>().as_slice()),
                 (shown, calls),
@@ -197,17 +197,17 @@ fn talk_about_calls_stays_talk() {
         "`x` and ```` four ```` and ``` three",
     ] {
         for told in [true, false] {
-            assert_eq!(whole(text, Finish::Stop, told), (text.to_owned(), vec![]), "{text}");
+            assert_eq!(whole(text, FinishReason::Stop, told), (text.to_owned(), vec![]), "{text}");
         }
     }
     // What the model was told to do is a mistake it has to hear of; otherwise it is text.
     let unknown = "<tool_call>{\"name\": \"fly\", \"arguments\": {}}</tool_call>";
-    assert_eq!(whole(unknown, Finish::Stop, false), (unknown.to_owned(), vec![]));
-    assert_eq!(whole(unknown, Finish::Stop, true), (String::new(), vec!["fly({})".to_owned()]));
+    assert_eq!(whole(unknown, FinishReason::Stop, false), (unknown.to_owned(), vec![]));
+    assert_eq!(whole(unknown, FinishReason::Stop, true), (String::new(), vec!["fly({})".to_owned()]));
     let broken =
         "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"say \"hi\"\"}}</tool_call>";
     assert_eq!(
-        whole(broken, Finish::Stop, true),
+        whole(broken, FinishReason::Stop, true),
         (String::new(), vec!["read_file({\"path\": \"say \"hi\"\"})".to_owned()])
     );
 }
@@ -217,18 +217,18 @@ fn a_call_that_was_cut_is_neither_made_nor_shown() {
     let call = r#"<tool_call>{"name": "write_file", "arguments": {"content": "a"}}</tool_call>"#;
     let text = format!("So:\n{call}");
     for end in text.len() - call.len() + 4..text.len() {
-        assert_eq!(whole(&text[..end], Finish::Length, true), ("So:\n".to_owned(), vec![]), "{end}");
+        assert_eq!(whole(&text[..end], FinishReason::Length, true), ("So:\n".to_owned(), vec![]), "{end}");
     }
-    assert_eq!(whole(&text, Finish::Length, true).1.len(), 1);
+    assert_eq!(whole(&text, FinishReason::Length, true).1.len(), 1);
     // Data that was cut is still an answer.
     let data = r#"{"name": "read_file", "arguments": {"#;
-    assert_eq!(whole(data, Finish::Length, true), (data.to_owned(), vec![]));
+    assert_eq!(whole(data, FinishReason::Length, true), (data.to_owned(), vec![]));
 }
 
 #[test]
 fn what_can_be_no_call_is_not_held_back() {
     let shown = |text: &str| {
-        let (mut sieve, mut out) = (Sieve::new(&tools(), true), String::new());
+        let (mut sieve, mut out) = (ToolCallParser::new(&tools(), true), String::new());
         sieve.push(text, &mut out);
         out
     };
@@ -282,9 +282,11 @@ fn pieces_in_any_order_read_the_same_however_they_arrive() {
     for _ in 0..400 {
         let pieces: Vec<&str> = (0..1 + next() % 8).map(|_| PIECES[next() % PIECES.len()]).collect();
         let text = pieces.concat();
-        for (finish, told) in [(Finish::Stop, true), (Finish::Stop, false), (Finish::Length, true)] {
+        for (finish, told) in
+            [(FinishReason::Stop, true), (FinishReason::Stop, false), (FinishReason::Length, true)]
+        {
             let (shown, calls) = whole(&text, finish, told);
-            if calls.is_empty() && finish == Finish::Stop {
+            if calls.is_empty() && finish == FinishReason::Stop {
                 assert_eq!(shown, text);
             }
         }
@@ -304,17 +306,17 @@ fn floods_take_time_in_proportion() {
         "{",
     ] {
         let flood = piece.repeat(5 * 1024 * 256 / piece.len());
-        let (out, calls) = sieved(&[&flood[..1000], &flood[1000..]], Finish::Stop, true);
+        let (out, calls) = parsed(&[&flood[..1000], &flood[1000..]], FinishReason::Stop, true);
         assert!(out == flood && calls.is_empty(), "{piece}");
     }
 }
 
 #[test]
 fn the_system_text_tells_the_tools_and_stays_the_same() {
-    let text = system("Be brief.", &tools());
+    let text = system_with_tools("Be brief.", &tools());
     assert!(text.starts_with("Be brief.\n\n# Tools\n"), "{text}");
     let line = r#"{"type":"function","function":{"name":"read_file","description":"d","parameters":{"type":"object"}}}"#;
     assert!(text.contains(&format!("<tools>\n{line}\n")), "{text}");
-    assert_eq!(text, system("Be brief.", &tools()));
-    assert!(system("", &tools()).starts_with("# Tools\n"));
+    assert_eq!(text, system_with_tools("Be brief.", &tools()));
+    assert!(system_with_tools("", &tools()).starts_with("# Tools\n"));
 }

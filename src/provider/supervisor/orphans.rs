@@ -21,14 +21,14 @@ const NAME: (&str, &str) = ("model-server-", ".json");
 const LIMIT: u64 = 16 * 1024;
 
 /// The record of one child, removed when it is dropped: the child has been waited for then.
-pub struct Record {
+pub struct ServerRecord {
     path: PathBuf,
-    identity: Identity,
+    identity: ProcessIdentity,
 }
 
 /// What tells a process from all others that ever had its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Identity {
+struct ProcessIdentity {
     pid: i32,
     /// Clock ticks between the boot and the start of the process.
     started: u64,
@@ -38,19 +38,19 @@ struct Identity {
     exe: Option<PathBuf>,
 }
 
-impl Record {
+impl ServerRecord {
     /// Notes the child `pid` in `dir`. `None` where the system cannot tell when a process was started: it
     /// has to do without.
     pub fn write(dir: &Path, pid: u32) -> Option<Self> {
         let pid = i32::try_from(pid).ok()?;
-        let identity = Identity { pid, started: started(pid)?, boot: boot()?, exe: None };
+        let identity = ProcessIdentity { pid, started: started(pid)?, boot: boot()?, exe: None };
         let record = Self { path: dir.join(format!("{}{pid}{}", NAME.0, NAME.1)), identity };
         record.save();
         Some(record)
     }
 
     /// The child has become what it is going to be.
-    pub fn settled(&mut self) {
+    pub fn mark_ready(&mut self) {
         self.identity.exe = exe(self.identity.pid);
         self.save();
     }
@@ -64,7 +64,7 @@ impl Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for ServerRecord {
     fn drop(&mut self) {
         fs::remove_file(&self.path).ok();
     }
@@ -80,7 +80,7 @@ pub fn reap(dir: &Path) {
             continue;
         }
         let identity = read_text(&entry.path(), LIMIT).ok().and_then(|text| serde_json::from_str(&text).ok());
-        match identity.map(|identity: Identity| (identity.pid, end(&identity))) {
+        match identity.map(|identity: ProcessIdentity| (identity.pid, kill(&identity))) {
             Some((pid, Ok(true))) => {
                 tracing::warn!(pid, "ended a model server that a killed daemon had left");
             }
@@ -93,7 +93,7 @@ pub fn reap(dir: &Path) {
 
 /// Kills that very process and waits until it is gone. `false` says that it was gone already.
 #[cfg(target_os = "linux")]
-fn end(identity: &Identity) -> io::Result<bool> {
+fn kill(identity: &ProcessIdentity) -> io::Result<bool> {
     use rustix::{
         event::{PollFd, PollFlags, Timespec, poll},
         process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
@@ -126,11 +126,11 @@ fn end(identity: &Identity) -> io::Result<bool> {
 
 /// No record is written here: see [`Record::write`].
 #[cfg(not(target_os = "linux"))]
-fn end(_: &Identity) -> io::Result<bool> {
+fn end(_: &ProcessIdentity) -> io::Result<bool> {
     Ok(false)
 }
 
-impl Identity {
+impl ProcessIdentity {
     fn is_still_there(&self) -> bool {
         boot().as_ref() == Some(&self.boot)
             && started(self.pid) == Some(self.started)
@@ -176,8 +176,8 @@ mod tests {
     fn a_leftover_is_ended_by_its_record() {
         let dir = tempfile::tempdir().unwrap();
         let (mut child, pid) = sleeper();
-        let mut record = Record::write(dir.path(), pid).unwrap();
-        record.settled();
+        let mut record = ServerRecord::write(dir.path(), pid).unwrap();
+        record.mark_ready();
         std::mem::forget(record); // as a kill does
         fs::write(dir.path().join("daemon.json"), "{}").unwrap();
         reap(dir.path());
@@ -195,18 +195,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (mut child, pid) = sleeper();
         let path = dir.path().join(format!("model-server-{pid}.json"));
-        let real = Identity {
+        let real = ProcessIdentity {
             pid: pid.cast_signed(),
             started: started(pid.cast_signed()).unwrap(),
             boot: boot().unwrap(),
             exe: exe(pid.cast_signed()),
         };
         let others = [
-            serde_json::to_string(&Identity { started: real.started - 1, ..real.clone() }).unwrap(),
-            serde_json::to_string(&Identity { boot: "another".to_owned(), ..real.clone() }).unwrap(),
-            serde_json::to_string(&Identity { exe: Some("/bin/other".into()), ..real.clone() }).unwrap(),
-            serde_json::to_string(&Identity { pid: 1, ..real.clone() }).unwrap(),
-            serde_json::to_string(&Identity { pid: -pid.cast_signed(), ..real }).unwrap(),
+            serde_json::to_string(&ProcessIdentity { started: real.started - 1, ..real.clone() }).unwrap(),
+            serde_json::to_string(&ProcessIdentity { boot: "another".to_owned(), ..real.clone() }).unwrap(),
+            serde_json::to_string(&ProcessIdentity { exe: Some("/bin/other".into()), ..real.clone() })
+                .unwrap(),
+            serde_json::to_string(&ProcessIdentity { pid: 1, ..real.clone() }).unwrap(),
+            serde_json::to_string(&ProcessIdentity { pid: -pid.cast_signed(), ..real }).unwrap(),
             format!("{{\"pid\":{pid}}}"),
             String::new(),
         ];
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn a_child_that_was_waited_for_leaves_no_record() {
         let dir = tempfile::tempdir().unwrap();
-        let record = Record::write(dir.path(), std::process::id()).unwrap();
+        let record = ServerRecord::write(dir.path(), std::process::id()).unwrap();
         assert_eq!(records(dir.path()), 1);
         drop(record);
         assert_eq!(records(dir.path()), 0);

@@ -2,14 +2,14 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
-use super::{refusal, wire};
+use super::{error_response, wire};
 use crate::{
     core::{CallId, ToolCall},
     provider::{
-        Delta, Finish, Progress, ProviderError, Turn, Usage,
+        Delta, FinishReason, Progress, ProviderError, Turn, Usage,
         chat::{
             ARGUMENTS_LIMIT, CALL_LIMIT,
-            prompted::{Found, Sieve},
+            prompted::{ParsedCall, ToolCallParser},
         },
     },
 };
@@ -18,15 +18,15 @@ use crate::{
 const ID_LIMIT: usize = 256;
 
 /// An answer that is still growing.
-pub struct Answer {
-    content: Piece,
+pub struct TurnBuilder {
+    content: TextBuffer,
     /// Takes calls out of the content.
-    sieve: Sieve,
+    tool_call_parser: ToolCallParser,
     /// Bytes of content that have come, calls included.
     received: usize,
-    reasoning: Piece,
+    reasoning: TextBuffer,
     calls: Vec<PartialCall>,
-    finish: Option<Finish>,
+    finish: Option<FinishReason>,
     usage: Option<Usage>,
     timings: Option<wire::Timings>,
     /// Tokens of the prompt that have been read.
@@ -36,7 +36,7 @@ pub struct Answer {
 
 /// How far an answer has come. Different after something that is worth waiting on for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct State {
+pub struct BuilderState {
     /// Some of the answer has come.
     pub started: bool,
     /// The server has said why it stopped. Only counts may still follow.
@@ -47,7 +47,7 @@ pub struct State {
 
 /// Text and how much of it has been handed on.
 #[derive(Default)]
-struct Piece {
+struct TextBuffer {
     text: String,
     sent: usize,
 }
@@ -60,14 +60,14 @@ struct PartialCall {
     arguments: String,
 }
 
-impl Answer {
+impl TurnBuilder {
     /// `sieve` knows the tools that may be called in the text.
-    pub fn new(sieve: Sieve) -> Self {
+    pub fn new(sieve: ToolCallParser) -> Self {
         Self {
-            content: Piece::default(),
-            sieve,
+            content: TextBuffer::default(),
+            tool_call_parser: sieve,
             received: 0,
-            reasoning: Piece::default(),
+            reasoning: TextBuffer::default(),
             calls: Vec::new(),
             finish: None,
             usage: None,
@@ -84,12 +84,12 @@ impl Answer {
     ///
     /// [`ProviderError::Protocol`] for what is not an answer or is over a limit, and the server's own
     /// error when the event is one.
-    pub fn take(&mut self, event: &[u8], sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+    pub fn push_event(&mut self, event: &[u8], sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
         let chunk: wire::Chunk<'_> = serde_json::from_slice(event).map_err(|error| {
             ProviderError::Protocol(format!("an event is not the JSON it should be: {error}"))
         })?;
         if let Some(error) = chunk.error {
-            return Err(refusal::in_stream(error.get()));
+            return Err(error_response::from_stream(error.get()));
         }
         if let Some(progress) = chunk.prompt_progress {
             self.processed = self.processed.max(progress.processed.or_zero());
@@ -102,15 +102,19 @@ impl Answer {
         for choice in chunk.choices.unwrap_or_default() {
             // Only one answer is asked for; a second one would be mixed into the first.
             if choice.index.or_zero() == 0 {
-                self.choice(choice, sink)?;
+                self.push_choice(choice, sink)?;
             }
         }
-        self.usage = chunk.usage.and_then(usage).or(self.usage);
+        self.usage = chunk.usage.and_then(usage_from_counts).or(self.usage);
         self.timings = chunk.timings.or(self.timings);
         Ok(())
     }
 
-    fn choice(&mut self, choice: wire::Choice<'_>, sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+    fn push_choice(
+        &mut self,
+        choice: wire::Choice<'_>,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<(), ProviderError> {
         if let Some(delta) = choice.delta {
             if let Some(wire::Text(text)) = delta.reasoning_content.or(delta.reasoning)
                 && !text.is_empty()
@@ -124,30 +128,30 @@ impl Answer {
             {
                 self.reasoning.flush(Delta::Reasoning, sink);
                 self.received += text.len();
-                self.sieve.push(&text, &mut self.content.text);
-                if self.sieve.found() > CALL_LIMIT {
-                    return Err(too_many());
+                self.tool_call_parser.push(&text, &mut self.content.text);
+                if self.tool_call_parser.call_count() > CALL_LIMIT {
+                    return Err(too_many_calls());
                 }
                 self.started = true;
             }
             for call in delta.tool_calls.unwrap_or_default() {
-                self.call(call)?;
+                self.push_call(call)?;
                 self.started = true;
             }
         }
         if let Some(wire::Text(reason)) = choice.finish_reason {
             self.finish = Some(match &*reason {
-                "length" => Finish::Length,
+                "length" => FinishReason::Length,
                 "error" | "abort" => {
                     return Err(ProviderError::Protocol(format!("the server gave up (`{reason}`)")));
                 }
-                _ => Finish::Stop,
+                _ => FinishReason::Stop,
             });
         }
         Ok(())
     }
 
-    fn call(&mut self, delta: wire::CallDelta<'_>) -> Result<(), ProviderError> {
+    fn push_call(&mut self, delta: wire::CallDelta<'_>) -> Result<(), ProviderError> {
         let id = text(delta.id);
         let (name, arguments) = match delta.function {
             None => (Cow::default(), String::new()),
@@ -158,10 +162,10 @@ impl Answer {
                 (text(function.name), arguments)
             }
         };
-        let at = match self.place(delta.index.0, &id, &name) {
+        let at = match self.find_call(delta.index.0, &id, &name) {
             Some(at) => at,
             None if self.calls.len() == CALL_LIMIT => {
-                return Err(too_many());
+                return Err(too_many_calls());
             }
             None => {
                 self.calls.push(PartialCall { index: delta.index.0, ..PartialCall::default() });
@@ -188,7 +192,7 @@ impl Answer {
     ///
     /// Servers disagree: llama.cpp counts indices and gives the id once, some repeat the id, Ollama
     /// gives whole calls with the same index, others leave the index out.
-    fn place(&self, index: Option<u32>, id: &str, name: &str) -> Option<usize> {
+    fn find_call(&self, index: Option<u32>, id: &str, name: &str) -> Option<usize> {
         let same_id = |call: &PartialCall| id.is_empty() || call.id.is_empty() || call.id == id;
         match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index && same_id(call)),
@@ -204,9 +208,9 @@ impl Answer {
         self.content.flush(Delta::Text, sink);
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> BuilderState {
         let arguments: usize = self.calls.iter().map(|call| call.arguments.len()).sum();
-        State {
+        BuilderState {
             started: self.started,
             finished: self.finish.is_some(),
             bytes: self.received + self.reasoning.text.len() + arguments + self.calls.len(),
@@ -225,7 +229,7 @@ impl Answer {
     /// The whole answer, as far as it came. Hands on what was held back and turned out to be text.
     pub fn into_turn(mut self, sink: &mut dyn FnMut(Delta)) -> Turn {
         let finish = self.finish.unwrap_or_default();
-        let found = self.sieve.finish(finish, &mut self.content.text);
+        let found = self.tool_call_parser.finish(finish, &mut self.content.text);
         self.reasoning.flush(Delta::Reasoning, sink);
         self.content.flush(Delta::Text, sink);
         let mut ids = HashSet::new();
@@ -243,25 +247,25 @@ impl Answer {
                 ToolCall { id, name: call.name, arguments: call.arguments }
             })
             // What was cut is not what the model meant to call.
-            .filter(|call| finish != Finish::Length || whole(&call.arguments));
+            .filter(|call| finish != FinishReason::Length || is_json_object(&call.arguments));
         Turn {
             calls: calls.collect(),
             content: self.content.text,
             reasoning: self.reasoning.text,
-            finish,
-            usage: self.usage.or_else(|| self.timings.and_then(timed)),
-            unread: None,
+            finish_reason: finish,
+            usage: self.usage.or_else(|| self.timings.and_then(usage_from_timings)),
+            truncated_tokens: None,
         }
     }
 }
 
-impl From<Found> for PartialCall {
-    fn from(Found { name, arguments }: Found) -> Self {
+impl From<ParsedCall> for PartialCall {
+    fn from(ParsedCall { name, arguments }: ParsedCall) -> Self {
         Self { name, arguments, ..Self::default() }
     }
 }
 
-impl Piece {
+impl TextBuffer {
     fn flush(&mut self, delta: fn(String) -> Delta, sink: &mut dyn FnMut(Delta)) {
         if self.sent < self.text.len() {
             sink(delta(self.text[self.sent..].to_owned()));
@@ -270,7 +274,7 @@ impl Piece {
     }
 }
 
-fn too_many() -> ProviderError {
+fn too_many_calls() -> ProviderError {
     ProviderError::Protocol(format!("more than {CALL_LIMIT} tool calls in one answer"))
 }
 
@@ -278,17 +282,17 @@ fn text(text: Option<wire::Text<'_>>) -> Cow<'_, str> {
     text.map(|text| text.0).unwrap_or_default()
 }
 
-fn whole(arguments: &str) -> bool {
+fn is_json_object(arguments: &str) -> bool {
     serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments).is_ok()
 }
 
-fn usage(usage: wire::Usage) -> Option<Usage> {
+fn usage_from_counts(usage: wire::Usage) -> Option<Usage> {
     let prompt = usage.prompt_tokens.0?;
     let cached = usage.prompt_tokens_details.unwrap_or_default().cached_tokens.or_zero().min(prompt);
     Some(Usage { prompt, completion: usage.completion_tokens.0?, cached })
 }
 
-fn timed(timings: wire::Timings) -> Option<Usage> {
+fn usage_from_timings(timings: wire::Timings) -> Option<Usage> {
     let cached = timings.cache_n.or_zero();
     Some(Usage {
         prompt: cached.saturating_add(timings.prompt_n.0?),
@@ -302,9 +306,9 @@ mod tests {
     use super::*;
 
     fn turn(events: &[&str]) -> Result<Turn, ProviderError> {
-        let mut answer = Answer::new(Sieve::new(&[], false));
+        let mut answer = TurnBuilder::new(ToolCallParser::new(&[], false));
         for event in events {
-            answer.take(event.as_bytes(), &mut |_| {})?;
+            answer.push_event(event.as_bytes(), &mut |_| {})?;
         }
         Ok(answer.into_turn(&mut |_| {}))
     }
@@ -363,7 +367,7 @@ mod tests {
             )
         };
         let cut = turn(&[&call(r#""{\"path""#)]).unwrap();
-        assert_eq!((cut.calls.len(), cut.finish), (0, Finish::Length));
+        assert_eq!((cut.calls.len(), cut.finish_reason), (0, FinishReason::Length));
         assert_eq!(turn(&[&call(r#""{}""#)]).unwrap().calls.len(), 1);
     }
 
@@ -382,13 +386,13 @@ mod tests {
 
     #[test]
     fn what_came_together_leaves_together_and_in_order() {
-        let mut answer = Answer::new(Sieve::new(&[], false));
+        let mut answer = TurnBuilder::new(ToolCallParser::new(&[], false));
         let mut seen = Vec::new();
         for delta in
             [r#""reasoning":"r""#, r#""reasoning_content":"s""#, r#""content":"a""#, r#""content":"b""#]
         {
             let event = format!(r#"{{"choices":[{{"delta":{{{delta}}}}}]}}"#);
-            answer.take(event.as_bytes(), &mut |delta| seen.push(delta)).unwrap();
+            answer.push_event(event.as_bytes(), &mut |delta| seen.push(delta)).unwrap();
         }
         answer.flush(&mut |delta| seen.push(delta));
         assert_eq!(seen, [Delta::Reasoning("rs".to_owned()), Delta::Text("ab".to_owned())]);

@@ -8,7 +8,7 @@ use crate::provider::ProviderError;
 const MESSAGE_LIMIT: usize = 2048;
 
 /// The error of an answer with a status other than 200.
-pub fn of_status(status: u16, body: &[u8]) -> ProviderError {
+pub fn from_status(status: u16, body: &[u8]) -> ProviderError {
     let parsed = serde_json::from_slice::<Value>(body).ok();
     let error = parsed.as_ref().map(|body| body.get("error").unwrap_or(body));
     if let Some(overflow) = error.and_then(overflow) {
@@ -20,18 +20,18 @@ pub fn of_status(status: u16, body: &[u8]) -> ProviderError {
         ("", _) => "no reason given",
         (message, _) => message,
     };
-    ProviderError::Status { status, message: shown(message) }
+    ProviderError::Status { status, message: single_line(message) }
 }
 
 /// The error inside a stream that had begun with status 200.
-pub fn in_stream(error: &str) -> ProviderError {
+pub fn from_stream(error: &str) -> ProviderError {
     let error = serde_json::from_str::<Value>(error).unwrap_or_default();
     if let Some(overflow) = overflow(&error) {
         return overflow;
     }
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let message = message(&error).unwrap_or_else(|| "an error without a message".to_owned());
-    ProviderError::Status { status: status.unwrap_or(500), message: shown(&message) }
+    ProviderError::Status { status: status.unwrap_or(500), message: single_line(&message) }
 }
 
 /// The server is there and is still reading the model file: llama-server answers everything with
@@ -87,16 +87,16 @@ fn leading_number(text: &str) -> Option<u32> {
 }
 
 /// One line of plain text: the message may come from anywhere and ends in front of a person.
-pub fn shown(message: &str) -> String {
-    let mut shown = String::new();
+pub fn single_line(message: &str) -> String {
+    let mut line = String::new();
     for c in message.chars().map(|c| if c.is_control() { ' ' } else { c }) {
-        if shown.len() + c.len_utf8() > MESSAGE_LIMIT {
-            shown.push('…');
+        if line.len() + c.len_utf8() > MESSAGE_LIMIT {
+            line.push('…');
             break;
         }
-        shown.push(c);
+        line.push(c);
     }
-    shown
+    line
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
         let llama = br#"{"error":{"code":400,"message":"request (60013 tokens) exceeds","type":"exceed_context_size_error","n_prompt_tokens":60013,"n_ctx":8192}}"#;
         let vllm = br#"{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (904 in the messages)","type":"BadRequestError","code":400}"#;
         for (body, wanted) in [(&llama[..], (60013, 8192)), (vllm, (5000, 4096))] {
-            let ProviderError::Overflow { prompt_tokens, window } = of_status(400, body) else { panic!() };
+            let ProviderError::Overflow { prompt_tokens, window } = from_status(400, body) else { panic!() };
             assert_eq!((prompt_tokens, window), wanted);
         }
     }
@@ -123,7 +123,7 @@ mod tests {
             "no such\nmodel\n",
         ] {
             assert_eq!(
-                of_status(404, body.as_bytes()).to_string(),
+                from_status(404, body.as_bytes()).to_string(),
                 "the model server answered 404: no such model",
                 "{body}"
             );
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_message_is_cut_and_has_no_escapes() {
-        let long = shown(&"\u{1b}[2Jé".repeat(10_000));
+        let long = single_line(&"\u{1b}[2Jé".repeat(10_000));
         assert!(long.len() <= MESSAGE_LIMIT + 3 && !long.contains('\u{1b}'));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::http::Link;
+use super::http::ServerClient;
 use crate::core::Cancel;
 
 /// How long one question may take.
@@ -12,18 +12,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Tokens that stand around the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overhead {
+pub struct TemplateOverhead {
     /// Once in a prompt.
     fixed: u32,
     /// For each message.
     message: u32,
 }
 
-impl Overhead {
+impl TemplateOverhead {
     /// Measures it: a prompt of one message and one of three, each message a text of one token. `None`
     /// from a server that cannot count whole prompts.
-    pub fn measure(link: &Link, model: &str, cancel: &Cancel) -> Option<Self> {
-        let count = |messages: Value| prompt(link, model, &messages, cancel);
+    pub fn measure(link: &ServerClient, model: &str, cancel: &Cancel) -> Option<Self> {
+        let count = |messages: Value| count_prompt(link, model, &messages, cancel);
         let (user, assistant) =
             (json!({"role": "user", "content": "a"}), json!({"role": "assistant", "content": "a"}));
         let one = count(json!([user]))?;
@@ -33,16 +33,16 @@ impl Overhead {
     }
 
     /// Of a prompt of so many messages.
-    pub fn of(self, messages: usize) -> u32 {
+    pub fn for_messages(self, messages: usize) -> u32 {
         let messages = u32::try_from(messages).unwrap_or(u32::MAX);
         self.message.saturating_mul(messages).saturating_add(self.fixed)
     }
 }
 
 /// Tokens of a whole prompt: counted by the server, or rendered by it and then counted.
-fn prompt(link: &Link, model: &str, messages: &Value, cancel: &Cancel) -> Option<u32> {
+fn count_prompt(link: &ServerClient, model: &str, messages: &Value, cancel: &Cancel) -> Option<u32> {
     let ask = |path: &str, body: &Value| -> Option<Value> {
-        let (status, body) = link.ask(path, Some(body.to_string().as_bytes()), cancel, PATIENCE).ok()?;
+        let (status, body) = link.request(path, Some(body.to_string().as_bytes()), cancel, PATIENCE).ok()?;
         (status == 200).then(|| serde_json::from_slice(&body).ok())?
     };
     let request = json!({"model": model, "messages": messages});

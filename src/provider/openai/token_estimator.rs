@@ -3,24 +3,24 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Prompts below this teach nothing: what the template adds is too much of them. In bytes.
-const ENOUGH: usize = 4096;
+const MIN_SAMPLE_BYTES: usize = 4096;
 
 /// Tokens in 1000 bytes before anything is learned: bytes / 4. Source: architecture of the first kontekst.
-const USUAL: u32 = 250;
+const DEFAULT_RATE: u32 = 250;
 
 /// What can be true of a text that a person would read: 10 bytes a token, or one.
-const POSSIBLE: std::ops::RangeInclusive<u32> = 100..=1000;
+const PLAUSIBLE_RATES: std::ops::RangeInclusive<u32> = 100..=1000;
 
 /// Tokens in 1000 bytes of one model's texts.
-pub struct Weight(AtomicU32);
+pub struct TokenEstimator(AtomicU32);
 
-impl Default for Weight {
+impl Default for TokenEstimator {
     fn default() -> Self {
-        Self(AtomicU32::new(USUAL))
+        Self(AtomicU32::new(DEFAULT_RATE))
     }
 }
 
-impl Weight {
+impl TokenEstimator {
     /// Tokens of so many bytes.
     pub fn estimate(&self, bytes: usize) -> u32 {
         let tokens = bytes as u64 * u64::from(self.0.load(Relaxed)) / 1000;
@@ -30,12 +30,12 @@ impl Weight {
     /// A prompt of so many bytes had so many tokens. A server that cuts prompts counts too few: of one that may
     /// not have fitted the window, only more than was known is believed.
     pub fn learn(&self, bytes: usize, tokens: u32, window: Option<u32>) {
-        if bytes < ENOUGH {
+        if bytes < MIN_SAMPLE_BYTES {
             return;
         }
         let whole = window.is_some_and(|window| self.estimate(bytes) < window / 4 * 3);
         let weight = u32::try_from(u64::from(tokens) * 1000 / bytes as u64).unwrap_or(u32::MAX);
-        if POSSIBLE.contains(&weight) && (whole || weight > self.0.load(Relaxed)) {
+        if PLAUSIBLE_RATES.contains(&weight) && (whole || weight > self.0.load(Relaxed)) {
             self.0.store(weight, Relaxed);
         }
     }
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn what_the_server_counts_is_learned_unless_it_may_have_cut() {
-        let weight = Weight::default();
+        let weight = TokenEstimator::default();
         assert_eq!(weight.estimate(4000), 1000);
         weight.learn(100, 90, Some(65_536)); // too short
         weight.learn(8000, 1, Some(65_536)); // impossible

@@ -12,26 +12,26 @@ use std::{
 
 use serde_json::json;
 
-use super::llama::Link;
+use super::openai::ServerClient;
 use crate::{
     config::Home,
     core::{Cancel, SessionId},
 };
 
 /// How long reading one back may take; a few gigabytes from a slow disk.
-const READ: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The files of all sessions and models.
 #[derive(Debug)]
-pub struct KvFiles {
+pub struct KvCacheDir {
     dir: PathBuf,
     /// Bytes they may take together; those that were used least recently leave first.
     quota: u64,
 }
 
 /// The cache of one server with one slot.
-pub struct Kept {
-    files: Arc<KvFiles>,
+pub struct SlotCache {
+    files: Arc<KvCacheDir>,
     /// Of the model, its window and whatever else makes files of another server useless here.
     identity: String,
     state: Mutex<State>,
@@ -42,10 +42,10 @@ struct State {
     /// Whose prompt is in the slot.
     current: Option<SessionId>,
     /// Those that this server has read: it keeps them in its memory itself.
-    known: HashSet<SessionId>,
+    loaded: HashSet<SessionId>,
 }
 
-impl KvFiles {
+impl KvCacheDir {
     /// `None` for a quota of 0, or a directory that cannot be made.
     pub fn new(home: &Home, quota: u64) -> Option<Arc<Self>> {
         if quota == 0 {
@@ -86,10 +86,10 @@ impl KvFiles {
     }
 }
 
-impl Kept {
+impl SlotCache {
     /// For a server of `model`, a file, that was started with `arguments` and whose requests have
     /// `window` tokens.
-    pub fn new(files: Arc<KvFiles>, model: &Path, window: u32, arguments: &[String]) -> Self {
+    pub fn new(files: Arc<KvCacheDir>, model: &Path, window: u32, arguments: &[String]) -> Self {
         let mut hash = DefaultHasher::new();
         model.hash(&mut hash);
         if let Ok(meta) = model.metadata() {
@@ -101,15 +101,15 @@ impl Kept {
 
     /// Gets the server ready for a prompt of `session`: one that it has not seen is read back, if there is
     /// a file. Costs nothing when it has.
-    pub fn bring(&self, link: &Link, session: Option<&SessionId>, cancel: &Cancel) {
+    pub fn prepare(&self, link: &ServerClient, session: Option<&SessionId>, cancel: &Cancel) {
         let mut state = self.lock();
         let Some(session) = session else {
             state.current = None; // whatever is in the slot afterwards is nobody's
             return;
         };
-        if state.known.insert(session.clone()) && self.path(session).is_file() {
+        if state.loaded.insert(session.clone()) && self.path(session).is_file() {
             if let Some(other) = state.current.take() {
-                self.save(link, &other, READ); // reading back overwrites it
+                self.save(link, &other, READ_TIMEOUT); // reading back overwrites it
             }
             self.restore(link, session, cancel);
         }
@@ -117,10 +117,10 @@ impl Kept {
     }
 
     /// Writes down what is in the slot. Only for a server that is doing nothing.
-    pub fn keep(&self, link: &Link, patience: Duration) {
+    pub fn save_current(&self, link: &ServerClient, patience: Duration) {
         let mut state = self.lock();
         if let Some(session) = state.current.take() {
-            state.known.remove(&session);
+            state.loaded.remove(&session);
             self.save(link, &session, patience);
         }
     }
@@ -138,10 +138,10 @@ impl Kept {
         self.files.dir.join(self.name(session))
     }
 
-    fn save(&self, link: &Link, session: &SessionId, patience: Duration) {
+    fn save(&self, link: &ServerClient, session: &SessionId, patience: Duration) {
         let part = format!("{}.part", self.name(session));
         let path = self.files.dir.join(&part);
-        match slot(link, "save", &part, &Cancel::new(), patience) {
+        match slot_action(link, "save", &part, &Cancel::new(), patience) {
             // Under its name only when it is whole: a server may be killed while it writes.
             Some(200) if fs::rename(&path, self.path(session)).is_ok() => self.files.prune(),
             status => {
@@ -151,9 +151,9 @@ impl Kept {
         }
     }
 
-    fn restore(&self, link: &Link, session: &SessionId, cancel: &Cancel) {
+    fn restore(&self, link: &ServerClient, session: &SessionId, cancel: &Cancel) {
         let path = self.path(session);
-        match slot(link, "restore", &self.name(session), cancel, READ) {
+        match slot_action(link, "restore", &self.name(session), cancel, READ_TIMEOUT) {
             // Used now: it leaves after the others.
             Some(200) => drop(fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()))),
             Some(status) => {
@@ -166,9 +166,15 @@ impl Kept {
 }
 
 /// The status of the answer.
-fn slot(link: &Link, action: &str, filename: &str, cancel: &Cancel, patience: Duration) -> Option<u16> {
+fn slot_action(
+    link: &ServerClient,
+    action: &str,
+    filename: &str,
+    cancel: &Cancel,
+    patience: Duration,
+) -> Option<u16> {
     let body = json!({ "filename": filename }).to_string();
-    let answer = link.ask(&format!("/slots/0?action={action}"), Some(body.as_bytes()), cancel, patience);
+    let answer = link.request(&format!("/slots/0?action={action}"), Some(body.as_bytes()), cancel, patience);
     answer.ok().map(|(status, _)| status)
 }
 
@@ -179,7 +185,7 @@ mod tests {
     #[test]
     fn what_was_used_longest_ago_leaves_first() {
         let dir = tempfile::tempdir().unwrap();
-        let files = KvFiles { dir: dir.path().to_owned(), quota: 25 };
+        let files = KvCacheDir { dir: dir.path().to_owned(), quota: 25 };
         for (age, name) in ["c", "a", "b"].iter().enumerate() {
             let path = dir.path().join(name);
             fs::write(&path, [0; 10]).unwrap();
@@ -200,10 +206,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let model = dir.path().join("a.gguf");
         fs::write(&model, "1").unwrap();
-        let files = Arc::new(KvFiles { dir: dir.path().to_owned(), quota: 1 });
+        let files = Arc::new(KvCacheDir { dir: dir.path().to_owned(), quota: 1 });
         let session: SessionId = "s.1".parse().unwrap();
         let name = |window, arguments: &[String]| {
-            Kept::new(Arc::clone(&files), &model, window, arguments).name(&session)
+            SlotCache::new(Arc::clone(&files), &model, window, arguments).name(&session)
         };
         let first = name(4096, &[]);
         assert!(first.starts_with("s.1@") && first.ends_with("-4096.kv"), "{first}");

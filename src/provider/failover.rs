@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
-use super::{ChatRequest, Delta, Progress, Provider, ProviderError, Turn, endpoint::Endpoint, llama::OpenAi};
+use super::{
+    ChatRequest, Delta, Progress, Provider, ProviderError, Turn, endpoint::Endpoint, openai::OpenAiProvider,
+};
 use crate::core::Cancel;
 
 /// One model at several servers. A request goes to the first of them; to the next one when that cannot
 /// answer, as long as nothing of an answer has come.
 ///
 /// Always the same order, not in turns: a server that has read a conversation answers it sooner.
-pub struct Fleet {
+pub struct FailoverGroup {
     endpoints: Arc<[Endpoint]>,
     model: String,
     /// Counts, and knows the window.
-    first: Arc<OpenAi>,
+    first: Arc<OpenAiProvider>,
 }
 
-impl Fleet {
+impl FailoverGroup {
     /// # Errors
     ///
     /// The last server's, when none of them is there.
@@ -27,14 +29,14 @@ impl Fleet {
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Self, ProviderError> {
         let mut failure = ProviderError::Cancelled;
-        for endpoint in in_order(endpoints) {
+        for endpoint in healthy_first(endpoints) {
             match endpoint.open(model, cancel, sink) {
                 Ok(first) => {
                     return Ok(Self { endpoints: Arc::clone(endpoints), model: model.to_owned(), first });
                 }
                 Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),
                 Err(error) => {
-                    endpoint.shun();
+                    endpoint.mark_unhealthy();
                     failure = error;
                 }
             }
@@ -44,13 +46,13 @@ impl Fleet {
 }
 
 /// Those that failed not long ago come last.
-fn in_order(endpoints: &[Endpoint]) -> impl Iterator<Item = &Endpoint> {
-    let (good, shunned): (Vec<_>, Vec<_>) = endpoints.iter().partition(|endpoint| !endpoint.is_shunned());
+fn healthy_first(endpoints: &[Endpoint]) -> impl Iterator<Item = &Endpoint> {
+    let (good, shunned): (Vec<_>, Vec<_>) = endpoints.iter().partition(|endpoint| !endpoint.is_unhealthy());
     good.into_iter().chain(shunned)
 }
 
 /// Another server may do better. What is wrong with the request is wrong everywhere.
-fn another_may_answer(error: &ProviderError) -> bool {
+fn should_fail_over(error: &ProviderError) -> bool {
     match error {
         ProviderError::Unreachable { .. } | ProviderError::Protocol(_) | ProviderError::NoServer(_) => true,
         ProviderError::Status { status, .. } => !matches!(status, 400 | 413 | 422),
@@ -58,7 +60,7 @@ fn another_may_answer(error: &ProviderError) -> bool {
     }
 }
 
-impl Provider for Fleet {
+impl Provider for FailoverGroup {
     fn generate(
         &self,
         request: &ChatRequest,
@@ -66,7 +68,7 @@ impl Provider for Fleet {
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
         let mut failure = ProviderError::Cancelled;
-        for endpoint in in_order(&self.endpoints) {
+        for endpoint in healthy_first(&self.endpoints) {
             let mut started = false;
             let mut sink = |delta: Delta| {
                 started |= !matches!(delta, Delta::Progress(_));
@@ -74,9 +76,9 @@ impl Provider for Fleet {
             };
             let opened = endpoint.open(&self.model, cancel, &mut |told| sink(Delta::Progress(told)));
             match opened.and_then(|provider| provider.generate(request, cancel, &mut sink)) {
-                Err(error) if !started && another_may_answer(&error) => {
-                    tracing::warn!(endpoint = endpoint.link().base(), %error, "asking the next server");
-                    endpoint.shun();
+                Err(error) if !started && should_fail_over(&error) => {
+                    tracing::warn!(endpoint = endpoint.client().base(), %error, "asking the next server");
+                    endpoint.mark_unhealthy();
                     failure = error;
                 }
                 turn => return turn,
@@ -97,12 +99,12 @@ impl Provider for Fleet {
         self.first.window()
     }
 
-    fn can_force(&self) -> bool {
-        self.first.can_force()
+    fn can_force_tool(&self) -> bool {
+        self.first.can_force_tool()
     }
 
-    fn prompts_tools(&self) -> bool {
-        self.first.prompts_tools()
+    fn tools_in_prompt(&self) -> bool {
+        self.first.tools_in_prompt()
     }
 
     fn slots(&self) -> usize {

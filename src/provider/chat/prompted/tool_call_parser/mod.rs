@@ -4,28 +4,28 @@ mod scan;
 
 use std::collections::HashSet;
 
-use self::scan::{Blocks, Code, Json};
-use super::call::{self, Found};
-use crate::{core::ToolDef, provider::Finish};
+use self::scan::{CodeSpans, JsonBlocks, JsonScanner};
+use super::call::{self, ParsedCall};
+use crate::{core::ToolDef, provider::FinishReason};
 
 /// Bytes that may be held back for one call; what is longer is text. A call's arguments may have 1 MiB.
-const HELD_LIMIT: usize = 1024 * 1024 + 4096;
+const BUFFER_LIMIT: usize = 1024 * 1024 + 4096;
 
 /// Separates an answer that comes in pieces into text and calls. How it is cut makes no difference.
 ///
 /// A call counts only when it is whole and names a tool that exists, outside of quoted code and of what
 /// the model thinks; a call in a code fence or without any tag only when it is all there is.
-pub struct Sieve {
-    known: HashSet<String>,
+pub struct ToolCallParser {
+    tool_names: HashSet<String>,
     /// The model was told to call this way, so that a call of a tool that does not exist is a mistake of
     /// its own and no text.
-    told: bool,
-    held: String,
+    tools_in_prompt: bool,
+    buffer: String,
     state: State,
-    code: Code,
+    code: CodeSpans,
     /// Nothing but white space has come since the beginning, or since the last call.
-    fresh: bool,
-    found: Vec<Found>,
+    at_start: bool,
+    calls: Vec<ParsedCall>,
 }
 
 enum State {
@@ -33,17 +33,17 @@ enum State {
     Start,
     Prose,
     /// Within `<think>`.
-    Thought,
+    Thinking,
     /// `held` is a code fence or an object that may be all of the answer.
-    Whole(Blocks),
+    WholeAnswer(JsonBlocks),
     /// `held[body..]` is what follows an opening tag.
-    Inside {
+    InTag {
         tag: Tag,
         body: usize,
-        json: Json,
+        json: JsonScanner,
     },
     /// Everything is text.
-    Off,
+    TextOnly,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,92 +72,101 @@ impl Tag {
     }
 }
 
-impl Sieve {
+impl ToolCallParser {
     /// Without tools everything is text. `told` says that the system text explains how to call.
     pub fn new(tools: &[ToolDef], told: bool) -> Self {
-        let known: HashSet<String> = tools.iter().map(|tool| plain(&tool.name)).collect();
-        let state = if known.is_empty() { State::Off } else { State::Start };
-        let (held, code, found) = (String::new(), Code::default(), Vec::new());
-        Self { known, told, held, state, code, fresh: true, found }
+        let known: HashSet<String> = tools.iter().map(|tool| normalized_name(&tool.name)).collect();
+        let state = if known.is_empty() { State::TextOnly } else { State::Start };
+        let (held, code, found) = (String::new(), CodeSpans::default(), Vec::new());
+        Self {
+            tool_names: known,
+            tools_in_prompt: told,
+            buffer: held,
+            state,
+            code,
+            at_start: true,
+            calls: found,
+        }
     }
 
     /// The calls so far.
-    pub fn found(&self) -> usize {
-        self.found.len()
+    pub fn call_count(&self) -> usize {
+        self.calls.len()
     }
 
     /// Takes a piece and appends to `out` what is text for certain.
     pub fn push(&mut self, piece: &str, out: &mut String) {
-        self.held.push_str(piece);
+        self.buffer.push_str(piece);
         while self.step(out) {}
-        if self.held.len() > HELD_LIMIT {
-            self.state = State::Off;
+        if self.buffer.len() > BUFFER_LIMIT {
+            self.state = State::TextOnly;
             self.step(out);
         }
     }
 
     /// The answer is over: what is still held is a call, or text, or was cut.
-    pub fn finish(mut self, finish: Finish, out: &mut String) -> Vec<Found> {
-        let cut = finish == Finish::Length;
+    pub fn finish(mut self, finish: FinishReason, out: &mut String) -> Vec<ParsedCall> {
+        let cut = finish == FinishReason::Length;
         match self.state {
-            State::Whole(ref blocks) if !cut => {
+            State::WholeAnswer(ref blocks) if !cut => {
                 let calls = blocks
-                    .texts(&self.held)
+                    .texts(&self.buffer)
                     // Without a tag around it, data may look like a call: it must have arguments.
                     .map(|text| {
-                        call::in_json(text).filter(|calls| calls_alone(text) && self.all_known(calls))
+                        call::calls_in_json(text).filter(|calls| has_arguments(text) && self.all_known(calls))
                     });
                 match calls.collect::<Option<Vec<_>>>() {
-                    Some(calls) if !calls.is_empty() => self.found.extend(calls.into_iter().flatten()),
-                    _ => out.push_str(&self.held),
+                    Some(calls) if !calls.is_empty() => self.calls.extend(calls.into_iter().flatten()),
+                    _ => out.push_str(&self.buffer),
                 }
             }
             // What was cut is not what the model meant to call, and half a call is nothing to read.
-            State::Inside { .. } if cut => {}
-            State::Inside { tag, body, .. } => {
+            State::InTag { .. } if cut => {}
+            State::InTag { tag, body, .. } => {
                 // Quotes that do not match may have hidden the end.
                 let close = Some(tag.close()).filter(|close| !close.is_empty());
-                let end = close.and_then(|close| self.held[body..].find(close));
-                let (inner, after) = end.map_or((&self.held[body..], ""), |end| {
-                    (&self.held[body..body + end], &self.held[body + end + tag.close().len()..])
+                let end = close.and_then(|close| self.buffer[body..].find(close));
+                let (inner, after) = end.map_or((&self.buffer[body..], ""), |end| {
+                    (&self.buffer[body..body + end], &self.buffer[body + end + tag.close().len()..])
                 });
                 match self.calls(tag, inner, end.is_some()) {
                     Some(calls) => {
                         out.push_str(after.trim_end());
-                        self.found.extend(calls);
+                        self.calls.extend(calls);
                     }
-                    None => out.push_str(&self.held),
+                    None => out.push_str(&self.buffer),
                 }
             }
             // A half tag.
-            State::Prose if cut && self.held.trim_start().len() > 3 => {}
-            _ if self.fresh && !self.found.is_empty() => out.push_str(self.held.trim()),
-            _ => out.push_str(&self.held),
+            State::Prose if cut && self.buffer.trim_start().len() > 3 => {}
+            _ if self.at_start && !self.calls.is_empty() => out.push_str(self.buffer.trim()),
+            _ => out.push_str(&self.buffer),
         }
-        self.found
+        self.calls
     }
 
     /// Goes on as far as one state leads. `false` when more has to come.
     fn step(&mut self, out: &mut String) -> bool {
         match &mut self.state {
-            State::Off => {
-                out.push_str(&self.held);
-                self.held.clear();
+            State::TextOnly => {
+                out.push_str(&self.buffer);
+                self.buffer.clear();
                 false
             }
             State::Start => self.start(),
             State::Prose => self.prose(out),
-            State::Thought => self.thought(out),
-            State::Whole(blocks) => {
-                let possible = blocks.read(&self.held) && plausible(blocks.head(&self.held), &self.known);
+            State::Thinking => self.thinking(out),
+            State::WholeAnswer(blocks) => {
+                let possible =
+                    blocks.read(&self.buffer) && may_be_call(blocks.head(&self.buffer), &self.tool_names);
                 if !possible {
                     self.state = State::Prose;
                 }
                 !possible
             }
-            State::Inside { tag, body, json } => {
+            State::InTag { tag, body, json } => {
                 let (tag, body) = (*tag, *body);
-                match json.end(&self.held[body..], tag.close()) {
+                match json.end(&self.buffer[body..], tag.close()) {
                     scan::End::Open => false,
                     scan::End::Never => self.reject(body, out),
                     scan::End::At { inner, after } => self.close(tag, body, (inner, after), out),
@@ -167,11 +176,11 @@ impl Sieve {
     }
 
     fn start(&mut self) -> bool {
-        let text = self.held.trim_start();
+        let text = self.buffer.trim_start();
         self.state = match text.as_bytes() {
             [] | [b'['] => return false,
             [b'[', b'T', ..] => State::Prose,
-            [b'{' | b'[' | b'`', ..] => State::Whole(Blocks::default()),
+            [b'{' | b'[' | b'`', ..] => State::WholeAnswer(JsonBlocks::default()),
             _ => State::Prose,
         };
         true
@@ -180,10 +189,10 @@ impl Sieve {
     fn prose(&mut self, out: &mut String) -> bool {
         let mut at = 0;
         let mut next = None;
-        while let Some(&byte) = self.held.as_bytes().get(at) {
-            self.code.before(byte);
+        while let Some(&byte) = self.buffer.as_bytes().get(at) {
+            self.code.end_ticks(byte);
             if matches!(byte, b'<' | b'[') && !self.code.is_code() {
-                let rest = &self.held[at..];
+                let rest = &self.buffer[at..];
                 if let Some((tag, opening)) = TAGS.iter().find(|(_, opening)| rest.starts_with(opening)) {
                     next = Some((*tag, opening.len()));
                     break;
@@ -192,50 +201,50 @@ impl Sieve {
                     break; // may become a tag
                 }
             }
-            self.code.see(byte);
-            self.fresh &= byte.is_ascii_whitespace();
+            self.code.push(byte);
+            self.at_start &= byte.is_ascii_whitespace();
             at += 1;
         }
         // White space around calls belongs to them.
-        let kept = if self.fresh { 0 } else { at };
-        out.push_str(&self.held[..kept]);
-        self.held.drain(..kept);
+        let kept = if self.at_start { 0 } else { at };
+        out.push_str(&self.buffer[..kept]);
+        self.buffer.drain(..kept);
         match next {
             None => false,
             Some((Tag::Think, length)) => {
-                out.push_str(&self.held[..at - kept + length]);
-                self.held.drain(..at - kept + length);
-                self.state = State::Thought;
+                out.push_str(&self.buffer[..at - kept + length]);
+                self.buffer.drain(..at - kept + length);
+                self.state = State::Thinking;
                 true
             }
             Some((tag, length)) => {
-                self.state = State::Inside { tag, body: at - kept + length, json: Json::default() };
+                self.state = State::InTag { tag, body: at - kept + length, json: JsonScanner::default() };
                 true
             }
         }
     }
 
-    fn thought(&mut self, out: &mut String) -> bool {
+    fn thinking(&mut self, out: &mut String) -> bool {
         let close = Tag::Think.close();
-        let (end, done) = match self.held.find(close) {
+        let (end, done) = match self.buffer.find(close) {
             Some(at) => (at + close.len(), true),
-            None => (self.held.len() - half(&self.held, close), false),
+            None => (self.buffer.len() - partial_tag_len(&self.buffer, close), false),
         };
-        out.push_str(&self.held[..end]);
-        self.held.drain(..end);
+        out.push_str(&self.buffer[..end]);
+        self.buffer.drain(..end);
         if done {
             self.state = State::Start;
-            self.fresh = true;
+            self.at_start = true;
         }
         done
     }
 
     fn close(&mut self, tag: Tag, body: usize, (inner, after): (usize, usize), out: &mut String) -> bool {
-        match self.calls(tag, &self.held[body..body + inner], true) {
+        match self.calls(tag, &self.buffer[body..body + inner], true) {
             Some(calls) => {
-                self.found.extend(calls);
-                self.held.drain(..body + after);
-                self.fresh = true;
+                self.calls.extend(calls);
+                self.buffer.drain(..body + after);
+                self.at_start = true;
                 self.state = State::Prose;
                 true
             }
@@ -245,52 +254,52 @@ impl Sieve {
 
     /// `held[..end]` is text after all.
     fn reject(&mut self, end: usize, out: &mut String) -> bool {
-        out.push_str(&self.held[..end]);
-        self.held.drain(..end);
-        self.fresh = false;
+        out.push_str(&self.buffer[..end]);
+        self.buffer.drain(..end);
+        self.at_start = false;
         self.state = State::Prose;
         true
     }
 
     /// The calls between two tags; `None` when it is not calls and nothing else.
-    fn calls(&self, tag: Tag, inner: &str, closed: bool) -> Option<Vec<Found>> {
+    fn calls(&self, tag: Tag, inner: &str, closed: bool) -> Option<Vec<ParsedCall>> {
         let calls = match tag {
-            Tag::Call if closed => call::in_tag(inner),
+            Tag::Call if closed => call::calls_in_tag(inner),
             // Without its end a call must at least be readable.
-            Tag::Call => call::in_json(inner.trim()),
+            Tag::Call => call::calls_in_json(inner.trim()),
             Tag::Function => {
                 let (name, body) = inner.split_once('>')?;
-                call::in_function(name, body).map(|found| vec![found]).filter(|_| closed)
+                call::call_in_function(name, body).map(|found| vec![found]).filter(|_| closed)
             }
-            Tag::Mistral => call::in_mistral(inner),
+            Tag::Mistral => call::calls_in_mistral(inner),
             Tag::Think => None,
         }?;
-        let invented = self.told && tag == Tag::Call && closed;
+        let invented = self.tools_in_prompt && tag == Tag::Call && closed;
         (invented || self.all_known(&calls)).then_some(calls)
     }
 
-    fn all_known(&self, calls: &[Found]) -> bool {
-        !calls.is_empty() && calls.iter().all(|call| self.known.contains(&plain(&call.name)))
+    fn all_known(&self, calls: &[ParsedCall]) -> bool {
+        !calls.is_empty() && calls.iter().all(|call| self.tool_names.contains(&normalized_name(&call.name)))
     }
 }
 
 /// Names that differ only in case, `-` and `_` are one: models are not exact about them.
-fn plain(name: &str) -> String {
+fn normalized_name(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
 }
 
 /// Whether JSON has what a call without a tag needs.
-fn calls_alone(text: &str) -> bool {
+fn has_arguments(text: &str) -> bool {
     text.contains("arguments") || text.contains("parameters")
 }
 
 /// Bytes at the end of `text` that may be the beginning of `tag`.
-fn half(text: &str, tag: &str) -> usize {
+fn partial_tag_len(text: &str, tag: &str) -> usize {
     (1..tag.len()).rev().find(|&length| text.ends_with(&tag[..length])).unwrap_or(0)
 }
 
 /// Whether an object that begins like this may be a call: only then is it worth holding back.
-fn plausible(head: &str, known: &HashSet<String>) -> bool {
+fn may_be_call(head: &str, known: &HashSet<String>) -> bool {
     const KEYS: [&str; 5] = ["name", "arguments", "parameters", "function", "type"];
     let quoted = |text: &'_ str| {
         let text = text.trim_start();
@@ -313,7 +322,7 @@ fn plausible(head: &str, known: &HashSet<String>) -> bool {
         None => value.trim_start().is_empty(),
         Some((kind, None)) if key == "type" => "function".starts_with(&kind),
         Some((kind, Some(_))) if key == "type" => kind == "function",
-        Some((name, None)) => known.iter().any(|known| known.starts_with(&plain(&name))),
-        Some((name, Some(_))) => known.contains(&plain(&name)),
+        Some((name, None)) => known.iter().any(|known| known.starts_with(&normalized_name(&name))),
+        Some((name, Some(_))) => known.contains(&normalized_name(&name)),
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use crate::provider::chat::form::{Message, Tool};
+use crate::provider::chat::openai_types::{Message, Tool};
 
 /// A request. The order of the fields is the order on the wire, the same in every request.
 #[derive(Serialize)]

@@ -1,14 +1,14 @@
 //! Reads along with an answer, each byte once.
 
 /// Bytes of a block that are looked at to tell whether it may be a call.
-const HEAD: usize = 256;
+const HEAD_LIMIT: usize = 256;
 
 /// What models write behind the three ticks of a fence that holds a call.
-const INFO: [&str; 5] = ["json", "tool_call", "tool_code", "tool_use", "function"];
+const FENCE_LANGUAGES: [&str; 5] = ["json", "tool_call", "tool_code", "tool_use", "function"];
 
 /// Where a text is quoted as code, in Markdown.
 #[derive(Default)]
-pub struct Code {
+pub struct CodeSpans {
     /// Ticks in a row that have just come.
     ticks: usize,
     /// Something other than white space stood in this line before them.
@@ -18,9 +18,9 @@ pub struct Code {
     inline: usize,
 }
 
-impl Code {
+impl CodeSpans {
     /// To be told of each byte before it is judged.
-    pub fn before(&mut self, byte: u8) {
+    pub fn end_ticks(&mut self, byte: u8) {
         if byte == b'`' || self.ticks == 0 {
             return;
         }
@@ -36,7 +36,7 @@ impl Code {
     }
 
     /// To be told of each byte that is text.
-    pub fn see(&mut self, byte: u8) {
+    pub fn push(&mut self, byte: u8) {
         match byte {
             b'`' => self.ticks += 1,
             b'\n' => (self.midline, self.inline) = (false, 0),
@@ -62,7 +62,7 @@ pub enum End {
 
 /// The end of a body: its closing tag outside of texts, or the end of its JSON where there is none.
 #[derive(Default)]
-pub struct Json {
+pub struct JsonScanner {
     read: usize,
     depth: usize,
     text: bool,
@@ -71,7 +71,7 @@ pub struct Json {
     json: Option<bool>,
 }
 
-impl Json {
+impl JsonScanner {
     pub fn end(&mut self, body: &str, close: &str) -> End {
         while let Some(&byte) = body.as_bytes().get(self.read) {
             if self.json.is_none() && !byte.is_ascii_whitespace() {
@@ -130,9 +130,9 @@ impl Json {
 
 /// An answer that is nothing but JSON values, each bare or in a code fence.
 #[derive(Default)]
-pub struct Blocks {
+pub struct JsonBlocks {
     read: usize,
-    json: Json,
+    json: JsonScanner,
     /// Where the value that is being read begins.
     begin: Option<usize>,
     ticks: usize,
@@ -141,7 +141,7 @@ pub struct Blocks {
     whole: Vec<(usize, usize)>,
 }
 
-impl Blocks {
+impl JsonBlocks {
     /// Reads on in `text`, the answer so far. `false` when there is something else in it.
     pub fn read(&mut self, text: &str) -> bool {
         while let Some(&byte) = text.as_bytes().get(self.read) {
@@ -166,7 +166,7 @@ impl Blocks {
                 b if b.is_ascii_whitespace() => (self.ticks, self.info) = (0, None),
                 _ => {
                     let word = self.info.and_then(|begin| text.get(begin..self.read));
-                    if word.is_none_or(|word| INFO.iter().all(|info| !info.starts_with(word))) {
+                    if word.is_none_or(|word| FENCE_LANGUAGES.iter().all(|info| !info.starts_with(word))) {
                         return false;
                     }
                 }
@@ -181,7 +181,7 @@ impl Blocks {
     /// How the newest value begins; empty before there is one.
     pub fn head<'a>(&self, text: &'a str) -> &'a str {
         let begin = self.begin.or_else(|| self.whole.last().map(|(begin, _)| *begin)).unwrap_or(text.len());
-        let mut end = text.len().min(begin + HEAD);
+        let mut end = text.len().min(begin + HEAD_LIMIT);
         while !text.is_char_boundary(end) {
             end -= 1;
         }

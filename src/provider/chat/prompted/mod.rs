@@ -3,22 +3,22 @@
 //! Source of the form: the prompts that Hermes and Qwen models were trained on. Other models follow it too.
 
 mod call;
-mod sieve;
+mod tool_call_parser;
 
-pub use call::Found;
-pub use sieve::Sieve;
+pub use call::ParsedCall;
+pub use tool_call_parser::ToolCallParser;
 
 use serde_json::{Value, json};
 
 use crate::{
     core::{CallId, ToolCall, ToolDef},
-    provider::{Finish, Turn},
+    provider::{FinishReason, Turn},
 };
 
-use super::{form, messages};
+use super::{messages, openai_types};
 
 /// The system text with the tools behind it. The same bytes for the same tools.
-pub fn system(system: &str, tools: &[ToolDef]) -> String {
+pub fn system_with_tools(system: &str, tools: &[ToolDef]) -> String {
     let mut text = String::with_capacity(system.len() + 1024);
     if !system.is_empty() {
         text.push_str(system);
@@ -41,26 +41,26 @@ pub fn system(system: &str, tools: &[ToolDef]) -> String {
 
 /// A call as the model was told to write it; the arguments stay to the byte. Models that keep to the
 /// form find their own bytes again, others see how it should have been.
-pub fn written(call: &form::CallFunction<'_>) -> String {
+pub fn call_as_text(call: &openai_types::CallFunction<'_>) -> String {
     let name = serde_json::to_string(call.name).expect("a string is JSON");
     format!("<tool_call>\n{{\"name\": {name}, \"arguments\": {}}}\n</tool_call>", call.arguments)
 }
 
 /// The same up to where the arguments begin.
 #[cfg(feature = "builtin")]
-pub fn opening(name: &str) -> String {
+pub fn call_prefix(name: &str) -> String {
     let name = serde_json::to_string(name).expect("a string is JSON");
     format!("<tool_call>\n{{\"name\": {name}, \"arguments\": ")
 }
 
 /// Has the server take nothing for an answer but arguments of this tool.
-pub fn format(tool: &ToolDef) -> Value {
+pub fn arguments_format(tool: &ToolDef) -> Value {
     json!({"type": "json_schema", "json_schema": {"name": tool.name, "schema": tool.parameters}})
 }
 
 /// The answer to a request with [`format()`], as the call it stands for.
-pub fn forced(name: &str, turn: Turn) -> Turn {
-    let whole = turn.finish != Finish::Length;
+pub fn into_forced_call(name: &str, turn: Turn) -> Turn {
+    let whole = turn.finish_reason != FinishReason::Length;
     let call = ToolCall { id: CallId::local(), name: name.to_owned(), arguments: turn.content };
     Turn { content: String::new(), calls: whole.then_some(call).into_iter().collect(), ..turn }
 }

@@ -6,10 +6,10 @@ use ureq::{Body, http::Response};
 
 use super::{
     Timing,
-    answer::Answer,
+    error_response::single_line,
     http::Exchange,
-    refusal::shown,
-    sse::{LINE_LIMIT, Line, Lines},
+    sse::{LINE_LIMIT, LineReader, SseLine},
+    turn_builder::TurnBuilder,
 };
 use crate::provider::{Delta, ProviderError, Turn};
 
@@ -21,46 +21,46 @@ const RESPONSE_LIMIT: u64 = 64 * 1024 * 1024;
 /// # Errors
 ///
 /// As for [`crate::provider::Provider::generate`].
-pub fn answer(
+pub fn read_turn(
     exchange: &Exchange<'_>,
     response: Response<Body>,
     timing: &Timing,
-    mut answer: Answer,
+    mut builder: TurnBuilder,
     sink: &mut dyn FnMut(Delta),
 ) -> Result<Turn, ProviderError> {
-    match content(&response)? {
-        Content::Stream => stream(exchange, response, timing, answer, sink),
-        Content::Whole => {
-            answer.take(&exchange.whole(response, RESPONSE_LIMIT)?, sink)?;
-            finished(answer, sink)
+    match body_kind(&response)? {
+        BodyKind::Stream => read_stream(exchange, response, timing, builder, sink),
+        BodyKind::Whole => {
+            builder.push_event(&exchange.read_body(response, RESPONSE_LIMIT)?, sink)?;
+            finish(builder, sink)
         }
     }
 }
 
-fn stream(
+fn read_stream(
     exchange: &Exchange<'_>,
     mut response: Response<Body>,
     timing: &Timing,
-    mut answer: Answer,
+    mut builder: TurnBuilder,
     sink: &mut dyn FnMut(Delta),
 ) -> Result<Turn, ProviderError> {
     let mut reader = response.body_mut().as_reader();
-    let (mut lines, mut total, mut pace) = (Lines::default(), 0, Pace::default());
+    let (mut lines, mut total, mut pace) = (LineReader::default(), 0, ReadThrottle::default());
     loop {
         let count = match lines.fill(&mut reader) {
             Ok(count) => count,
-            Err(_) if answer.finished() && !exchange.is_cancelled() => return Ok(answer.into_turn(sink)),
-            Err(error) => return Err(exchange.broken(error.into(), answer.started())),
+            Err(_) if builder.finished() && !exchange.is_cancelled() => return Ok(builder.into_turn(sink)),
+            Err(error) => return Err(exchange.explain(error.into(), builder.started())),
         };
         total += count as u64;
         if total > RESPONSE_LIMIT {
             return Err(ProviderError::Protocol(format!("the answer is over {RESPONSE_LIMIT} bytes")));
         }
-        let before = answer.state();
-        let done = read(&mut lines, &mut answer, count == 0, sink);
+        let before = builder.state();
+        let done = read_lines(&mut lines, &mut builder, count == 0, sink);
         let mut spoke = false;
         // What came before an error, too.
-        answer.flush(&mut |delta| {
+        builder.flush(&mut |delta| {
             spoke |= matches!(delta, Delta::Text(_) | Delta::Reasoning(_));
             sink(delta);
         });
@@ -68,19 +68,19 @@ fn stream(
         if exchange.is_cancelled() {
             return Err(ProviderError::Cancelled);
         }
-        if done || count == 0 && answer.finished() {
-            return Ok(answer.into_turn(sink));
+        if done || count == 0 && builder.finished() {
+            return Ok(builder.into_turn(sink));
         }
         if count == 0 {
-            exchange.still_there(answer.started())?;
-            return finished(answer, sink);
+            exchange.check_connected(builder.started())?;
+            return finish(builder, sink);
         }
-        match answer.state() {
+        match builder.state() {
             now if now == before => {} // comments and empty events keep nobody waiting for ever
-            now if now.finished => exchange.patience.shorten(timing.last),
-            now if !now.started => exchange.patience.renew(timing.first),
-            _ if before.started => exchange.patience.renew(timing.between),
-            _ => exchange.patience.shorten(timing.between),
+            now if now.finished => exchange.watchdog.reset_shorter(timing.after_finish),
+            now if !now.started => exchange.watchdog.reset(timing.first_token),
+            _ if before.started => exchange.watchdog.reset(timing.between_tokens),
+            _ => exchange.watchdog.reset_shorter(timing.between_tokens),
         }
         if spoke {
             pace.wait();
@@ -89,82 +89,84 @@ fn stream(
 }
 
 /// Text that comes more often than this is a stream no eye can follow; it is read in larger pieces.
-const PACE: Duration = Duration::from_millis(1);
+const MIN_READ_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Leaves a fast model a moment before the next read, so that its tokens share a message: what a token costs
 /// on its way is mostly the waking of threads. One that comes alone is never held back.
 #[derive(Default)]
-struct Pace {
+struct ReadThrottle {
     spoke: Option<Instant>,
 }
 
-impl Pace {
+impl ReadThrottle {
     fn wait(&mut self) {
         let now = Instant::now();
-        if self.spoke.replace(now).is_some_and(|last| now.duration_since(last) < PACE) {
-            std::thread::sleep(PACE);
+        if self.spoke.replace(now).is_some_and(|last| now.duration_since(last) < MIN_READ_INTERVAL) {
+            std::thread::sleep(MIN_READ_INTERVAL);
             self.spoke = Some(Instant::now());
         }
     }
 }
 
 /// Takes the complete lines. Says whether the server has said that it is done.
-fn read(
-    lines: &mut Lines,
-    answer: &mut Answer,
+fn read_lines(
+    lines: &mut LineReader,
+    builder: &mut TurnBuilder,
     ended: bool,
     sink: &mut dyn FnMut(Delta),
 ) -> Result<bool, ProviderError> {
     let too_long = |_| ProviderError::Protocol(format!("a line of the answer is over {LINE_LIMIT} bytes"));
     while let Some(line) = lines.next_line().map_err(too_long)? {
-        match Line::parse(line) {
-            Line::Data(event) => answer.take(event, sink)?,
-            Line::Done => return Ok(true),
-            Line::Other => {}
+        match SseLine::parse(line) {
+            SseLine::Data(event) => builder.push_event(event, sink)?,
+            SseLine::Done => return Ok(true),
+            SseLine::Other => {}
         }
     }
     if !ended {
         return Ok(false);
     }
-    match Line::parse(lines.rest()) {
+    match SseLine::parse(lines.remainder()) {
         // A torn last event is not worth an error of its own: the missing ending is one.
-        Line::Data(event) if serde_json::from_slice::<serde::de::IgnoredAny>(event).is_ok() => {
-            answer.take(event, sink)?;
+        SseLine::Data(event) if serde_json::from_slice::<serde::de::IgnoredAny>(event).is_ok() => {
+            builder.push_event(event, sink)?;
             Ok(false)
         }
-        Line::Done => Ok(true),
-        Line::Data(_) | Line::Other => Ok(false),
+        SseLine::Done => Ok(true),
+        SseLine::Data(_) | SseLine::Other => Ok(false),
     }
 }
 
-fn finished(answer: Answer, sink: &mut dyn FnMut(Delta)) -> Result<Turn, ProviderError> {
-    if answer.finished() {
-        Ok(answer.into_turn(sink))
+fn finish(builder: TurnBuilder, sink: &mut dyn FnMut(Delta)) -> Result<Turn, ProviderError> {
+    if builder.finished() {
+        Ok(builder.into_turn(sink))
     } else {
         Err(ProviderError::Protocol("it ended before it was finished".to_owned()))
     }
 }
 
-enum Content {
+enum BodyKind {
     Stream,
     /// A server that does not stream although it was asked to.
     Whole,
 }
 
-fn content(response: &Response<Body>) -> Result<Content, ProviderError> {
+fn body_kind(response: &Response<Body>) -> Result<BodyKind, ProviderError> {
     let header =
         |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
     let encoding = header("content-encoding");
     if !matches!(encoding, "" | "identity") {
         return Err(ProviderError::Protocol(format!(
             "it is encoded as `{}`, which was not asked for",
-            shown(encoding)
+            single_line(encoding)
         )));
     }
     let kind = header("content-type").to_ascii_lowercase();
     match kind.split(';').next().unwrap_or("").trim() {
-        "text/event-stream" | "" => Ok(Content::Stream),
-        "application/json" => Ok(Content::Whole),
-        other => Err(ProviderError::Protocol(format!("it is `{}`, not a stream of events", shown(other)))),
+        "text/event-stream" | "" => Ok(BodyKind::Stream),
+        "application/json" => Ok(BodyKind::Whole),
+        other => {
+            Err(ProviderError::Protocol(format!("it is `{}`, not a stream of events", single_line(other))))
+        }
     }
 }

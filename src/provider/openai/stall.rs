@@ -13,7 +13,7 @@ use std::{
 };
 
 /// Watches one call until it is dropped.
-pub struct Patience {
+pub struct StallWatchdog {
     watched: Arc<Watched>,
 }
 
@@ -43,7 +43,7 @@ static WATCH: LazyLock<&'static Watch> = LazyLock::new(|| {
     watch
 });
 
-impl Patience {
+impl StallWatchdog {
     /// Starts to wait: unless [`Patience::renew`] is called within `limit`, `agent` is shut down.
     pub fn new(agent: ureq::Agent, limit: Duration) -> Self {
         let watched =
@@ -55,25 +55,25 @@ impl Patience {
     }
 
     /// Something came: waits `limit` from now. Costs one atomic store.
-    pub fn renew(&self, limit: Duration) {
+    pub fn reset(&self, limit: Duration) {
         self.watched.deadline.store(WATCH.after(limit), SeqCst);
     }
 
     /// As [`Patience::renew`], for a limit that may end before the one before it.
-    pub fn shorten(&self, limit: Duration) {
-        self.renew(limit);
+    pub fn reset_shorter(&self, limit: Duration) {
+        self.reset(limit);
         // Under the lock, so that the watch cannot miss it between its look and its sleep.
         drop(WATCH.calls.lock().unwrap_or_else(PoisonError::into_inner));
         WATCH.changed.notify_one();
     }
 
     /// The patience ran out and the connection was closed.
-    pub fn ran_out(&self) -> bool {
+    pub fn has_fired(&self) -> bool {
         self.watched.stalled.load(SeqCst)
     }
 }
 
-impl Drop for Patience {
+impl Drop for StallWatchdog {
     fn drop(&mut self) {
         let mut calls = WATCH.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.retain(|watched| !Arc::ptr_eq(watched, &self.watched));

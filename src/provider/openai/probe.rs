@@ -6,15 +6,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    engine::{self, Engine},
-    http::Link,
-    refusal,
+    error_response,
+    http::ServerClient,
+    server_kind::{self, ServerKind},
 };
 use crate::{core::Cancel, provider::ProviderError};
 
 /// Requests at once that a server is trusted with when it does not say how many it can take: such
 /// servers (vLLM, gateways) have queues of their own.
-const OPEN_SLOTS: usize = 256;
+const UNKNOWN_SLOTS: usize = 256;
 
 /// What llama-server runs at once unless told otherwise; a router does not tell for its children.
 const ROUTER_SLOTS: usize = 4;
@@ -23,8 +23,8 @@ const ROUTER_SLOTS: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// It is llama.cpp: takes its request fields, counts tokens, reports progress.
-    pub llama: bool,
-    pub engine: Engine,
+    pub is_llama_cpp: bool,
+    pub server_kind: ServerKind,
     /// Tokens that one request may have, where known.
     pub window: Option<u32>,
     /// Requests it runs at once.
@@ -32,11 +32,11 @@ pub struct Capabilities {
     /// The file it was started with, where known.
     pub model_path: Option<String>,
     /// The template knows tools. Others drop definitions, calls and results silently.
-    pub tool_role: bool,
+    pub supports_tools: bool,
     /// The template knows role `system`. Others refuse it.
-    pub system_role: bool,
+    pub supports_system_role: bool,
     /// The template refuses call ids that are not nine letters and digits.
-    pub short_ids: bool,
+    pub needs_short_ids: bool,
 }
 
 /// What a probe found.
@@ -46,7 +46,7 @@ pub enum Probe {
     /// A server that is still reading its model.
     Loading,
     /// A router that has not loaded this model. [`wake`] has it loaded.
-    Asleep,
+    NotLoaded,
 }
 
 #[derive(Deserialize, Default)]
@@ -72,32 +72,39 @@ struct Settings {
 ///
 /// [`ProviderError::Unreachable`] when nothing answers within `patience`, [`ProviderError::Status`] when
 /// the key is refused or what answers is no model server.
-pub fn probe(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Result<Probe, ProviderError> {
-    let (status, body) = link.ask("/props", None, cancel, patience)?;
-    if refusal::is_loading(status, &body) {
+pub fn probe(
+    link: &ServerClient,
+    model: &str,
+    cancel: &Cancel,
+    patience: Duration,
+) -> Result<Probe, ProviderError> {
+    let (status, body) = link.request("/props", None, cancel, patience)?;
+    if error_response::is_loading(status, &body) {
         return Ok(Probe::Loading);
     }
     if matches!(status, 401 | 403) {
-        return Err(refusal::of_status(status, &body));
+        return Err(error_response::from_status(status, &body));
     }
     match serde_json::from_slice::<Props>(&body) {
         Ok(props) if status == 200 && props.role.as_deref() == Some("router") => {
-            return routed(link, model, cancel, patience);
+            return probe_routed_model(link, model, cancel, patience);
         }
         Ok(props) if status == 200 && props.default_generation_settings.is_some() => {
-            return Ok(Probe::Ready(llama(props)));
+            return Ok(Probe::Ready(llama_capabilities(props)));
         }
         _ => {}
     }
-    let (status, body) = link.ask("/v1/models", None, cancel, patience)?;
-    if refusal::is_loading(status, &body) {
+    let (status, body) = link.request("/v1/models", None, cancel, patience)?;
+    if error_response::is_loading(status, &body) {
         return Ok(Probe::Loading);
     }
     let models = serde_json::from_slice::<Value>(&body).unwrap_or_default();
     match models["data"].as_array() {
-        Some(list) if status == 200 => Ok(Probe::Ready(other(list, link, model, cancel, patience))),
+        Some(list) if status == 200 => {
+            Ok(Probe::Ready(other_capabilities(list, link, model, cancel, patience)))
+        }
         _ if status == 200 => Err(ProviderError::Protocol("it is no model server".to_owned())),
-        _ => Err(refusal::of_status(status, &body)),
+        _ => Err(error_response::from_status(status, &body)),
     }
 }
 
@@ -107,58 +114,75 @@ pub fn probe(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> R
 /// # Errors
 ///
 /// [`ProviderError::Unreachable`] when it does not answer. Whether it loads the model is the next probe's matter.
-pub fn wake(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Result<(), ProviderError> {
+pub fn load_model(
+    link: &ServerClient,
+    model: &str,
+    cancel: &Cancel,
+    patience: Duration,
+) -> Result<(), ProviderError> {
     let body = json!({ "model": model }).to_string();
-    let (status, answer) = link.ask("/models/load", Some(body.as_bytes()), cancel, patience)?;
+    let (status, answer) = link.request("/models/load", Some(body.as_bytes()), cancel, patience)?;
     tracing::debug!(model, status, answer = %String::from_utf8_lossy(&answer), "asked a router to load a model");
     Ok(())
 }
 
 /// Why a router could not load a model, if it says so.
-pub fn broken(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Option<ProviderError> {
-    let (_, models) = link.ask("/models", None, cancel, patience).ok()?;
+pub fn load_failure(
+    link: &ServerClient,
+    model: &str,
+    cancel: &Cancel,
+    patience: Duration,
+) -> Option<ProviderError> {
+    let (_, models) = link.request("/models", None, cancel, patience).ok()?;
     let models = serde_json::from_slice::<Value>(&models).ok()?;
     let status = &models["data"].as_array()?.iter().find(|entry| entry["id"] == model)?["status"];
     let code = status["exit_code"].as_i64().filter(|_| status["failed"] == true)?;
     let message = format!("the router could not load {model}: its server ended with exit code {code}");
-    Some(ProviderError::Status { status: 500, message: refusal::shown(&message) })
+    Some(ProviderError::Status { status: 500, message: error_response::single_line(&message) })
 }
 
-fn llama(props: Props) -> Capabilities {
+fn llama_capabilities(props: Props) -> Capabilities {
     let settings = props.default_generation_settings.unwrap_or_default();
     let caps = props.chat_template_caps.unwrap_or_default();
     let can = |key: &str| caps[key].as_bool().unwrap_or(true);
     let template = props.chat_template.unwrap_or_default();
     Capabilities {
-        llama: true,
-        engine: Engine::LlamaCpp,
+        is_llama_cpp: true,
+        server_kind: ServerKind::LlamaCpp,
         window: settings.n_ctx.filter(|&tokens| tokens > 0),
-        slots: props.total_slots.unwrap_or(ROUTER_SLOTS).clamp(1, OPEN_SLOTS),
+        slots: props.total_slots.unwrap_or(ROUTER_SLOTS).clamp(1, UNKNOWN_SLOTS),
         model_path: props.model_path,
-        tool_role: can("supports_tools") && can("supports_tool_calls"),
-        system_role: can("supports_system_role"),
-        short_ids: template.contains("length 9") || template.contains("length != 9"),
+        supports_tools: can("supports_tools") && can("supports_tool_calls"),
+        supports_system_role: can("supports_system_role"),
+        needs_short_ids: template.contains("length 9") || template.contains("length != 9"),
     }
 }
 
 /// What a router says about one model, without making it load that model.
-fn routed(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Result<Probe, ProviderError> {
+fn probe_routed_model(
+    link: &ServerClient,
+    model: &str,
+    cancel: &Cancel,
+    patience: Duration,
+) -> Result<Probe, ProviderError> {
     if model.is_empty() {
-        return Ok(Probe::Ready(llama(Props::default()))); // no model in particular: the router is there
+        return Ok(Probe::Ready(llama_capabilities(Props::default()))); // no model in particular: the router is there
     }
     let query: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
     let path = format!("/props?model={query}&autoload=false");
-    let (status, body) = link.ask(&path, None, cancel, patience)?;
-    if refusal::is_loading(status, &body) {
+    let (status, body) = link.request(&path, None, cancel, patience)?;
+    if error_response::is_loading(status, &body) {
         return Ok(Probe::Loading);
     }
-    match refusal::of_status(status, &body) {
-        _ if status == 200 => Ok(Probe::Ready(llama(serde_json::from_slice(&body).unwrap_or_default()))),
+    match error_response::from_status(status, &body) {
+        _ if status == 200 => {
+            Ok(Probe::Ready(llama_capabilities(serde_json::from_slice(&body).unwrap_or_default())))
+        }
         // The last is about an earlier time: the file may be a better one by now.
         ProviderError::Status { message, .. }
             if ["not loaded", "not running", "failed to load"].iter().any(|why| message.contains(why)) =>
         {
-            Ok(Probe::Asleep)
+            Ok(Probe::NotLoaded)
         }
         // The model's own server is on its way up or down.
         ProviderError::Status { status: 500..=599, .. } => Ok(Probe::Loading),
@@ -166,31 +190,38 @@ fn routed(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Resu
     }
 }
 
-fn other(list: &[Value], link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Capabilities {
-    let (engine, window) = engine::find(list, link, model, cancel, patience);
-    if engine == Engine::LlamaSwap
-        && let Some(props) = upstream(link, model, cancel, patience)
+fn other_capabilities(
+    list: &[Value],
+    link: &ServerClient,
+    model: &str,
+    cancel: &Cancel,
+    patience: Duration,
+) -> Capabilities {
+    let (engine, window) = server_kind::detect(list, link, model, cancel, patience);
+    if engine == ServerKind::LlamaSwap
+        && let Some(props) = llama_swap_props(link, model, cancel, patience)
     {
-        return Capabilities { engine, ..llama(props) };
+        return Capabilities { server_kind: engine, ..llama_capabilities(props) };
     }
     Capabilities {
-        llama: false,
-        engine,
+        is_llama_cpp: false,
+        server_kind: engine,
         window,
-        slots: OPEN_SLOTS,
+        slots: UNKNOWN_SLOTS,
         model_path: None,
-        tool_role: true,
-        system_role: true,
-        short_ids: false,
+        supports_tools: true,
+        supports_system_role: true,
+        needs_short_ids: false,
     }
 }
 
 /// What llama-swap's server for a model says, if it runs: asking would start it, and stop another.
-fn upstream(link: &Link, model: &str, cancel: &Cancel, patience: Duration) -> Option<Props> {
-    let (_, running) = link.ask("/running", None, cancel, patience).ok()?;
+fn llama_swap_props(link: &ServerClient, model: &str, cancel: &Cancel, patience: Duration) -> Option<Props> {
+    let (_, running) = link.request("/running", None, cancel, patience).ok()?;
     let running = serde_json::from_slice::<Value>(&running).ok()?;
     let ready = |entry: &Value| entry["model"] == model && entry["state"] == "ready";
     running["running"].as_array()?.iter().find(|entry| ready(entry))?;
-    let (status, body) = link.ask(&engine::upstream(model, "/props"), None, cancel, patience).ok()?;
+    let (status, body) =
+        link.request(&server_kind::upstream_path(model, "/props"), None, cancel, patience).ok()?;
     (status == 200).then(|| serde_json::from_slice(&body).ok())?
 }

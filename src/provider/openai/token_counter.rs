@@ -10,18 +10,18 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::http::Link;
+use super::http::ServerClient;
 use crate::core::Cancel;
 
 /// How long a count may take before an estimate stands in for it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Counts kept, twice: the newest so many, and the so many before them.
-const KEPT: usize = 1024;
+const GENERATION_SIZE: usize = 1024;
 
 /// Remembers counts by a keyed hash of the text, so that system text and tools are counted once.
 #[derive(Default)]
-pub struct Counts {
+pub struct TokenCounter {
     hash: RandomState,
     seen: Mutex<Generations>,
 }
@@ -33,25 +33,25 @@ struct Generations {
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct TokenizeRequest<'a> {
     /// Routers need it to choose a tokenizer.
     #[serde(skip_serializing_if = "str::is_empty")]
     model: &'a str,
-    content: Vec<Piece<'a>>,
+    content: Vec<ContentPart<'a>>,
     /// The texts come from outside: `<|im_end|>` in one of them is text.
     parse_special: bool,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Piece<'a> {
+enum ContentPart<'a> {
     Text(&'a str),
     /// llama-server lets numbers pass through as tokens; -1 is none, so it marks where a text ends.
     End(i64),
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct TokenizeResponse {
     tokens: Vec<i64>,
 }
 
@@ -60,9 +60,16 @@ pub fn estimate(text: &str) -> u32 {
     u32::try_from(text.len() / 4).unwrap_or(u32::MAX)
 }
 
-impl Counts {
+impl TokenCounter {
     /// The count of each text, in order; `path` is the server's `/tokenize`.
-    pub fn count(&self, link: &Link, path: &str, model: &str, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
+    pub fn count(
+        &self,
+        link: &ServerClient,
+        path: &str,
+        model: &str,
+        texts: &[&str],
+        cancel: &Cancel,
+    ) -> Vec<u32> {
         let keys: Vec<u64> = texts.iter().map(|text| self.hash.hash_one(text)).collect();
         let mut counts: Vec<Option<u32>> = {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +82,7 @@ impl Counts {
         let new: Vec<usize> = (0..texts.len()).filter(|&at| counts[at].is_none()).collect();
         if !new.is_empty() {
             let asked: Vec<&str> = new.iter().map(|&at| texts[at]).collect();
-            if let Some(found) = ask(link, path, model, &asked, cancel) {
+            if let Some(found) = tokenize(link, path, model, &asked, cancel) {
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
                 for (&at, count) in new.iter().zip(found) {
                     counts[at] = Some(count);
@@ -87,12 +94,18 @@ impl Counts {
     }
 }
 
-fn ask(link: &Link, path: &str, model: &str, texts: &[&str], cancel: &Cancel) -> Option<Vec<u32>> {
-    let content = texts.iter().flat_map(|&text| [Piece::Text(text), Piece::End(-1)]).collect();
-    let request = Request { model, content, parse_special: false };
+fn tokenize(
+    link: &ServerClient,
+    path: &str,
+    model: &str,
+    texts: &[&str],
+    cancel: &Cancel,
+) -> Option<Vec<u32>> {
+    let content = texts.iter().flat_map(|&text| [ContentPart::Text(text), ContentPart::End(-1)]).collect();
+    let request = TokenizeRequest { model, content, parse_special: false };
     let body = serde_json::to_vec(&request).expect("strings and numbers are JSON");
-    let (status, answer) = link.ask(path, Some(&body), cancel, PATIENCE).ok()?;
-    let answer: Answer = serde_json::from_slice(&answer).ok().filter(|_| status == 200)?;
+    let (status, answer) = link.request(path, Some(&body), cancel, PATIENCE).ok()?;
+    let answer: TokenizeResponse = serde_json::from_slice(&answer).ok().filter(|_| status == 200)?;
     let mut counts: Vec<u32> = answer
         .tokens
         .split(|&token| token == -1)
@@ -113,7 +126,7 @@ impl Generations {
     }
 
     fn keep(&mut self, key: u64, count: u32) {
-        if self.young.len() == KEPT {
+        if self.young.len() == GENERATION_SIZE {
             self.old = mem::take(&mut self.young);
         }
         self.young.insert(key, count);
@@ -132,7 +145,7 @@ mod tests {
             seen.keep(key, 1);
             assert_eq!(seen.find(0), Some(7));
         }
-        assert!(seen.young.len() + seen.old.len() <= 2 * KEPT);
+        assert!(seen.young.len() + seen.old.len() <= 2 * GENERATION_SIZE);
         assert_eq!(seen.find(1), None);
     }
 }

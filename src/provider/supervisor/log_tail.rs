@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::provider::llama::shown;
+use crate::provider::openai::single_line;
 
 /// Lines kept. llama-server's reason to die is among the last ten.
 const LINES: usize = 64;
@@ -12,21 +12,21 @@ const LINE: usize = 400;
 
 /// The last lines of a log, without control characters and without the key.
 #[derive(Default)]
-pub struct Tail {
+pub struct LogTail {
     lines: VecDeque<String>,
     secret: String,
 }
 
-impl Tail {
+impl LogTail {
     /// `secret` will not be kept, in whatever line it comes; llama-server shows the end of its key.
-    pub fn without(secret: &str) -> Self {
+    pub fn with_secret(secret: &str) -> Self {
         Self { secret: secret.to_owned(), ..Self::default() }
     }
 
     /// Keeps one line and gives it as it may be shown.
     pub fn push(&mut self, line: &[u8]) -> &str {
         let line = String::from_utf8_lossy(&line[..line.len().min(LINE)]);
-        let mut line = shown(line.trim_end());
+        let mut line = single_line(line.trim_end());
         if !self.secret.is_empty() {
             line = line.replace(&self.secret, "…");
             let end = &self.secret[self.secret.len().saturating_sub(4)..];
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_backtrace_does_not_hide_why_it_aborted() {
-        let mut tail = Tail::default();
+        let mut tail = LogTail::default();
         for line in [
             "I loading",
             "/src/ggml-rpc.cpp:547: Failed to connect to 127.0.0.1:50052",
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn it_is_bounded_plain_and_keeps_no_secret() {
-        let mut tail = Tail::without("sekrit1234");
+        let mut tail = LogTail::with_secret("sekrit1234");
         for number in 0..1000 {
             tail.push(format!("line {number} \u{1b}[31m sekrit1234 key ****1234").as_bytes());
         }

@@ -11,7 +11,7 @@ const READ: usize = 32 * 1024;
 
 /// Reads bytes, gives lines. Memory: at most [`LINE_LIMIT`] and one read.
 #[derive(Default)]
-pub struct Lines {
+pub struct LineReader {
     buffer: Vec<u8>,
     /// `buffer[start..end]` is what has been read and not yet given out; up to `seen` it has no newline.
     start: usize,
@@ -21,11 +21,11 @@ pub struct Lines {
 
 /// A line is longer than [`LINE_LIMIT`].
 #[derive(Debug, PartialEq, Eq)]
-pub struct TooLong;
+pub struct LineTooLong;
 
 /// What one line means.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum SseLine<'a> {
     Data(&'a [u8]),
     /// `data: [DONE]`, OpenAI's end of stream.
     Done,
@@ -33,7 +33,7 @@ pub enum Line<'a> {
     Other,
 }
 
-impl Lines {
+impl LineReader {
     /// Reads once and says how many bytes came; 0 is the end. Blocks until something comes.
     pub fn fill(&mut self, from: &mut impl Read) -> io::Result<usize> {
         if self.start > 0 {
@@ -55,20 +55,20 @@ impl Lines {
     /// # Errors
     ///
     /// [`TooLong`], also for a line whose end has not come yet.
-    pub fn next_line(&mut self) -> Result<Option<&[u8]>, TooLong> {
+    pub fn next_line(&mut self) -> Result<Option<&[u8]>, LineTooLong> {
         let fresh = &self.buffer[self.seen..self.end];
         let Some(newline) = fresh.iter().position(|&byte| byte == b'\n') else {
             self.seen = self.end;
-            return if self.end - self.start > LINE_LIMIT { Err(TooLong) } else { Ok(None) };
+            return if self.end - self.start > LINE_LIMIT { Err(LineTooLong) } else { Ok(None) };
         };
         let line = self.start..self.seen + newline;
         self.start = line.end + 1;
         self.seen = self.start;
-        if line.len() > LINE_LIMIT { Err(TooLong) } else { Ok(Some(trim_cr(&self.buffer[line]))) }
+        if line.len() > LINE_LIMIT { Err(LineTooLong) } else { Ok(Some(trim_cr(&self.buffer[line]))) }
     }
 
     /// What is left when the stream has ended without a last newline.
-    pub fn rest(&mut self) -> &[u8] {
+    pub fn remainder(&mut self) -> &[u8] {
         let rest = self.start..self.end;
         (self.start, self.seen) = (self.end, self.end);
         trim_cr(&self.buffer[rest])
@@ -79,7 +79,7 @@ fn trim_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-impl<'a> Line<'a> {
+impl<'a> SseLine<'a> {
     /// Every `data:` line is an event of its own: no known server spreads one over several lines, and
     /// waiting for the blank line that ends an event would hold a token back.
     pub fn parse(line: &'a [u8]) -> Self {
@@ -109,18 +109,18 @@ mod tests {
     }
 
     fn payloads(stream: &[u8], step: usize) -> Vec<String> {
-        let (mut lines, mut from, mut found) = (Lines::default(), Pieces(stream, step), Vec::new());
-        let mut note = |line: &[u8]| match Line::parse(line) {
-            Line::Data(data) => found.push(String::from_utf8_lossy(data).into_owned()),
-            Line::Done => found.push("DONE".to_owned()),
-            Line::Other => {}
+        let (mut lines, mut from, mut found) = (LineReader::default(), Pieces(stream, step), Vec::new());
+        let mut note = |line: &[u8]| match SseLine::parse(line) {
+            SseLine::Data(data) => found.push(String::from_utf8_lossy(data).into_owned()),
+            SseLine::Done => found.push("DONE".to_owned()),
+            SseLine::Other => {}
         };
         while lines.fill(&mut from).unwrap() > 0 {
             while let Some(line) = lines.next_line().unwrap() {
                 note(line);
             }
         }
-        note(lines.rest());
+        note(lines.remainder());
         found
     }
 
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_endless_line_is_refused_before_it_is_stored() {
-        let mut lines = Lines::default();
+        let mut lines = LineReader::default();
         let mut endless = io::repeat(b'x');
         let refused = (0..1000).any(|_| {
             lines.fill(&mut endless).unwrap();

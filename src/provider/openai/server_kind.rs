@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::http::Link;
+use super::http::ServerClient;
 use crate::core::Cancel;
 
 /// What answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Engine {
+pub enum ServerKind {
     /// llama-server, or its router.
     LlamaCpp,
     /// Truncates a prompt that is too long without a word.
@@ -24,26 +24,27 @@ pub enum Engine {
 }
 
 /// Asks what is not llama.cpp. `list` is its `/v1/models`, `model` the name that requests will carry.
-pub fn find(
+pub fn detect(
     list: &[Value],
-    link: &Link,
+    link: &ServerClient,
     model: &str,
     cancel: &Cancel,
     patience: Duration,
-) -> (Engine, Option<u32>) {
+) -> (ServerKind, Option<u32>) {
     let entry =
         list.iter().find(|entry| entry["id"] == model).or_else(|| list.first().filter(|_| list.len() == 1));
     let told = |key: &str| tokens(&entry?[key]);
     if let Some(window) = told("max_model_len") {
-        return (Engine::Vllm, Some(window));
+        return (ServerKind::Vllm, Some(window));
     }
     // OpenRouter and other gateways.
     if let Some(window) = told("context_length") {
-        return (Engine::Other, Some(window));
+        return (ServerKind::Other, Some(window));
     }
     let ask = |path: &str, body: Option<&Value>| -> Option<Value> {
         let body = body.map(Value::to_string);
-        let (status, answer) = link.ask(path, body.as_ref().map(String::as_bytes), cancel, patience).ok()?;
+        let (status, answer) =
+            link.request(path, body.as_ref().map(String::as_bytes), cancel, patience).ok()?;
         (status == 200).then(|| serde_json::from_slice(&answer).ok())?
     };
     if ask("/api/version", None).is_some_and(|answer| answer["version"].is_string()) {
@@ -54,23 +55,23 @@ pub fn find(
         };
         let configured =
             || num_ctx(ask("/api/show", Some(&json!({"model": model})))?["parameters"].as_str()?);
-        return (Engine::Ollama, loaded().or_else(configured));
+        return (ServerKind::Ollama, loaded().or_else(configured));
     }
     if let Some(Value::Array(list)) = ask("/api/v0/models", None).map(|mut answer| answer["data"].take()) {
         let entry = list.iter().find(|entry| entry["id"] == model);
         let window = entry.and_then(|entry| {
             tokens(&entry["loaded_context_length"]).or_else(|| tokens(&entry["max_context_length"]))
         });
-        return (Engine::LmStudio, window);
+        return (ServerKind::LmStudio, window);
     }
     if ask("/running", None).is_some_and(|answer| answer["running"].is_array()) {
-        return (Engine::LlamaSwap, None);
+        return (ServerKind::LlamaSwap, None);
     }
-    (Engine::Other, None)
+    (ServerKind::Other, None)
 }
 
 /// Where llama-swap passes on what is asked of a model's own server.
-pub fn upstream(model: &str, path: &str) -> String {
+pub fn upstream_path(model: &str, path: &str) -> String {
     let model: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
     format!("/upstream/{}{path}", model.replace('+', "%20"))
 }

@@ -7,7 +7,7 @@ use std::{
 
 use ureq::{Agent, Body, http::Response};
 
-use super::stall::Patience;
+use super::stall::StallWatchdog;
 use crate::{
     core::{Cancel, OnCancel},
     provider::ProviderError,
@@ -22,7 +22,7 @@ const BUFFER: usize = 32 * 1024;
 
 /// An address and the key for it. The key never leaves for any other address: there are no redirects.
 #[derive(Clone)]
-pub struct Link {
+pub struct ServerClient {
     base: String,
     key: Option<String>,
     connect: Duration,
@@ -30,14 +30,14 @@ pub struct Link {
 
 /// One call in progress: hangs up when cancelled or when the patience ends.
 pub struct Exchange<'a> {
-    link: &'a Link,
+    client: &'a ServerClient,
     cancel: &'a Cancel,
     agent: Agent,
-    pub patience: Patience,
+    pub watchdog: StallWatchdog,
     _hook: OnCancel,
 }
 
-impl Link {
+impl ServerClient {
     /// `endpoint` is a base URL such as `http://127.0.0.1:8080`, with or without `/v1` at its end.
     pub fn new(endpoint: &str, key: Option<String>, connect: Duration) -> Self {
         let base = endpoint.trim().trim_end_matches('/');
@@ -46,7 +46,7 @@ impl Link {
     }
 
     /// The same, for someone with less time to wait for a connection.
-    pub fn within(&self, connect: Duration) -> Self {
+    pub fn with_connect_timeout(&self, connect: Duration) -> Self {
         Self { connect, ..self.clone() }
     }
 
@@ -72,16 +72,16 @@ impl Link {
         // One agent to each call: shutting it down hurts nobody else.
         let hang_up = agent.clone();
         Exchange {
-            link: self,
+            client: self,
             cancel,
-            patience: Patience::new(agent.clone(), patience),
+            watchdog: StallWatchdog::new(agent.clone(), patience),
             _hook: cancel.on_cancel(move || hang_up.shutdown()),
             agent,
         }
     }
 
     /// The whole answer to a small request, whatever its status. `body` makes it a POST.
-    pub fn ask(
+    pub fn request(
         &self,
         path: &str,
         body: Option<&[u8]>,
@@ -94,7 +94,7 @@ impl Link {
             None => exchange.get(path),
         }?;
         let status = response.status().as_u16();
-        Ok((status, exchange.whole(response, SMALL_LIMIT)?))
+        Ok((status, exchange.read_body(response, SMALL_LIMIT)?))
     }
 }
 
@@ -105,7 +105,7 @@ impl Exchange<'_> {
             Some(value) => request.header("authorization", value),
             None => request,
         };
-        request.send(json).map_err(|error| self.broken(error, false))
+        request.send(json).map_err(|error| self.explain(error, false))
     }
 
     pub fn get(&self, path: &str) -> Result<Response<Body>, ProviderError> {
@@ -114,15 +114,15 @@ impl Exchange<'_> {
             Some(value) => request.header("authorization", value),
             None => request,
         };
-        request.call().map_err(|error| self.broken(error, false))
+        request.call().map_err(|error| self.explain(error, false))
     }
 
     /// The whole body, if it has at most `limit` bytes.
-    pub fn whole(&self, mut response: Response<Body>, limit: u64) -> Result<Vec<u8>, ProviderError> {
+    pub fn read_body(&self, mut response: Response<Body>, limit: u64) -> Result<Vec<u8>, ProviderError> {
         let mut body = Vec::new();
         let mut reader = response.body_mut().as_reader().take(limit + 1);
-        reader.read_to_end(&mut body).map_err(|error| self.broken(error.into(), false))?;
-        self.still_there(false)?;
+        reader.read_to_end(&mut body).map_err(|error| self.explain(error.into(), false))?;
+        self.check_connected(false)?;
         if body.len() as u64 > limit {
             return Err(ProviderError::Protocol(format!("the answer is over {limit} bytes")));
         }
@@ -134,21 +134,21 @@ impl Exchange<'_> {
     }
 
     /// A body that ends with its connection looks whole when we hung up ourselves: this tells.
-    pub fn still_there(&self, started: bool) -> Result<(), ProviderError> {
-        if self.cancel.is_cancelled() || self.patience.ran_out() {
-            return Err(self.broken(ureq::Error::ConnectionFailed, started));
+    pub fn check_connected(&self, started: bool) -> Result<(), ProviderError> {
+        if self.cancel.is_cancelled() || self.watchdog.has_fired() {
+            return Err(self.explain(ureq::Error::ConnectionFailed, started));
         }
         Ok(())
     }
 
     /// Tells our own hanging up from the server's faults.
-    pub fn broken(&self, error: ureq::Error, started: bool) -> ProviderError {
+    pub fn explain(&self, error: ureq::Error, started: bool) -> ProviderError {
         if self.cancel.is_cancelled() {
             return ProviderError::Cancelled;
         }
         let unreachable =
-            |source| ProviderError::Unreachable { endpoint: self.link.base.clone(), started, source };
-        if self.patience.ran_out() {
+            |source| ProviderError::Unreachable { endpoint: self.client.base.clone(), started, source };
+        if self.watchdog.has_fired() {
             return unreachable(io::Error::new(io::ErrorKind::TimedOut, "it has been silent for too long"));
         }
         match error {
@@ -166,10 +166,10 @@ impl Exchange<'_> {
     }
 
     fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.link.base)
+        format!("{}{path}", self.client.base)
     }
 
     fn authorization(&self) -> Option<String> {
-        self.link.key.as_ref().map(|key| format!("Bearer {key}"))
+        self.client.key.as_ref().map(|key| format!("Bearer {key}"))
     }
 }
