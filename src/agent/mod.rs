@@ -13,6 +13,7 @@ mod model_call;
 mod prepare;
 pub mod protocol;
 mod recorder;
+mod request;
 mod run_loop;
 mod run_registry;
 mod session_locks;
@@ -27,7 +28,6 @@ mod tool_calls;
 pub use subagent_watch::SubagentWatch;
 
 use std::{
-    path::PathBuf,
     sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
     task::{Context, Poll},
 };
@@ -37,11 +37,10 @@ use tracing::Instrument as _;
 
 use crate::{
     config::{Config, Home},
-    core::{CallId, Cancel, Message, RunId, Sampling, SessionId},
+    core::{CallId, Cancel, RunId, SessionId},
     provider::{Models, ServerStatus},
     sessions::Sessions,
     subagent_log::SubagentLogs,
-    tools::ClientTool,
 };
 use history_start::HistoryStarts;
 use limits::Origin;
@@ -50,6 +49,10 @@ use session_locks::SessionLocks;
 
 pub use capabilities::{ChosenModel, DaemonTool};
 pub use conversation::Conversation;
+pub use request::{
+    ApprovalBatching, DaemonTools, ExtraContext, History, Prompt, RunOverrides, StartRun, SubagentOptions,
+    ToolOptions,
+};
 pub use run_registry::PendingApproval;
 pub use spawn_tool::SPAWN_WORKER;
 
@@ -71,111 +74,6 @@ struct Shared {
     /// Stops every run.
     stop: Cancel,
     active: AtomicUsize,
-}
-
-/// One prompt, as a door hands it over.
-#[derive(Clone, Debug, Default)]
-pub struct StartRun {
-    pub prompt: Prompt,
-    pub history: History,
-    /// Empty means the session's default agent, else `default`.
-    pub agent: String,
-    /// Absolute; `None` means the configured one. The daemon has no current directory.
-    pub working_dir: Option<PathBuf>,
-    /// Tools that run here.
-    pub daemon_tools: DaemonTools,
-    /// Tools that run at the client.
-    pub client_tools: Vec<ClientTool>,
-    /// Blocks that join the system text, for example a project description.
-    pub extra_context: Vec<String>,
-    /// Blocks that the model reads before the prompt in this run, and in no later one.
-    pub prompt_context: Vec<String>,
-    /// Stands in for the agent's `model`.
-    pub model: Option<String>,
-    /// Stands in for the configured window, in tokens; the model's own is the limit.
-    pub context_size: Option<u32>,
-    /// What is set here stands in for the agent's.
-    pub sampling: Sampling,
-    /// What the model and the client's tools have made of the prompt so far; the run goes on behind it.
-    pub continuation: Vec<Message>,
-    /// Stands in for the agent's `endpoint`.
-    pub endpoint: Option<String>,
-    pub approval_batching: ApprovalBatching,
-    /// Model calls before the run fails; the configuration may allow fewer.
-    pub max_turns: Option<u32>,
-    /// The team that its workers belong to; `None` is its session.
-    pub root_session: Option<SessionId>,
-    /// Let it start workers even if its agent may not.
-    pub allow_subagents: bool,
-}
-
-/// Which of the daemon's tools take part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum DaemonTools {
-    #[default]
-    All,
-    /// Those of these names. Where none of them works on files, no working directory is needed either.
-    Only(Vec<String>),
-}
-
-impl DaemonTools {
-    fn need_work_dir(&self) -> bool {
-        let needs_none = |name: &String| ["web_fetch", "skill", SPAWN_WORKER].contains(&&**name);
-        match self {
-            Self::All => true,
-            Self::Only(names) => !names.iter().all(needs_none),
-        }
-    }
-}
-
-/// When the calls of one turn are proposed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ApprovalBatching {
-    /// All at once; none runs before each has its decision.
-    #[default]
-    WholeTurn,
-    /// Each when the one before it has run, so that it is proposed against what that has left.
-    OneByOne,
-}
-
-/// What is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Prompt {
-    Text(String),
-    /// A skill, with its arguments as typed and text that follows it (may be empty).
-    Skill {
-        name: String,
-        arguments: String,
-        text: String,
-    },
-}
-
-impl Prompt {
-    /// As typed, without the skill.
-    fn text(&self) -> &str {
-        let (Self::Text(text) | Self::Skill { text, .. }) = self;
-        text
-    }
-}
-
-impl Default for Prompt {
-    fn default() -> Self {
-        Self::Text(String::new())
-    }
-}
-
-/// What was said before.
-#[derive(Clone, Debug, Default)]
-pub enum History {
-    /// Nothing: a new stored session.
-    #[default]
-    New,
-    /// A stored session, created if it does not exist.
-    Session(SessionId),
-    /// What the client kept. Nothing of the run is stored.
-    Provided(Vec<Message>),
-    /// A conversation in memory, which the run continues. One run at a time.
-    InMemory(Conversation),
 }
 
 impl AgentCore {

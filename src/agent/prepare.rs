@@ -72,19 +72,19 @@ pub(super) fn prepare(
     emit: &dyn Fn(Event),
 ) -> Result<Prepared, RunError> {
     let mut agent = load_agent(shared, &request.agent, &seat.id)?;
-    agent.model = request.model.take().unwrap_or(agent.model);
-    agent.endpoint = request.endpoint.take().or(agent.endpoint);
-    agent.sampling.overlay(&request.sampling);
+    agent.model = request.overrides.model.take().unwrap_or(agent.model);
+    agent.endpoint = request.overrides.endpoint.take().or(agent.endpoint);
+    agent.sampling.overlay(&request.overrides.sampling);
     let skills = Skills::load(&shared.home);
     let mut prompt = prompt_message(&request.prompt, &skills)?;
-    let bare = put_before(&request.prompt_context, &mut prompt);
+    let bare = put_before(&request.context.before_prompt, &mut prompt);
     let (place, own_tools, standing, parent) = match origin {
         Origin::Client => {
             let place = Arc::new(open_place(shared, &request)?);
-            let team = request.root_session.take().unwrap_or_else(|| seat.id.clone());
-            let standing = RunLimits::of_client(team, &shared.config, request.allow_subagents);
-            let tools = chosen(own_tools(shared, skills), &request.daemon_tools);
-            (place, tools, standing.within(request.max_turns), None)
+            let team = request.subagents.root_session.take().unwrap_or_else(|| seat.id.clone());
+            let standing = RunLimits::of_client(team, &shared.config, request.subagents.allow);
+            let tools = chosen(own_tools(shared, skills), &request.tools.daemon);
+            (place, tools, standing.within(request.overrides.max_turns), None)
         }
         Origin::Parent(inherited) => {
             let ParentContext { place, tools, parent, standing } = *inherited;
@@ -92,7 +92,7 @@ pub(super) fn prepare(
         }
     };
     // Who chooses among the daemon's tools chooses this one, too.
-    let by_agent = agent.workers && request.daemon_tools == DaemonTools::All;
+    let by_agent = agent.workers && request.tools.daemon == DaemonTools::All;
     let daemon_tools = if standing.may_start() && (standing.asked_for || by_agent) {
         own_tools.with_tool(Arc::new(SpawnTool::new(shared.home.clone(), &agent)))
     } else {
@@ -100,7 +100,7 @@ pub(super) fn prepare(
     };
     let tools = daemon_tools
         .clone()
-        .with_client_tools(request.client_tools)
+        .with_client_tools(request.tools.client)
         .map_err(|error| RunError::new(FailureKind::Request, chain(&error)))?;
     let log = match request.history {
         History::Provided(_) | History::InMemory(_) => None,
@@ -114,7 +114,7 @@ pub(super) fn prepare(
     emit(Event::Started { run: run.clone(), session: seat.id.clone(), agent: agent.id.to_string() });
 
     let mut notices = Vec::new();
-    let system = system_text(&agent, &place, &request.extra_context, &mut notices);
+    let system = system_text(&agent, &place, &request.context.system, &mut notices);
     for notice in notices {
         emit(Event::Notice(notice));
     }
@@ -148,7 +148,7 @@ pub(super) fn prepare(
         given.iter_mut().for_each(|message| message.tokens = 0);
     }
     let configured = agent.context_size.unwrap_or(shared.config.context_size);
-    let wanted = request.context_size.map_or(configured, |wanted| wanted.max(MIN_WINDOW));
+    let wanted = request.overrides.context_size.map_or(configured, |wanted| wanted.max(MIN_WINDOW));
     let size = wanted.min(provider.window().unwrap_or(configured));
     let budget = Budget::new(size, agent.sampling.reply_limit(), counts[0], counts[1]);
     let history_budget = budget.history(crate::context::estimate(&prompt));
@@ -174,7 +174,7 @@ pub(super) fn prepare(
         History::Provided(_) => None,
         History::New | History::Session(_) | History::InMemory(_) => Some(seat.id.clone()),
     };
-    let answered = request.continuation;
+    let answered = request.context.after_prompt;
     let recorder = Recorder::new(run.clone(), agent.id.to_string(), log, seat.turn);
     Ok(Prepared {
         agent,
@@ -190,9 +190,9 @@ pub(super) fn prepare(
         session,
         seat: seat.id,
         answered,
-        pace: request.approval_batching,
+        pace: request.tools.approvals,
         standing,
-        extra_context: request.extra_context,
+        extra_context: request.context.system,
     })
 }
 
@@ -247,7 +247,7 @@ pub(super) fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> R
 }
 
 fn open_place(shared: &Shared, request: &StartRun) -> Result<WorkDir, RunError> {
-    if request.working_dir.is_none() && !request.daemon_tools.need_work_dir() {
+    if request.working_dir.is_none() && !request.tools.daemon.need_work_dir() {
         return WorkDir::unlinked(&shared.home.run())
             .map_err(|error| RunError::new(FailureKind::Internal, chain(&error)));
     }

@@ -86,7 +86,7 @@ impl Job {
         let Self { shared, at, id, request, inherited, cancel, commands, news } = self;
         let started = SubagentEventKind::Started {
             agent: request.agent.clone(),
-            prompt: request.prompt.text().to_owned(),
+            prompt: request.prompt.user_text().to_owned(),
             depth: inherited.standing.depth,
         };
         let (team, parent) = (inherited.standing.team.clone(), inherited.parent.clone());

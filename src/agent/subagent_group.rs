@@ -9,7 +9,7 @@ use tracing::Instrument as _;
 use crate::core::{CallId, Cancel, SessionId, ToolCall, ToolOutcome};
 
 use super::{
-    History, Prompt, StartRun,
+    ExtraContext, History, Prompt, RunOverrides, StartRun,
     limits::ParentContext,
     protocol::{AfterDenial, Command, Event},
     run_loop::{RunLoop, Stop},
@@ -120,9 +120,12 @@ impl RunLoop<'_> {
             prompt: Prompt::Text(order.prompt),
             history: History::Session(id.clone()),
             // Of the same agent, also the model that its client chose.
-            model: order.agent.is_empty().then(|| self.agent.model.clone()),
+            overrides: RunOverrides {
+                model: order.agent.is_empty().then(|| self.agent.model.clone()),
+                ..RunOverrides::default()
+            },
             agent: if order.agent.is_empty() { self.agent.id.to_string() } else { order.agent },
-            extra_context: self.extra_context.clone(),
+            context: ExtraContext { system: self.extra_context.clone(), ..ExtraContext::default() },
             ..StartRun::default()
         };
         let inherited = ParentContext {

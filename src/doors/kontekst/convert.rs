@@ -5,7 +5,7 @@ use std::{collections::VecDeque, path::PathBuf};
 
 use crate::{
     agent::{
-        History, Prompt, StartRun,
+        History, Prompt, StartRun, SubagentOptions,
         protocol::{Command, Event, FailureKind, Outcome, ProposedCall, RunError},
     },
     core::{CallId, ContextSnapshot, RunId, Source, ToolOutcome},
@@ -44,7 +44,7 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         history,
         agent: start.agent_name,
         working_dir,
-        allow_subagents: workers,
+        subagents: SubagentOptions { allow: workers, ..SubagentOptions::default() },
         ..StartRun::default()
     })
 }

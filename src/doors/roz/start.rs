@@ -3,7 +3,10 @@
 use uuid::Uuid;
 
 use crate::{
-    agent::{AgentCore, Conversation, DaemonTool, DaemonTools, History, Prompt, SPAWN_WORKER, StartRun},
+    agent::{
+        AgentCore, Conversation, DaemonTool, DaemonTools, ExtraContext, History, Prompt, RunOverrides,
+        SPAWN_WORKER, StartRun, SubagentOptions, ToolOptions,
+    },
     config::RozModels,
     core::SessionId,
     pb::roz::{
@@ -153,16 +156,28 @@ impl OpenSession {
             prompt: Prompt::Text(message.content),
             history: History::InMemory(self.conversation.clone()),
             agent: self.agent.clone(),
-            allow_subagents: own.iter().any(|name| name == SPAWN_WORKER),
-            daemon_tools: DaemonTools::Only(own),
-            client_tools,
-            extra_context: self.project_context.clone(),
-            prompt_context: workflow
-                .into_iter()
-                .chain(message.context.into_iter().filter_map(context_block))
-                .collect(),
-            model: self.model.clone(),
-            context_size: self.context_size,
+            subagents: SubagentOptions {
+                allow: own.iter().any(|name| name == SPAWN_WORKER),
+                ..SubagentOptions::default()
+            },
+            tools: ToolOptions {
+                daemon: DaemonTools::Only(own),
+                client: client_tools,
+                ..ToolOptions::default()
+            },
+            context: ExtraContext {
+                system: self.project_context.clone(),
+                before_prompt: workflow
+                    .into_iter()
+                    .chain(message.context.into_iter().filter_map(context_block))
+                    .collect(),
+                ..ExtraContext::default()
+            },
+            overrides: RunOverrides {
+                model: self.model.clone(),
+                context_size: self.context_size,
+                ..RunOverrides::default()
+            },
             ..StartRun::default()
         };
         let message = if id.is_empty() { Uuid::new_v4().to_string() } else { id };

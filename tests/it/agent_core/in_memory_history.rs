@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kontekst::{
     agent::{
-        Conversation, DaemonTools, History, StartRun,
+        Conversation, DaemonTools, ExtraContext, History, RunOverrides, StartRun, ToolOptions,
         protocol::{Command, Event, FailureKind, Outcome},
     },
     core::{Role, SessionId, ToolDef, ToolOutcome},
@@ -13,7 +13,7 @@ use kontekst::{
 };
 use serde_json::json;
 
-use super::{TestCore, event_names, events_until, run_to_end, scripted_provider::Step};
+use super::{TestCore, client_tools, event_names, events_until, run_to_end, scripted_provider::Step};
 
 fn concurrent_tool(name: &str) -> ClientTool {
     let parameters = json!({"type": "object", "properties": {}});
@@ -36,7 +36,7 @@ async fn concurrent_calls_run_together_and_results_keep_their_order() {
         vec![("look", json!({"at": "a"})), ("look", json!({"at": "b"})), ("look", json!({"at": "c"}))];
     let test = TestCore::new([Step::Call(calls), Step::Say("seen")]);
     let mut run =
-        test.start(StartRun { client_tools: vec![concurrent_tool("look")], ..test.request("look") });
+        test.start(StartRun { tools: client_tools(vec![concurrent_tool("look")]), ..test.request("look") });
     let mut out = Vec::new();
     while out.len() < 3 {
         if let Some(Event::ToolRequested { call, .. }) = run.next_event().await {
@@ -64,8 +64,8 @@ async fn each_concurrent_call_has_its_own_timeout() {
     let test =
         TestCore::new([Step::Call(vec![("slow", json!({})), ("quick", json!({}))]), Step::Say("fine")]);
     let slow = ClientTool { timeout: Duration::from_secs(600), ..concurrent_tool("slow") };
-    let mut run =
-        test.start(StartRun { client_tools: vec![slow, concurrent_tool("quick")], ..test.request("go") });
+    let mut run = test
+        .start(StartRun { tools: client_tools(vec![slow, concurrent_tool("quick")]), ..test.request("go") });
     let events = events_until(
         &mut run,
         |event| matches!(event, Event::ToolRequested { call, .. } if call.name == "quick"),
@@ -89,7 +89,10 @@ async fn an_in_memory_history_outlives_its_runs_and_is_not_stored() {
     ]);
     let conversation = Conversation::new(SessionId::new(), Vec::new());
     let first = StartRun {
-        prompt_context: vec![" ".into(), "[now] noon".into()],
+        context: ExtraContext {
+            before_prompt: vec![" ".into(), "[now] noon".into()],
+            ..ExtraContext::default()
+        },
         ..with_history(&test, &conversation, "first")
     };
     test.run(first).await;
@@ -133,8 +136,10 @@ async fn daemon_tools_can_be_selected_and_only_file_tools_need_a_directory() {
     for own in [vec![], vec!["web_fetch".to_owned()]] {
         let request = StartRun {
             working_dir: None,
-            daemon_tools: DaemonTools::Only(own.clone()),
-            client_tools: vec![concurrent_tool("read_file")],
+            tools: ToolOptions {
+                daemon: DaemonTools::Only(own.clone()),
+                ..client_tools(vec![concurrent_tool("read_file")])
+            },
             ..test.request("go")
         };
         assert_eq!(*event_names(&test.run(request).await).last().unwrap(), "completed");
@@ -142,16 +147,18 @@ async fn daemon_tools_can_be_selected_and_only_file_tools_need_a_directory() {
         let offered: Vec<_> = offered.iter().map(|tool| tool.name.clone()).collect();
         assert_eq!(offered, [own, vec!["read_file".to_owned()]].concat());
     }
-    let daemon_tools = DaemonTools::Only(vec!["read_file".to_owned()]);
-    let events = test.run(StartRun { working_dir: None, daemon_tools, ..test.request("go") }).await;
+    let daemon = DaemonTools::Only(vec!["read_file".to_owned()]);
+    let tools = ToolOptions { daemon, ..ToolOptions::default() };
+    let events = test.run(StartRun { working_dir: None, tools, ..test.request("go") }).await;
     assert_eq!(event_names(&events), ["failed"]);
 }
 
 #[tokio::test]
 async fn a_run_can_request_a_model_and_a_window() {
     let test = TestCore::new([Step::Say("ok")]);
-    let request =
-        StartRun { model: Some("other".to_owned()), context_size: Some(1024), ..test.request("go") };
+    let overrides =
+        RunOverrides { model: Some("other".to_owned()), context_size: Some(1024), ..RunOverrides::default() };
+    let request = StartRun { overrides, ..test.request("go") };
     let events = test.run(request).await;
     let size = events.iter().find_map(|event| match event {
         Event::TurnCompleted { context, .. } => Some((context.context_size, context.answer_tokens)),

@@ -11,15 +11,21 @@ use std::{fs, path::Path, sync::Arc};
 
 use kontekst::{
     agent::{
-        AgentCore, History, Prompt, Run, StartRun,
+        AgentCore, History, Prompt, Run, StartRun, ToolOptions,
         protocol::{Command, Event, Outcome},
     },
     config::{Config, Home},
     core::{Message, SessionId},
     sessions::Sessions,
+    tools::ClientTool,
 };
 use scripted_provider::{ScriptedProvider, Step};
 use tempfile::TempDir;
+
+/// All of the daemon's tools, and these of the client.
+fn client_tools(tools: Vec<ClientTool>) -> ToolOptions {
+    ToolOptions { client: tools, ..ToolOptions::default() }
+}
 
 /// A core on a temporary home, and the working directory of its runs.
 struct TestCore {

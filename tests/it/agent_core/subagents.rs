@@ -2,7 +2,7 @@
 
 use kontekst::{
     agent::{
-        StartRun, SubagentWatch,
+        StartRun, SubagentOptions, SubagentWatch, ToolOptions,
         protocol::{AfterDenial, Command, Event},
     },
     core::{SessionId, ToolDef, ToolOutcome},
@@ -28,8 +28,12 @@ fn write_step(path: &str) -> Step {
 }
 
 /// In session `s`, with workers.
+fn subagents_allowed() -> SubagentOptions {
+    SubagentOptions { allow: true, ..SubagentOptions::default() }
+}
+
 fn request(test: &TestCore) -> StartRun {
-    StartRun { allow_subagents: true, ..test.in_session("s", "go") }
+    StartRun { subagents: subagents_allowed(), ..test.in_session("s", "go") }
 }
 
 /// Everything that the log of session `s` has.
@@ -448,7 +452,10 @@ async fn subagents_can_call_client_tools() {
     ]);
     let timeout = std::time::Duration::from_secs(60);
     let client_tools = vec![kontekst::tools::ClientTool { def, timeout, concurrency: Default::default() }];
-    let mut run = test.start(StartRun { client_tools, ..request(&test) });
+    let mut run = test.start(StartRun {
+        tools: ToolOptions { client: client_tools, ..ToolOptions::default() },
+        ..request(&test)
+    });
     let events = run_to_end(&mut run, |event| match event {
         Event::ToolRequested { call, subagent: Some(_), .. } => {
             vec![Command::ToolResult { call: call.id.clone(), outcome: ToolOutcome::Done("12:00".into()) }]
@@ -540,8 +547,7 @@ async fn a_subagent_that_cannot_be_logged_is_not_started() {
 async fn a_client_history_can_name_its_subagent_log() {
     let test = TestCore::new([Step::Call(vec![spawn_with_prompt("a")]), Step::Say("x"), Step::Say("done")]);
     let request = StartRun {
-        allow_subagents: true,
-        root_session: Some("roz-1".parse().unwrap()),
+        subagents: SubagentOptions { root_session: Some("roz-1".parse().unwrap()), ..subagents_allowed() },
         history: kontekst::agent::History::Provided(Vec::new()),
         ..test.request("go")
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kontekst::{
     agent::{
-        ApprovalBatching, DaemonTools, StartRun,
+        ApprovalBatching, DaemonTools, RunOverrides, StartRun, ToolOptions,
         protocol::{AfterDenial, Command, Event, ProposedCall},
     },
     core::{Role, ToolDef, ToolOutcome},
@@ -12,7 +12,11 @@ use kontekst::{
 };
 use serde_json::json;
 
-use super::{TestCore, event_names, events_until, run_to_end, scripted_provider::Step};
+use super::{TestCore, client_tools, event_names, events_until, run_to_end, scripted_provider::Step};
+
+fn one_by_one() -> ToolOptions {
+    ToolOptions { approvals: ApprovalBatching::OneByOne, ..ToolOptions::default() }
+}
 
 fn write_call(path: &'static str) -> (&'static str, serde_json::Value) {
     ("write_file", json!({"path": path, "content": format!("{path}\n")}))
@@ -225,7 +229,7 @@ fn clock_tool() -> ClientTool {
 #[tokio::test]
 async fn a_clients_tool_runs_at_the_client() {
     let test = TestCore::new([Step::Call(vec![("clock", json!({}))]), Step::Say("noon")]);
-    let mut run = test.start(StartRun { client_tools: vec![clock_tool()], ..test.request("time?") });
+    let mut run = test.start(StartRun { tools: client_tools(vec![clock_tool()]), ..test.request("time?") });
     let events = run_to_end(&mut run, |event| match event {
         Event::ToolRequested { call, .. } => {
             vec![Command::ToolResult { call: call.id.clone(), outcome: ToolOutcome::Done("12:00".into()) }]
@@ -252,7 +256,7 @@ async fn a_clients_tool_runs_at_the_client() {
 #[tokio::test(start_paused = true)]
 async fn a_client_tool_without_a_result_times_out() {
     let test = TestCore::new([Step::Call(vec![("clock", json!({}))]), Step::Say("unknown")]);
-    let mut run = test.start(StartRun { client_tools: vec![clock_tool()], ..test.request("time?") });
+    let mut run = test.start(StartRun { tools: client_tools(vec![clock_tool()]), ..test.request("time?") });
     let events = run_to_end(&mut run, |_| Vec::new()).await;
     assert!(event_names(&events).contains(&"tool_failed"));
     assert_eq!(*event_names(&events).last().unwrap(), "completed");
@@ -296,8 +300,7 @@ async fn one_by_one_each_preview_includes_the_previous_change() {
         Step::Say("ok"),
     ]);
     test.write("f", "a\n");
-    let mut run =
-        test.start(StartRun { approval_batching: ApprovalBatching::OneByOne, ..test.request("go") });
+    let mut run = test.start(StartRun { tools: one_by_one(), ..test.request("go") });
     let mut shown = Vec::new();
     let events = run_to_end(&mut run, |event| {
         if let Event::ToolsProposed(calls) = event {
@@ -323,7 +326,7 @@ async fn one_by_one_each_preview_includes_the_previous_change() {
 async fn a_cancel_between_two_calls_leaves_no_open_call() {
     let test = TestCore::new([Step::Call(vec![edit_call("a", "b"), write_call("g")]), Step::Say("ok")]);
     test.write("f", "a\n");
-    let request = StartRun { approval_batching: ApprovalBatching::OneByOne, ..test.in_session("s", "go") };
+    let request = StartRun { tools: one_by_one(), ..test.in_session("s", "go") };
     let mut run = test.start(request);
     events_until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
     run.cancel();
@@ -389,9 +392,15 @@ async fn a_run_can_limit_tools_and_turns_and_choose_a_model() {
     let test = TestCore::new([look(), look()]);
     let events = test
         .run(StartRun {
-            daemon_tools: DaemonTools::Only(vec!["list_files".to_owned()]),
-            max_turns: Some(2),
-            model: Some("another".to_owned()),
+            tools: ToolOptions {
+                daemon: DaemonTools::Only(vec!["list_files".to_owned()]),
+                ..ToolOptions::default()
+            },
+            overrides: RunOverrides {
+                max_turns: Some(2),
+                model: Some("another".to_owned()),
+                ..RunOverrides::default()
+            },
             ..test.request("go")
         })
         .await;

@@ -16,7 +16,7 @@ use super::{
     response::{HttpError, HttpResponse},
 };
 use crate::{
-    agent::{AgentCore, DaemonTools, StartRun},
+    agent::{AgentCore, DaemonTools, ExtraContext, RunOverrides, StartRun, ToolOptions},
     config::agents as agent_files,
     core::{Name, Sampling, clock},
 };
@@ -97,11 +97,13 @@ async fn start_run(
         prompt: crate::agent::Prompt::Text(prompt),
         history: crate::agent::History::Provided(history),
         agent: agent.to_string(),
-        daemon_tools: if tools.is_empty() { DaemonTools::All } else { DaemonTools::Only(Vec::new()) },
-        client_tools: tools,
-        extra_context: system,
-        sampling,
-        continuation: answered,
+        tools: ToolOptions {
+            daemon: if tools.is_empty() { DaemonTools::All } else { DaemonTools::Only(Vec::new()) },
+            client: tools,
+            ..ToolOptions::default()
+        },
+        context: ExtraContext { system, after_prompt: answered, ..ExtraContext::default() },
+        overrides: RunOverrides { sampling, ..RunOverrides::default() },
         ..StartRun::default()
     })
 }

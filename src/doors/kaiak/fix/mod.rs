@@ -13,7 +13,8 @@ use tokio::sync::oneshot;
 
 use crate::{
     agent::{
-        ApprovalBatching, DaemonTools, History, Prompt, Run, StartRun,
+        ApprovalBatching, DaemonTools, ExtraContext, History, Prompt, Run, RunOverrides, StartRun,
+        ToolOptions,
         protocol::{AfterDenial, Command, Event, FailureKind, Outcome, ProposedCall, RunError, TIMED_OUT},
     },
     core::{CallId, ToolOutcome},
@@ -230,13 +231,18 @@ impl FixTask {
             history: History::Provided(Vec::new()),
             agent: config.agent.to_string(),
             working_dir: Some(self.session.canonical_path.clone()),
-            client_tools: tools,
-            extra_context: context.to_vec(),
-            daemon_tools: DaemonTools::Only(convert::DAEMON_TOOLS.map(str::to_owned).into()),
-            approval_batching: ApprovalBatching::OneByOne,
-            max_turns: Some(settings.max_turns),
-            model: settings.model.clone(),
-            endpoint: settings.endpoint.clone(),
+            tools: ToolOptions {
+                daemon: DaemonTools::Only(convert::DAEMON_TOOLS.map(str::to_owned).into()),
+                client: tools,
+                approvals: ApprovalBatching::OneByOne,
+            },
+            context: ExtraContext { system: context.to_vec(), ..ExtraContext::default() },
+            overrides: RunOverrides {
+                model: settings.model.clone(),
+                endpoint: settings.endpoint.clone(),
+                max_turns: Some(settings.max_turns),
+                ..RunOverrides::default()
+            },
             ..StartRun::default()
         };
         self.voice

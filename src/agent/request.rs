@@ -1,0 +1,140 @@
+//! What a door asks for when it starts a run.
+
+use std::path::PathBuf;
+
+use crate::{
+    core::{Message, Sampling, SessionId},
+    tools::ClientTool,
+};
+
+use super::{Conversation, SPAWN_WORKER};
+
+/// A request to start a run.
+#[derive(Clone, Debug, Default)]
+pub struct StartRun {
+    pub prompt: Prompt,
+    pub history: History,
+    /// The name of the agent. If it is empty, the session's default agent is used, or else `default`.
+    pub agent: String,
+    /// An absolute path, because the daemon has no current directory. `None` means the configured directory.
+    pub working_dir: Option<PathBuf>,
+    pub tools: ToolOptions,
+    pub context: ExtraContext,
+    pub overrides: RunOverrides,
+    pub subagents: SubagentOptions,
+}
+
+/// The tools of a run, and how their calls are approved.
+#[derive(Clone, Debug, Default)]
+pub struct ToolOptions {
+    /// The tools that run in the daemon.
+    pub daemon: DaemonTools,
+    /// The tools that run at the client.
+    pub client: Vec<ClientTool>,
+    pub approvals: ApprovalBatching,
+}
+
+/// Text and messages that the model reads in addition to the prompt and the history.
+#[derive(Clone, Debug, Default)]
+pub struct ExtraContext {
+    /// Blocks that are added to the system message, for example a description of the project.
+    pub system: Vec<String>,
+    /// Blocks that are put before the prompt. The model reads them in this run only; later runs see the prompt
+    /// without them.
+    pub before_prompt: Vec<String>,
+    /// Answers and tool results that follow the prompt already. The model continues after them.
+    pub after_prompt: Vec<Message>,
+}
+
+/// Settings of the agent and of the configuration that this run replaces.
+#[derive(Clone, Debug, Default)]
+pub struct RunOverrides {
+    /// Replaces the agent's `model`.
+    pub model: Option<String>,
+    /// Replaces the agent's `endpoint`.
+    pub endpoint: Option<String>,
+    /// Replaces the configured context size, in tokens. The model's own window remains the upper limit.
+    pub context_size: Option<u32>,
+    /// Each value that is set here replaces the agent's.
+    pub sampling: Sampling,
+    /// Lowers the maximum number of turns. A value above the configured one has no effect.
+    pub max_turns: Option<u32>,
+}
+
+/// Whether a run may start subagents, and where their events are logged.
+#[derive(Clone, Debug, Default)]
+pub struct SubagentOptions {
+    /// Lets the run start subagents even if its agent's configuration does not.
+    pub allow: bool,
+    /// The session under whose id the events of all subagents are logged. `None` means the run's own session.
+    pub root_session: Option<SessionId>,
+}
+
+/// Which of the daemon's tools a run may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DaemonTools {
+    #[default]
+    All,
+    /// The tools of these names. If none of them works on files, no working directory is needed.
+    Only(Vec<String>),
+}
+
+impl DaemonTools {
+    pub(super) fn need_work_dir(&self) -> bool {
+        let works_without = |name: &String| ["web_fetch", "skill", SPAWN_WORKER].contains(&&**name);
+        match self {
+            Self::All => true,
+            Self::Only(names) => !names.iter().all(works_without),
+        }
+    }
+}
+
+/// When the calls of one turn are proposed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApprovalBatching {
+    /// All calls of the turn at once. None of them runs before each has its decision.
+    #[default]
+    WholeTurn,
+    /// Each call after the one before it has run. Its preview then shows the files as that call left them.
+    OneByOne,
+}
+
+/// The user's input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    Text(String),
+    /// A skill with its arguments as typed, and the text that follows it, which may be empty.
+    Skill {
+        name: String,
+        arguments: String,
+        text: String,
+    },
+}
+
+impl Prompt {
+    /// Returns the user's own text, without the skill.
+    pub(super) fn user_text(&self) -> &str {
+        let (Self::Text(text) | Self::Skill { text, .. }) = self;
+        text
+    }
+}
+
+impl Default for Prompt {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+/// The conversation that a run continues.
+#[derive(Clone, Debug, Default)]
+pub enum History {
+    /// An empty conversation, stored as a new session.
+    #[default]
+    New,
+    /// A stored session. It is created if it does not exist.
+    Session(SessionId),
+    /// Messages that the client provides. Nothing of the run is stored.
+    Provided(Vec<Message>),
+    /// A conversation in memory, which the run extends. The caller must start one run at a time.
+    InMemory(Conversation),
+}
