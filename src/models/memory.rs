@@ -6,7 +6,7 @@ const BUFFERS: u64 = 400 << 20;
 
 /// What running a model would take, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Need {
+pub struct MemoryNeed {
     pub weights: u64,
     /// Of the key-value cache for the whole window; `None` where the file does not say.
     pub cache: Option<u64>,
@@ -21,7 +21,7 @@ pub enum Fitness {
     TooLarge,
 }
 
-impl Need {
+impl MemoryNeed {
     /// `cache` is the bytes of one token, `window` the tokens that the server is started with.
     pub fn new(weights: u64, cache: Option<u64>, window: u64) -> Self {
         Self { weights, cache: cache.map(|bytes| bytes.saturating_mul(window)) }
@@ -32,7 +32,7 @@ impl Need {
     }
 
     /// `available` is the memory that programs can have without making others suffer.
-    pub fn against(&self, available: u64) -> Fitness {
+    pub fn fitness(&self, available: u64) -> Fitness {
         match self.total() {
             total if total > available => Fitness::TooLarge,
             total if total > available / 10 * 9 => Fitness::Tight,
@@ -53,12 +53,15 @@ mod tests {
 
     #[test]
     fn fitness() {
-        let need = Need::new(4 << 30, Some(128 << 10), 4096);
+        let need = MemoryNeed::new(4 << 30, Some(128 << 10), 4096);
         assert_eq!(need.total(), (4 << 30) + (512 << 20) + BUFFERS);
-        assert_eq!(need.against(8 << 30), Fitness::Fits);
-        assert_eq!(need.against(need.total() + 1), Fitness::Tight);
-        assert_eq!(need.against(4 << 30), Fitness::TooLarge);
-        assert_eq!(Need::new(u64::MAX, Some(u64::MAX), u64::MAX).against(u64::MAX - 1), Fitness::TooLarge);
+        assert_eq!(need.fitness(8 << 30), Fitness::Fits);
+        assert_eq!(need.fitness(need.total() + 1), Fitness::Tight);
+        assert_eq!(need.fitness(4 << 30), Fitness::TooLarge);
+        assert_eq!(
+            MemoryNeed::new(u64::MAX, Some(u64::MAX), u64::MAX).fitness(u64::MAX - 1),
+            Fitness::TooLarge
+        );
     }
 
     #[test]

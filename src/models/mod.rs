@@ -6,17 +6,17 @@
 
 pub mod gguf;
 
-pub mod facts;
-mod precision;
+pub mod info;
+mod quantisation;
 pub mod template;
 
 pub mod memory;
 
-pub mod shelf;
+pub mod catalog;
 pub mod split;
 
-pub mod choice;
 pub mod pull;
+pub mod selection;
 
-pub use facts::Facts;
-pub use shelf::{Model, Place, Places};
+pub use catalog::{Model, ModelCatalog, ModelOrigin};
+pub use info::ModelInfo;

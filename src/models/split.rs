@@ -2,7 +2,7 @@
 
 /// One file of several.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Part {
+pub struct SplitPart {
     /// What comes before the numbers.
     pub stem: String,
     /// From 1.
@@ -13,9 +13,9 @@ pub struct Part {
 /// Files that one model may have.
 const PARTS: u32 = 1000;
 
-impl Part {
+impl SplitPart {
     /// Reads a file's name; `None` for a model that is one file.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn parse(name: &str) -> Option<Self> {
         let rest = name.strip_suffix(".gguf")?;
         let (rest, of) = rest.rsplit_once("-of-")?;
         let (stem, number) = rest.rsplit_once('-')?;
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn names_of_parts() {
-        let part = Part::of("big-Q4_K_M-00002-of-00003.gguf").unwrap();
+        let part = SplitPart::parse("big-Q4_K_M-00002-of-00003.gguf").unwrap();
         assert_eq!((part.stem.as_str(), part.number, part.of), ("big-Q4_K_M", 2, 3));
         assert_eq!(part.names()[2], "big-Q4_K_M-00003-of-00003.gguf");
         for name in [
@@ -51,7 +51,7 @@ mod tests {
             "a-00001-of-00002.bin",
             "best-of-breed.gguf",
         ] {
-            assert_eq!(Part::of(name), None, "{name}");
+            assert_eq!(SplitPart::parse(name), None, "{name}");
         }
     }
 }

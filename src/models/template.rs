@@ -6,7 +6,7 @@ use super::gguf::Header;
 
 /// What reaches the model through its template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Template {
+pub struct TemplateSupport {
     /// Tool definitions.
     pub tools: bool,
     /// What tools gave, in a role of its own.
@@ -19,15 +19,15 @@ pub struct Template {
 
 const KEY: &str = "tokenizer.chat_template";
 
-impl Template {
+impl TemplateSupport {
     /// The template in a header; named variants (`tool_use`) count.
     pub fn in_header(header: &Header) -> Option<Self> {
         let variants = header
             .keys()
             .filter(|key| key.strip_prefix(KEY).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
         let mut texts = variants.filter_map(|key| header.text(key));
-        let first = Self::of(texts.next()?);
-        Some(texts.map(Self::of).fold(first, |one, other| Self {
+        let first = Self::detect(texts.next()?);
+        Some(texts.map(Self::detect).fold(first, |one, other| Self {
             tools: one.tools || other.tools,
             tool_results: one.tool_results || other.tool_results,
             reasoning: one.reasoning || other.reasoning,
@@ -36,7 +36,7 @@ impl Template {
     }
 
     /// Judges a template.
-    pub fn of(text: &str) -> Self {
+    pub fn detect(text: &str) -> Self {
         let has = |word: &str| text.contains(word);
         let named = |role: &str| has(&format!("'{role}'")) || has(&format!("\"{role}\""));
         let refuses_system = text.to_lowercase().contains("system role not supported");
@@ -68,25 +68,25 @@ mod tests {
 
     #[test]
     fn known_templates() {
-        let no = Template::default();
+        let no = TemplateSupport::default();
         for (text, expect) in [
             ("", no),
             (
                 "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content']}}{% endfor %}",
-                Template { system: true, ..no },
+                TemplateSupport { system: true, ..no },
             ),
             ("{{ raise_exception('System role not supported') }}{% if message['role'] == 'system' %}", no),
             (
                 "{%- if tools %}{{ messages[0]['role'] == 'system' }}{% for tool in tools %}<tool_response>",
-                Template { tools: true, tool_results: true, system: true, ..no },
+                TemplateSupport { tools: true, tool_results: true, system: true, ..no },
             ),
             (
                 "{% if message.role == \"tool\" %}{{ message.reasoning_content }}",
-                Template { tool_results: true, reasoning: true, ..no },
+                TemplateSupport { tool_results: true, reasoning: true, ..no },
             ),
             ("these are the tools of the trade", no),
         ] {
-            assert_eq!(Template::of(text), expect, "{text}");
+            assert_eq!(TemplateSupport::detect(text), expect, "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     models::{
-        Facts, Model, Place,
+        Model, ModelInfo, ModelOrigin,
         gguf::{GgufError, Header},
     },
     provider::builtin,
@@ -11,18 +11,19 @@ use crate::{
 pub use crate::provider::builtin::NAME;
 
 /// The built-in model; `None` in a program that was built without it.
-pub fn load() -> Option<(Model, Result<Facts, GgufError>)> {
+pub fn load() -> Option<(Model, Result<ModelInfo, GgufError>)> {
     let bytes = builtin::BYTES;
     let model = Model {
-        place: Place::BuiltIn,
+        origin: ModelOrigin::BuiltIn,
         name: builtin::NAME.to_owned(),
         repository: None,
         files: Vec::new(),
         missing: 0,
         bytes: bytes.len() as u64,
     };
-    builtin::AVAILABLE
-        .then(|| (model, Header::read(bytes, bytes.len() as u64).map(|header| Facts::of(&header))))
+    builtin::AVAILABLE.then(|| {
+        (model, Header::read(bytes, bytes.len() as u64).map(|header| ModelInfo::from_header(&header)))
+    })
 }
 
 /// Whether `name` means the built-in model.
@@ -31,8 +32,8 @@ pub fn is_builtin_name(name: &str) -> bool {
 }
 
 /// Whether the built-in engine runs models of this kind; others need llama-server.
-pub fn engine_can_run(facts: &Facts) -> bool {
+pub fn engine_can_run(facts: &ModelInfo) -> bool {
     builtin::AVAILABLE
-        && !facts.embeds
+        && !facts.is_embedding
         && facts.architecture.as_deref().is_some_and(|name| builtin::ARCHITECTURES.contains(&name))
 }

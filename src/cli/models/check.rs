@@ -23,7 +23,7 @@ use crate::{
     client::{self, ClientError},
     config::{AgentConfig, Config, Home, agents},
     core::{Cancel, Environment, Name},
-    models::shelf,
+    models::catalog,
     pb::GetStatusRequest,
     provider::{ModelSelector, Models as _, Progress, ProviderError, router},
 };
@@ -111,10 +111,10 @@ fn model_to_check(
         config.context_size = agent.context_size.unwrap_or(config.context_size);
         return Ok((agent.model, config, agent.endpoint));
     };
-    if let Some(model) = shelf::find(&sources.places, name)
-        && model.place != crate::models::Place::ModelDir
+    if let Some(model) = catalog::find(&sources.places, name)
+        && model.origin != crate::models::ModelOrigin::ModelDir
     {
-        return Err(CliError::usage(format!("{name} is in the cache of {}", model.place.as_str()))
+        return Err(CliError::usage(format!("{name} is in the cache of {}", model.origin.as_str()))
             .hint(format!("`kontekst models use {name}` links to it in model_dir")));
     }
     Ok((name.clone(), config, None))

@@ -4,7 +4,7 @@
 use super::units;
 use crate::{
     cli::error::{CliError, ExitStatus},
-    models::{choice::LinkError, pull::PullError},
+    models::{pull::PullError, selection::LinkError},
 };
 
 impl From<LinkError> for CliError {

@@ -8,7 +8,7 @@ use super::{builtin_model, sources::ModelSources, units};
 use crate::{
     cli::{error::CliError, table::Table},
     config::{AgentConfig, Config, Home, ProviderKind},
-    models::{Facts, Model, Place, gguf::GgufError, shelf},
+    models::{Model, ModelInfo, ModelOrigin, catalog, gguf::GgufError},
 };
 
 /// List the models on this machine (what `models` alone does)
@@ -30,8 +30,8 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
-    let here = shelf::list(&sources.places).into_iter().map(|model| (model.facts(), model));
-    let models: Vec<(Model, Result<Facts, GgufError>)> =
+    let here = catalog::list(&sources.places).into_iter().map(|model| (model.info(), model));
+    let models: Vec<(Model, Result<ModelInfo, GgufError>)> =
         here.map(|(facts, model)| (model, facts)).chain(builtin_model::load()).collect();
     if args.json {
         let models: Vec<Value> = models.iter().map(|(model, facts)| to_json(model, facts, &agents)).collect();
@@ -40,7 +40,7 @@ pub fn run(
     if !models.is_empty() {
         table(&models, &agents).write(out)?;
     }
-    if models.iter().all(|(model, _)| model.place == Place::BuiltIn) {
+    if models.iter().all(|(model, _)| model.origin == ModelOrigin::BuiltIn) {
         let blank = if models.is_empty() { "" } else { "\n" };
         writeln!(out, "{blank}There are no models in {} yet.", config.model_dir.display())?;
         writeln!(out, "\n  kontekst models pull ORG/NAME    fetches one from Hugging Face")?;
@@ -66,17 +66,17 @@ pub fn run(
 fn lacks_its_model(
     agent: &AgentConfig,
     config: &Config,
-    models: &[(Model, Result<Facts, GgufError>)],
+    models: &[(Model, Result<ModelInfo, GgufError>)],
 ) -> bool {
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
     !agent.model.is_empty() && !at_endpoint && !models.iter().any(|(model, _)| uses(agent, model))
 }
 
 fn uses(agent: &AgentConfig, model: &Model) -> bool {
-    if model.place == Place::BuiltIn {
+    if model.origin == ModelOrigin::BuiltIn {
         return builtin_model::is_builtin_name(&agent.model);
     }
-    model.place == Place::ModelDir
+    model.origin == ModelOrigin::ModelDir
         && (agent.model == model.name || model.name.strip_suffix(".gguf") == Some(agent.model.as_str()))
 }
 
@@ -85,7 +85,7 @@ pub(super) fn agents_using<'a>(model: &Model, agents: &'a [AgentConfig]) -> Vec<
     agents.iter().filter(|agent| uses(agent, model)).map(|agent| agent.id.as_str()).collect()
 }
 
-fn table(models: &[(Model, Result<Facts, GgufError>)], agents: &[AgentConfig]) -> Table<9> {
+fn table(models: &[(Model, Result<ModelInfo, GgufError>)], agents: &[AgentConfig]) -> Table<9> {
     // The last but one: who can run it.
     let head = ["NAME", "SIZE", "QUANT", "ARCH", "PARAMS", "WINDOW", "WHERE", "RUNS IN", "AGENTS"];
     let mut table = Table::new(head);
@@ -96,7 +96,7 @@ fn table(models: &[(Model, Result<Facts, GgufError>)], agents: &[AgentConfig]) -
                 or_dash(facts.quantisation.clone()),
                 or_dash(facts.architecture.clone()),
                 or_dash((facts.parameters > 0).then(|| units::parameters(facts.parameters))),
-                or_dash(facts.window.map(|window| window.to_string())),
+                or_dash(facts.context_window.map(|window| window.to_string())),
             ],
             Err(error) => [format!("({error})"), String::new(), String::new(), String::new()],
         };
@@ -116,13 +116,13 @@ fn table(models: &[(Model, Result<Facts, GgufError>)], agents: &[AgentConfig]) -
 }
 
 /// What can run a model. llama-server can run every one of them.
-fn runs_in(facts: &Facts) -> &'static str {
+fn runs_in(facts: &ModelInfo) -> &'static str {
     if builtin_model::engine_can_run(facts) { "anywhere" } else { "llama-server" }
 }
 
 /// Where a model is, and what is wrong with that.
 pub(super) fn describe_place(model: &Model) -> String {
-    let mut text = model.place.as_str().to_owned();
+    let mut text = model.origin.as_str().to_owned();
     if let Some(repository) = &model.repository {
         text = format!("{text}: {repository}");
     }
@@ -134,10 +134,10 @@ pub(super) fn describe_place(model: &Model) -> String {
 }
 
 /// A model as JSON.
-pub(super) fn to_json(model: &Model, facts: &Result<Facts, GgufError>, agents: &[AgentConfig]) -> Value {
+pub(super) fn to_json(model: &Model, facts: &Result<ModelInfo, GgufError>, agents: &[AgentConfig]) -> Value {
     let mut described = json!({
         "name": model.name,
-        "place": model.place.as_str(),
+        "place": model.origin.as_str(),
         "repository": model.repository,
         "files": model.files,
         "missing_files": model.missing,
@@ -150,11 +150,11 @@ pub(super) fn to_json(model: &Model, facts: &Result<Facts, GgufError>, agents: &
             "architecture": facts.architecture,
             "parameters": facts.parameters,
             "quantisation": facts.quantisation,
-            "training_window": facts.window,
+            "training_window": facts.context_window,
             "layers": facts.layers,
-            "kv_bytes_per_token": facts.cache,
+            "kv_bytes_per_token": facts.cache_bytes_per_token,
             "tokenizer": facts.tokenizer,
-            "embeds": facts.embeds,
+            "embeds": facts.is_embedding,
             "builtin_engine": builtin_model::engine_can_run(facts),
             "chat_template": facts.template.map(|template| json!({
                 "tools": template.tools,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::units;
-use crate::{cli::printable::printable, models::pull::Step};
+use crate::{cli::printable::printable, models::pull::PullEvent};
 
 /// Between two drawings of the bar.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
@@ -39,13 +39,13 @@ impl DownloadProgress {
         }
     }
 
-    pub fn show(&mut self, step: &Step) {
+    pub fn show(&mut self, step: &PullEvent) {
         if self.quiet {
             return;
         }
         let now = Instant::now();
         match step {
-            Step::Begun { name, have, total } => {
+            PullEvent::Started { name, have, total } => {
                 (self.name, self.total) = (printable(name), *total);
                 self.rate = Rate::new(now, *have);
                 self.last_printed = self.milestone(*have);
@@ -59,7 +59,7 @@ impl DownloadProgress {
                     )),
                 }
             }
-            Step::Moved { have } => {
+            PullEvent::Received { have } => {
                 self.rate.update(now, *have);
                 if self.terminal {
                     if self.last_drawn.is_none_or(|drawn| now - drawn >= REDRAW_INTERVAL) {
@@ -71,11 +71,11 @@ impl DownloadProgress {
                     self.print_line(&progress_line(&self.name, *have, self.total, self.rate.per_second()));
                 }
             }
-            Step::Again { why } => self.print_line(&format!("starting over: {why}")),
-            Step::Broken { why, wait } => {
+            PullEvent::Restarted { why } => self.print_line(&format!("starting over: {why}")),
+            PullEvent::Retrying { why, wait } => {
                 self.print_line(&format!("it broke off ({why}); trying again in {} s", wait.as_secs_f32()));
             }
-            Step::Saving => {
+            PullEvent::Saving => {
                 if let (true, Some(total)) = (self.terminal, self.total) {
                     self.draw_bar(total);
                 }

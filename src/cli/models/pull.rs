@@ -9,7 +9,7 @@ use crate::{
     core::Name,
     models::{
         gguf::Header,
-        pull::{self, Fetched, PullError, Source},
+        pull::{self, Outcome, PullError, Source},
     },
 };
 
@@ -99,10 +99,10 @@ pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) ->
         progress.end_line();
         let path = dir.join(&file.name);
         match fetched.map_err(failed)? {
-            Fetched::Already => {
+            Outcome::AlreadyPresent => {
                 print_status(&format!("{} is there already, and the same file", path.display()));
             }
-            Fetched::New { bytes, sha256, verified } => {
+            Outcome::Downloaded { bytes, sha256, verified } => {
                 let checked = match verified {
                     true => "its checksum is right".to_owned(),
                     false => format!("nobody told its checksum; it is {sha256}"),

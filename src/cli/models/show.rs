@@ -9,10 +9,9 @@ use crate::{
     cli::error::CliError,
     config::{AgentConfig, Config, Home},
     models::{
-        Facts, Model, Place, Places,
-        memory::{Fitness, Need, available},
-        shelf,
-        template::Template,
+        Model, ModelCatalog, ModelInfo, ModelOrigin, catalog,
+        memory::{Fitness, MemoryNeed, available},
+        template::TemplateSupport,
     },
 };
 
@@ -41,7 +40,7 @@ pub fn run(
         Some(built_in) => built_in,
         None => {
             let model = find(&sources.places, &args.name)?;
-            let facts = model.facts();
+            let facts = model.info();
             (model, facts)
         }
     };
@@ -54,7 +53,7 @@ pub fn run(
     })?;
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
     let window = u64::from(config.context_size);
-    let need = Need::new(model.bytes, facts.cache, window);
+    let need = MemoryNeed::new(model.bytes, facts.cache_bytes_per_token, window);
     let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
     if args.json {
         let mut described = list::to_json(&model, &Ok(facts), &agents);
@@ -64,7 +63,7 @@ pub fn run(
             "cache": need.cache,
             "needed": need.total(),
             "available": free,
-            "fits": free.map(|free| need.against(free) != Fitness::TooLarge),
+            "fits": free.map(|free| need.fitness(free) != Fitness::TooLarge),
         });
         return Ok(writeln!(out, "{described:#}")?);
     }
@@ -79,9 +78,17 @@ pub fn run(
         ("Architecture", facts.architecture.clone().unwrap_or_else(unknown)),
         ("Parameters", if facts.parameters == 0 { unknown() } else { units::parameters(facts.parameters) }),
         ("Quantisation", facts.quantisation.clone().unwrap_or_else(unknown)),
-        ("Trained on", facts.window.map_or_else(unknown, |window| format!("texts of up to {window} tokens"))),
+        (
+            "Trained on",
+            facts.context_window.map_or_else(unknown, |window| format!("texts of up to {window} tokens")),
+        ),
         ("Layers", facts.layers.map_or_else(unknown, |layers| layers.to_string())),
-        ("Cache", facts.cache.map_or_else(unknown, |cache| format!("{cache} bytes for each token, at most"))),
+        (
+            "Cache",
+            facts
+                .cache_bytes_per_token
+                .map_or_else(unknown, |cache| format!("{cache} bytes for each token, at most")),
+        ),
         ("Tokenizer", facts.tokenizer.clone().unwrap_or_else(unknown)),
         ("Chat template", template(facts.template)),
         ("Memory", memory(&need, window, free)),
@@ -102,7 +109,7 @@ pub fn run(
     for note in notes(&model, &facts, window) {
         writeln!(out, "{:<14} {note}", "Note")?;
     }
-    if matches!(model.place, Place::ModelDir | Place::BuiltIn) {
+    if matches!(model.origin, ModelOrigin::ModelDir | ModelOrigin::BuiltIn) {
         writeln!(out, "\nIn an agent's config.toml:\n\n    model = {}\n", toml_text(&model.name))?;
         writeln!(out, "or `kontekst models use {}`", model.name)?;
     } else {
@@ -112,8 +119,8 @@ pub fn run(
 }
 
 /// The model of that name.
-pub(super) fn find(places: &Places, name: &str) -> Result<Model, CliError> {
-    shelf::find(places, name).ok_or_else(|| {
+pub(super) fn find(places: &ModelCatalog, name: &str) -> Result<Model, CliError> {
+    catalog::find(places, name).ok_or_else(|| {
         CliError::usage(format!("there is no model `{name}` on this machine"))
             .hint("`kontekst models` lists them, `kontekst models pull ORG/NAME` fetches one")
     })
@@ -123,8 +130,8 @@ fn toml_text(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
-fn template(template: Option<Template>) -> String {
-    let Some(Template { tools, tool_results, reasoning, system }) = template else {
+fn template(template: Option<TemplateSupport>) -> String {
+    let Some(TemplateSupport { tools, tool_results, reasoning, system }) = template else {
         return "none in the file: the server falls back to a plain one".to_owned();
     };
     let parts =
@@ -141,7 +148,7 @@ fn template(template: Option<Template>) -> String {
     }
 }
 
-fn memory(need: &Need, window: u64, free: Option<u64>) -> String {
+fn memory(need: &MemoryNeed, window: u64, free: Option<u64>) -> String {
     let mut text = format!("{} with a window of {window} tokens", units::bytes(need.total()));
     match need.cache {
         Some(cache) => write!(text, " ({} of it for the window)", units::bytes(cache)),
@@ -149,7 +156,7 @@ fn memory(need: &Need, window: u64, free: Option<u64>) -> String {
     }
     .expect("a String takes everything");
     let Some(free) = free else { return text };
-    let verdict = match need.against(free) {
+    let verdict = match need.fitness(free) {
         Fitness::Fits => "it fits",
         Fitness::Tight => "it is tight",
         Fitness::TooLarge => "too large, unless a GPU takes part of it",
@@ -157,16 +164,16 @@ fn memory(need: &Need, window: u64, free: Option<u64>) -> String {
     format!("{text}; {} are free: {verdict}", units::bytes(free))
 }
 
-fn notes(model: &Model, facts: &Facts, window: u64) -> Vec<String> {
+fn notes(model: &Model, facts: &ModelInfo, window: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if model.missing > 0 {
         notes.push(format!("{} of its files are missing: it cannot be loaded", model.missing));
     }
-    if let Some(trained) = facts.window.filter(|&trained| trained < window) {
+    if let Some(trained) = facts.context_window.filter(|&trained| trained < window) {
         notes
             .push(format!("`context_size` is {window}, and it was trained on no more than {trained} tokens"));
     }
-    if facts.embeds {
+    if facts.is_embedding {
         notes.push("it turns texts into vectors and does not answer".to_owned());
     } else if facts.template.is_some_and(|template| !template.tools) {
         notes.push("its template has no tools: it can answer, and will hardly work as an agent".to_owned());

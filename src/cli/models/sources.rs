@@ -9,8 +9,8 @@ use crate::{
     config::Config,
     core::Environment,
     models::{
-        Places,
-        pull::{Net, Timing},
+        ModelCatalog,
+        pull::{DownloadConfig, Timing},
     },
 };
 
@@ -19,7 +19,7 @@ const HUB: &str = "https://huggingface.co";
 
 /// The directories in which models are found, and the hub from which they are fetched.
 pub struct ModelSources {
-    pub places: Places,
+    pub places: ModelCatalog,
     hub: Option<String>,
     token: Option<String>,
     proxy: Option<ureq::Proxy>,
@@ -45,7 +45,7 @@ impl ModelSources {
                 .collect(),
         };
         Self {
-            places: Places {
+            places: ModelCatalog {
                 model_dir: config.model_dir.clone(),
                 hubs: hub.into_iter().collect(),
                 ollama,
@@ -66,7 +66,7 @@ impl ModelSources {
     /// # Errors
     ///
     /// When the variable that names the hub holds no address.
-    pub fn net(&self) -> Result<Net, CliError> {
+    pub fn net(&self) -> Result<DownloadConfig, CliError> {
         let hub = self.hub.as_deref().unwrap_or(HUB);
         let url =
             Url::parse(hub).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
@@ -79,7 +79,7 @@ impl ModelSources {
             return Err(CliError::usage("HF_TOKEN holds something that is not a token"));
         }
         let (token, proxy) = (self.token.clone(), self.proxy.clone());
-        Ok(Net { hub, token, proxy, timing: Timing::default() })
+        Ok(DownloadConfig { hub, token, proxy, timing: Timing::default() })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     cli::error::CliError,
     config::{AgentConfig, Config, Home, ProviderKind, agents, file::read_text, write_atomic},
     core::Name,
-    models::{Place, choice, shelf},
+    models::{ModelOrigin, catalog, selection},
 };
 
 /// Make a model the one that an agent uses
@@ -34,7 +34,7 @@ pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) ->
     let agent = AgentConfig::load(home, &args.agent)?;
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
     let found =
-        shelf::find(&sources.places, &args.name).filter(|_| !builtin_model::is_builtin_name(&args.name));
+        catalog::find(&sources.places, &args.name).filter(|_| !builtin_model::is_builtin_name(&args.name));
     let name = match found {
         Some(model) if model.missing > 0 => {
             return Err(CliError::usage(format!(
@@ -44,10 +44,10 @@ pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) ->
             .hint("fetch them with `kontekst models pull`"));
         }
         Some(model) => {
-            let name = choice::link(&model, &config.model_dir)?;
-            if model.place != Place::ModelDir {
+            let name = selection::link(&model, &config.model_dir)?;
+            if model.origin != ModelOrigin::ModelDir {
                 let path = config.model_dir.join(&name);
-                print_status(&format!("{} links to the model of {}", path.display(), model.place.as_str()));
+                print_status(&format!("{} links to the model of {}", path.display(), model.origin.as_str()));
             }
             name
         }
@@ -73,7 +73,7 @@ pub(super) fn set(home: &Home, agent: &Name, model: &str) -> Result<(), CliError
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error.into()),
     };
-    let after = choice::with_model(&before, model).map_err(|error| {
+    let after = selection::with_model(&before, model).map_err(|error| {
         CliError::usage(format!("`{}` cannot be understood", path.display())).cause(error.to_string())
     })?;
     if after != before {

@@ -155,7 +155,7 @@ fn no_flipped_byte_brings_it_down() {
         }
         // Any answer will do, as long as there is one and it came without much memory.
         if let Ok(header) = read(&bytes) {
-            crate::models::Facts::of(&header);
+            crate::models::ModelInfo::from_header(&header);
         }
     }
 }

@@ -3,8 +3,8 @@
 //! Bytes go into `NAME.part` and get their name only when all of them are there, checked and on disk. What
 //! breaks off is kept and goes on where it was, as long as the server still has the same file.
 
-mod exchange;
 mod part;
+mod request;
 mod source;
 mod transfer;
 
@@ -13,14 +13,14 @@ use std::{io, path::PathBuf, time::Duration};
 use url::Url;
 
 pub use self::{
-    source::{File, Source, files},
-    transfer::{Fetched, fetch},
+    source::{RemoteFile, Source, files},
+    transfer::{Outcome, fetch},
 };
 use crate::config::PathError;
 
 /// How the network is reached.
 #[derive(Clone, Debug)]
-pub struct Net {
+pub struct DownloadConfig {
     /// Where `ORG/NAME` is looked up, such as `https://huggingface.co`.
     pub hub: Url,
     /// Shown to the hub and to nobody else.
@@ -55,15 +55,15 @@ impl Default for Timing {
 
 /// What is happening.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PullEvent {
     /// A file is coming, of which `have` bytes are here.
-    Begun { name: String, have: u64, total: Option<u64> },
+    Started { name: String, have: u64, total: Option<u64> },
     /// Bytes that are here by now.
-    Moved { have: u64 },
+    Received { have: u64 },
     /// What was here is of no use.
-    Again { why: &'static str },
+    Restarted { why: &'static str },
     /// It broke off, and is tried again in a while.
-    Broken { why: String, wait: Duration },
+    Retrying { why: String, wait: Duration },
     /// All bytes are here; they are being written to the disk.
     Saving,
 }

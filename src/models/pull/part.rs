@@ -24,7 +24,7 @@ use crate::{
 /// Which file the bytes are from, so that they are never continued with those of another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Stamp {
+pub(super) struct PartOrigin {
     pub url: String,
     pub sha256: Option<String>,
     /// A strong validator, as the server wrote it.
@@ -33,7 +33,7 @@ pub(super) struct Stamp {
 }
 
 /// An unfinished file that nobody else writes.
-pub(super) struct Part {
+pub(super) struct PartFile {
     path: PathBuf,
     file: File,
     have: u64,
@@ -42,7 +42,7 @@ pub(super) struct Part {
     hashed: u64,
 }
 
-impl Part {
+impl PartFile {
     /// Opens or makes the part of `target`.
     pub fn open(target: &Path) -> Result<Self, PullError> {
         let path = beside(target, ".part");
@@ -83,16 +83,16 @@ impl Part {
     }
 
     /// What they are a part of, if somebody wrote it down.
-    pub fn stamp(&self) -> Option<Stamp> {
-        serde_json::from_str(&read_text(&self.stamp_path(), 64 * 1024).ok()?).ok()
+    pub fn origin(&self) -> Option<PartOrigin> {
+        serde_json::from_str(&read_text(&self.origin_path(), 64 * 1024).ok()?).ok()
     }
 
-    pub fn set_stamp(&self, stamp: &Stamp) -> Result<(), PullError> {
+    pub fn set_origin(&self, stamp: &PartOrigin) -> Result<(), PullError> {
         let text = serde_json::to_vec(stamp).expect("texts and numbers are JSON");
-        Ok(write_atomic(&self.stamp_path(), &text)?)
+        Ok(write_atomic(&self.origin_path(), &text)?)
     }
 
-    fn stamp_path(&self) -> PathBuf {
+    fn origin_path(&self) -> PathBuf {
         beside(&self.path, ".json")
     }
 
@@ -158,14 +158,14 @@ impl Part {
             Err(error) => return Err(PathError::new(target, error).into()),
         }
         sync_dir_of(target)?;
-        fs::remove_file(self.stamp_path()).ok();
+        fs::remove_file(self.origin_path()).ok();
         Ok(())
     }
 
     /// Removes it.
     pub fn discard(self) {
         fs::remove_file(&self.path).ok();
-        fs::remove_file(self.stamp_path()).ok();
+        fs::remove_file(self.origin_path()).ok();
     }
 }
 

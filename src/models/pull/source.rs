@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use url::Url;
 
-use super::{Net, PullError, exchange};
+use super::{DownloadConfig, PullError, request};
 use crate::{
     core::{Cancel, Name},
-    models::split::Part,
+    models::split::SplitPart,
 };
 
 /// What a person asked for.
@@ -16,13 +16,13 @@ pub enum Source {
     /// `want` is a file's path, or a quantisation such as `Q4_K_M`.
     Hub {
         repository: String,
-        want: Option<String>,
+        selector: Option<String>,
     },
 }
 
 /// One file to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct RemoteFile {
     pub url: Url,
     /// A plain name that ends in `.gguf`.
     pub name: String,
@@ -32,10 +32,10 @@ pub struct File {
 
 /// The quantisation that is taken when nobody chooses: half a byte for each parameter, and hardly worse
 /// than the whole.
-const USUAL: &str = "Q4_K_M";
+const DEFAULT_QUANTISATION: &str = "Q4_K_M";
 
 /// Bytes of a repository's list of files.
-const LISTING: u64 = 16 << 20;
+const LISTING_LIMIT: u64 = 16 << 20;
 
 impl Source {
     /// Reads `https://…`, `hf:ORG/NAME[:FILE]` and `ORG/NAME[:FILE]`; an address of a page of the hub means
@@ -47,12 +47,12 @@ impl Source {
     pub fn parse(text: &str, hub: &Url) -> Result<Self, PullError> {
         let text = text.trim();
         if text.starts_with("http://") || text.starts_with("https://") {
-            let url =
-                Url::parse(text).map_err(|error| bad(format!("`{text}` is not an address: {error}")))?;
+            let url = Url::parse(text)
+                .map_err(|error| source_error(format!("`{text}` is not an address: {error}")))?;
             if !url.username().is_empty() || url.password().is_some() {
-                return Err(bad("an address must not hold a user name or a password".to_owned()));
+                return Err(source_error("an address must not hold a user name or a password".to_owned()));
             }
-            return Ok(of_page(&url, hub).unwrap_or(Self::Url(url)));
+            return Ok(source_of_page(&url, hub).unwrap_or(Self::Url(url)));
         }
         let plain = text.strip_prefix("hf:").unwrap_or(text);
         let (repository, want) = match plain.split_once(':') {
@@ -63,18 +63,18 @@ impl Source {
             .split_once('/')
             .is_some_and(|(owner, name)| owner.parse::<Name>().is_ok() && name.parse::<Name>().is_ok());
         if !named || want == Some("") {
-            return Err(bad(format!("`{text}` is neither an address nor a repository of the hub")));
+            return Err(source_error(format!("`{text}` is neither an address nor a repository of the hub")));
         }
-        Ok(Self::Hub { repository: repository.to_owned(), want: want.map(str::to_owned) })
+        Ok(Self::Hub { repository: repository.to_owned(), selector: want.map(str::to_owned) })
     }
 }
 
-fn bad(fact: String) -> PullError {
+fn source_error(fact: String) -> PullError {
     PullError::Source(fact)
 }
 
 /// `HUB/ORG/NAME`, `HUB/ORG/NAME/blob/main/FILE` and the like.
-fn of_page(url: &Url, hub: &Url) -> Option<Source> {
+fn source_of_page(url: &Url, hub: &Url) -> Option<Source> {
     if url.origin() != hub.origin() {
         return None;
     }
@@ -104,7 +104,7 @@ fn decoded(segment: &str) -> String {
 /// # Errors
 ///
 /// [`PullError::Choice`] where it is not clear which, and what [`super::fetch`] gives for the network.
-pub fn files(source: &Source, net: &Net, cancel: &Cancel) -> Result<Vec<File>, PullError> {
+pub fn files(source: &Source, net: &DownloadConfig, cancel: &Cancel) -> Result<Vec<RemoteFile>, PullError> {
     match source {
         Source::Url(url) => {
             let last =
@@ -123,14 +123,14 @@ pub fn files(source: &Source, net: &Net, cancel: &Cancel) -> Result<Vec<File>, P
                 })
                 .collect()
         }
-        Source::Hub { repository, want: Some(path) } if path.ends_with(".gguf") => {
+        Source::Hub { repository, selector: Some(path) } if path.ends_with(".gguf") => {
             let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
             let paths = all_parts(name)
                 .into_iter()
                 .map(|name| if dir.is_empty() { name } else { format!("{dir}/{name}") });
             paths.map(|path| at_hub(net, repository, &path, None)).collect()
         }
-        Source::Hub { repository, want } => {
+        Source::Hub { repository, selector: want } => {
             let listed = listing(net, repository, cancel)?;
             let chosen = choose(repository, &listed, want.as_deref())?;
             chosen.into_iter().map(|entry| at_hub(net, repository, &entry.path, entry.sha256())).collect()
@@ -139,17 +139,22 @@ pub fn files(source: &Source, net: &Net, cancel: &Cancel) -> Result<Vec<File>, P
 }
 
 fn all_parts(name: &str) -> Vec<String> {
-    Part::of(name).map_or_else(|| vec![name.to_owned()], |part| part.names())
+    SplitPart::parse(name).map_or_else(|| vec![name.to_owned()], |part| part.names())
 }
 
-fn at_hub(net: &Net, repository: &str, path: &str, sha256: Option<String>) -> Result<File, PullError> {
+fn at_hub(
+    net: &DownloadConfig,
+    repository: &str,
+    path: &str,
+    sha256: Option<String>,
+) -> Result<RemoteFile, PullError> {
     let words: Vec<&str> = path.split('/').collect();
     if words.iter().any(|word| word.is_empty() || matches!(*word, "." | "..")) {
-        return Err(bad(format!("`{path}` is not the path of a file")));
+        return Err(source_error(format!("`{path}` is not the path of a file")));
     }
     let mut url = net.hub.clone();
     url.path_segments_mut()
-        .map_err(|()| bad(format!("{} is not the address of a hub", net.hub)))?
+        .map_err(|()| source_error(format!("{} is not the address of a hub", net.hub)))?
         .pop_if_empty()
         .extend(repository.split('/'))
         .extend(["resolve", "main"])
@@ -158,12 +163,12 @@ fn at_hub(net: &Net, repository: &str, path: &str, sha256: Option<String>) -> Re
 }
 
 /// Its name becomes that of a file in `model_dir`, so it is held to the rules of names.
-fn file(url: Url, name: String, sha256: Option<String>) -> Result<File, PullError> {
+fn file(url: Url, name: String, sha256: Option<String>) -> Result<RemoteFile, PullError> {
     if name.strip_suffix(".gguf").is_none_or(str::is_empty) {
-        return Err(bad(format!("`{name}` is not the name of a GGUF file")));
+        return Err(source_error(format!("`{name}` is not the name of a GGUF file")));
     }
-    name.parse::<Name>().map_err(|error| bad(error.to_string()))?;
-    Ok(File { url, name, sha256 })
+    name.parse::<Name>().map_err(|error| source_error(error.to_string()))?;
+    Ok(RemoteFile { url, name, sha256 })
 }
 
 /// One file of a repository, as the hub lists it.
@@ -186,20 +191,20 @@ impl Entry {
     }
 
     fn sha256(&self) -> Option<String> {
-        exchange::sha256(&self.lfs.as_ref()?.oid)
+        request::sha256(&self.lfs.as_ref()?.oid)
     }
 }
 
-fn listing(net: &Net, repository: &str, cancel: &Cancel) -> Result<Vec<Entry>, PullError> {
+fn listing(net: &DownloadConfig, repository: &str, cancel: &Cancel) -> Result<Vec<Entry>, PullError> {
     let mut url = net.hub.clone();
     url.path_segments_mut()
-        .map_err(|()| bad(format!("{} is not the address of a hub", net.hub)))?
+        .map_err(|()| source_error(format!("{} is not the address of a hub", net.hub)))?
         .pop_if_empty()
         .extend(["api", "models"])
         .extend(repository.split('/'))
         .extend(["tree", "main"]);
     url.set_query(Some("recursive=true"));
-    let body = exchange::small(net, &url, LISTING, cancel)?;
+    let body = request::get_small(net, &url, LISTING_LIMIT, cancel)?;
     let host = url.host_str().unwrap_or_default().to_owned();
     serde_json::from_slice(&body)
         .map_err(|error| PullError::Answer { host, fact: format!("its list of files is not one: {error}") })
@@ -217,7 +222,7 @@ fn choose<'a>(
     let firsts: Vec<&Entry> = all
         .iter()
         .copied()
-        .filter(|entry| Part::of(entry.name()).is_none_or(|part| part.number == 1))
+        .filter(|entry| SplitPart::parse(entry.name()).is_none_or(|part| part.number == 1))
         .collect();
     let has = |entry: &Entry, word: &str| {
         let (name, word) = (entry.path.to_ascii_lowercase(), word.to_ascii_lowercase());
@@ -231,7 +236,7 @@ fn choose<'a>(
     let fits: Vec<&Entry> = match (want, firsts.as_slice()) {
         (Some(want), _) => firsts.iter().copied().filter(|entry| has(entry, want)).collect(),
         (None, [_]) => firsts.clone(),
-        (None, _) => firsts.iter().copied().filter(|entry| has(entry, USUAL)).collect(),
+        (None, _) => firsts.iter().copied().filter(|entry| has(entry, DEFAULT_QUANTISATION)).collect(),
     };
     let [first] = fits.as_slice() else {
         let fact = match (firsts.len(), want, fits.len()) {
@@ -245,7 +250,7 @@ fn choose<'a>(
             files: files.iter().map(|entry| entry.path.clone()).collect(),
         });
     };
-    let Some(part) = Part::of(first.name()) else { return Ok(vec![first]) };
+    let Some(part) = SplitPart::parse(first.name()) else { return Ok(vec![first]) };
     let dir = first.path.strip_suffix(first.name()).unwrap_or_default();
     let find = |name: String| {
         let path = format!("{dir}{name}");
@@ -268,7 +273,7 @@ mod tests {
     #[test]
     fn what_a_person_may_ask_for() {
         let repository = |want: Option<&str>| {
-            Some(Source::Hub { repository: "org/a-GGUF".to_owned(), want: want.map(str::to_owned) })
+            Some(Source::Hub { repository: "org/a-GGUF".to_owned(), selector: want.map(str::to_owned) })
         };
         for (text, expect) in [
             ("org/a-GGUF", repository(None)),
@@ -300,7 +305,8 @@ mod tests {
 
     #[test]
     fn no_name_leaves_the_directory() {
-        let net = Net { hub: hub(), token: None, proxy: None, timing: super::super::Timing::default() };
+        let net =
+            DownloadConfig { hub: hub(), token: None, proxy: None, timing: super::super::Timing::default() };
         for text in [
             "https://x.example/..%2f..%2fa.gguf",
             "https://x.example/a%00.gguf",

@@ -3,9 +3,9 @@
 use std::{fs, io, path::Path, sync::mpsc, time::Duration};
 
 use super::{
-    File, Net, PullError, Step,
-    exchange::{self, Answer, Failed, From},
-    part::{Part, Stamp},
+    DownloadConfig, PullError, PullEvent, RemoteFile,
+    part::{PartFile, PartOrigin},
+    request::{self, FileResponse, RequestError, ResumePoint},
 };
 use crate::{config::PathContext as _, core::Cancel};
 
@@ -14,18 +14,18 @@ const RESERVE: u64 = 64 << 20;
 
 /// How it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fetched {
+pub enum Outcome {
     /// `verified` says that somebody told the checksum before, and this is it.
-    New { bytes: u64, sha256: String, verified: bool },
+    Downloaded { bytes: u64, sha256: String, verified: bool },
     /// The same file was there; nothing was fetched.
-    Already,
+    AlreadyPresent,
 }
 
 /// How one try ended.
-enum Try {
+enum Attempt {
     Whole,
     /// Try again, from the start or from where it broke.
-    Again(String, io::Error),
+    Retry(String, io::Error),
 }
 
 /// Fetches a file into `dir`, which is made if it is not there.
@@ -37,18 +37,18 @@ enum Try {
 /// [`PullError`]. After [`PullError::Cancelled`] and [`PullError::Unreachable`] what is here stays, and
 /// calling this again goes on from there.
 pub fn fetch(
-    file: &File,
+    file: &RemoteFile,
     dir: &Path,
-    net: &Net,
+    net: &DownloadConfig,
     cancel: &Cancel,
-    sink: &mut dyn FnMut(Step),
-) -> Result<Fetched, PullError> {
+    sink: &mut dyn FnMut(PullEvent),
+) -> Result<Outcome, PullError> {
     fs::create_dir_all(dir).context(dir)?;
     let target = dir.join(&file.name);
     if fs::symlink_metadata(&target).is_ok() {
-        return already(file, &target, net, cancel);
+        return check_existing(file, &target, net, cancel);
     }
-    let part = Part::open(&target)?;
+    let part = PartFile::open(&target)?;
     let mut transfer = Transfer { part, file, dir, net, cancel, expected: file.sha256.clone(), total: None };
     match transfer.receive_all(sink) {
         Ok(()) => {}
@@ -60,16 +60,21 @@ pub fn fetch(
             return Err(error);
         }
     }
-    sink(Step::Saving);
+    sink(PullEvent::Saving);
     transfer.finish(&target)
 }
 
 /// There is a file of that name: whether it is the same one.
-fn already(file: &File, target: &Path, net: &Net, cancel: &Cancel) -> Result<Fetched, PullError> {
+fn check_existing(
+    file: &RemoteFile,
+    target: &Path,
+    net: &DownloadConfig,
+    cancel: &Cancel,
+) -> Result<Outcome, PullError> {
     let expected = match &file.sha256 {
         Some(sha256) => Some(sha256.clone()),
         // The hub tells without sending it.
-        None => exchange::get(net, &file.url, None, cancel).ok().and_then(|answer| answer.sha256),
+        None => request::get(net, &file.url, None, cancel).ok().and_then(|answer| answer.sha256),
     };
     let exists = || PullError::Exists(target.to_owned());
     let expected = expected.filter(|_| target.is_file()).ok_or_else(exists)?;
@@ -86,17 +91,17 @@ fn already(file: &File, target: &Path, net: &Net, cancel: &Cancel) -> Result<Fet
         }
     }
     if super::part::hex(&sha2::Digest::finalize(hash)) == expected {
-        Ok(Fetched::Already)
+        Ok(Outcome::AlreadyPresent)
     } else {
         Err(exists())
     }
 }
 
 struct Transfer<'a> {
-    part: Part,
-    file: &'a File,
+    part: PartFile,
+    file: &'a RemoteFile,
     dir: &'a Path,
-    net: &'a Net,
+    net: &'a DownloadConfig,
     cancel: &'a Cancel,
     expected: Option<String>,
     total: Option<u64>,
@@ -104,12 +109,12 @@ struct Transfer<'a> {
 
 impl Transfer<'_> {
     /// As many tries as it takes.
-    fn receive_all(&mut self, sink: &mut dyn FnMut(Step)) -> Result<(), PullError> {
+    fn receive_all(&mut self, sink: &mut dyn FnMut(PullEvent)) -> Result<(), PullError> {
         let (mut left, mut best, mut wait) = (self.net.timing.tries, 0, self.net.timing.pause);
         loop {
             let (host, error) = match self.attempt(sink)? {
-                Try::Whole => return Ok(()),
-                Try::Again(host, error) => (host, error),
+                Attempt::Whole => return Ok(()),
+                Attempt::Retry(host, error) => (host, error),
             };
             if self.cancel.is_cancelled() {
                 return Err(self.cancelled());
@@ -123,56 +128,56 @@ impl Transfer<'_> {
                 let (name, have) = (self.file.name.clone(), self.part.have());
                 return Err(PullError::Unreachable { name, host, have, source: error });
             }
-            sink(Step::Broken { why: error.to_string(), wait });
+            sink(PullEvent::Retrying { why: error.to_string(), wait });
             pause(self.cancel, wait);
             wait = wait.saturating_mul(2).min(self.net.timing.pause.saturating_mul(16));
         }
     }
 
-    fn attempt(&mut self, sink: &mut dyn FnMut(Step)) -> Result<Try, PullError> {
+    fn attempt(&mut self, sink: &mut dyn FnMut(PullEvent)) -> Result<Attempt, PullError> {
         if self.cancel.is_cancelled() {
             return Err(self.cancelled());
         }
-        let stamp = self.stamp()?;
-        let from = (self.part.have() > 0).then(|| From {
+        let stamp = self.check_origin()?;
+        let from = (self.part.have() > 0).then(|| ResumePoint {
             have: self.part.have(),
             // Where the checksum says which file it is, a mirror's own validator does not matter.
             etag: stamp.as_ref().filter(|stamp| stamp.sha256.is_none()).and_then(|stamp| stamp.etag.clone()),
         });
-        let mut answer = match exchange::get(self.net, &self.file.url, from.as_ref(), self.cancel) {
+        let mut answer = match request::get(self.net, &self.file.url, from.as_ref(), self.cancel) {
             Ok(answer) => answer,
-            Err(Failed::Final(error)) => return Err(error),
-            Err(Failed::Broken(host, error)) => return Ok(Try::Again(host, error)),
+            Err(RequestError::Final(error)) => return Err(error),
+            Err(RequestError::Broken(host, error)) => return Ok(Attempt::Retry(host, error)),
         };
-        self.learn(&answer)?;
-        let changed = stamp.as_ref().is_some_and(|stamp| !is_of(&answer, stamp));
+        self.check_checksum(&answer)?;
+        let changed = stamp.as_ref().is_some_and(|stamp| !is_same_file(&answer, stamp));
         match answer.status {
             // The server has no ranges, or the file is another one now.
             200 if from.is_some() => {
                 self.part.clear()?;
-                sink(Step::Again { why: "the server sends it from the start" });
+                sink(PullEvent::Restarted { why: "the server sends it from the start" });
             }
             200 => {}
             206 if from.is_some() && answer.start == Some(self.part.have()) && !changed => {}
             206 if from.is_some() => {
                 self.part.clear()?;
                 let why = if changed { "the file has changed" } else { "the server sent another part of it" };
-                sink(Step::Again { why });
-                return Ok(Try::Again(answer.host, io::Error::other(why)));
+                sink(PullEvent::Restarted { why });
+                return Ok(Attempt::Retry(answer.host, io::Error::other(why)));
             }
             416 if from.is_some() => {
                 if answer.total == Some(self.part.have()) && !changed {
                     self.total = answer.total;
-                    return Ok(Try::Whole);
+                    return Ok(Attempt::Whole);
                 }
                 self.part.clear()?;
                 let why = "the server has no such part of it";
-                sink(Step::Again { why });
-                return Ok(Try::Again(answer.host, io::Error::other(why)));
+                sink(PullEvent::Restarted { why });
+                return Ok(Attempt::Retry(answer.host, io::Error::other(why)));
             }
             408 | 425 | 429 | 500..=599 => {
                 let error = io::Error::other(format!("it answered {}", answer.status));
-                return Ok(Try::Again(answer.host, error));
+                return Ok(Attempt::Retry(answer.host, error));
             }
             status => {
                 let path = self.file.url.path().to_owned();
@@ -183,14 +188,14 @@ impl Transfer<'_> {
     }
 
     /// What the part is of. One that nobody can tell anything about is emptied.
-    fn stamp(&mut self) -> Result<Option<Stamp>, PullError> {
-        let stamp = self.part.stamp().filter(|stamp| match (&stamp.sha256, &self.expected) {
+    fn check_origin(&mut self) -> Result<Option<PartOrigin>, PullError> {
+        let stamp = self.part.origin().filter(|stamp| match (&stamp.sha256, &self.expected) {
             (Some(one), Some(other)) => one == other,
             // A validator means something to its own server only.
             _ => stamp.url == self.file.url.as_str() && (stamp.sha256.is_some() || stamp.etag.is_some()),
         });
         // Bytes without a stamp are as good, if in the end a checksum tells.
-        let foreign = stamp.is_none() && (self.expected.is_none() || self.part.stamp().is_some());
+        let foreign = stamp.is_none() && (self.expected.is_none() || self.part.origin().is_some());
         if foreign && self.part.have() > 0 {
             self.part.clear()?;
         }
@@ -198,7 +203,7 @@ impl Transfer<'_> {
     }
 
     /// Takes from an answer what it says about the file.
-    fn learn(&mut self, answer: &Answer) -> Result<(), PullError> {
+    fn check_checksum(&mut self, answer: &FileResponse) -> Result<(), PullError> {
         if let (Some(told), Some(expected)) = (&answer.sha256, &self.expected)
             && told != expected
         {
@@ -212,7 +217,11 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    fn receive(&mut self, answer: &mut Answer, sink: &mut dyn FnMut(Step)) -> Result<Try, PullError> {
+    fn receive(
+        &mut self,
+        answer: &mut FileResponse,
+        sink: &mut dyn FnMut(PullEvent),
+    ) -> Result<Attempt, PullError> {
         let broken = |fact: &str| PullError::Answer { host: answer.host.clone(), fact: fact.to_owned() };
         if answer.is_encoded() {
             return Err(broken("it is compressed on the way, which was not asked for"));
@@ -221,21 +230,21 @@ impl Transfer<'_> {
         if self.total == Some(0) {
             return Err(broken("the file is empty"));
         }
-        self.room(self.total)?;
-        self.part.set_stamp(&Stamp {
+        self.check_space(self.total)?;
+        self.part.set_origin(&PartOrigin {
             url: self.file.url.as_str().to_owned(),
             sha256: self.expected.clone(),
             etag: answer.etag.clone(),
             total: self.total,
         })?;
-        sink(Step::Begun { name: self.file.name.clone(), have: self.part.have(), total: self.total });
+        sink(PullEvent::Started { name: self.file.name.clone(), have: self.part.have(), total: self.total });
         let mut magic = Vec::new();
         let mut buffer = vec![0; 256 * 1024];
         loop {
             let count = match answer.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => count,
-                Err(error) => return Ok(Try::Again(answer.host.clone(), error)),
+                Err(error) => return Ok(Attempt::Retry(answer.host.clone(), error)),
             };
             let bytes = &buffer[..count];
             if self.part.have() < 4 {
@@ -252,15 +261,15 @@ impl Transfer<'_> {
                 let fact = "it sent more than it had promised".to_owned();
                 return Err(PullError::Answer { host: answer.host.clone(), fact });
             }
-            self.part.write(bytes).map_err(|error| self.full(error))?;
-            sink(Step::Moved { have: self.part.have() });
+            self.part.write(bytes).map_err(|error| self.disk_full(error))?;
+            sink(PullEvent::Received { have: self.part.have() });
         }
         match self.total {
             Some(total) if self.part.have() < total => {
                 let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the connection broke");
-                Ok(Try::Again(answer.host.clone(), error))
+                Ok(Attempt::Retry(answer.host.clone(), error))
             }
-            _ => Ok(Try::Whole),
+            _ => Ok(Attempt::Whole),
         }
     }
 
@@ -271,7 +280,7 @@ impl Transfer<'_> {
     }
 
     /// Looks whether the rest has room on the disk.
-    fn room(&self, total: Option<u64>) -> Result<(), PullError> {
+    fn check_space(&self, total: Option<u64>) -> Result<(), PullError> {
         let stat = rustix::fs::statvfs(self.dir).context(self.dir)?;
         let free = stat.f_bavail.saturating_mul(stat.f_frsize);
         let need = total.unwrap_or(0).saturating_sub(self.part.have());
@@ -284,7 +293,7 @@ impl Transfer<'_> {
     }
 
     /// A disk that became full on the way.
-    fn full(&self, error: PullError) -> PullError {
+    fn disk_full(&self, error: PullError) -> PullError {
         match error {
             PullError::Path(error) if error.source.kind() == io::ErrorKind::StorageFull => PullError::Space {
                 name: self.file.name.clone(),
@@ -300,7 +309,7 @@ impl Transfer<'_> {
         PullError::Cancelled { name: self.file.name.clone(), have: self.part.have(), total: self.total }
     }
 
-    fn finish(mut self, target: &Path) -> Result<Fetched, PullError> {
+    fn finish(mut self, target: &Path) -> Result<Outcome, PullError> {
         let Some(sha256) = self.part.sha256(self.cancel)? else { return Err(self.cancelled()) };
         if let Some(expected) = self.expected.clone().filter(|expected| *expected != sha256) {
             let name = self.file.name.clone();
@@ -316,12 +325,12 @@ impl Transfer<'_> {
             return Err(PullError::Answer { host, fact: format!("a file that cannot be used: {error}") });
         }
         self.part.finish(target)?;
-        Ok(Fetched::New { bytes, sha256, verified })
+        Ok(Outcome::Downloaded { bytes, sha256, verified })
     }
 }
 
 /// Whether an answer is about the file that a stamp is of.
-fn is_of(answer: &Answer, stamp: &Stamp) -> bool {
+fn is_same_file(answer: &FileResponse, stamp: &PartOrigin) -> bool {
     let differ = |one: &Option<String>, other: &Option<String>| matches!((one, other), (Some(one), Some(other)) if one != other);
     if stamp.sha256.is_some() && answer.sha256.is_some() {
         return stamp.sha256 == answer.sha256;

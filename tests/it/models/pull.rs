@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use kontekst::{
     core::Cancel,
-    models::pull::{Fetched, File, Net, PullError, Step, Timing, fetch},
+    models::pull::{DownloadConfig, Outcome, PullError, PullEvent, RemoteFile, Timing, fetch},
 };
 
 use super::{
@@ -18,10 +18,10 @@ const LENGTH: usize = 600_000;
 struct PullTest {
     dir: tempfile::TempDir,
     web: FakeHub,
-    net: Net,
-    file: File,
+    net: DownloadConfig,
+    file: RemoteFile,
     cancel: Cancel,
-    steps: Vec<Step>,
+    steps: Vec<PullEvent>,
 }
 
 impl PullTest {
@@ -38,13 +38,14 @@ impl PullTest {
             pause: Duration::from_millis(1),
             tries: 3,
         };
-        let net = Net { hub: "http://hub.invalid".parse().unwrap(), token: None, proxy: None, timing };
+        let net =
+            DownloadConfig { hub: "http://hub.invalid".parse().unwrap(), token: None, proxy: None, timing };
         let url = format!("{}/{NAME}", web.url()).parse().unwrap();
-        let file = File { url, name: NAME.to_owned(), sha256: None };
+        let file = RemoteFile { url, name: NAME.to_owned(), sha256: None };
         Self { dir: tempfile::tempdir().unwrap(), web, net, file, cancel: Cancel::new(), steps: Vec::new() }
     }
 
-    fn fetch(&mut self) -> Result<Fetched, PullError> {
+    fn fetch(&mut self) -> Result<Outcome, PullError> {
         let steps = &mut self.steps;
         fetch(&self.file, &self.dir.path().join("models"), &self.net, &self.cancel, &mut |step| {
             steps.push(step);
@@ -67,7 +68,7 @@ impl PullTest {
     #[track_caller]
     fn assert_fetched(&mut self, content: &[u8]) {
         let fetched = self.fetch().unwrap();
-        let Fetched::New { bytes, sha256: found, .. } = fetched else { panic!("{fetched:?}") };
+        let Outcome::Downloaded { bytes, sha256: found, .. } = fetched else { panic!("{fetched:?}") };
         assert_eq!((bytes, found), (content.len() as u64, sha256(content)));
         assert!(fs::read(self.path(NAME)).unwrap() == content);
         assert_eq!(self.files(), [NAME]);
@@ -82,7 +83,7 @@ impl PullTest {
     fn restart_reasons(&self) -> Vec<&'static str> {
         self.steps
             .iter()
-            .filter_map(|step| if let Step::Again { why } = step { Some(*why) } else { None })
+            .filter_map(|step| if let PullEvent::Restarted { why } = step { Some(*why) } else { None })
             .collect()
     }
 }
@@ -100,9 +101,9 @@ fn a_file_is_fetched_in_one_request() {
     use std::os::unix::fs::PermissionsExt as _;
     assert_eq!(fs::metadata(test.path(NAME)).unwrap().permissions().mode() & 0o133, 0, "0644 or less");
     assert_eq!(test.ranges(), [(None, None)]);
-    let moved: Vec<_> = test.steps.iter().filter(|step| matches!(step, Step::Moved { .. })).collect();
-    assert_eq!(moved.last(), Some(&&Step::Moved { have: LENGTH as u64 }));
-    assert_eq!(test.steps.last(), Some(&Step::Saving));
+    let moved: Vec<_> = test.steps.iter().filter(|step| matches!(step, PullEvent::Received { .. })).collect();
+    assert_eq!(moved.last(), Some(&&PullEvent::Received { have: LENGTH as u64 }));
+    assert_eq!(test.steps.last(), Some(&PullEvent::Saving));
 }
 
 #[test]
@@ -239,7 +240,7 @@ fn a_wrong_checksum_discards_the_file() {
     test.assert_fetched(&whole);
     // With a checksum, going on needs no validator.
     assert_eq!(test.ranges()[1], range_from(100_000, None));
-    assert_eq!(test.fetch().unwrap(), Fetched::Already);
+    assert_eq!(test.fetch().unwrap(), Outcome::AlreadyPresent);
 
     fs::remove_file(test.path(NAME)).unwrap();
     test.file.sha256 = Some("0".repeat(64));
@@ -255,7 +256,10 @@ fn the_hubs_checksum_is_verified_and_must_agree() {
     let etag = sum.clone();
     let mut test = PullTest::new(move |_, seen| ranged(seen, &content, &format!("\"{etag}\"")));
     test.net.hub = test.web.url().parse().unwrap();
-    assert_eq!(test.fetch().unwrap(), Fetched::New { bytes: LENGTH as u64, sha256: sum, verified: true });
+    assert_eq!(
+        test.fetch().unwrap(),
+        Outcome::Downloaded { bytes: LENGTH as u64, sha256: sum, verified: true }
+    );
     fs::remove_file(test.path(NAME)).unwrap();
     test.file.sha256 = Some("1".repeat(64));
     assert!(matches!(test.fetch(), Err(PullError::Checksum { .. })));
@@ -295,7 +299,7 @@ fn a_silent_server_is_abandoned_and_retried() {
     });
     test.net.timing.stall = Duration::from_millis(200);
     test.assert_fetched(&whole);
-    let silent = |step: &Step| matches!(step, Step::Broken { why, .. } if why.contains("silent"));
+    let silent = |step: &PullEvent| matches!(step, PullEvent::Retrying { why, .. } if why.contains("silent"));
     assert!(test.steps.iter().any(silent), "{:?}", test.steps);
 }
 
@@ -309,7 +313,7 @@ fn a_cancel_stops_the_download_and_keeps_the_part() {
     });
     let (cancel, dir) = (test.cancel.clone(), test.path(""));
     let result = fetch(&test.file, &dir, &test.net, &test.cancel, &mut |step| {
-        if step == (Step::Moved { have: 100_000 }) {
+        if step == (PullEvent::Received { have: 100_000 }) {
             cancel.cancel();
         }
     });

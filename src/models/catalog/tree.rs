@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Model, Place};
-use crate::models::split::Part;
+use super::{Model, ModelOrigin};
+use crate::models::split::SplitPart;
 
 /// Entries of all directories beneath one root that are looked at.
 const ENTRIES: usize = 50_000;
@@ -17,7 +17,7 @@ const ENTRIES: usize = 50_000;
 pub(super) fn models(
     root: &Path,
     depth: u32,
-    place: Place,
+    place: ModelOrigin,
     repository: &dyn Fn(&Path) -> Option<String>,
 ) -> Vec<Model> {
     let mut files = Vec::new();
@@ -25,11 +25,11 @@ pub(super) fn models(
     files.sort();
     let mut models: BTreeMap<PathBuf, Model> = BTreeMap::new();
     for (dir, name, bytes) in files {
-        let part = Part::of(&name);
+        let part = SplitPart::parse(&name);
         let first = part.as_ref().map_or_else(|| name.clone(), |part| part.names().swap_remove(0));
         let of = part.map_or(1, |part| part.of);
         let model = models.entry(dir.join(&first)).or_insert_with(|| Model {
-            place,
+            origin: place,
             name: first,
             repository: repository(&dir),
             files: Vec::new(),

@@ -4,31 +4,31 @@ use std::path::Path;
 
 use super::{
     gguf::{GgufError, Header},
-    precision,
-    template::Template,
+    quantisation,
+    template::TemplateSupport,
 };
 
 /// What a model says about itself. What its file leaves out is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct ModelInfo {
     pub title: Option<String>,
     pub architecture: Option<String>,
     /// Numbers in all of its tensors.
     pub parameters: u64,
     pub quantisation: Option<String>,
     /// Tokens of the longest text it was trained on.
-    pub window: Option<u64>,
+    pub context_window: Option<u64>,
     pub layers: Option<u64>,
     /// Bytes of the key-value cache for one token, at 16 bits each. An upper bound: layers that see only the
     /// last part of the text keep less.
-    pub cache: Option<u64>,
+    pub cache_bytes_per_token: Option<u64>,
     pub tokenizer: Option<String>,
-    pub template: Option<Template>,
+    pub template: Option<TemplateSupport>,
     /// It turns texts into vectors and does not answer.
-    pub embeds: bool,
+    pub is_embedding: bool,
 }
 
-impl Facts {
+impl ModelInfo {
     /// Reads the headers of a model's files, of which the first has the facts.
     ///
     /// # Errors
@@ -37,46 +37,48 @@ impl Facts {
     pub fn read<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<Self, GgufError> {
         let mut files = files.into_iter();
         let first = files.next().ok_or(GgufError::NotGguf)?;
-        let mut facts = Self::of(&Header::open(first)?);
+        let mut facts = Self::from_header(&Header::open(first)?);
         for file in files {
             let more = Header::open(file)?;
-            facts.parameters = facts.parameters.saturating_add(sum(&more));
+            facts.parameters = facts.parameters.saturating_add(parameter_count(&more));
         }
         Ok(facts)
     }
 
-    pub fn of(header: &Header) -> Self {
+    pub fn from_header(header: &Header) -> Self {
         let text = |key: &str| header.text(key).map(str::to_owned);
         let architecture = text("general.architecture");
         let own = |key: &str| format!("{}.{key}", architecture.as_deref().unwrap_or_default());
         let layers = header.whole(&own("block_count"));
-        let named = header.whole("general.file_type").and_then(precision::of_file);
+        let named = header.whole("general.file_type").and_then(quantisation::from_file_type);
         Self {
             title: text("general.name"),
-            parameters: sum(header),
-            quantisation: named.or_else(|| precision::of_weights(&header.weights)).map(str::to_owned),
-            window: header.whole(&own("context_length")),
+            parameters: parameter_count(header),
+            quantisation: named
+                .or_else(|| quantisation::from_tensor_types(&header.weights))
+                .map(str::to_owned),
+            context_window: header.whole(&own("context_length")),
             layers,
-            cache: layers.and_then(|layers| cache(header, &own, layers)),
+            cache_bytes_per_token: layers.and_then(|layers| cache_bytes_per_token(header, &own, layers)),
             tokenizer: match (header.text("tokenizer.ggml.model"), header.text("tokenizer.ggml.pre")) {
                 (Some(model), Some(pre)) => Some(format!("{model} ({pre})")),
                 (Some(model), None) => Some(model.to_owned()),
                 (None, _) => None,
             },
-            template: Template::in_header(header),
-            embeds: header.value(&own("pooling_type")).is_some()
+            template: TemplateSupport::in_header(header),
+            is_embedding: header.value(&own("pooling_type")).is_some()
                 && header.whole(&own("pooling_type")) != Some(0),
             architecture,
         }
     }
 }
 
-fn sum(header: &Header) -> u64 {
+fn parameter_count(header: &Header) -> u64 {
     header.weights.values().fold(0, |sum, &count| sum.saturating_add(count))
 }
 
 /// Two bytes for each number of a key and a value, for each head that has its own, in each layer.
-fn cache(header: &Header, own: &dyn Fn(&str) -> String, layers: u64) -> Option<u64> {
+fn cache_bytes_per_token(header: &Header, own: &dyn Fn(&str) -> String, layers: u64) -> Option<u64> {
     let heads = header.per_layer(&own("attention.head_count"), layers)?;
     let of_their_own =
         header.per_layer(&own("attention.head_count_kv"), layers).unwrap_or_else(|| heads.clone());
@@ -93,9 +95,9 @@ mod tests {
     use super::*;
     use crate::models::gguf::tests::Maker;
 
-    fn facts(maker: &Maker) -> Facts {
+    fn info(maker: &Maker) -> ModelInfo {
         let bytes = maker.bytes();
-        Facts::of(&Header::read(bytes.as_slice(), bytes.len() as u64).unwrap())
+        ModelInfo::from_header(&Header::read(bytes.as_slice(), bytes.len() as u64).unwrap())
     }
 
     /// Llama 3 8B as its files describe it.
@@ -116,10 +118,14 @@ mod tests {
 
     #[test]
     fn a_model_as_its_file_describes_it() {
-        let facts = facts(&llama());
+        let facts = info(&llama());
         assert_eq!(facts.quantisation.as_deref(), Some("Q4_K_M"));
-        assert_eq!((facts.window, facts.layers), (Some(8192), Some(32)));
-        assert_eq!(facts.cache, Some(131_072), "128 KiB for each token is what llama.cpp reports for it");
+        assert_eq!((facts.context_window, facts.layers), (Some(8192), Some(32)));
+        assert_eq!(
+            facts.cache_bytes_per_token,
+            Some(131_072),
+            "128 KiB for each token is what llama.cpp reports for it"
+        );
         assert_eq!(facts.tokenizer.as_deref(), Some("gpt2 (llama-bpe)"));
         assert_eq!((facts.template, facts.parameters), (None, 58_720_256));
     }
@@ -134,20 +140,20 @@ mod tests {
             .list("mix.attention.head_count_kv", 4, 3, &heads)
             .u32("mix.attention.key_length", 192)
             .u32("mix.attention.value_length", 128);
-        assert_eq!(facts(&maker).cache, Some(6 * (192 + 128) * 2));
+        assert_eq!(info(&maker).cache_bytes_per_token, Some(6 * (192 + 128) * 2));
     }
 
     #[test]
     fn what_the_file_leaves_out_is_unknown_and_nothing_overflows() {
-        assert_eq!(facts(&Maker::default()), Facts::default());
+        assert_eq!(info(&Maker::default()), ModelInfo::default());
         let huge = |key: &str, maker: Maker| maker.raw(key, 10, &u64::MAX.to_le_bytes());
         let maker = Maker::default().text("general.architecture", "x");
         let keys =
             ["x.block_count", "x.attention.head_count", "x.attention.key_length", "x.embedding_length"];
         let maker = keys.into_iter().fold(maker, |maker, key| huge(key, maker));
-        assert_eq!(facts(&maker).cache, None);
+        assert_eq!(info(&maker).cache_bytes_per_token, None);
         assert_eq!(
-            facts(&Maker::default().tensor(&[2], 12).tensor(&[1], 0)).quantisation.as_deref(),
+            info(&Maker::default().tensor(&[2], 12).tensor(&[1], 0)).quantisation.as_deref(),
             Some("Q4_K")
         );
     }

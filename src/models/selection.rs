@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Model, Place};
+use super::{Model, ModelOrigin};
 use crate::config::{PathContext as _, PathError};
 
 /// The text of an agent's `config.toml` with another `model`; comments, order and all else stay.
@@ -49,7 +49,7 @@ pub enum LinkError {
 /// [`LinkError`]; no link is made where a name of the model is taken.
 pub fn link(model: &Model, model_dir: &Path) -> Result<String, LinkError> {
     let name = file_name(model);
-    if model.place == Place::ModelDir {
+    if model.origin == ModelOrigin::ModelDir {
         return Ok(name);
     }
     std::fs::create_dir_all(model_dir).context(model_dir)?;
@@ -84,7 +84,7 @@ fn same(link: &Path, file: &Path) -> bool {
 
 /// The name that a model's (first) file has, or will have, in `model_dir`.
 fn file_name(model: &Model) -> String {
-    if model.place == Place::Ollama {
+    if model.origin == ModelOrigin::Ollama {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
         return format!("{}.gguf", model.name.chars().map(plain).collect::<String>());
     }
@@ -121,7 +121,7 @@ mod tests {
         let blob = dir.path().join("sha256-aa");
         std::fs::write(&blob, "GGUF").unwrap();
         let model = Model {
-            place: Place::Ollama,
+            origin: ModelOrigin::Ollama,
             name: "me/qwen:8b".to_owned(),
             repository: None,
             files: vec![blob],

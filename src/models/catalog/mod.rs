@@ -5,11 +5,11 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
-use super::{Facts, gguf::GgufError};
+use super::{ModelInfo, gguf::GgufError};
 
 /// Directories to look in; those that do not exist hold nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct ModelCatalog {
     /// Ours: only what is directly in it can be run.
     pub model_dir: PathBuf,
     /// Of Hugging Face: `models--ORG--NAME/snapshots/REVISION/…`.
@@ -24,7 +24,7 @@ pub struct Places {
 
 /// Whose directory a model is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ModelOrigin {
     /// Part of the program.
     BuiltIn,
     ModelDir,
@@ -34,7 +34,7 @@ pub enum Place {
     Ollama,
 }
 
-impl Place {
+impl ModelOrigin {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BuiltIn => "built in",
@@ -50,7 +50,7 @@ impl Place {
 /// A model on disk.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Model {
-    pub place: Place,
+    pub origin: ModelOrigin,
     /// The name of its (first) file, or `NAME:TAG` of Ollama.
     pub name: String,
     /// `ORG/NAME` where its place tells.
@@ -69,8 +69,8 @@ impl Model {
     /// # Errors
     ///
     /// [`GgufError`] of the first header that cannot be read.
-    pub fn facts(&self) -> Result<Facts, GgufError> {
-        Facts::read(self.files.iter().map(PathBuf::as_path))
+    pub fn info(&self) -> Result<ModelInfo, GgufError> {
+        ModelInfo::read(self.files.iter().map(PathBuf::as_path))
     }
 
     /// The file that a server is given.
@@ -94,12 +94,12 @@ impl Model {
 /// Everything there is, ours first, each file once.
 ///
 /// What cannot be read is left out; links are followed, four directories deep.
-pub fn list(places: &Places) -> Vec<Model> {
-    let mut models = tree::models(&places.model_dir, 0, Place::ModelDir, &|_| None);
+pub fn list(places: &ModelCatalog) -> Vec<Model> {
+    let mut models = tree::models(&places.model_dir, 0, ModelOrigin::ModelDir, &|_| None);
     for hub in &places.hubs {
         for (repository, snapshots) in tree::repositories(hub) {
             let named = |_: &Path| Some(repository.clone());
-            models.extend(tree::models(&snapshots, 4, Place::HuggingFace, &named));
+            models.extend(tree::models(&snapshots, 4, ModelOrigin::HuggingFace, &named));
         }
     }
     for root in &places.lm_studio {
@@ -107,10 +107,10 @@ pub fn list(places: &Places) -> Vec<Model> {
             let mut names = dir.strip_prefix(root).ok()?.iter().map(|name| name.to_str());
             Some(format!("{}/{}", names.next()??, names.next()??))
         };
-        models.extend(tree::models(root, 3, Place::LmStudio, &named));
+        models.extend(tree::models(root, 3, ModelOrigin::LmStudio, &named));
     }
     for root in &places.llama_cpp {
-        models.extend(tree::models(root, 0, Place::LlamaCpp, &|_| None));
+        models.extend(tree::models(root, 0, ModelOrigin::LlamaCpp, &|_| None));
     }
     for root in &places.ollama {
         models.extend(ollama::models(root));
@@ -124,13 +124,13 @@ pub fn list(places: &Places) -> Vec<Model> {
             use std::os::unix::fs::MetadataExt as _;
             (meta.dev(), meta.ino())
         });
-        model.place == Place::ModelDir || id.map_or(true, |id| seen.insert(id))
+        model.origin == ModelOrigin::ModelDir || id.map_or(true, |id| seen.insert(id))
     });
     models
 }
 
 /// The models that somebody may mean, ours first.
-pub fn find(places: &Places, asked: &str) -> Option<Model> {
+pub fn find(places: &ModelCatalog, asked: &str) -> Option<Model> {
     list(places).into_iter().find(|model| model.answers_to(asked))
 }
 

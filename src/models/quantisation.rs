@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The name of a whole file's quantisation: `general.file_type`. Source: `llama_ftype` in llama.cpp.
-pub fn of_file(number: u64) -> Option<&'static str> {
+pub fn from_file_type(number: u64) -> Option<&'static str> {
     // A bit says that the number was guessed from the tensors.
     Some(match number & !1024 {
         0 => "F32",
@@ -44,7 +44,7 @@ pub fn of_file(number: u64) -> Option<&'static str> {
 }
 
 /// The type that most of the numbers have, for files that do not say. Source: `ggml_type` in llama.cpp.
-pub fn of_weights(weights: &BTreeMap<u32, u64>) -> Option<&'static str> {
+pub fn from_tensor_types(weights: &BTreeMap<u32, u64>) -> Option<&'static str> {
     let (kind, _) = weights.iter().max_by_key(|(_, count)| **count)?;
     Some(match kind {
         0 => "F32",

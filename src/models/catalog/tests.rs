@@ -12,7 +12,7 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn shelf() -> (tempfile::TempDir, Places) {
+fn catalog() -> (tempfile::TempDir, ModelCatalog) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
     for (path, text) in [
@@ -54,7 +54,7 @@ fn shelf() -> (tempfile::TempDir, Places) {
     );
     write(root, "ollama/manifests/registry.ollama.ai/library/bad/json", "{");
     write(root, "ollama/manifests/registry.ollama.ai/library/bad/short", &manifest("sha256:e"));
-    let places = Places {
+    let places = ModelCatalog {
         model_dir: root.join("models"),
         hubs: vec![root.join("hub"), root.join("nothing")],
         ollama: vec![root.join("ollama")],
@@ -66,13 +66,13 @@ fn shelf() -> (tempfile::TempDir, Places) {
 
 #[test]
 fn every_model_is_found_once() {
-    let (dir, places) = shelf();
+    let (dir, places) = catalog();
     let lines: Vec<String> = list(&places)
         .iter()
         .map(|model| {
             format!(
                 "{:?} {} {:?}: {} files, {} missing, {} bytes, {}\n",
-                model.place,
+                model.origin,
                 model.name,
                 model.repository,
                 model.files.len(),
@@ -94,7 +94,7 @@ fn every_model_is_found_once() {
 
 #[test]
 fn a_model_has_several_names() {
-    let (dir, places) = shelf();
+    let (dir, places) = catalog();
     let path = dir.path().join("models/a.gguf").display().to_string();
     for (asked, name) in [
         ("a", Some("a.gguf")),
@@ -115,8 +115,11 @@ fn a_model_has_several_names() {
 
 #[test]
 fn a_link_in_our_directory_stands_beside_what_it_leads_to() {
-    let (dir, places) = shelf();
+    let (dir, places) = catalog();
     symlink(dir.path().join("lm/org/repo/d.gguf"), dir.path().join("models/d.gguf")).unwrap();
     let named: Vec<_> = list(&places).into_iter().filter(|model| model.name == "d.gguf").collect();
-    assert_eq!(named.iter().map(|model| model.place).collect::<Vec<_>>(), [Place::ModelDir, Place::LmStudio]);
+    assert_eq!(
+        named.iter().map(|model| model.origin).collect::<Vec<_>>(),
+        [ModelOrigin::ModelDir, ModelOrigin::LmStudio]
+    );
 }

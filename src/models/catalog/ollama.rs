@@ -7,7 +7,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Model, Place};
+use super::{Model, ModelOrigin};
 use crate::config::file::read_text;
 
 /// Bytes of a manifest; they have about one thousand.
@@ -69,7 +69,7 @@ fn model(root: &Path, manifest: &Path, words: &[String]) -> Option<Model> {
         _ => format!("{host}/{namespace}/{name}:{tag}"),
     };
     Some(Model {
-        place: Place::Ollama,
+        origin: ModelOrigin::Ollama,
         name,
         repository: None,
         files: vec![blob],

@@ -17,17 +17,17 @@ use ureq::{
 };
 use url::Url;
 
-use super::{Net, PullError};
+use super::{DownloadConfig, PullError};
 use crate::core::{Cancel, OnCancel};
 
 /// Redirects that are followed.
-const HOPS: usize = 8;
+const MAX_REDIRECTS: usize = 8;
 /// Largest head of an answer, in bytes.
-const HEAD: usize = 64 * 1024;
+const HEADER_LIMIT: usize = 64 * 1024;
 
 /// Where a download goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct From {
+pub(super) struct ResumePoint {
     /// Bytes that are here; not 0.
     pub have: u64,
     /// The strong validator of the file they are from.
@@ -35,7 +35,7 @@ pub(super) struct From {
 }
 
 /// An answer that is no redirect.
-pub(super) struct Answer {
+pub(super) struct FileResponse {
     pub status: u16,
     /// Where it came from in the end.
     pub host: String,
@@ -49,11 +49,11 @@ pub(super) struct Answer {
     pub start: Option<u64>,
     encoded: bool,
     body: Body,
-    line: Line,
+    watch: ConnectionWatch,
 }
 
 /// What hangs up: on a cancel, and when nothing has come for too long.
-struct Line {
+struct ConnectionWatch {
     cancel: Cancel,
     _hook: OnCancel,
     /// Each message is a sign of life; dropping it ends the watch.
@@ -61,7 +61,7 @@ struct Line {
     silent: Arc<AtomicBool>,
 }
 
-impl Line {
+impl ConnectionWatch {
     fn new(agent: &Agent, stall: Duration, cancel: &Cancel) -> Self {
         let (alive, signs) = mpsc::channel();
         let silent = Arc::new(AtomicBool::new(false));
@@ -102,16 +102,16 @@ impl Line {
     }
 }
 
-impl Answer {
+impl FileResponse {
     /// The next bytes of the body; 0 at its end.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let result = self.body.as_reader().read(into);
         // A body that ends with its connection looks whole when we hung up ourselves.
-        if self.line.cancel.is_cancelled() || self.line.silent.load(SeqCst) {
-            return Err(self.line.explain(ureq::Error::ConnectionFailed));
+        if self.watch.cancel.is_cancelled() || self.watch.silent.load(SeqCst) {
+            return Err(self.watch.explain(ureq::Error::ConnectionFailed));
         }
-        self.line.alive.send(()).ok();
-        result.map_err(|error| self.line.explain(error.into()))
+        self.watch.alive.send(()).ok();
+        result.map_err(|error| self.watch.explain(error.into()))
     }
 
     pub fn is_encoded(&self) -> bool {
@@ -124,7 +124,12 @@ impl Answer {
 /// # Errors
 ///
 /// `io::Error` for what may work another time, [`PullError`] within it for what will not.
-pub(super) fn get(net: &Net, url: &Url, from: Option<&From>, cancel: &Cancel) -> Result<Answer, Failed> {
+pub(super) fn get(
+    net: &DownloadConfig,
+    url: &Url,
+    from: Option<&ResumePoint>,
+    cancel: &Cancel,
+) -> Result<FileResponse, RequestError> {
     let agent = Agent::config_builder()
         .proxy(net.proxy.clone())
         .max_redirects(0)
@@ -133,20 +138,20 @@ pub(super) fn get(net: &Net, url: &Url, from: Option<&From>, cancel: &Cancel) ->
         // What is counted and resumed is the file itself.
         .accept_encoding("identity")
         .user_agent(concat!("kontekst/", env!("CARGO_PKG_VERSION")))
-        .max_response_header_size(HEAD)
+        .max_response_header_size(HEADER_LIMIT)
         .max_idle_connections(0)
         .input_buffer_size(256 * 1024)
         .timeout_connect(Some(net.timing.connect))
         .timeout_resolve(Some(net.timing.connect))
         .build()
         .new_agent();
-    let line = Line::new(&agent, net.timing.stall, cancel);
+    let line = ConnectionWatch::new(&agent, net.timing.stall, cancel);
     let mut url = url.clone();
     let mut from_hub = None;
-    for _ in 0..=HOPS {
+    for _ in 0..=MAX_REDIRECTS {
         let host = url.host_str().unwrap_or_default().to_owned();
         let broken =
-            |fact: &str| Failed::Final(PullError::Answer { host: host.clone(), fact: fact.to_owned() });
+            |fact: &str| RequestError::Final(PullError::Answer { host: host.clone(), fact: fact.to_owned() });
         let at_hub = url.origin() == net.hub.origin();
         let mut call = agent.get(url.as_str());
         if let Some(from) = from {
@@ -158,13 +163,14 @@ pub(super) fn get(net: &Net, url: &Url, from: Option<&From>, cancel: &Cancel) ->
         if let Some(token) = net.token.as_ref().filter(|_| at_hub) {
             call = call.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
-        let response = call.call().map_err(|error| Failed::Broken(host.clone(), line.explain(error)))?;
+        let response =
+            call.call().map_err(|error| RequestError::Broken(host.clone(), line.explain(error)))?;
         line.alive.send(()).ok();
         if at_hub {
-            from_hub = from_hub.or_else(|| linked(response.headers()));
+            from_hub = from_hub.or_else(|| hub_checksum(response.headers()));
         }
         if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-            return Ok(answer(response, host, from_hub, line));
+            return Ok(file_response(response, host, from_hub, line));
         }
         let target =
             text(response.headers(), "location").ok_or_else(|| broken("a redirect that leads nowhere"))?;
@@ -176,17 +182,22 @@ pub(super) fn get(net: &Net, url: &Url, from: Option<&From>, cancel: &Cancel) ->
         url = next;
     }
     let host = url.host_str().unwrap_or_default().to_owned();
-    Err(Failed::Final(PullError::Answer { host, fact: format!("more than {HOPS} redirects") }))
+    Err(RequestError::Final(PullError::Answer { host, fact: format!("more than {MAX_REDIRECTS} redirects") }))
 }
 
 /// Why there is no answer.
-pub(super) enum Failed {
+pub(super) enum RequestError {
     /// From this host; another try may help.
     Broken(String, io::Error),
     Final(PullError),
 }
 
-fn answer(response: Response<Body>, host: String, from_hub: Option<String>, line: Line) -> Answer {
+fn file_response(
+    response: Response<Body>,
+    host: String,
+    from_hub: Option<String>,
+    line: ConnectionWatch,
+) -> FileResponse {
     let headers = response.headers();
     let length = text(headers, "content-length").and_then(|length| length.parse().ok());
     let range = text(headers, "content-range").and_then(Range::parse);
@@ -195,7 +206,7 @@ fn answer(response: Response<Body>, host: String, from_hub: Option<String>, line
         206 | 416 => range.and_then(|range| range.total),
         _ => length,
     };
-    Answer {
+    FileResponse {
         status,
         host,
         etag: text(headers, "etag")
@@ -205,13 +216,13 @@ fn answer(response: Response<Body>, host: String, from_hub: Option<String>, line
         total,
         start: range.and_then(|range| range.start),
         encoded: text(headers, "content-encoding").is_some_and(|name| !name.eq_ignore_ascii_case("identity")),
-        line,
+        watch: line,
         body: response.into_body(),
     }
 }
 
 /// The checksum that the hub puts beside a file: in a header of its own when the file is elsewhere.
-fn linked(headers: &HeaderMap) -> Option<String> {
+fn hub_checksum(headers: &HeaderMap) -> Option<String> {
     ["x-linked-etag", "etag"].into_iter().find_map(|name| sha256(text(headers, name)?.trim_matches('"')))
 }
 
@@ -249,7 +260,12 @@ impl Range {
 }
 
 /// A small answer as a whole.
-pub(super) fn small(net: &Net, url: &Url, limit: u64, cancel: &Cancel) -> Result<Vec<u8>, PullError> {
+pub(super) fn get_small(
+    net: &DownloadConfig,
+    url: &Url,
+    limit: u64,
+    cancel: &Cancel,
+) -> Result<Vec<u8>, PullError> {
     let name = url.path().to_owned();
     let unreachable = |host: String, source: io::Error| {
         if cancel.is_cancelled() {
@@ -258,8 +274,8 @@ pub(super) fn small(net: &Net, url: &Url, limit: u64, cancel: &Cancel) -> Result
         PullError::Unreachable { name: name.clone(), host, have: 0, source }
     };
     let mut answer = get(net, url, None, cancel).map_err(|failed| match failed {
-        Failed::Broken(host, error) => unreachable(host, error),
-        Failed::Final(error) => error,
+        RequestError::Broken(host, error) => unreachable(host, error),
+        RequestError::Final(error) => error,
     })?;
     if answer.status != 200 {
         return Err(PullError::Refused { host: answer.host, path: name, status: answer.status });
