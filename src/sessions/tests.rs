@@ -686,16 +686,26 @@ fn everything_is_for_this_user_only() {
     crate::config::Config::load(&bench.home).unwrap();
     crate::config::agents::create_default(&bench.home).unwrap();
     let mut dirs = vec![bench.home.root().to_owned()];
-    let mut count = 0;
+    let mut checked = std::collections::BTreeSet::new();
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).unwrap() {
             let (path, meta) = entry.map(|entry| (entry.path(), entry.metadata().unwrap())).unwrap();
             assert_eq!(meta.permissions().mode() & 0o077, 0, "{}", path.display());
-            count += 1;
+            checked.insert(path.strip_prefix(bench.home.root()).unwrap().display().to_string());
             if meta.is_dir() {
                 dirs.push(path);
             }
         }
     }
-    assert!(count >= 12, "{count}");
+    for kind in [
+        "active_session",
+        "agents/default/agent.md",
+        "config.toml",
+        "run",
+        "sessions/s.jsonl",
+        "sessions/s.meta.json",
+    ] {
+        assert!(checked.contains(kind), "{kind} is not in {checked:#?}");
+    }
+    assert!(checked.iter().any(|path| path.starts_with("sessions/s.torn-")), "{checked:#?}");
 }

@@ -268,17 +268,22 @@ fn everything_on_disk_is_for_this_user_only() {
     fs::set_permissions(home.root(), fs::Permissions::from_mode(0o755)).unwrap();
     home.run(&["run", "--auto-approve", "go"]).success();
     let mut pending = vec![home.root()];
-    let mut seen = 0;
+    let mut checked = std::collections::BTreeSet::new();
     while let Some(path) = pending.pop() {
         let metadata = fs::symlink_metadata(&path).unwrap();
         // The test wrote config.toml itself.
         if path != home.root().join("config.toml") {
             assert_eq!(metadata.permissions().mode() & 0o077, 0, "{}", path.display());
         }
-        seen += 1;
+        checked.insert(path.strip_prefix(home.root()).unwrap().display().to_string());
         if metadata.is_dir() {
             pending.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         }
     }
-    assert!(seen > 8);
+    for kind in
+        ["active_session", "agents/default/agent.md", "daemon.log", "run/daemon.json", "run/daemon.sock"]
+    {
+        assert!(checked.contains(kind), "{kind} is not in {checked:#?}");
+    }
+    assert!(checked.iter().any(|path| path.ends_with(".jsonl")), "{checked:#?}");
 }

@@ -214,7 +214,6 @@ mod tests {
             ":8787",
             "kontekst:8787",
         ];
-        assert!(bad.len() + 5 >= 60, "{}", bad.len());
         for bad in bad {
             assert_eq!(host(bad), Err(Refusal::Host), "{bad}");
         }
@@ -255,31 +254,31 @@ mod tests {
             "data:",
             "about:blank",
         ];
-        let mut seen = 0;
-        for method in [Method::GET, Method::POST, Method::OPTIONS] {
+        let mut refused = 0;
+        let methods = [Method::GET, Method::POST, Method::OPTIONS];
+        for method in &methods {
             for origin in origins {
                 let headers = [("host", "localhost:8787"), ("origin", origin)];
-                if method == Method::GET && origin == "http://localhost:8787" {
+                if *method == Method::GET && origin == "http://localhost:8787" {
                     assert!(
-                        ask(Caller::ThisUser, &method, &headers).is_ok(),
+                        ask(Caller::ThisUser, method, &headers).is_ok(),
                         "our page loads its own scripts"
                     );
                     continue;
                 }
                 assert_eq!(
-                    ask(Caller::ThisUser, &method, &headers),
+                    ask(Caller::ThisUser, method, &headers),
                     Err(Refusal::Origin),
                     "{method} {origin}"
                 );
-                seen += 1;
+                refused += 1;
             }
         }
+        assert_eq!(refused, methods.len() * origins.len() - 1, "all but our own page with GET");
         for site in ["cross-site", "same-site", "none ", "x"] {
             let headers = [("host", "localhost:8787"), ("sec-fetch-site", site)];
             assert_eq!(ask(Caller::ThisUser, &Method::GET, &headers), Err(Refusal::Origin), "{site}");
-            seen += 1;
         }
-        assert!(seen >= 40);
         let ok = |headers: &[(&'static str, &str)]| ask(Caller::ThisUser, &Method::POST, headers).unwrap();
         assert!(ok(&[("host", "localhost:8787"), ("sec-fetch-site", "same-origin")]).origin.is_none());
         assert!(!ok(&[("host", "localhost:8787"), ("origin", "http://app.test:3000")]).token);

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink};
 use tempfile::TempDir;
 
 use super::*;
-use crate::tools::workspace::tests::while_swapping;
+use crate::tools::workspace::tests::{returns, while_swapping};
 
 fn tree(files: &[&str]) -> (TempDir, WorkDir) {
     let dir = tempfile::tempdir().unwrap();
@@ -189,8 +189,7 @@ fn cancel_and_depth() {
 #[test]
 fn patterns_made_to_exhaust_are_answered_soon() {
     let (dir, place) = tree(&["a/b/c", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]);
-    let started = std::time::Instant::now();
-    for pattern in [
+    let patterns = [
         "?".repeat(255),
         "{a,b}".repeat(800),
         "{a,".repeat(1000),
@@ -201,10 +200,13 @@ fn patterns_made_to_exhaust_are_answered_soon() {
         "{".repeat(4000),
         "a/".repeat(2000) + "*",
         "{*,?}".repeat(800),
-    ] {
-        list(&place, &pattern);
-    }
-    fs::write(dir.path().join(".gitignore"), "*a?b[c-d]*\n".repeat(100_000)).unwrap();
-    list(&place, "**");
-    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+    ];
+    let outputs = returns(move || {
+        let mut outputs: Vec<String> = patterns.iter().map(|pattern| list(&place, pattern)).collect();
+        fs::write(dir.path().join(".gitignore"), "*a?b[c-d]*\n".repeat(100_000)).unwrap();
+        outputs.push(list(&place, "**"));
+        outputs
+    });
+    // The walk has a time limit of its own, and none of these may reach it.
+    assert!(outputs.iter().all(|output| !output.contains("it took too long")), "{outputs:?}");
 }

@@ -136,8 +136,6 @@ fn truncate(mut text: String) -> (String, bool) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     fn page(content_type: &str, body: impl Into<Vec<u8>>) -> Page {
@@ -216,14 +214,14 @@ mod tests {
 
     #[test]
     fn html_made_to_exhaust_ends_soon() {
-        let started = Instant::now();
-        for tag in
-            ["<div>", "<table><tr><td>", "<b>", "<blockquote>", "<a href=x>", "<b><p>", "<svg>", "<!--", "<"]
-        {
-            let text = page("text/html", tag.repeat(100_000)).render(false);
-            assert!(text.starts_with("Status"), "{tag}");
-        }
-        assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+        let tags =
+            ["<div>", "<table><tr><td>", "<b>", "<blockquote>", "<a href=x>", "<b><p>", "<svg>", "<!--", "<"];
+        crate::tools::workspace::tests::returns(move || {
+            for tag in tags {
+                let text = page("text/html", tag.repeat(100_000)).render(false);
+                assert!(text.starts_with("Status"), "{tag}");
+            }
+        });
     }
 
     #[test]
