@@ -1,7 +1,6 @@
 //! `kontekst daemon`: run it, stop it, restart it, read its log.
 
 use std::{
-    ffi::OsString,
     fs::File,
     io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     path::PathBuf,
@@ -73,7 +72,7 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     match &args.command {
         None => {
             let mode = if args.spawned { Mode::Spawned } else { Mode::Foreground };
-            daemon::serve(home, mode, process_env(environment), &|name| environment.text(name), args.http)?;
+            daemon::serve(home, mode, process_env(environment), args.http)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Stop { if_idle }) => {
@@ -98,10 +97,9 @@ pub(in crate::cli) fn process_env(environment: &Environment) -> ProcessEnv {
     // The kernel's own link to this program survives an upgrade that replaces the file.
     let link = PathBuf::from("/proc/self/exe");
     ProcessEnv {
-        search_path: environment.get("PATH").map(OsString::from),
-        llama_server: environment.get("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
+        environment: environment.clone(),
         launcher: if link.exists() { Some(link) } else { std::env::current_exe().ok() },
-        ..ProcessEnv::default()
+        home: None,
     }
 }
 

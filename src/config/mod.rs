@@ -1,6 +1,7 @@
 //! `~/.kontekst`: the configuration file, the agents, and every path.
 
 pub mod agents;
+mod api_keys;
 mod bind;
 pub mod file;
 mod handshake;
@@ -12,6 +13,7 @@ mod template;
 pub(crate) mod toml_file;
 
 pub use agents::{AgentConfig, AgentError, ToolRole};
+pub use api_keys::{ApiKeys, MissingKey};
 pub use bind::{BadBind, Bind};
 pub use file::{PathContext, PathError, write_atomic, write_hint};
 pub use handshake::{DaemonInfo, Readiness};

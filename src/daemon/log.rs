@@ -18,9 +18,12 @@ use super::Mode;
 const ROTATE_AT: u64 = 10 * 1024 * 1024;
 const ROTATED_FILES: u32 = 2;
 
-/// Starts logging. A log that cannot be written is a warning, never a reason not to run.
-pub(super) fn start(home: &Home, mode: Mode) -> Vec<String> {
-    let filter = EnvFilter::try_from_env("KONTEKST_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+/// Starts logging and returns warnings. A log that cannot be written does not keep the daemon from running.
+///
+/// `filter` says what is logged, in the syntax of [`EnvFilter`]. Without one, or with one that is wrong, it is `info`.
+pub(super) fn start(home: &Home, mode: Mode, filter: Option<&str>) -> Vec<String> {
+    let filter = filter.and_then(|filter| EnvFilter::try_new(filter).ok());
+    let filter = filter.unwrap_or_else(|| EnvFilter::new("info"));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
     // A test or a second call may have set a subscriber already.
     match mode {

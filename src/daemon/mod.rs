@@ -23,7 +23,7 @@ pub use crate::provider::router::ProcessEnv;
 use crate::{
     agent::AgentCore,
     config::{
-        Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
+        ApiKeys, Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
         write_hint,
     },
     core::{Cancel, clock},
@@ -78,40 +78,27 @@ pub enum DaemonError {
 
 /// Runs the daemon until it is told to stop.
 ///
-/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready or why not. `around` is what
-/// the process was given; `variable` looks up the environment variable that holds the API key; `listen` stands in
-/// for where the configuration has HTTP served.
+/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready or why not. `listen` replaces the
+/// address at which the configuration has HTTP served.
 ///
 /// # Errors
 ///
 /// [`DaemonError`] when it cannot start or its server fails.
-pub fn serve(
-    home: &Home,
-    mode: Mode,
-    around: ProcessEnv,
-    variable: &dyn Fn(&str) -> Option<String>,
-    listen: Option<Bind>,
-) -> Result<(), DaemonError> {
-    let result = start(home, mode, around, variable, listen);
+pub fn serve(home: &Home, mode: Mode, process: ProcessEnv, listen: Option<Bind>) -> Result<(), DaemonError> {
+    let result = start(home, mode, process, listen);
     if let (Err(error), Mode::Spawned) = (&result, mode) {
         ready::announce_failure(error);
     }
     result
 }
 
-fn start(
-    home: &Home,
-    mode: Mode,
-    around: ProcessEnv,
-    variable: &dyn Fn(&str) -> Option<String>,
-    listen: Option<Bind>,
-) -> Result<(), DaemonError> {
+fn start(home: &Home, mode: Mode, process: ProcessEnv, listen: Option<Bind>) -> Result<(), DaemonError> {
     detach(mode);
     home.create()?;
     let mut config = Config::load(home)?;
     config.http.listen = listen.unwrap_or(config.http.listen);
     let lock = lock(home)?;
-    let mut warnings = log::start(home, mode);
+    let mut warnings = log::start(home, mode, process.environment.text("KONTEKST_LOG").as_deref());
     agents::create_default(home)?;
     warnings.extend(config.unknown_keys.iter().map(|key| format!("config.toml: unknown key `{key}`")));
 
@@ -123,34 +110,11 @@ fn start(
         .thread_name("kontekst")
         .build()
         .map_err(DaemonError::Runtime)?;
-    let api_key = config.api_key_env.as_deref().and_then(variable);
-    if let (Some(name), None) = (&config.api_key_env, &api_key) {
-        warnings.push(format!("the environment variable {name}, which `api_key_env` names, is not set"));
-    }
-    let mut api_keys = Vec::new();
-    for name in config.endpoints.iter().filter_map(|endpoint| endpoint.api_key_env.as_ref()) {
-        match variable(name) {
-            Some(key) => api_keys.push((name.clone(), key)),
-            None => {
-                warnings
-                    .push(format!("the environment variable {name}, which `endpoints` names, is not set"));
-            }
-        }
-    }
-    let mut keyless = Vec::new();
-    for (provider, name) in config
-        .kaiak
-        .providers
-        .iter()
-        .filter_map(|(provider, found)| Some((provider, found.api_key_env.as_ref()?)))
-    {
-        match variable(name) {
-            Some(key) => api_keys.push((name.clone(), key)),
-            None => keyless.push(provider.clone()),
-        }
-    }
-    let around = ProcessEnv { api_key, api_keys, home: Some(home.clone()), ..around };
-    let models: Arc<dyn Models> = Arc::new(Router::new(&config, around));
+    let keys = ApiKeys::from_config(&config, &process.environment);
+    warnings.extend(keys.warnings());
+    let keyless = keys.kaiak_providers_without_key();
+    let models: Arc<dyn Models> =
+        Arc::new(Router::new(&config, ProcessEnv { home: Some(home.clone()), ..process }));
     let core = AgentCore::new(home.clone(), config, Arc::clone(&models));
     let result = runtime.block_on(run(home, mode, &core, warnings, keyless));
 

@@ -19,8 +19,8 @@ use super::{
     supervisor::{Settings, Supervisor},
 };
 use crate::{
-    config::{Config, Home, ProviderKind},
-    core::Cancel,
+    config::{ApiKeys, Config, Home, ProviderKind},
+    core::{Cancel, Environment},
 };
 
 /// How long `status` may wait: for two requests or for a connection that is not made.
@@ -32,20 +32,13 @@ const MAX_NAMES: usize = 1024;
 /// Servers of agents that are remembered; one more and all are looked for again.
 const MAX_AGENT_ENDPOINTS: usize = 64;
 
-/// What the router takes from the process it lives in.
+/// What the router takes from the process that it belongs to.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessEnv {
-    /// `$PATH`.
-    pub search_path: Option<OsString>,
-    /// `$KONTEKST_LLAMA_SERVER`.
-    pub llama_server: Option<PathBuf>,
-    /// The value of the variable that `api_key_env` names.
-    pub api_key: Option<String>,
-    /// The values of the variables that `endpoints` names, by the variables' names.
-    pub api_keys: Vec<(String, String)>,
-    /// An executable that takes the role [`super::supervisor::exec::ROLE`]: this one.
+    pub environment: Environment,
+    /// The executable that takes the role [`super::supervisor::exec::ROLE`]: this program.
     pub launcher: Option<PathBuf>,
-    /// The data directory, whose daemon we are; absent keeps nothing on disk.
+    /// The data directory of the daemon. Without one, nothing is kept on disk.
     pub home: Option<Home>,
 }
 
@@ -68,27 +61,15 @@ pub struct Router {
 }
 
 impl Router {
-    pub fn new(config: &Config, around: ProcessEnv) -> Self {
-        Self::with_timing(config, around, Timing::default())
+    pub fn new(config: &Config, process: ProcessEnv) -> Self {
+        Self::with_timing(config, process, Timing::default())
     }
 
     /// As [`Router::new`], with other limits than the usual ones.
-    pub fn with_timing(config: &Config, around: ProcessEnv, timing: Timing) -> Self {
+    pub fn with_timing(config: &Config, process: ProcessEnv, timing: Timing) -> Self {
         let mut keys: HashMap<String, String> = HashMap::new();
-        keys.extend(around.api_key.map(|key| (base_url(&config.endpoint), key)));
-        for endpoint in &config.endpoints {
-            let key = endpoint.api_key_env.as_ref().and_then(|name| {
-                around.api_keys.iter().find_map(|(known, key)| (known == name).then(|| key.clone()))
-            });
-            keys.extend(key.map(|key| (base_url(&endpoint.url), key)));
-        }
-        for provider in config.kaiak.providers.values() {
-            let key = provider.api_key_env.as_ref().and_then(|name| {
-                around.api_keys.iter().find_map(|(known, key)| (known == name).then(|| key.clone()))
-            });
-            if let Some(key) = key {
-                keys.entry(base_url(&provider.endpoint)).or_insert(key);
-            }
+        for (url, key) in ApiKeys::from_config(config, &process.environment).by_address() {
+            keys.entry(base_url(url)).or_insert_with(|| key.to_owned());
         }
         let mut urls: Vec<&str> = config.endpoints.iter().map(|endpoint| endpoint.url.as_str()).collect();
         if urls.is_empty() {
@@ -105,18 +86,19 @@ impl Router {
         });
         let settings = Settings {
             configured_binary: config.llama_server.clone(),
-            env_binary: around.llama_server,
-            search_path: around.search_path,
+            env_binary: process.environment.get("KONTEKST_LLAMA_SERVER").map(PathBuf::from),
+            search_path: process.environment.get("PATH").map(OsString::from),
+            llama_variables: llama_variables(&process.environment),
             model_dir: config.model_dir.clone(),
             context_size: config.context_size,
             gpu_layers: config.gpu_layers,
             extra_args: config.llama_args.clone(),
             endpoint: config.endpoint.clone(),
-            launcher: around.launcher,
+            launcher: process.launcher,
             max_loaded: config.max_loaded_models,
             keep_warm,
-            kv_cache: around.home.as_ref().and_then(|home| KvCacheDir::new(home, config.kv_cache_mb << 20)),
-            run_dir: around.home.as_ref().map(Home::run),
+            kv_cache: process.home.as_ref().and_then(|home| KvCacheDir::new(home, config.kv_cache_mb << 20)),
+            run_dir: process.home.as_ref().map(Home::run),
         };
         Self {
             pin: config.provider,
@@ -300,6 +282,12 @@ impl Router {
     fn describe_failure(&self, error: &ProviderError) -> String {
         describe_failure(&self.endpoints, error)
     }
+}
+
+/// Returns the names of the variables that configure a llama-server.
+fn llama_variables(environment: &Environment) -> Vec<OsString> {
+    let names = environment.names().filter(|name| name.as_encoded_bytes().starts_with(b"LLAMA_"));
+    names.map(OsString::from).collect()
 }
 
 /// An address as servers are known by.

@@ -65,7 +65,7 @@ pub fn run(
             "note: the daemon has a model loaded too; `kontekst daemon stop --if-idle` makes the figures better",
         );
     }
-    let router = router::Router::new(&config, process_env(&config, environment));
+    let router = router::Router::new(&config, crate::cli::daemon::process_env(environment));
     let wanted = ModelSelector { model: &model, endpoint: named.as_deref() };
     let checked = check(&router, wanted, &signals.cancel);
     let endpoint = named.clone().unwrap_or_else(|| router.status().endpoint);
@@ -118,14 +118,6 @@ fn model_to_check(
             .hint(format!("`kontekst models use {name}` links to it in model_dir")));
     }
     Ok((name.clone(), config, None))
-}
-
-fn process_env(config: &Config, environment: &Environment) -> router::ProcessEnv {
-    let variable = |name: &String| environment.text(name);
-    let api_key = config.api_key_env.as_ref().and_then(variable);
-    let names = config.endpoints.iter().filter_map(|endpoint| endpoint.api_key_env.as_ref());
-    let api_keys = names.filter_map(|name| Some((name.clone(), variable(name)?))).collect();
-    router::ProcessEnv { api_key, api_keys, ..crate::cli::daemon::process_env(environment) }
 }
 
 /// Whether the daemon runs a model server of its own, which takes memory and cores from ours.

@@ -341,10 +341,8 @@ impl Supervisor {
             }
         };
         // What the user set for a server of their own must not change ours.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("LLAMA_") {
-                command.env_remove(name);
-            }
+        for name in &self.settings.llama_variables {
+            command.env_remove(name);
         }
         // A manager's child: leaves when its stdin closes, and tells how far it has loaded.
         command.env("LLAMA_SERVER_ROUTER_PORT", "1");

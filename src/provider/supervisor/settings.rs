@@ -18,6 +18,8 @@ pub struct Settings {
     pub env_binary: Option<PathBuf>,
     /// `$PATH`.
     pub search_path: Option<OsString>,
+    /// Environment variables that configure a llama-server of the user's own. A child does not inherit them.
+    pub llama_variables: Vec<OsString>,
     pub model_dir: PathBuf,
     /// Tokens in the window of one request.
     pub context_size: u32,

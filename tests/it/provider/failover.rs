@@ -89,14 +89,12 @@ fn a_key_goes_to_its_own_host_only() {
     let config = Config {
         endpoints: vec![endpoint(&first, "A"), endpoint(&second, "B")],
         endpoint: "http://127.0.0.1:9".to_owned(),
+        api_key_env: Some("ZERO".to_owned()),
         ..Config::default()
     };
-    let around = ProcessEnv {
-        api_key: Some("zero".to_owned()),
-        api_keys: vec![("A".to_owned(), "one".to_owned()), ("B".to_owned(), "two".to_owned())],
-        ..ProcessEnv::default()
-    };
-    let router = Router::with_timing(&config, around, TIMING);
+    let environment = [("ZERO", "zero"), ("A", "one"), ("B", "two")].into_iter().collect();
+    let process = ProcessEnv { environment, ..ProcessEnv::default() };
+    let router = Router::with_timing(&config, process, TIMING);
     assert_eq!(say_hello(&*open(&router).unwrap()).unwrap().content, "ok");
     drop(first);
     assert_eq!(say_hello(&*open(&router).unwrap()).unwrap().content, "ok");

@@ -45,8 +45,8 @@ fn real_with(config: Config, home: Option<Home>) -> Option<RealServer> {
         endpoint: "http://127.0.0.1:0".to_owned(),
         ..config
     };
-    let around = ProcessEnv { llama_server: Some(binary), home, ..ProcessEnv::default() };
-    let router = Router::with_timing(&config, around, TIMING);
+    let environment = [("KONTEKST_LLAMA_SERVER", binary)].into_iter().collect();
+    let router = Router::with_timing(&config, ProcessEnv { environment, launcher: None, home }, TIMING);
     Some(RealServer { router, model: model.file_name().unwrap().to_str().unwrap().to_owned() })
 }
 
@@ -232,9 +232,10 @@ fn the_builtin_engine_agrees_with_llama_cpp() {
                 ..Config::default()
             };
             let mut real = real_with(config.clone(), None)?;
-            let llama_server = std::env::var_os("KONTEKST_LLAMA_SERVER").map(PathBuf::from);
-            let around = ProcessEnv { llama_server, ..ProcessEnv::default() };
-            real.router = Router::with_timing(&config, around, TIMING);
+            let binary = std::env::var_os("KONTEKST_LLAMA_SERVER")?;
+            let environment = [("KONTEKST_LLAMA_SERVER", binary)].into_iter().collect();
+            let process = ProcessEnv { environment, ..ProcessEnv::default() };
+            real.router = Router::with_timing(&config, process, TIMING);
             real.model = file.file_name()?.to_str()?.to_owned();
             Some(real)
         };

@@ -50,14 +50,14 @@ impl SupervisorTest {
     }
 
     fn router(&self) -> Router {
-        let around = ProcessEnv {
-            search_path: Some(
-                std::env::join_paths([self.binary.dir(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap(),
-            ),
+        let search_path =
+            std::env::join_paths([self.binary.dir(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+        let process = ProcessEnv {
+            environment: [("PATH", search_path)].into_iter().collect(),
             launcher: Some(launcher(self.dir.path())),
-            ..ProcessEnv::default()
+            home: None,
         };
-        Router::with_timing(&self.config, around, TIMING)
+        Router::with_timing(&self.config, process, TIMING)
     }
 }
 
@@ -159,9 +159,10 @@ fn a_server_at_the_endpoint_is_used_and_never_stopped() {
     let fake = FakeLlama::with(Setup { key: Some("k".to_owned()), slots: 3, ..Setup::default() }, []);
     let fake = fake.always(|_| Reply::text("from there"));
     let test = SupervisorTest::new();
-    let config = Config { endpoint: fake.url(), ..test.config.clone() };
-    let around = ProcessEnv { api_key: Some("k".to_owned()), ..ProcessEnv::default() };
-    let router = Router::with_timing(&config, around, TIMING);
+    let config = Config { endpoint: fake.url(), api_key_env: Some("KEY".to_owned()), ..test.config.clone() };
+    let environment = [("KEY", "k")].into_iter().collect();
+    let process = ProcessEnv { environment, ..ProcessEnv::default() };
+    let router = Router::with_timing(&config, process, TIMING);
     let provider = open(&router, "any/name.gguf").unwrap();
     assert_eq!(say_hello(&*provider).unwrap(), "from there");
     assert_eq!(provider.slots(), 3);
@@ -394,15 +395,15 @@ fn orphans_of_a_killed_daemon_are_stopped_by_the_next() {
     let test = SupervisorTest::new();
     let home = Home::find(Some(test.dir.path().join("home"))).unwrap();
     home.create().unwrap();
-    let around = ProcessEnv { home: Some(home.clone()), ..ProcessEnv::default() };
+    let process = ProcessEnv { home: Some(home.clone()), ..ProcessEnv::default() };
     let config = Config { llama_server: Some(test.binary.path()), ..test.config.clone() };
-    let router = Router::with_timing(&config, around.clone(), TIMING);
+    let router = Router::with_timing(&config, process.clone(), TIMING);
     open(&router, "one").unwrap();
     let pid = test.binary.launches()[0].pid;
     let record = home.run().join(format!("model-server-{pid}.json"));
     assert!(fs::read_to_string(&record).unwrap().contains("\"exe\":\"/"));
     // Two daemons at once are what the lock forbids; here it is the only way not to be the child's parent.
-    let next = Router::with_timing(&config, around, TIMING);
+    let next = Router::with_timing(&config, process, TIMING);
     wait_until_gone(pid);
     assert!(!record.exists());
     assert!(!router.status().running && !next.status().running);
@@ -453,8 +454,8 @@ fn daemon_process() {
         llama_server: Some(dir.join("fake-llama/llama-server")),
         ..Config::default()
     };
-    let around = ProcessEnv { launcher: Some(launcher(&dir)), ..ProcessEnv::default() };
-    let router = Router::with_timing(&config, around, TIMING);
+    let process = ProcessEnv { launcher: Some(launcher(&dir)), ..ProcessEnv::default() };
+    let router = Router::with_timing(&config, process, TIMING);
     open(&router, "one").unwrap();
     fs::write(dir.join("ready"), "").unwrap();
     loop {
