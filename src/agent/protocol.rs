@@ -114,9 +114,6 @@ pub struct ProposedCall {
     pub subagent: Option<SessionId>,
 }
 
-/// How the outcome of a tool that was stopped for its time begins.
-pub const TIMED_OUT: &str = "timed out after";
-
 /// How a run ends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::{
-    core::{Cancel, ToolDef, ToolOutcome},
+    core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
     skills::Skills,
     tools::{Proposal, Tool, WorkDir},
 };
@@ -44,13 +44,16 @@ impl Tool for SkillTool {
 
     fn execute(&self, args: &Value, _: &WorkDir, _: &Proposal, _: &Cancel) -> ToolOutcome {
         let Some(name) = args["name"].as_str() else {
-            return ToolOutcome::Failed("missing name".to_owned());
+            return ToolOutcome::failed(ToolFailureKind::InvalidArguments, "missing name");
         };
         let name = name.trim().trim_start_matches('/');
         match self.skills.find(name) {
-            None => ToolOutcome::Failed(format!("skill not found: {name}")),
+            None => {
+                ToolOutcome::failed(ToolFailureKind::InvalidArguments, format!("skill not found: {name}"))
+            }
             Some(skill) if skill.disable_model_invocation => {
-                ToolOutcome::Failed(format!("only the user can invoke this skill, with /{name}"))
+                let message = format!("only the user can invoke this skill, with /{name}");
+                ToolOutcome::failed(ToolFailureKind::Denied, message)
             }
             Some(skill) => {
                 ToolOutcome::Done(skill.prompt_block(args["arguments"].as_str().unwrap_or_default()))

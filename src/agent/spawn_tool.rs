@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     config::{AgentConfig, Home},
-    core::{Cancel, Name, ToolDef, ToolOutcome},
+    core::{Cancel, Name, ToolDef, ToolFailureKind, ToolOutcome},
     tools::{Proposal, Tool, WorkDir},
 };
 
@@ -95,6 +95,6 @@ impl Tool for SpawnTool {
     }
 
     fn execute(&self, _: &Value, _: &WorkDir, _: &Proposal, _: &Cancel) -> ToolOutcome {
-        ToolOutcome::Failed("workers can only be started by a run".to_owned())
+        ToolOutcome::failed(ToolFailureKind::Other, "workers can only be started by a run")
     }
 }

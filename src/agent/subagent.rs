@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
-    core::{CallId, Cancel, SessionId, ToolCall, ToolOutcome},
+    core::{CallId, Cancel, SessionId, ToolCall, ToolFailureKind, ToolOutcome},
     subagent_log::{
         FailureCause, SubagentEvent, SubagentEventKind, SubagentExit, SubagentLog, SubagentLogError,
     },
@@ -258,7 +258,7 @@ impl Worker {
         self.tell(SubagentEventKind::Exited { how: SubagentExit::Failed }).await;
         let words = std::mem::take(&mut self.last_words);
         let mut report = Report::failed(&message);
-        if let (ToolOutcome::Failed(text), false) = (&mut report.outcome, words.is_empty()) {
+        if let (ToolOutcome::Failed { message: text, .. }, false) = (&mut report.outcome, words.is_empty()) {
             text.push_str("\nIts last words: ");
             text.push_str(&words[..words.floor_char_boundary(LAST_WORDS_LIMIT)]);
         }
@@ -290,11 +290,13 @@ impl Worker {
 
 impl Report {
     pub(super) fn failed(message: &str) -> Self {
-        Self { outcome: ToolOutcome::Failed(format!("the worker failed: {message}")), denied: false }
+        let text = format!("the worker failed: {message}");
+        Self { outcome: ToolOutcome::failed(ToolFailureKind::Other, text), denied: false }
     }
 
     fn not_started(reason: &str) -> Self {
-        Self { outcome: ToolOutcome::Failed(format!("the worker was not started: {reason}")), denied: false }
+        let text = format!("the worker was not started: {reason}");
+        Self { outcome: ToolOutcome::failed(ToolFailureKind::Other, text), denied: false }
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
-use crate::core::{CallId, Cancel, SessionId, ToolCall, ToolOutcome};
+use crate::core::{CallId, Cancel, SessionId, ToolCall, ToolFailureKind, ToolOutcome};
 
 use super::{
     ExtraContext, History, Prompt, RunOverrides, StartRun,
@@ -69,7 +69,7 @@ impl RunLoop<'_> {
                 } else {
                     "cancelled before it ran"
                 };
-                self.answer(call, &ToolOutcome::Failed(text.to_owned())).await.ok();
+                self.answer(call, &ToolOutcome::failed(ToolFailureKind::Cancelled, text)).await.ok();
             }
         }
         result.map(|()| crew.ending)
@@ -111,7 +111,7 @@ impl RunLoop<'_> {
         let standing = match self.standing.of_worker(order.wanted, &self.shared.config) {
             Ok(standing) => standing,
             Err(reason) => {
-                crew.done[at] = Some(ToolOutcome::Failed(reason));
+                crew.done[at] = Some(ToolOutcome::failed(ToolFailureKind::Other, reason));
                 return Ok(());
             }
         };

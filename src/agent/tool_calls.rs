@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use serde_json::Value;
 
 use crate::{
-    core::{CallId, Message, ToolCall, ToolOutcome, ToolResult},
+    core::{CallId, Message, ToolCall, ToolFailureKind, ToolOutcome, ToolResult},
     tools::{
         Concurrency, Executor, Proposal, Tool,
         schema::{CheckedCall, check},
@@ -17,7 +17,7 @@ use crate::{
 use super::{
     ApprovalBatching,
     bridge::blocking,
-    protocol::{AfterDenial, Command, Event, FailureKind, Outcome, ProposedCall, RunError, TIMED_OUT},
+    protocol::{AfterDenial, Command, Event, FailureKind, Outcome, ProposedCall, RunError},
     run_loop::{RunLoop, Stop},
     spawn_tool::SPAWN_WORKER,
 };
@@ -249,10 +249,10 @@ impl RunLoop<'_> {
         let outcome = match ruling {
             Ruling::Denied { reason } => {
                 // A denied call reports nothing; its result is for the model.
-                let outcome = ToolOutcome::Failed(format!("denied: {reason}"));
+                let outcome = ToolOutcome::failed(ToolFailureKind::Denied, format!("denied: {reason}"));
                 return self.answer(&call, &outcome).await;
             }
-            Ruling::Refused(reason) => ToolOutcome::Failed(reason),
+            Ruling::Refused(reason) => ToolOutcome::failed(ToolFailureKind::InvalidArguments, reason),
             ruling @ Ruling::Client { .. } => {
                 return self.run_at_client(vec![Pending { call, ruling }]).await;
             }
@@ -289,16 +289,20 @@ impl RunLoop<'_> {
                 biased;
                 () = self.cancel.cancelled() => break Err(Stop::Cancelled),
                 () = self.emitter.closed() => break Err(Stop::Cancelled),
-                outcome = work.join() => break Ok(outcome.unwrap_or_else(|error| ToolOutcome::Failed(error.message))),
+                outcome = work.join() => break Ok(outcome.unwrap_or_else(|error| ToolOutcome::failed(ToolFailureKind::Other, error.message))),
                 () = &mut deadline => {
                     stop.cancel();
-                    break Ok(ToolOutcome::Failed(format!("{TIMED_OUT} {} s", limit.as_secs())));
+                    let message = format!("timed out after {} s", limit.as_secs());
+                    break Ok(ToolOutcome::failed(ToolFailureKind::TimedOut, message));
                 }
                 command = self.command() => self.hear(command)?,
             }
         };
         if outcome.is_err() {
-            let cut = ToolOutcome::Failed("cancelled while it ran; its outcome is unknown".to_owned());
+            let cut = ToolOutcome::failed(
+                ToolFailureKind::Cancelled,
+                "cancelled while it ran; its outcome is unknown",
+            );
             self.answer(call, &cut).await.ok();
         }
         outcome
@@ -316,8 +320,9 @@ impl RunLoop<'_> {
         let waited = self.wait_for_client(&mut out).await;
         for Out { call, outcome, .. } in out {
             let reported = outcome.is_some();
-            let outcome = outcome
-                .unwrap_or_else(|| ToolOutcome::Failed("cancelled; its outcome is unknown".to_owned()));
+            let outcome = outcome.unwrap_or_else(|| {
+                ToolOutcome::failed(ToolFailureKind::Cancelled, "cancelled; its outcome is unknown")
+            });
             self.answer(&call, &outcome).await?;
             if reported && waited.is_ok() {
                 self.emit(Event::ToolFinished { call: call.id, outcome }).await?;
@@ -336,7 +341,7 @@ impl RunLoop<'_> {
             let Some(next) = open.map(|out| out.timeout).min() else { return Ok(()) };
             if !self.can_hear() {
                 for out in out.iter_mut().filter(|out| out.outcome.is_none()) {
-                    out.outcome = Some(ToolOutcome::Failed("the client is gone".to_owned()));
+                    out.outcome = Some(ToolOutcome::failed(ToolFailureKind::Other, "the client is gone"));
                 }
                 return Ok(());
             }
@@ -347,7 +352,7 @@ impl RunLoop<'_> {
                 () = tokio::time::sleep_until(began + next) => {
                     for out in out.iter_mut().filter(|out| out.outcome.is_none() && out.timeout <= next) {
                         let late = format!("the client gave no result within {} s", out.timeout.as_secs());
-                        out.outcome = Some(ToolOutcome::Failed(late));
+                        out.outcome = Some(ToolOutcome::failed(ToolFailureKind::Other, late));
                     }
                 }
                 command = self.command() => match command {
@@ -390,7 +395,7 @@ impl RunLoop<'_> {
     /// has no open ends.
     async fn answer_rest(&mut self, calls: &mut (dyn Iterator<Item = ToolCall> + Send)) {
         for call in calls {
-            let outcome = ToolOutcome::Failed("cancelled before it ran".to_owned());
+            let outcome = ToolOutcome::failed(ToolFailureKind::Cancelled, "cancelled before it ran");
             if let Err(Stop::Failed(RunError { kind: FailureKind::Storage, message, .. })) =
                 self.answer(&call, &outcome).await
             {

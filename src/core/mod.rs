@@ -20,4 +20,4 @@ pub use lenient::lenient;
 pub use message::{Message, Role, ToolResult};
 pub use sampling::Sampling;
 pub use snapshot::{ContextSnapshot, MessageStats, Source};
-pub use tool::{ToolCall, ToolDef, ToolOutcome};
+pub use tool::{ToolCall, ToolDef, ToolFailureKind, ToolOutcome};

@@ -1,11 +1,11 @@
-//! Tools as the model sees them: definitions, calls and outcomes.
+//! Tools as the model sees them: their definitions, calls and outcomes.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::CallId;
 
-/// A tool as it is offered to the model.
+/// A tool definition, as it is offered to the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolDef {
     pub name: String,
@@ -14,25 +14,25 @@ pub struct ToolDef {
     pub parameters: Value,
 }
 
-/// One call, as the model wrote it.
+/// One tool call, as the model wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub id: CallId,
     pub name: String,
-    /// The model's own JSON text. Kept to the byte: re-serialised arguments would change the prompt
-    /// of the next turn and cost its cache.
+    /// The model's own JSON text, unchanged to the byte. Serialising the arguments again could change
+    /// the prompt of the next turn, and the model server would lose its prompt cache.
     #[serde(deserialize_with = "text_or_object")]
     pub arguments: String,
 }
 
 impl ToolCall {
-    /// The arguments as a JSON object.
+    /// Parses the arguments into a JSON object.
     ///
-    /// Empty text counts as `{}`, which is what models send for a tool without parameters.
+    /// Empty text counts as `{}`, because some models send nothing for a tool without parameters.
     ///
     /// # Errors
     ///
-    /// One sentence for the model when the text is not a JSON object.
+    /// A sentence for the model if the text is not a JSON object.
     pub fn parse_arguments(&self) -> Result<Value, String> {
         if self.arguments.trim().is_empty() {
             return Ok(Value::Object(serde_json::Map::new()));
@@ -45,6 +45,7 @@ impl ToolCall {
     }
 }
 
+/// Accepts the arguments as JSON text, or as the object itself, which other programs write.
 fn text_or_object<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(match Value::deserialize(from)? {
         Value::String(text) => text,
@@ -52,20 +53,59 @@ fn text_or_object<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error
     })
 }
 
-/// How a call ended. A failure is something the model reads next, not an error of ours.
+/// How a call ended. A failure does not end the run: the model reads its message in the next turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolOutcome {
     Done(String),
-    Failed(String),
+    Failed {
+        kind: ToolFailureKind,
+        /// A sentence for the model.
+        message: String,
+    },
+}
+
+/// Why a call failed, for code that reacts to the reason. The model reads only the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolFailureKind {
+    /// There is no such tool, or its arguments make no sense.
+    InvalidArguments,
+    /// The file that the call names does not exist.
+    NotFound,
+    /// The file that the call names is not in the working directory.
+    OutsideWorkspace,
+    /// The file changed after its preview was made, so nothing was written.
+    Stale,
+    /// The tool was stopped because it ran longer than the time limit of a call.
+    TimedOut,
+    /// The run was cancelled before the call ended.
+    Cancelled,
+    /// The call was not approved.
+    Denied,
+    /// Anything else, including every failure of a tool that runs at the client.
+    Other,
 }
 
 impl ToolOutcome {
+    pub fn failed(kind: ToolFailureKind, message: impl Into<String>) -> Self {
+        Self::Failed { kind, message: message.into() }
+    }
+
+    /// Returns the text that the model reads: the result, or the message of the failure.
     pub fn text(&self) -> &str {
-        let (Self::Done(text) | Self::Failed(text)) = self;
-        text
+        match self {
+            Self::Done(text) | Self::Failed { message: text, .. } => text,
+        }
+    }
+
+    /// Returns why the call failed, or `None` if it did not fail.
+    pub fn failure_kind(&self) -> Option<ToolFailureKind> {
+        match self {
+            Self::Done(_) => None,
+            Self::Failed { kind, .. } => Some(*kind),
+        }
     }
 
     pub fn is_error(&self) -> bool {
-        matches!(self, Self::Failed(_))
+        self.failure_kind().is_some()
     }
 }

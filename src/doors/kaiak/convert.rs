@@ -82,7 +82,7 @@ pub(super) fn tool_call_ended(name: &str, arguments: &str, outcome: &ToolOutcome
     let (text, truncated) = truncate(outcome.text(), MAX_TOOL_TEXT);
     let (operation, mut result) = match outcome {
         ToolOutcome::Done(_) => ("complete", json!({"success": true, "data": text})),
-        ToolOutcome::Failed(_) => ("error", json!({"success": false, "error": text})),
+        ToolOutcome::Failed { .. } => ("error", json!({"success": false, "error": text})),
     };
     if truncated {
         result["truncated"] = json!(true);
@@ -179,6 +179,7 @@ pub(super) fn split_text(mut text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::ToolFailureKind;
 
     #[test]
     fn long_text_is_cut_between_characters_and_nothing_is_lost() {
@@ -197,7 +198,8 @@ mod tests {
         assert!(start.to_string().len() < 2 * MAX_ARGUMENT);
         let done = tool_call_ended("read_file", "{}", &ToolOutcome::Done("y".repeat(1_000_000)));
         assert_eq!((&done["operation"], &done["result"]["truncated"]), (&json!("complete"), &json!(true)));
-        let failed = tool_call_ended("read_file", "not json", &ToolOutcome::Failed("no".to_owned()));
+        let failed =
+            tool_call_ended("read_file", "not json", &ToolOutcome::failed(ToolFailureKind::Other, "no"));
         assert_eq!(failed["result"], json!({"success": false, "error": "no"}));
     }
 

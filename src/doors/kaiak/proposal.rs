@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    core::ToolOutcome,
-    tools::{Change, FileError},
+    core::{ToolFailureKind, ToolOutcome},
+    tools::Change,
 };
 
 use super::{
@@ -79,17 +79,13 @@ impl Proposal {
 
     /// The answer to an approval whose write did not happen.
     pub(super) fn write_error(&self, outcome: &ToolOutcome) -> RpcError {
-        let why = outcome.text();
-        let is = |error: FileError| why == error.to_string();
-        let reason = if is(FileError::Stale(self.path.clone())) || is(FileError::Missing(self.path.clone())) {
-            "stale"
-        } else if is(FileError::OutsideWorkspace(self.path.clone())) {
-            "outside_workspace"
-        } else {
-            "write_failed"
+        let reason = match outcome.failure_kind() {
+            Some(ToolFailureKind::Stale | ToolFailureKind::NotFound) => "stale",
+            Some(ToolFailureKind::OutsideWorkspace) => "outside_workspace",
+            _ => "write_failed",
         };
         Code::FileModificationFailed.with(json!({
-            "proposal_id": self.id, "file_path": self.path, "reason": reason, "details": why,
+            "proposal_id": self.id, "file_path": self.path, "reason": reason, "details": outcome.text(),
         }))
     }
 }
@@ -97,6 +93,7 @@ impl Proposal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::FileError;
 
     fn change(path: &str, old: Option<&[u8]>, new: &str) -> Change {
         Change { path: path.to_owned(), old: old.map(<[u8]>::to_vec), new: new.to_owned() }
@@ -137,7 +134,7 @@ mod tests {
     fn why_nothing_was_written_is_told() {
         let proposal = Proposal::new(&change("a", Some(b"x"), "y"), "d", None).unwrap();
         let reason = |error: FileError| {
-            let outcome = ToolOutcome::Failed(error.message());
+            let outcome = ToolOutcome::failed(error.failure_kind(), error.message());
             proposal.write_error(&outcome).data.unwrap()["reason"].clone()
         };
         assert_eq!(reason(FileError::Stale("a".into())), "stale");

@@ -119,7 +119,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::ToolFinished { call, outcome: ToolOutcome::Done(output) } => {
             Pb::ToolCompleted(pb::ToolExecutionCompletedEvent { call_id: call.to_string(), output })
         }
-        Event::ToolFinished { call, outcome: ToolOutcome::Failed(error) } => {
+        Event::ToolFinished { call, outcome: ToolOutcome::Failed { message: error, .. } } => {
             Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id: call.to_string(), error })
         }
         Event::Subagent(event) => Pb::Worker(worker_event(event)),

@@ -14,7 +14,7 @@ use crate::{
         Run,
         protocol::{Command, Event, Outcome},
     },
-    core::{CallId, ContextSnapshot, ToolCall, ToolOutcome},
+    core::{CallId, ContextSnapshot, ToolCall, ToolFailureKind, ToolOutcome},
     pb::roz::{PermissionDecision, ToolResult},
     provider::Progress,
 };
@@ -289,7 +289,7 @@ impl ClientRun {
 }
 
 fn client_gone(call: CallId) -> Command {
-    let outcome = ToolOutcome::Failed("the client has closed its side".to_owned());
+    let outcome = ToolOutcome::failed(ToolFailureKind::Other, "the client has closed its side");
     Command::ToolResult { call, outcome }
 }
 
@@ -335,7 +335,7 @@ fn tool_outcome(result: ToolResult) -> ToolOutcome {
         let separator = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         text = format!("{text}{separator}[{}]", notes.join(", "));
     }
-    if success { ToolOutcome::Done(text) } else { ToolOutcome::Failed(text) }
+    if success { ToolOutcome::Done(text) } else { ToolOutcome::failed(ToolFailureKind::Other, text) }
 }
 
 /// Cuts the middle out of a text that is too large to look at.
@@ -369,7 +369,10 @@ mod tests {
         ] {
             assert_eq!(tool_outcome(result(true, given)), done(seen));
         }
-        assert_eq!(tool_outcome(result(false, r#""why""#)), ToolOutcome::Failed(r#""why""#.to_owned()));
+        assert_eq!(
+            tool_outcome(result(false, r#""why""#)),
+            ToolOutcome::failed(ToolFailureKind::Other, r#""why""#)
+        );
     }
 
     #[test]
@@ -381,7 +384,7 @@ mod tests {
             ..result(false, "no such file")
         };
         let text = "no such file\n[exit code 3, the client cut the output, took 12 ms]";
-        assert_eq!(tool_outcome(all), ToolOutcome::Failed(text.to_owned()));
+        assert_eq!(tool_outcome(all), ToolOutcome::failed(ToolFailureKind::Other, text));
         let odd = ToolResult { duration_ms: Some(-1), ..result(true, "x") };
         assert_eq!(tool_outcome(odd), ToolOutcome::Done("x".to_owned()));
     }

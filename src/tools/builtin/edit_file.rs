@@ -1,38 +1,42 @@
-//! `edit_file`: one text in place of another.
+//! `edit_file`: replaces a piece of text in a file.
+
+use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
 use super::{
-    args, not_found_hint, outcome,
+    Failure, args, not_found_hint, outcome,
     target_file::{TargetError, TargetFile},
 };
 use crate::{
-    core::{Cancel, ToolDef, ToolOutcome},
+    core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
     tools::{Proposal, Tool, WorkDir, Workspace},
 };
 
-/// Most line numbers that an error lists.
+/// The maximum number of line numbers that an error lists.
 const MAX_LISTED: usize = 10;
 
 pub struct EditFile {
-    /// Largest file, before and after, in bytes.
+    /// The maximum size of the file before and after the edit, in bytes.
     pub limit: u64,
 }
 
-/// A replacement that can be made.
+/// The result of a successful replacement.
 #[derive(Debug)]
 struct Replacement {
+    /// The whole new content of the file.
     content: String,
-    done: String,
+    /// What the model reads.
+    message: String,
 }
 
-/// Which of the places where the text is found are meant.
+/// Which occurrences of the text are replaced.
 #[derive(Clone, Copy)]
 enum Occurrence {
-    /// The only one there is.
+    /// The only occurrence. It is an error if there are more.
     Only,
     All,
-    /// Counted from 1, never 0.
+    /// One of several, counted from 1.
     Nth(usize),
 }
 
@@ -57,27 +61,28 @@ impl Tool for EditFile {
         }
     }
 
-    fn propose(&self, args: &Value, place: &WorkDir) -> Proposal {
-        place.run_sandboxed(|workspace| match self.target(args, workspace) {
+    fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
+        work_dir.run_sandboxed(|workspace| match self.target(args, workspace) {
             Ok(target) => match self.replacement(args, &target) {
-                Ok(edited) => target.proposal(Ok(&edited.content)),
-                Err(why) => target.proposal(Err(&why)),
+                Ok(replacement) => target.proposal(Ok(&replacement.content)),
+                Err(failure) => target.proposal(Err(&failure.message)),
             },
-            Err(none) => none.proposal(),
+            Err(error) => error.proposal(),
         })
     }
 
-    fn execute(&self, args: &Value, place: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
-        outcome(place.run_sandboxed(|workspace| {
-            let target = self.target(args, workspace).map_err(|none| none.message())?;
-            // Before the edit is made again: what no longer fits because the file changed should say so.
-            target.check_unchanged(approved).map_err(|e| e.message())?;
-            let edited = self.replacement(args, &target)?;
-            if target.old() == Some(edited.content.as_bytes()) {
+    fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
+        outcome(work_dir.run_sandboxed(|workspace| {
+            let target = self.target(args, workspace)?;
+            // This comes before the replacement is made again. If the text is no longer found because
+            // the file changed, the error must say that the file changed.
+            target.check_unchanged(approved)?;
+            let replacement = self.replacement(args, &target)?;
+            if target.old() == Some(replacement.content.as_bytes()) {
                 return Ok(format!("no change: old_str and new_str are the same in {}", target.path()));
             }
-            target.write(&edited.content, approved).map_err(|e| e.message())?;
-            Ok(edited.done)
+            target.write(&replacement.content, approved)?;
+            Ok(replacement.message)
         }))
     }
 }
@@ -88,18 +93,22 @@ impl EditFile {
         let target = TargetFile::find(workspace, path, self.limit)?;
         match target.old() {
             Some(_) => Ok(target),
-            None => Err(format!("file does not exist: {}", target.path()).into()),
+            None => Err(TargetError::Call(Failure {
+                kind: ToolFailureKind::NotFound,
+                message: format!("file does not exist: {}", target.path()),
+            })),
         }
     }
 
-    fn replacement(&self, args: &Value, target: &TargetFile<'_>) -> Result<Replacement, String> {
-        let (old, new) = (args::text(args, "old_str")?, args::text(args, "new_str")?);
+    fn replacement(&self, args: &Value, target: &TargetFile<'_>) -> Result<Replacement, Failure> {
+        let old = args::text(args, "old_str")?;
+        let new = args::text(args, "new_str")?;
         let path = target.path();
         let content = std::str::from_utf8(target.old().unwrap_or_default())
             .ok()
             .filter(|text| !text.contains('\0'))
-            .ok_or_else(|| format!("{path} is not UTF-8 text and cannot be edited"))?;
-        let which = match args::number(args, "occurrence") {
+            .ok_or_else(|| Failure::other(format!("{path} is not UTF-8 text and cannot be edited")))?;
+        let occurrence = match args::number(args, "occurrence") {
             Some(0) => Occurrence::All,
             None if args::switch(args, "replace_all") => Occurrence::All,
             None => Occurrence::Only,
@@ -107,46 +116,60 @@ impl EditFile {
                 usize::try_from(n).map_err(|_| "occurrence must be 0 or more; 0 replaces all".to_owned())?,
             ),
         };
-        replace(content, old, new, which, path.as_str(), self.limit)
+        let chosen = occurrences(content, old, occurrence, path.as_str())?;
+        let times = chosen.clone().count();
+        let message = match occurrence {
+            Occurrence::Nth(n) => format!("Replaced occurrence {n} in {path}"),
+            Occurrence::Only | Occurrence::All => format!("Replaced {times} occurrence(s) in {path}"),
+        };
+        Ok(Replacement { content: replace(content, old, new, &chosen, self.limit)?, message })
     }
 }
 
-fn replace(
+/// Returns the numbers, from 1, of the occurrences of `old` that are to be replaced.
+fn occurrences(
     content: &str,
     old: &str,
-    new: &str,
-    which: Occurrence,
+    occurrence: Occurrence,
     path: &str,
-    limit: u64,
-) -> Result<Replacement, String> {
+) -> Result<RangeInclusive<usize>, String> {
     if old.is_empty() {
         return Err("old_str is empty; to make or replace a whole file use write_file".to_owned());
     }
     let count = content.matches(old).count();
-    let chosen = match which {
+    match occurrence {
         _ if count == 0 => {
-            return Err(format!(
-                "old_str not found in {path}{}",
-                not_found_hint::not_found_hint(content, old)
-            ));
+            let hint = not_found_hint::not_found_hint(content, old);
+            Err(format!("old_str not found in {path}{hint}"))
         }
         Occurrence::Only if count > 1 => {
             let lines = line_numbers_of(content, old, count);
-            return Err(format!(
+            Err(format!(
                 "old_str is {count} times in {path}, at lines {lines}; add lines around it until it is \
                  unique, or give occurrence (1 to {count}, or 0 for all)"
-            ));
+            ))
         }
-        Occurrence::Only | Occurrence::All => 1..=count,
-        Occurrence::Nth(n) if n <= count => n..=n,
+        Occurrence::Only | Occurrence::All => Ok(1..=count),
+        Occurrence::Nth(n) if n <= count => Ok(n..=n),
         Occurrence::Nth(n) => {
-            return Err(format!("occurrence {n} of old_str not found (only {count} occurrences exist)"));
+            Err(format!("occurrence {n} of old_str not found (only {count} occurrences exist)"))
         }
-    };
+    }
+}
+
+/// Returns `content` with `new` in place of the chosen occurrences of `old`.
+fn replace(
+    content: &str,
+    old: &str,
+    new: &str,
+    chosen: &RangeInclusive<usize>,
+    limit: u64,
+) -> Result<String, String> {
     let times = chosen.clone().count();
-    // Before the memory is spent: a short old_str and a long new_str make much out of little.
-    let kept = (content.len() - times * old.len()) as u64;
-    let bytes = kept.saturating_add((times as u64).saturating_mul(new.len() as u64));
+    // The size is checked before any memory is allocated: a short old_str that occurs often and a long
+    // new_str can make a very large file out of a small call.
+    let unchanged = (content.len() - times * old.len()) as u64;
+    let bytes = unchanged.saturating_add((times as u64).saturating_mul(new.len() as u64));
     if bytes > limit {
         return Err(format!("the result would have {bytes} bytes, more than the limit of {limit}"));
     }
@@ -160,12 +183,10 @@ fn replace(
         }
     }
     result.push_str(&content[from..]);
-    let message = match which {
-        Occurrence::Nth(n) => format!("Replaced occurrence {n} in {path}"),
-        Occurrence::Only | Occurrence::All => format!("Replaced {times} occurrence(s) in {path}"),
-    };
-    Ok(Replacement { content: result, done: message })
+    Ok(result)
 }
+
+/// Lists the numbers of the lines at which the first occurrences of `old` begin.
 
 fn line_numbers_of(content: &str, old: &str, count: usize) -> String {
     let mut lines = Vec::new();

@@ -7,13 +7,13 @@ use tempfile::TempDir;
 
 use crate::{
     config::ToolsConfig,
-    core::{Cancel, ToolOutcome},
+    core::{Cancel, ToolFailureKind, ToolOutcome},
     tools::{Executor, Fingerprint, Proposal, ToolBox, WorkDir},
 };
 
 struct TestWorkDir {
     dir: TempDir,
-    place: WorkDir,
+    work_dir: WorkDir,
     tools: ToolBox,
 }
 
@@ -24,10 +24,10 @@ impl TestWorkDir {
 
     fn with_limit(max_size_bytes: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let place = WorkDir::new(dir.path()).unwrap();
+        let work_dir = WorkDir::new(dir.path()).unwrap();
         let mut config = ToolsConfig::default();
         config.file.max_size_bytes = max_size_bytes;
-        Self { dir, place, tools: ToolBox::new(super::all(&config)) }
+        Self { dir, work_dir, tools: ToolBox::new(super::all(&config)) }
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -44,14 +44,14 @@ impl TestWorkDir {
 
     fn propose(&self, tool: &str, args: &Value) -> Proposal {
         let Some(Executor::Daemon(tool)) = self.tools.find(tool) else { panic!("{tool}") };
-        tool.propose(args, &self.place)
+        tool.propose(args, &self.work_dir)
     }
 
     fn execute(&self, tool: &str, args: &Value, approved: &Proposal) -> Result<String, String> {
         let Some(Executor::Daemon(tool)) = self.tools.find(tool) else { panic!("{tool}") };
-        match tool.execute(args, &self.place, approved, &Cancel::new()) {
+        match tool.execute(args, &self.work_dir, approved, &Cancel::new()) {
             ToolOutcome::Done(text) => Ok(text),
-            ToolOutcome::Failed(why) => Err(why),
+            ToolOutcome::Failed { message: why, .. } => Err(why),
         }
     }
 
@@ -71,198 +71,198 @@ impl TestWorkDir {
 
 #[test]
 fn lines_come_with_numbers() {
-    let desk = TestWorkDir::new();
-    desk.put("f", "one\r\ntwo\n\nfour");
+    let test = TestWorkDir::new();
+    test.put("f", "one\r\ntwo\n\nfour");
     let whole = "1: one\n2: two\n3: \n4: four";
-    assert_eq!(desk.read(&json!({"path": "f"})), Ok(whole.into()));
-    assert_eq!(desk.read(&json!({"path": "f", "start_line": 0, "end_line": "99"})), Ok(whole.into()));
+    assert_eq!(test.read(&json!({"path": "f"})), Ok(whole.into()));
+    assert_eq!(test.read(&json!({"path": "f", "start_line": 0, "end_line": "99"})), Ok(whole.into()));
     assert_eq!(
-        desk.read(&json!({"path": "f", "start_line": 2.0, "end_line": 3.7})),
+        test.read(&json!({"path": "f", "start_line": 2.0, "end_line": 3.7})),
         Ok("2: two\n3: ".into())
     );
-    assert_eq!(desk.read(&json!({"path": "f", "start_line": -5, "end_line": 1})), Ok("1: one".into()));
-    let absolute = desk.file("f");
-    assert_eq!(desk.read(&json!({"path": absolute, "end_line": 1})), Ok("1: one".into()));
+    assert_eq!(test.read(&json!({"path": "f", "start_line": -5, "end_line": 1})), Ok("1: one".into()));
+    let absolute = test.file("f");
+    assert_eq!(test.read(&json!({"path": absolute, "end_line": 1})), Ok("1: one".into()));
     assert_eq!(
-        desk.read(&json!({"path": "f", "start_line": 5})),
+        test.read(&json!({"path": "f", "start_line": 5})),
         Err("no lines starting from line 5 (file has 4 lines)".into())
     );
     assert_eq!(
-        desk.read(&json!({"path": "f", "start_line": 5, "end_line": 9})),
+        test.read(&json!({"path": "f", "start_line": 5, "end_line": 9})),
         Err("no lines in range 5-9 (file has 4 lines)".into())
     );
     assert_eq!(
-        desk.read(&json!({"path": "f", "start_line": 3, "end_line": 2})),
+        test.read(&json!({"path": "f", "start_line": 3, "end_line": 2})),
         Err("no lines in range 3-2 (file has 4 lines)".into())
     );
-    desk.put("ten", "x\n".repeat(10));
-    assert!(desk.read(&json!({"path": "ten"})).unwrap().starts_with(" 1: x\n 2: x\n"));
-    desk.put("empty", "");
-    assert_eq!(desk.read(&json!({"path": "empty"})), Ok("(empty file)".into()));
-    desk.put("newline", "\n");
-    assert_eq!(desk.read(&json!({"path": "newline"})), Ok("1: ".into()));
-    desk.put("bom", "\u{FEFF}x");
-    assert_eq!(desk.read(&json!({"path": "bom"})), Ok("1: x".into()));
+    test.put("ten", "x\n".repeat(10));
+    assert!(test.read(&json!({"path": "ten"})).unwrap().starts_with(" 1: x\n 2: x\n"));
+    test.put("empty", "");
+    assert_eq!(test.read(&json!({"path": "empty"})), Ok("(empty file)".into()));
+    test.put("newline", "\n");
+    assert_eq!(test.read(&json!({"path": "newline"})), Ok("1: ".into()));
+    test.put("bom", "\u{FEFF}x");
+    assert_eq!(test.read(&json!({"path": "bom"})), Ok("1: x".into()));
 }
 
 #[test]
 fn odd_files_and_arguments_are_answered() {
-    let desk = TestWorkDir::new();
-    desk.put("binary", b"text\nmore\0text\n");
-    desk.put("latin", b"caf\xe9\n");
-    fs::create_dir(desk.file("dir")).unwrap();
+    let test = TestWorkDir::new();
+    test.put("binary", b"text\nmore\0text\n");
+    test.put("latin", b"caf\xe9\n");
+    fs::create_dir(test.file("dir")).unwrap();
     assert_eq!(
-        desk.read(&json!({"path": "binary"})),
+        test.read(&json!({"path": "binary"})),
         Err("binary is a binary file (it has a NUL byte in line 2)".into())
     );
-    assert_eq!(desk.read(&json!({"path": "latin"})), Ok("1: caf\u{FFFD}".into()));
-    assert_eq!(desk.read(&json!({"path": "none"})), Err("file does not exist: none".into()));
-    assert_eq!(desk.read(&json!({"path": "dir"})), Err("`dir` is a directory".into()));
-    assert_eq!(desk.read(&json!({})), Err("missing path".into()));
-    assert_eq!(desk.read(&json!({"path": 1})), Err("missing path".into()));
-    let outside = desk.read(&json!({"path": "../x"})).unwrap_err();
+    assert_eq!(test.read(&json!({"path": "latin"})), Ok("1: caf\u{FFFD}".into()));
+    assert_eq!(test.read(&json!({"path": "none"})), Err("file does not exist: none".into()));
+    assert_eq!(test.read(&json!({"path": "dir"})), Err("`dir` is a directory".into()));
+    assert_eq!(test.read(&json!({})), Err("missing path".into()));
+    assert_eq!(test.read(&json!({"path": 1})), Err("missing path".into()));
+    let outside = test.read(&json!({"path": "../x"})).unwrap_err();
     assert_eq!(outside, "the path `../x` leads out of the working directory; use a path relative to it");
-    symlink("/etc/passwd", desk.file("link")).unwrap();
-    assert_eq!(desk.read(&json!({"path": "link"})), Err("`link` leads out of the working directory".into()));
+    symlink("/etc/passwd", test.file("link")).unwrap();
+    assert_eq!(test.read(&json!({"path": "link"})), Err("`link` leads out of the working directory".into()));
 }
 
 #[test]
 fn long_files_go_on_where_they_were_cut() {
-    let desk = TestWorkDir::new();
+    let test = TestWorkDir::new();
     let lines: String = (1..=25_000).map(|n| format!("line {n}\n")).collect();
-    desk.put("lines", &lines);
-    let first = desk.read(&json!({"path": "lines"})).unwrap();
+    test.put("lines", &lines);
+    let first = test.read(&json!({"path": "lines"})).unwrap();
     assert!(first.ends_with("10000: line 10000\n(truncated after line 10000; go on with start_line 10001)"));
-    let second = desk.read(&json!({"path": "lines", "start_line": 10_001})).unwrap();
+    let second = test.read(&json!({"path": "lines", "start_line": 10_001})).unwrap();
     assert!(second.starts_with("10001: line 10001\n"));
     assert!(second.ends_with("(truncated after line 20000; go on with start_line 20001)"));
-    let third = desk.read(&json!({"path": "lines", "start_line": 20_001})).unwrap();
+    let third = test.read(&json!({"path": "lines", "start_line": 20_001})).unwrap();
     assert!(third.ends_with("25000: line 25000"));
 
-    desk.put("exact", "x\n".repeat(10_000));
-    assert!(!desk.read(&json!({"path": "exact"})).unwrap().contains("truncated"));
+    test.put("exact", "x\n".repeat(10_000));
+    assert!(!test.read(&json!({"path": "exact"})).unwrap().contains("truncated"));
 
-    desk.put("wide", format!("{}\nshort\n", "é".repeat(400_000)));
-    let wide = desk.read(&json!({"path": "wide"})).unwrap();
+    test.put("wide", format!("{}\nshort\n", "é".repeat(400_000)));
+    let wide = test.read(&json!({"path": "wide"})).unwrap();
     assert!(wide.len() < 263_000 && wide.ends_with("or more; go on with start_line 2)"), "{}", wide.len());
-    assert_eq!(desk.read(&json!({"path": "wide", "start_line": 2})), Ok("2: short".into()));
+    assert_eq!(test.read(&json!({"path": "wide", "start_line": 2})), Ok("2: short".into()));
 
-    desk.put("blocks", "y".repeat(99_999).as_str().to_owned() + "\n" + &"z".repeat(200_000) + "\nend");
-    let blocks = desk.read(&json!({"path": "blocks"})).unwrap();
+    test.put("blocks", "y".repeat(99_999).as_str().to_owned() + "\n" + &"z".repeat(200_000) + "\nend");
+    let blocks = test.read(&json!({"path": "blocks"})).unwrap();
     assert!(blocks.ends_with("(truncated after line 1; go on with start_line 2)"));
-    let blocks = desk.read(&json!({"path": "blocks", "start_line": 2})).unwrap();
+    let blocks = test.read(&json!({"path": "blocks", "start_line": 2})).unwrap();
     assert!(blocks.ends_with("z\n3: end"));
 }
 
 #[test]
 fn a_huge_file_costs_no_more_than_what_is_shown() {
-    let desk = TestWorkDir::new();
-    let file = fs::File::create(desk.file("sparse")).unwrap();
+    let test = TestWorkDir::new();
+    let file = fs::File::create(test.file("sparse")).unwrap();
     file.set_len(1 << 40).unwrap();
-    assert!(desk.read(&json!({"path": "sparse"})).unwrap_err().contains("binary"));
+    assert!(test.read(&json!({"path": "sparse"})).unwrap_err().contains("binary"));
     let cancel = Cancel::new();
     cancel.cancel();
-    let Some(Executor::Daemon(tool)) = desk.tools.find("read_file") else { panic!() };
-    let outcome = tool.execute(&json!({"path": "sparse"}), &desk.place, &Proposal::default(), &cancel);
-    assert_eq!(outcome, ToolOutcome::Failed("cancelled".into()));
+    let Some(Executor::Daemon(tool)) = test.tools.find("read_file") else { panic!() };
+    let outcome = tool.execute(&json!({"path": "sparse"}), &test.work_dir, &Proposal::default(), &cancel);
+    assert_eq!(outcome, ToolOutcome::failed(ToolFailureKind::Cancelled, "cancelled"));
 }
 
 #[test]
 fn files_are_written() {
-    let desk = TestWorkDir::new();
+    let test = TestWorkDir::new();
     let args = json!({"path": "a/b/new.txt", "content": "hé\n"});
-    assert_eq!(desk.call("write_file", &args), Ok("Successfully wrote 4 bytes to a/b/new.txt".into()));
-    assert_eq!(desk.content("a/b/new.txt"), "hé\n");
-    assert_eq!(desk.call("write_file", &args), Ok("no change: a/b/new.txt already has this content".into()));
+    assert_eq!(test.call("write_file", &args), Ok("Successfully wrote 4 bytes to a/b/new.txt".into()));
+    assert_eq!(test.content("a/b/new.txt"), "hé\n");
+    assert_eq!(test.call("write_file", &args), Ok("no change: a/b/new.txt already has this content".into()));
     let args = json!({"path": "a/b/new.txt", "content": ""});
-    assert_eq!(desk.call("write_file", &args), Ok("Successfully wrote 0 bytes to a/b/new.txt".into()));
-    assert_eq!(desk.content("a/b/new.txt"), "");
+    assert_eq!(test.call("write_file", &args), Ok("Successfully wrote 0 bytes to a/b/new.txt".into()));
+    assert_eq!(test.content("a/b/new.txt"), "");
     for (args, why) in [
         (json!({"path": "x"}), "missing content"),
         (json!({"content": "x"}), "missing path"),
         (json!({"path": "a", "content": ""}), "`a` is a directory"),
         (json!({"path": "d/", "content": ""}), "`d/` is a directory"),
     ] {
-        assert_eq!(desk.call("write_file", &args), Err(why.into()));
-        assert_eq!(desk.propose("write_file", &args).preview, format!("(this call would fail: {why})\n"));
+        assert_eq!(test.call("write_file", &args), Err(why.into()));
+        assert_eq!(test.propose("write_file", &args).preview, format!("(this call would fail: {why})\n"));
     }
-    assert!(!desk.file("d").exists());
+    assert!(!test.file("d").exists());
 }
 
 #[test]
 fn nothing_is_written_that_was_not_shown() {
-    let desk = TestWorkDir::new();
+    let test = TestWorkDir::new();
     let args = json!({"path": "f", "content": "mine"});
     let changed = Err("f changed since it was shown; nothing was written. Read it again.".into());
 
-    let shown = desk.propose("write_file", &args);
+    let shown = test.propose("write_file", &args);
     assert_eq!(shown.target, Some(Fingerprint::Missing));
-    desk.put("f", "theirs");
-    assert_eq!(desk.execute("write_file", &args, &shown), changed);
+    test.put("f", "theirs");
+    assert_eq!(test.execute("write_file", &args, &shown), changed);
 
-    let shown = desk.propose("write_file", &args);
+    let shown = test.propose("write_file", &args);
     assert_eq!(shown.target, Some(Fingerprint::of(b"theirs")));
-    desk.put("f", "Theirs");
-    assert_eq!(desk.execute("write_file", &args, &shown), changed);
+    test.put("f", "Theirs");
+    assert_eq!(test.execute("write_file", &args, &shown), changed);
 
-    let shown = desk.propose("write_file", &args);
-    fs::remove_file(desk.file("f")).unwrap();
-    assert_eq!(desk.execute("write_file", &args, &shown), changed);
+    let shown = test.propose("write_file", &args);
+    fs::remove_file(test.file("f")).unwrap();
+    assert_eq!(test.execute("write_file", &args, &shown), changed);
 
-    desk.put("f", "a b");
+    test.put("f", "a b");
     let edit = json!({"path": "f", "old_str": "a", "new_str": "c"});
-    let shown = desk.propose("edit_file", &edit);
-    desk.put("f", "a B");
-    assert_eq!(desk.execute("edit_file", &edit, &shown), changed);
-    assert_eq!(desk.execute("edit_file", &edit, &Proposal::default()), changed);
-    assert_eq!(desk.content("f"), "a B");
+    let shown = test.propose("edit_file", &edit);
+    test.put("f", "a B");
+    assert_eq!(test.execute("edit_file", &edit, &shown), changed);
+    assert_eq!(test.execute("edit_file", &edit, &Proposal::default()), changed);
+    assert_eq!(test.content("f"), "a B");
 
     // The same bytes, but the way there now leads to a protected file.
-    fs::create_dir_all(desk.file(".git/hooks")).unwrap();
-    fs::create_dir(desk.file("plain")).unwrap();
+    fs::create_dir_all(test.file(".git/hooks")).unwrap();
+    fs::create_dir(test.file("plain")).unwrap();
     let args = json!({"path": "plain/pre-commit", "content": "#!/bin/sh"});
-    let shown = desk.propose("write_file", &args);
+    let shown = test.propose("write_file", &args);
     assert_eq!(shown.caution, None);
-    fs::remove_dir(desk.file("plain")).unwrap();
-    symlink(".git/hooks", desk.file("plain")).unwrap();
-    assert!(desk.execute("write_file", &args, &shown).unwrap_err().contains("changed since it was shown"));
-    assert!(!desk.file(".git/hooks/pre-commit").exists());
+    fs::remove_dir(test.file("plain")).unwrap();
+    symlink(".git/hooks", test.file("plain")).unwrap();
+    assert!(test.execute("write_file", &args, &shown).unwrap_err().contains("changed since it was shown"));
+    assert!(!test.file(".git/hooks/pre-commit").exists());
 }
 
 #[test]
 fn flipping_a_byte_of_the_target_stops_the_call() {
-    let desk = TestWorkDir::new();
+    let test = TestWorkDir::new();
     let args = json!({"path": "f", "content": "new"});
     let old: Vec<u8> = (0..200).collect();
     for at in 0..old.len() {
-        desk.put("f", &old);
-        let shown = desk.propose("write_file", &args);
+        test.put("f", &old);
+        let shown = test.propose("write_file", &args);
         let mut flipped = old.clone();
         flipped[at] ^= 1;
-        desk.put("f", &flipped);
-        assert!(desk.execute("write_file", &args, &shown).is_err(), "byte {at}");
-        assert_eq!(fs::read(desk.file("f")).unwrap(), flipped);
+        test.put("f", &flipped);
+        assert!(test.execute("write_file", &args, &shown).is_err(), "byte {at}");
+        assert_eq!(fs::read(test.file("f")).unwrap(), flipped);
     }
 }
 
 #[test]
 fn a_person_is_warned() {
-    let desk = TestWorkDir::new();
-    let caution = |path: &str| desk.propose("write_file", &json!({"path": path, "content": "x"})).caution;
+    let test = TestWorkDir::new();
+    let caution = |path: &str| test.propose("write_file", &json!({"path": path, "content": "x"})).caution;
     for path in
         [".git/hooks/pre-commit", ".env", "AGENTS.md", ".GIT/config", ".kontekst/config.toml", "a/../.env"]
     {
         assert!(caution(path).is_some(), "{path}");
     }
     assert_eq!(caution("src/main.rs"), None);
-    fs::create_dir_all(desk.file(".git/hooks")).unwrap();
-    symlink(".git/hooks", desk.file("innocent")).unwrap();
+    fs::create_dir_all(test.file(".git/hooks")).unwrap();
+    symlink(".git/hooks", test.file("innocent")).unwrap();
     assert!(caution("innocent/pre-commit").unwrap().contains(".git/hooks/pre-commit"));
-    desk.put("one", "x");
-    fs::hard_link(desk.file("one"), desk.file("two")).unwrap();
+    test.put("one", "x");
+    fs::hard_link(test.file("one"), test.file("two")).unwrap();
     assert_eq!(caution("two").unwrap(), "two is one of 2 names of one file");
     let hidden = json!({"path": "f", "content": "a\u{202E}b"});
-    assert!(desk.propose("write_file", &hidden).caution.unwrap().contains("U+202E"));
+    assert!(test.propose("write_file", &hidden).caution.unwrap().contains("U+202E"));
 }
 
 #[test]
@@ -270,18 +270,18 @@ fn a_working_directory_that_steers_programs_warns_about_every_write() {
     let dir = tempfile::tempdir().unwrap();
     let hooks = dir.path().join(".git/hooks");
     fs::create_dir_all(&hooks).unwrap();
-    let desk = TestWorkDir { place: WorkDir::new(&hooks).unwrap(), dir, tools: TestWorkDir::new().tools };
-    let proposal = desk.propose("write_file", &json!({"path": "pre-commit", "content": "x"}));
+    let test = TestWorkDir { work_dir: WorkDir::new(&hooks).unwrap(), dir, tools: TestWorkDir::new().tools };
+    let proposal = test.propose("write_file", &json!({"path": "pre-commit", "content": "x"}));
     assert!(proposal.caution.unwrap().contains("working directory"));
 }
 
 #[test]
 fn text_is_replaced_where_it_is_meant() {
-    let desk = TestWorkDir::new();
+    let test = TestWorkDir::new();
     let edit = |occurrence: Value| {
-        desk.put("f", "a x a x a\n");
+        test.put("f", "a x a x a\n");
         let args = json!({"path": "f", "old_str": "a", "new_str": "bb", "occurrence": occurrence});
-        desk.call("edit_file", &args).map(|done| (done, desk.content("f")))
+        test.call("edit_file", &args).map(|done| (done, test.content("f")))
     };
     let all = Ok(("Replaced 3 occurrence(s) in f".to_owned(), "bb x bb x bb\n".to_owned()));
     assert_eq!(edit(json!(0)), all);
@@ -296,21 +296,21 @@ fn text_is_replaced_where_it_is_meant() {
              occurrence (1 to 3, or 0 for all)"
             .into())
     );
-    assert_eq!(desk.content("f"), "a x a x a\n");
-    assert_eq!(desk.edit("x a\n", ""), Ok("Replaced 1 occurrence(s) in f".into()));
-    assert_eq!(desk.content("f"), "a x a ");
-    desk.put("f", "aaaa");
+    assert_eq!(test.content("f"), "a x a x a\n");
+    assert_eq!(test.edit("x a\n", ""), Ok("Replaced 1 occurrence(s) in f".into()));
+    assert_eq!(test.content("f"), "a x a ");
+    test.put("f", "aaaa");
     let all = json!({"path": "f", "old_str": "aa", "new_str": "b", "replace_all": true});
-    assert_eq!(desk.call("edit_file", &all), Ok("Replaced 2 occurrence(s) in f".into()));
-    assert_eq!(desk.content("f"), "bb");
-    assert_eq!(desk.edit("bb", "bb"), Ok("no change: old_str and new_str are the same in f".into()));
+    assert_eq!(test.call("edit_file", &all), Ok("Replaced 2 occurrence(s) in f".into()));
+    assert_eq!(test.content("f"), "bb");
+    assert_eq!(test.edit("bb", "bb"), Ok("no change: old_str and new_str are the same in f".into()));
 }
 
 #[test]
 fn a_text_that_is_not_found_gets_a_reason() {
-    let desk = TestWorkDir::new();
-    desk.put("f", "fn main() {\n    let total = 1;\n    print(total);\n}\n");
-    let why = |old: &str| desk.edit(old, "x").unwrap_err();
+    let test = TestWorkDir::new();
+    test.put("f", "fn main() {\n    let total = 1;\n    print(total);\n}\n");
+    let why = |old: &str| test.edit(old, "x").unwrap_err();
     assert!(why("").starts_with("old_str is empty"));
     assert_eq!(
         why("2:     let total = 1;\n3:     print(total);"),
@@ -323,40 +323,40 @@ fn a_text_that_is_not_found_gets_a_reason() {
     );
     assert_eq!(why("let totals = 1;"), "old_str not found in f; the closest line is 2:     let total = 1;");
     assert_eq!(why("nothing like it at all"), "old_str not found in f");
-    desk.put("f", "one\r\ntwo\r\n");
+    test.put("f", "one\r\ntwo\r\n");
     assert!(why("one\ntwo").contains("write \\r\\n in old_str"));
-    assert_eq!(desk.edit("one\r\ntwo", "1\r\n2"), Ok("Replaced 1 occurrence(s) in f".into()));
-    assert_eq!(desk.content("f"), "1\r\n2\r\n");
-    fs::remove_file(desk.file("f")).unwrap();
+    assert_eq!(test.edit("one\r\ntwo", "1\r\n2"), Ok("Replaced 1 occurrence(s) in f".into()));
+    assert_eq!(test.content("f"), "1\r\n2\r\n");
+    fs::remove_file(test.file("f")).unwrap();
     assert_eq!(why("x"), "file does not exist: f");
-    desk.put("f", b"caf\xe9");
+    test.put("f", b"caf\xe9");
     assert_eq!(why("x"), "f is not UTF-8 text and cannot be edited");
 }
 
 #[test]
 fn a_call_that_would_fail_is_bound_to_what_it_saw() {
-    let desk = TestWorkDir::new();
-    desk.put("f", "a");
+    let test = TestWorkDir::new();
+    test.put("f", "a");
     let args = json!({"path": "f", "old_str": "b", "new_str": "c"});
-    let shown = desk.propose("edit_file", &args);
+    let shown = test.propose("edit_file", &args);
     assert_eq!(shown.preview, "(this call would fail: old_str not found in f)\n");
-    desk.put("f", "b");
-    assert!(desk.execute("edit_file", &args, &shown).unwrap_err().contains("changed since it was shown"));
+    test.put("f", "b");
+    assert!(test.execute("edit_file", &args, &shown).unwrap_err().contains("changed since it was shown"));
 }
 
 #[test]
 fn sizes_are_checked_before_memory_is_spent() {
-    let desk = TestWorkDir::with_limit(1000);
-    let write = |bytes: usize| desk.call("write_file", &json!({"path": "f", "content": "x".repeat(bytes)}));
+    let test = TestWorkDir::with_limit(1000);
+    let write = |bytes: usize| test.call("write_file", &json!({"path": "f", "content": "x".repeat(bytes)}));
     assert!(write(1000).is_ok());
     assert_eq!(write(1001), Err("the content has 1001 bytes, more than the limit of 1000".into()));
     let many = json!({"path": "f", "old_str": "x", "new_str": "yy".repeat(100_000), "occurrence": 0});
     assert_eq!(
-        desk.call("edit_file", &many),
+        test.call("edit_file", &many),
         Err("the result would have 200000000 bytes, more than the limit of 1000".into())
     );
-    desk.put("f", "x".repeat(1001));
-    assert_eq!(desk.edit("x", "y"), Err("`f` has 1001 bytes, more than the limit of 1000".into()));
+    test.put("f", "x".repeat(1001));
+    assert_eq!(test.edit("x", "y"), Err("`f` has 1001 bytes, more than the limit of 1000".into()));
     assert_eq!(write(10), Err("`f` has 1001 bytes, more than the limit of 1000".into()));
 }
 
@@ -386,42 +386,42 @@ fn previews_apply_with_patch() {
     ];
     for (number, (old, new)) in cases.iter().enumerate() {
         for name in ["f", "with space.txt"] {
-            let desk = TestWorkDir::new();
+            let test = TestWorkDir::new();
             if let Some(old) = old {
-                desk.put(name, old);
+                test.put(name, old);
             }
-            let preview = desk.propose("write_file", &json!({"path": name, "content": new})).preview;
-            desk.put("preview", &preview);
+            let preview = test.propose("write_file", &json!({"path": name, "content": new})).preview;
+            test.put("preview", &preview);
             let patch = Command::new("patch")
                 .args(["--fuzz=0", "--posix", "-p0", "--binary", "-i", "preview", name])
-                .current_dir(desk.dir.path())
+                .current_dir(test.dir.path())
                 .output()
                 .unwrap();
             assert!(patch.status.success(), "{number}: {patch:?}\n{preview}");
-            assert_eq!(fs::read_to_string(desk.file(name)).unwrap_or_default(), *new, "{number}\n{preview}");
+            assert_eq!(fs::read_to_string(test.file(name)).unwrap_or_default(), *new, "{number}\n{preview}");
         }
     }
 }
 
 #[test]
 fn long_new_files_are_shown_in_part_and_counted() {
-    let desk = TestWorkDir::new();
+    let test = TestWorkDir::new();
     let content: String = (1..=90).map(|n| format!("l{n}\n")).collect();
-    let preview = desk.propose("write_file", &json!({"path": "f", "content": content})).preview;
+    let preview = test.propose("write_file", &json!({"path": "f", "content": content})).preview;
     assert!(preview.starts_with("--- /dev/null\n+++ f\n(new file, 90 lines, 351 bytes)\n+l1\n"), "{preview}");
     assert!(preview.contains("+l33\n(40 lines hidden)\n+l74\n") && preview.ends_with("+l90\n"), "{preview}");
-    let huge = desk.propose("write_file", &json!({"path": "f", "content": "x".repeat(500_000)})).preview;
+    let huge = test.propose("write_file", &json!({"path": "f", "content": "x".repeat(500_000)})).preview;
     assert!(huge.len() < 70_000 && huge.contains("bytes hidden)"), "{}", huge.len());
-    desk.put("f", "a\n".repeat(100_000));
+    test.put("f", "a\n".repeat(100_000));
     let all = json!({"path": "f", "content": "b\n".repeat(100_000)});
-    let preview = desk.propose("write_file", &all).preview;
+    let preview = test.propose("write_file", &all).preview;
     assert!(preview.starts_with("--- f\n+++ f\n-a\n-a\n"), "{}", &preview[..100]);
     assert!(preview.ends_with("(199950 changed lines hidden)\n") && preview.len() < 300, "{}", preview.len());
     let same = json!({"path": "f", "content": "a\n".repeat(100_000)});
-    assert_eq!(desk.propose("write_file", &same).preview, "(f already has this content)\n");
-    let empty = desk.propose("write_file", &json!({"path": "e", "content": ""})).preview;
+    assert_eq!(test.propose("write_file", &same).preview, "(f already has this content)\n");
+    let empty = test.propose("write_file", &json!({"path": "e", "content": ""})).preview;
     assert_eq!(empty, "--- /dev/null\n+++ e\n(a new empty file)\n");
-    desk.put("blob", [0xff, 0xfe]);
-    let over = desk.propose("write_file", &json!({"path": "blob", "content": "x\n"})).preview;
+    test.put("blob", [0xff, 0xfe]);
+    let over = test.propose("write_file", &json!({"path": "blob", "content": "x\n"})).preview;
     assert!(over.starts_with("(replaces 2 bytes that are not text)\n--- /dev/null\n+++ blob\n"), "{over}");
 }

@@ -1,8 +1,9 @@
-//! The tools that every agent has.
+//! The tools that are built into the daemon.
 
 mod args;
 mod diff;
 mod edit_file;
+mod failure;
 #[cfg(test)]
 mod file_tests;
 mod list_files;
@@ -14,13 +15,14 @@ mod write_file;
 
 use std::sync::Arc;
 
-use crate::{config::ToolsConfig, core::ToolOutcome, tools::Tool};
+use crate::{config::ToolsConfig, tools::Tool};
+use failure::{Failure, outcome};
 
-/// Most bytes that one call gives back to the model; more would only push the conversation out of its
-/// window.
+/// The maximum output of one call, in bytes. More text would only push the conversation out of the
+/// context window.
 const MAX_OUTPUT: usize = 256 * 1024;
 
-/// `read_file`, `write_file`, `edit_file`, `list_files`, `web_fetch`: always these, in this order.
+/// Returns `read_file`, `write_file`, `edit_file`, `list_files` and `web_fetch`, always in this order.
 pub fn all(config: &ToolsConfig) -> Vec<Arc<dyn Tool>> {
     let limit = config.file.max_size_bytes;
     vec![
@@ -30,13 +32,6 @@ pub fn all(config: &ToolsConfig) -> Vec<Arc<dyn Tool>> {
         Arc::new(list_files::ListFiles),
         Arc::new(web_fetch::WebFetch::new(&config.web)),
     ]
-}
-
-fn outcome(result: Result<String, String>) -> ToolOutcome {
-    match result {
-        Ok(text) => ToolOutcome::Done(text),
-        Err(why) => ToolOutcome::Failed(why),
-    }
 }
 
 #[cfg(test)]
@@ -60,7 +55,7 @@ mod tests {
             serde_json::to_string(&functions).unwrap()
         };
         assert_eq!(text(), text());
-        // They are part of every prompt; the default window has 4096 tokens.
+        // The definitions are part of every prompt, and the default context window has only 4096 tokens.
         assert!(text().len() <= 3500, "{} bytes", text().len());
     }
 }

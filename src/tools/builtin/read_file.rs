@@ -1,4 +1,4 @@
-//! `read_file`: lines with their numbers.
+//! `read_file`: returns lines of a file with their line numbers.
 
 use std::{
     fmt::Write,
@@ -8,17 +8,17 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{MAX_OUTPUT, args, outcome};
+use super::{Failure, MAX_OUTPUT, args, outcome};
 use crate::{
     core::{Cancel, ToolDef, ToolOutcome},
     tools::{FileError, Proposal, Tool, WorkDir, Workspace},
 };
 
-/// Most lines of one answer. Source: the Go original's limit for a whole file.
+/// The maximum number of lines in one result. Source: the Go original's limit for a whole file.
 const MAX_LINES: usize = 10_000;
-/// What a number, a colon and a line end take, in bytes.
+/// What the line number, the colon and the line end add to each line, in bytes.
 const LINE_OVERHEAD: usize = 8;
-/// How far into a file lines are looked for, in bytes.
+/// The maximum number of bytes of a file that are read to find the lines.
 const MAX_SCAN: u64 = 1 << 30;
 
 pub struct ReadFile;
@@ -42,53 +42,62 @@ impl Tool for ReadFile {
         }
     }
 
-    fn execute(&self, args: &Value, place: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
-        outcome(place.run_sandboxed(|workspace| read(args, workspace, cancel)))
+    fn execute(&self, args: &Value, work_dir: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
+        outcome(work_dir.run_sandboxed(|workspace| read(args, workspace, cancel)))
     }
 }
 
-fn read(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, String> {
-    let path = workspace.path(args::text(args, "path")?).map_err(|e| e.message())?;
-    let file = workspace.open(&path).map_err(|e| e.message())?;
+fn read(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, Failure> {
+    let path = workspace.path(args::text(args, "path")?)?;
+    let file = workspace.open(&path)?;
     let wanted = LineRange {
         start: args::number(args, "start_line").map_or(1, |line| u64::try_from(line).unwrap_or(0).max(1)),
         end: args::number(args, "end_line").map(|line| u64::try_from(line).unwrap_or(0)),
     };
-    let page = Excerpt::read(file, wanted, cancel).map_err(|problem| match problem {
-        ReadError::Io(error) => FileError::io("read", path.as_str(), error).message(),
-        ReadError::Binary { line } => format!("{path} is a binary file (it has a NUL byte in line {line})"),
-        ReadError::TooFar => format!("line {} of {path} is too far into the file", wanted.start),
-        ReadError::Cancelled => "cancelled".to_owned(),
+    let excerpt = Excerpt::read(file, wanted, cancel).map_err(|error| match error {
+        ReadError::Io(error) => FileError::io("read", path.as_str(), error).into(),
+        ReadError::Binary { line } => {
+            Failure::other(format!("{path} is a binary file (it has a NUL byte in line {line})"))
+        }
+        ReadError::TooFar => {
+            Failure::other(format!("line {} of {path} is too far into the file", wanted.start))
+        }
+        ReadError::Cancelled => Failure::cancelled(),
     })?;
-    page.render(wanted)
+    Ok(excerpt.render(wanted)?)
 }
 
-/// The lines that were asked for, both ends included.
+/// The lines that were asked for, including both ends and counted from 1.
 #[derive(Clone, Copy)]
 struct LineRange {
     start: u64,
     end: Option<u64>,
 }
 
-/// The lines that are given.
+/// The lines that are returned.
 struct Excerpt {
     lines: Vec<String>,
-    /// Why there are fewer than were asked for.
+    /// Why there are fewer lines than were asked for.
     truncation: Option<Truncation>,
-    /// Lines that were passed or read; all of the file when nothing was cut.
+    /// The number of lines that were read or skipped. These are all lines of the file if the excerpt is
+    /// not truncated.
     lines_passed: u64,
 }
 
 enum Truncation {
-    /// Whole lines are missing at the end.
+    /// Whole lines are missing at the end of the excerpt.
     Lines,
-    /// The only line given is not all of it.
+    /// The excerpt is a single line, of which the end is missing.
     Line { bytes: u64 },
 }
 
 enum ReadError {
     Io(std::io::Error),
-    Binary { line: u64 },
+    /// There is a NUL byte in this line.
+    Binary {
+        line: u64,
+    },
+    /// The first line that was asked for is beyond [`MAX_SCAN`].
     TooFar,
     Cancelled,
 }
@@ -96,35 +105,35 @@ enum ReadError {
 impl Excerpt {
     fn read(file: File, wanted: LineRange, cancel: &Cancel) -> Result<Self, ReadError> {
         let mut input = BufReader::with_capacity(64 * 1024, file.take(MAX_SCAN));
-        let mut page = Self { lines: Vec::new(), truncation: None, lines_passed: 0 };
-        let mut room = MAX_OUTPUT;
+        let mut excerpt = Self { lines: Vec::new(), truncation: None, lines_passed: 0 };
+        let mut bytes_left = MAX_OUTPUT;
         loop {
-            let number = page.lines_passed + 1;
+            let number = excerpt.lines_passed + 1;
             if wanted.end.is_some_and(|end| number > end && end >= wanted.start) {
-                return Ok(page);
+                return Ok(excerpt);
             }
-            let keep = if number < wanted.start { 0 } else { room };
+            let keep = if number < wanted.start { 0 } else { bytes_left };
             let Some(line) = LinePrefix::read(&mut input, keep, number, cancel)? else { break };
             if number >= wanted.start && wanted.end.is_none_or(|end| number <= end) {
-                if page.lines.len() == MAX_LINES || (line.is_cut() && !page.lines.is_empty()) {
-                    page.truncation = Some(Truncation::Lines);
-                    return Ok(page);
+                if excerpt.lines.len() == MAX_LINES || (line.is_truncated() && !excerpt.lines.is_empty()) {
+                    excerpt.truncation = Some(Truncation::Lines);
+                    return Ok(excerpt);
                 }
-                if line.is_cut() {
-                    page.truncation = Some(Truncation::Line { bytes: line.bytes });
+                if line.is_truncated() {
+                    excerpt.truncation = Some(Truncation::Line { bytes: line.bytes });
                 }
-                room = room.saturating_sub(line.kept.len() + LINE_OVERHEAD);
-                page.lines.push(line.text(number == 1));
+                bytes_left = bytes_left.saturating_sub(line.kept.len() + LINE_OVERHEAD);
+                excerpt.lines.push(line.text(number == 1));
             }
-            page.lines_passed = number;
-            if page.truncation.is_some() {
-                return Ok(page);
+            excerpt.lines_passed = number;
+            if excerpt.truncation.is_some() {
+                return Ok(excerpt);
             }
         }
-        if input.get_ref().limit() == 0 && page.lines.is_empty() {
+        if input.get_ref().limit() == 0 && excerpt.lines.is_empty() {
             return Err(ReadError::TooFar);
         }
-        Ok(page)
+        Ok(excerpt)
     }
 
     fn render(self, wanted: LineRange) -> Result<String, String> {
@@ -160,16 +169,16 @@ impl Excerpt {
     }
 }
 
-/// One line, of which the start is kept.
+/// The start of a line.
 struct LinePrefix {
     kept: Vec<u8>,
-    /// Bytes that were read of it, the line end left out.
+    /// The length of the whole line as far as it was read, without the line end.
     bytes: u64,
 }
 
 impl LinePrefix {
-    /// Reads to the end of the line; keeps at most `keep` bytes of it, so that a line of any length
-    /// costs no more memory than that. Without room for a byte the line counts as cut.
+    /// Reads to the end of the line and keeps its first `keep` bytes, so that a line of any length costs
+    /// no more memory than that. Returns `None` at the end of the file.
     fn read(
         input: &mut impl BufRead,
         keep: usize,
@@ -203,7 +212,7 @@ impl LinePrefix {
         }
     }
 
-    fn is_cut(&self) -> bool {
+    fn is_truncated(&self) -> bool {
         (self.kept.len() as u64) < self.bytes
     }
 
@@ -213,8 +222,8 @@ impl LinePrefix {
             kept = kept.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(kept);
         }
         kept = kept.strip_suffix(b"\r").unwrap_or(kept);
-        if self.is_cut() {
-            // A character that was cut in two is left out.
+        if self.is_truncated() {
+            // A character of which only the first bytes were kept is left out.
             if let Err(error) = std::str::from_utf8(kept)
                 && error.error_len().is_none()
             {

@@ -1,4 +1,4 @@
-//! The file that a write or an edit is about: what it is now, what a person was shown, what it becomes.
+//! The file that `write_file` or `edit_file` is about to change.
 
 use std::sync::Arc;
 
@@ -7,28 +7,30 @@ use crate::tools::{
     workspace::{ExistingFile, WriteTarget},
 };
 
-use super::diff;
+use super::{Failure, diff};
 
+/// A file that a call changes, with the content that it had when the call was looked at.
 pub struct TargetFile<'a> {
     workspace: &'a Workspace,
     path: InnerPath,
-    spot: WriteTarget,
+    write_target: WriteTarget,
     old: Option<ExistingFile>,
 }
 
 impl<'a> TargetFile<'a> {
-    /// Finds the file and reads it. `limit` is the largest file to touch, in bytes.
+    /// Finds the file and reads it, if it exists. `limit` is the maximum size of a file, in bytes.
     pub fn find(workspace: &'a Workspace, given: &str, limit: u64) -> Result<Self, FileError> {
         let path = workspace.path(given)?;
         let write_target = workspace.locate(&path)?;
         let old = write_target.read_existing(limit)?;
-        Ok(Self { workspace, path, spot: write_target, old })
+        Ok(Self { workspace, path, write_target, old })
     }
 
     pub fn path(&self) -> &InnerPath {
         &self.path
     }
 
+    /// Returns the present content, or `None` if the file does not exist.
     pub fn old(&self) -> Option<&[u8]> {
         self.old.as_ref().map(|old| &*old.content)
     }
@@ -37,7 +39,8 @@ impl<'a> TargetFile<'a> {
         self.old().map_or(Fingerprint::Missing, Fingerprint::of)
     }
 
-    /// What a person is shown for a change to `new`, or for a call that would fail.
+    /// Builds the proposal for a change to the content `new`, or for a call that would fail with the
+    /// given message.
     pub fn proposal(&self, new: Result<&str, &str>) -> Proposal {
         let (preview, effect) = match new {
             Ok(new) => (self.preview(new), Effect::Change(Arc::new(self.change(new)))),
@@ -65,7 +68,7 @@ impl<'a> TargetFile<'a> {
         }
     }
 
-    /// Why a person should look, in one sentence.
+    /// Returns a sentence that says why a person should look at this write, if there is a reason.
     fn caution(&self, new: &str) -> Option<String> {
         let root = || self.workspace.absolute_names().iter().find_map(|name| protected::root_caution(name));
         let links = || {
@@ -76,7 +79,7 @@ impl<'a> TargetFile<'a> {
             let foreign = !self.old.as_ref()?.is_owned_by_daemon_user();
             foreign.then(|| format!("{} belongs to another user", self.path))
         };
-        protected::path_caution(self.spot.real_path())
+        protected::path_caution(self.write_target.real_path())
             .or_else(|| protected::path_caution(self.path.as_str()))
             .or_else(root)
             .or_else(links)
@@ -85,7 +88,11 @@ impl<'a> TargetFile<'a> {
             .or_else(|| protected::hidden_character_caution(new))
     }
 
-    /// Whether the file is still what was approved.
+    /// Checks that the file still has the content that the approved proposal was made from.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Stale`].
     pub fn check_unchanged(&self, approved: &Proposal) -> Result<(), FileError> {
         if approved.target.as_ref() == Some(&self.fingerprint()) {
             Ok(())
@@ -94,51 +101,55 @@ impl<'a> TargetFile<'a> {
         }
     }
 
-    /// Writes `new`, if the file is still what was approved.
+    /// Writes `new` if the file still has the content that the approved proposal was made from.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Stale`] if it changed, and any other [`FileError`] if it cannot be written.
     pub fn write(&self, new: &str, approved: &Proposal) -> Result<(), FileError> {
         self.check_unchanged(approved)?;
-        // A path that leads to a protected file only now was not approved as one.
-        let cautioned = approved.caution.is_some() || self.caution(new).is_none();
-        if !cautioned {
+        // If the path has led to a protected file only since the approval, nobody approved that.
+        if approved.caution.is_none() && self.caution(new).is_some() {
             return Err(FileError::Stale(self.path.to_string()));
         }
-        if self.old.is_none() && !self.spot.has_parent_dir() {
+        if self.old.is_none() && !self.write_target.has_parent_dir() {
             return self.workspace.locate_creating_parents(&self.path)?.replace(new.as_bytes(), None);
         }
-        self.spot.replace(new.as_bytes(), self.old.as_ref())
+        self.write_target.replace(new.as_bytes(), self.old.as_ref())
     }
 }
 
-/// Why there is no target.
+/// Why there is no file that the call could change.
 pub enum TargetError {
     /// The call makes no sense.
-    InvalidCall(String),
+    Call(Failure),
+    /// The file cannot be reached.
     File(FileError),
 }
 
 impl TargetError {
-    pub fn message(&self) -> String {
-        match self {
-            Self::InvalidCall(why) => why.clone(),
-            Self::File(error) => error.message(),
-        }
-    }
-
-    /// What a person is shown for a call that cannot even begin.
-    pub fn proposal(&self) -> Proposal {
-        let why = self.message();
-        let preview = failure_preview(&why);
-        let effect = match self {
-            Self::InvalidCall(_) => Effect::Fails(why),
-            Self::File(_) => Effect::Refused(why),
-        };
+    /// Builds the proposal of a call that fails before there is anything to show.
+    pub fn proposal(self) -> Proposal {
+        let is_unreachable = matches!(self, Self::File(_));
+        let message = Failure::from(self).message;
+        let preview = failure_preview(&message);
+        let effect = if is_unreachable { Effect::Refused(message) } else { Effect::Fails(message) };
         Proposal { preview, effect, ..Proposal::default() }
     }
 }
 
+impl From<TargetError> for Failure {
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::Call(failure) => failure,
+            TargetError::File(error) => error.into(),
+        }
+    }
+}
+
 impl From<String> for TargetError {
-    fn from(why: String) -> Self {
-        Self::InvalidCall(why)
+    fn from(message: String) -> Self {
+        Self::Call(message.into())
     }
 }
 
@@ -148,7 +159,7 @@ impl From<FileError> for TargetError {
     }
 }
 
-/// What is shown for a call that cannot succeed.
+/// Returns the preview of a call that cannot succeed.
 pub fn failure_preview(why: &str) -> String {
     format!("(this call would fail: {why})\n")
 }

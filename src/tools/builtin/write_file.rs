@@ -1,4 +1,4 @@
-//! `write_file`: a whole file, new or in place of the old one.
+//! `write_file`: creates a file or replaces its whole content.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 pub struct WriteFile {
-    /// Largest content, and largest file to replace, in bytes.
+    /// The maximum size of the new content and of the file that it replaces, in bytes.
     pub limit: u64,
 }
 
@@ -34,21 +34,21 @@ impl Tool for WriteFile {
         }
     }
 
-    fn propose(&self, args: &Value, place: &WorkDir) -> Proposal {
-        place.run_sandboxed(|workspace| match self.target(args, workspace) {
+    fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
+        work_dir.run_sandboxed(|workspace| match self.target(args, workspace) {
             Ok((target, content)) => target.proposal(Ok(content)),
-            Err(none) => none.proposal(),
+            Err(error) => error.proposal(),
         })
     }
 
-    fn execute(&self, args: &Value, place: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
-        outcome(place.run_sandboxed(|workspace| {
-            let (target, content) = self.target(args, workspace).map_err(|none| none.message())?;
+    fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
+        outcome(work_dir.run_sandboxed(|workspace| {
+            let (target, content) = self.target(args, workspace)?;
             let path = target.path();
             if target.old() == Some(content.as_bytes()) {
                 return Ok(format!("no change: {path} already has this content"));
             }
-            target.write(content, approved).map_err(|e| e.message())?;
+            target.write(content, approved)?;
             Ok(format!("Successfully wrote {} bytes to {path}", content.len()))
         }))
     }

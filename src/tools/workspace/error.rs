@@ -1,9 +1,13 @@
-//! Why a file of the workspace was not read or written, in words for the model.
+//! The errors of reading and writing files of the workspace, with messages for the model.
 
 use std::io;
 
-/// Each message names the path as the model gave it and no other, so that nothing about the machine
-/// outside the working directory is told.
+use crate::core::ToolFailureKind;
+
+/// Why a file was not read or written.
+///
+/// Each message names only the path that the model gave, so that it tells the model nothing about the
+/// machine outside the working directory.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error("the path `{path}` {why}")]
@@ -38,7 +42,22 @@ impl FileError {
         Self::Io { action, path: path.to_owned(), source: source.into() }
     }
 
-    /// The whole story in one line.
+    pub fn failure_kind(&self) -> ToolFailureKind {
+        match self {
+            Self::BadPath { .. } => ToolFailureKind::InvalidArguments,
+            Self::OutsideWorkspace(_) => ToolFailureKind::OutsideWorkspace,
+            Self::Missing(_) => ToolFailureKind::NotFound,
+            Self::Stale(_) => ToolFailureKind::Stale,
+            Self::TooManyLinks(_)
+            | Self::Directory(_)
+            | Self::NotARegularFile(_)
+            | Self::ReadOnly(_)
+            | Self::TooLarge { .. }
+            | Self::Io { .. } => ToolFailureKind::Other,
+        }
+    }
+
+    /// Returns the error and its cause in one line.
     pub fn message(&self) -> String {
         match self {
             Self::Io { source, .. } => format!("{self}: {source}"),

@@ -15,9 +15,9 @@ use crate::{
     agent::{
         ApprovalBatching, DaemonTools, ExtraContext, History, Prompt, Run, RunOverrides, StartRun,
         ToolOptions,
-        protocol::{AfterDenial, Command, Event, FailureKind, Outcome, ProposedCall, RunError, TIMED_OUT},
+        protocol::{AfterDenial, Command, Event, FailureKind, Outcome, ProposedCall, RunError},
     },
-    core::{CallId, ToolOutcome},
+    core::{CallId, ToolFailureKind, ToolOutcome},
     provider::Progress,
     tools::{Effect, FileError},
 };
@@ -478,7 +478,7 @@ impl FixTask {
                 self.voice.system_event("proposal_applied", "applied", summary).await?;
             }
         }
-        if outcome.is_error() && outcome.text().starts_with(TIMED_OUT) {
+        if outcome.failure_kind() == Some(ToolFailureKind::TimedOut) {
             let details = json!({"tool_name": name});
             let trouble =
                 StreamError::recoverable("TOOL_TIMEOUT", Code::ToolTimeout, outcome.text(), details);

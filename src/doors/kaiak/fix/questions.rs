@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::core::{ToolCall, ToolOutcome};
+use crate::core::{ToolCall, ToolFailureKind, ToolOutcome};
 
 use super::{
     super::{
@@ -103,14 +103,14 @@ impl FixTask {
         let question = call.parse_arguments().and_then(|arguments| convert::parse_question(&arguments));
         let (prompt, kind) = match question {
             Ok(question) => question,
-            Err(why) => return Ok(ToolOutcome::Failed(why)),
+            Err(why) => return Ok(ToolOutcome::failed(ToolFailureKind::InvalidArguments, why)),
         };
         let options = match &kind {
             InteractionKind::Choice { options, .. } => options.clone(),
             InteractionKind::Approval | InteractionKind::Input => Vec::new(),
         };
         let Some(answer) = self.ask(Question { prompt, kind, proposal: None }).await? else {
-            return Ok(ToolOutcome::Failed("the user did not answer in time".to_owned()));
+            return Ok(ToolOutcome::failed(ToolFailureKind::Other, "the user did not answer in time"));
         };
         let outcome = match answer.reply {
             Reply::Chosen(chosen) => {

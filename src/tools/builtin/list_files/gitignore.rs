@@ -1,4 +1,4 @@
-//! What `.gitignore` files leave out.
+//! The rules of `.gitignore` files.
 
 use std::{io::Read, sync::Arc};
 
@@ -9,13 +9,13 @@ use ignore::{
 
 use crate::tools::Workspace;
 
-/// Longest `.gitignore` that is read, in bytes.
+/// The maximum number of bytes that are read of one `.gitignore` file.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// The rules of one directory and of those above it.
+/// The ignore rules of one directory and of all directories above it.
 #[derive(Clone)]
 pub struct IgnoreRules {
-    /// From the root down.
+    /// Ordered from the root down.
     files: Vec<Arc<Gitignore>>,
 }
 
@@ -24,14 +24,15 @@ impl IgnoreRules {
         Self { files: Vec::new() }
     }
 
-    /// The same and those that stand in the directory `path`, if any do.
+    /// Returns these rules together with those of the `.gitignore` file in the directory `path`, if it
+    /// has one.
     pub fn with_file_in(&self, path: &str, workspace: &Workspace) -> Self {
         let mut rules = self.clone();
         let name = if path.is_empty() { ".gitignore".to_owned() } else { format!("{path}/.gitignore") };
         let Some(text) = read(&name, workspace) else { return rules };
         let mut builder = GitignoreBuilder::new(path);
         for line in text.lines() {
-            // A line that is no glob is passed over, as git does.
+            // A line that is not a valid glob is skipped, as git does.
             drop(builder.add_line(None, line));
         }
         if let Ok(file) = builder.build() {
@@ -40,7 +41,7 @@ impl IgnoreRules {
         rules
     }
 
-    /// Whether `path` is left out. The directories it is in are taken to be looked at already.
+    /// Returns true if the rules exclude `path`. The caller has already checked the directories above it.
     pub fn is_ignored(&self, path: &str, is_dir: bool) -> bool {
         let verdicts = self.files.iter().rev().map(|file| file.matched(path, is_dir));
         verdicts

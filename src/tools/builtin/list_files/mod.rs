@@ -1,4 +1,4 @@
-//! `list_files`: the files that match a glob.
+//! `list_files`: lists the files that match a glob pattern.
 
 mod gitignore;
 mod pattern;
@@ -6,7 +6,7 @@ mod walk;
 
 use serde_json::{Value, json};
 
-use super::{args, outcome};
+use super::{Failure, args, outcome};
 use crate::{
     core::{Cancel, ToolDef, ToolOutcome},
     tools::{Proposal, Tool, WorkDir, Workspace},
@@ -14,7 +14,7 @@ use crate::{
 use pattern::Pattern;
 use walk::Listing;
 
-/// Most names of one answer.
+/// The maximum number of names in one result.
 const MAX_RESULTS: usize = 1000;
 
 pub struct ListFiles;
@@ -37,12 +37,12 @@ impl Tool for ListFiles {
         }
     }
 
-    fn execute(&self, args: &Value, place: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
-        outcome(place.run_sandboxed(|workspace| list(args, workspace, cancel)))
+    fn execute(&self, args: &Value, work_dir: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
+        outcome(work_dir.run_sandboxed(|workspace| list(args, workspace, cancel)))
     }
 }
 
-fn list(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, String> {
+fn list(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, Failure> {
     let given = args::text(args, "pattern")?;
     let mut pattern = Pattern::parse(given, workspace)?;
     if let Some(name) = pattern.literal()

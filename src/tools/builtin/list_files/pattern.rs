@@ -1,38 +1,43 @@
-//! A glob, and where in the tree it can match.
+//! A glob pattern, and the part of the directory tree in which it can match.
 
 use globset::{GlobBuilder, GlobSet};
 
 use crate::tools::Workspace;
 
-/// A glob over paths relative to the root.
+/// A glob pattern for paths relative to the workspace root.
 pub struct Pattern {
     matcher: GlobSet,
-    /// The directory that every match is in; empty is the root.
+    /// The directory that every match is in. The empty string is the root.
     base: String,
-    /// Levels below `base` that can match; `None` is any.
+    /// How many levels below `base` can match. `None` means any number.
     depth: Option<usize>,
-    /// The whole path, when there is nothing to match in it.
+    /// The whole path, if the pattern has no wildcards.
     literal: Option<String>,
-    /// Whether directories are listed, and not files.
+    /// Whether directories are listed instead of files.
     pub directories: bool,
-    /// Whether the last part is a plain name: then it is listed although it is ignored.
+    /// Whether the last part has no wildcards. A file that is named exactly is listed even if it is
+    /// ignored.
     pub ends_in_literal: bool,
 }
 
 impl Pattern {
+    /// Parses the pattern that the model gave.
+    ///
     /// # Errors
     ///
-    /// One sentence for the model.
+    /// A sentence for the model.
     pub fn parse(given: &str, workspace: &Workspace) -> Result<Self, String> {
         let parts = workspace
             .pattern_parts(given)
             .map_err(|why| format!("the pattern `{}` {why}", given.chars().take(128).collect::<String>()))?;
-        // Braces may hold a `/`: such parts are not names, though they look so one by one.
+        // Braces may contain a `/`. The first part of such an alternative contains the `{`, so it and
+        // all parts after it do not count as plain names.
         let plain = parts.iter().take_while(|part| is_plain(part)).count();
         let base = parts[..plain.min(parts.len().saturating_sub(1))].join("/");
         let depth = (!given.contains("**")).then(|| parts.len() - count_parts(&base));
         let glob = GlobBuilder::new(&parts.join("/")).literal_separator(true).build();
-        // A set of one: unlike a lone matcher it says so when the pattern is too large to compile.
+        // This is a `GlobSet` of one glob because, unlike `GlobMatcher`, it returns an error when the
+        // pattern is too large to compile.
         let matcher = glob
             .and_then(|glob| GlobSet::new([glob]))
             .map_err(|error| format!("the pattern `{given}` is not a glob: {}", error.kind()))?;
@@ -46,7 +51,7 @@ impl Pattern {
         })
     }
 
-    /// Everything directly in the directory `name`.
+    /// Returns the pattern for everything directly in the directory `name`.
     pub fn children_of(name: &str, workspace: &Workspace) -> Result<Self, String> {
         let pattern = if name.is_empty() { "*".to_owned() } else { format!("{name}/*") };
         Self::parse(&pattern, workspace)
@@ -56,7 +61,7 @@ impl Pattern {
         &self.base
     }
 
-    /// The path itself when it has nothing to match in it.
+    /// Returns the pattern itself if it has no wildcards and does not end with `/`.
     pub fn literal(&self) -> Option<&str> {
         self.literal.as_deref()
     }
@@ -65,7 +70,8 @@ impl Pattern {
         self.matcher.is_match(path)
     }
 
-    /// Whether anything `levels` directories below the base can match. The base's own entries are at 0.
+    /// Returns true if an entry `levels` directories below the base can match. The entries of the base
+    /// itself are at level 0.
     pub fn can_match_at(&self, levels: usize) -> bool {
         self.depth.is_none_or(|depth| levels < depth)
     }

@@ -5,7 +5,10 @@ use std::{fs, os::unix::fs::symlink};
 use tempfile::TempDir;
 
 use super::*;
-use crate::tools::workspace::tests::{returns, while_swapping};
+use crate::{
+    core::ToolFailureKind,
+    tools::workspace::tests::{returns, while_swapping},
+};
 
 fn tree(files: &[&str]) -> (TempDir, WorkDir) {
     let dir = tempfile::tempdir().unwrap();
@@ -14,26 +17,26 @@ fn tree(files: &[&str]) -> (TempDir, WorkDir) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "x").unwrap();
     }
-    let place = WorkDir::new(dir.path()).unwrap();
-    (dir, place)
+    let work_dir = WorkDir::new(dir.path()).unwrap();
+    (dir, work_dir)
 }
 
-fn list(place: &WorkDir, pattern: &str) -> String {
+fn list(work_dir: &WorkDir, pattern: &str) -> String {
     let args = json!({"pattern": pattern});
-    match ListFiles.execute(&args, place, &Proposal::default(), &Cancel::new()) {
+    match ListFiles.execute(&args, work_dir, &Proposal::default(), &Cancel::new()) {
         ToolOutcome::Done(text) => text,
-        ToolOutcome::Failed(why) => format!("failed: {why}"),
+        ToolOutcome::Failed { message: why, .. } => format!("failed: {why}"),
     }
 }
 
 #[track_caller]
-fn check(place: &WorkDir, pattern: &str, want: &[&str]) {
-    assert_eq!(list(place, pattern), want.join("\n"), "{pattern}");
+fn check(work_dir: &WorkDir, pattern: &str, want: &[&str]) {
+    assert_eq!(list(work_dir, pattern), want.join("\n"), "{pattern}");
 }
 
 #[test]
 fn globs() {
-    let (dir, place) = tree(&[
+    let (dir, work_dir) = tree(&[
         "b.rs",
         "a.rs",
         ".hid",
@@ -43,51 +46,51 @@ fn globs() {
         "src-old/o.rs",
         "tests/t.rs",
     ]);
-    check(&place, "*", &[".hid", "a.rs", "b.rs"]);
-    check(&place, "*.rs", &["a.rs", "b.rs"]);
-    check(&place, "?.rs", &["a.rs", "b.rs"]);
-    check(&place, "[b-z].rs", &["b.rs"]);
-    check(&place, "[!b].rs", &["a.rs"]);
-    check(&place, "{a,src/m}.rs", &["a.rs", "src/m.rs"]);
-    check(&place, "{src,tests}/*.rs", &["src/m.rs", "tests/t.rs"]);
-    check(&place, "**/*.rs", &["a.rs", "b.rs", "src-old/o.rs", "src/m.rs", "src/x/n.rs", "tests/t.rs"]);
-    check(&place, "src/**/*.rs", &["src/m.rs", "src/x/n.rs"]);
-    check(&place, "src/**", &["src/m.rs", "src/x/n.rs", "src/x/n.txt"]);
-    check(&place, "*/*.rs", &["src-old/o.rs", "src/m.rs", "tests/t.rs"]);
-    check(&place, "./src//*.rs", &["src/m.rs"]);
-    check(&place, "src/../a.rs", &["a.rs"]);
-    check(&place, "a.rs", &["a.rs"]);
-    check(&place, "*/", &["src-old/", "src/", "tests/"]);
-    check(&place, "**/", &["src-old/", "src/", "src/x/", "tests/"]);
-    check(&place, "src/", &["src/"]);
+    check(&work_dir, "*", &[".hid", "a.rs", "b.rs"]);
+    check(&work_dir, "*.rs", &["a.rs", "b.rs"]);
+    check(&work_dir, "?.rs", &["a.rs", "b.rs"]);
+    check(&work_dir, "[b-z].rs", &["b.rs"]);
+    check(&work_dir, "[!b].rs", &["a.rs"]);
+    check(&work_dir, "{a,src/m}.rs", &["a.rs", "src/m.rs"]);
+    check(&work_dir, "{src,tests}/*.rs", &["src/m.rs", "tests/t.rs"]);
+    check(&work_dir, "**/*.rs", &["a.rs", "b.rs", "src-old/o.rs", "src/m.rs", "src/x/n.rs", "tests/t.rs"]);
+    check(&work_dir, "src/**/*.rs", &["src/m.rs", "src/x/n.rs"]);
+    check(&work_dir, "src/**", &["src/m.rs", "src/x/n.rs", "src/x/n.txt"]);
+    check(&work_dir, "*/*.rs", &["src-old/o.rs", "src/m.rs", "tests/t.rs"]);
+    check(&work_dir, "./src//*.rs", &["src/m.rs"]);
+    check(&work_dir, "src/../a.rs", &["a.rs"]);
+    check(&work_dir, "a.rs", &["a.rs"]);
+    check(&work_dir, "*/", &["src-old/", "src/", "tests/"]);
+    check(&work_dir, "**/", &["src-old/", "src/", "src/x/", "tests/"]);
+    check(&work_dir, "src/", &["src/"]);
     // A directory by its name, as models ask for it.
-    check(&place, ".", &[".hid", "a.rs", "b.rs"]);
-    check(&place, "src", &["src/m.rs"]);
+    check(&work_dir, ".", &[".hid", "a.rs", "b.rs"]);
+    check(&work_dir, "src", &["src/m.rs"]);
     let absolute = format!("{}/src/*.rs", dir.path().to_str().unwrap());
-    check(&place, &absolute, &["src/m.rs"]);
+    check(&work_dir, &absolute, &["src/m.rs"]);
 }
 
 #[test]
 fn nothing_found_and_nothing_allowed() {
-    let (_dir, place) = tree(&["a"]);
-    assert_eq!(list(&place, "*.zig"), "no files match *.zig");
-    assert_eq!(list(&place, "none/**/*"), "no files match none/**/*");
+    let (_dir, work_dir) = tree(&["a"]);
+    assert_eq!(list(&work_dir, "*.zig"), "no files match *.zig");
+    assert_eq!(list(&work_dir, "none/**/*"), "no files match none/**/*");
     for pattern in ["../*", "/etc/*", "", "a/../../*", "x\0", "\n", "..", "/"] {
         assert!(
-            list(&place, pattern).starts_with("failed: the pattern"),
+            list(&work_dir, pattern).starts_with("failed: the pattern"),
             "{pattern}: {}",
-            list(&place, pattern)
+            list(&work_dir, pattern)
         );
     }
     for pattern in ["[", "{a", "a\\"] {
-        let text = list(&place, pattern);
+        let text = list(&work_dir, pattern);
         assert!(text.starts_with("failed: the pattern") && text.contains("glob"), "{pattern}: {text}");
     }
 }
 
 #[test]
 fn ignored_files_are_left_out_unless_named() {
-    let (dir, place) = tree(&[
+    let (dir, work_dir) = tree(&[
         "a.log",
         "keep.log",
         "src/b.log",
@@ -101,16 +104,16 @@ fn ignored_files_are_left_out_unless_named() {
     ]);
     fs::write(dir.path().join(".gitignore"), "*.log\n!keep.log\n/target\nbuild/\n").unwrap();
     fs::write(dir.path().join("src/.gitignore"), "gen\n").unwrap();
-    check(&place, "**/*.rs", &["src/c.rs"]);
-    check(&place, "*.log", &["keep.log"]);
-    check(&place, "**/*.log", &["keep.log"]);
-    check(&place, "**", &[".gitignore", "keep.log", "src/.gitignore", "src/c.rs"]);
-    check(&place, "*/", &[".git/", "src/"]);
-    check(&place, "a.log", &["a.log"]);
-    check(&place, "target/**/*.rs", &["target/d.rs", "target/deep/e.rs"]);
-    check(&place, ".git/hooks/*", &[".git/hooks/x"]);
+    check(&work_dir, "**/*.rs", &["src/c.rs"]);
+    check(&work_dir, "*.log", &["keep.log"]);
+    check(&work_dir, "**/*.log", &["keep.log"]);
+    check(&work_dir, "**", &[".gitignore", "keep.log", "src/.gitignore", "src/c.rs"]);
+    check(&work_dir, "*/", &[".git/", "src/"]);
+    check(&work_dir, "a.log", &["a.log"]);
+    check(&work_dir, "target/**/*.rs", &["target/d.rs", "target/deep/e.rs"]);
+    check(&work_dir, ".git/hooks/*", &[".git/hooks/x"]);
     check(
-        &place,
+        &work_dir,
         "src/*.log",
         &["no files match src/*.log (entries ignored by .gitignore were left out; name \
                                    their directory to see them)"],
@@ -119,8 +122,8 @@ fn ignored_files_are_left_out_unless_named() {
 
 #[test]
 fn links_are_listed_but_not_walked() {
-    let (dir, place) = tree(&["ws/file", "ws/sub/inner", "out/canary"]);
-    drop(place);
+    let (dir, work_dir) = tree(&["ws/file", "ws/sub/inner", "out/canary"]);
+    drop(work_dir);
     let ws = dir.path().join("ws");
     for (name, target) in [
         ("good", "file"),
@@ -132,12 +135,12 @@ fn links_are_listed_but_not_walked() {
     ] {
         symlink(target, ws.join(name)).unwrap();
     }
-    let place = WorkDir::new(&ws).unwrap();
-    check(&place, "**", &["file", "good", "sub/inner"]);
-    check(&place, "dir/*", &["dir/inner"]);
-    check(&place, "*/", &["sub/"]);
-    assert!(list(&place, "up/*").starts_with("failed"), "{}", list(&place, "up/*"));
-    assert!(list(&place, "up/out/*").starts_with("failed"));
+    let work_dir = WorkDir::new(&ws).unwrap();
+    check(&work_dir, "**", &["file", "good", "sub/inner"]);
+    check(&work_dir, "dir/*", &["dir/inner"]);
+    check(&work_dir, "*/", &["sub/"]);
+    assert!(list(&work_dir, "up/*").starts_with("failed"), "{}", list(&work_dir, "up/*"));
+    assert!(list(&work_dir, "up/out/*").starts_with("failed"));
 }
 
 #[test]
@@ -145,12 +148,12 @@ fn a_directory_that_turns_into_a_link_is_not_walked() {
     let (dir, _) = tree(&["ws/sub/inner", "out/canary"]);
     let ws = dir.path().join("ws");
     symlink("../out", ws.join("link")).unwrap();
-    let place = WorkDir::new(&ws).unwrap();
+    let work_dir = WorkDir::new(&ws).unwrap();
     while_swapping(&ws, "sub", "link", || {
         for _ in 0..3000 {
-            let pattern = Pattern::parse("**", place.workspace()).unwrap();
+            let pattern = Pattern::parse("**", work_dir.workspace()).unwrap();
             // Without Landlock, so that the walk stands alone.
-            let found = walk::list(place.workspace(), &pattern, 10, &Cancel::new()).unwrap();
+            let found = walk::list(work_dir.workspace(), &pattern, 10, &Cancel::new()).unwrap();
             assert!(found.names.iter().all(|name| !name.contains("canary")), "{found:?}");
         }
     });
@@ -158,37 +161,37 @@ fn a_directory_that_turns_into_a_link_is_not_walked() {
 
 #[test]
 fn long_lists_are_cut_and_say_so() {
-    let (dir, place) = tree(&["x"]);
+    let (dir, work_dir) = tree(&["x"]);
     for n in 0..1001 {
         fs::write(dir.path().join(format!("f{n:04}")), "").unwrap();
     }
-    let text = list(&place, "*");
+    let text = list(&work_dir, "*");
     assert_eq!(text.lines().count(), 1001);
     assert!(text.ends_with("(1000 shown, there may be more: the list is long; use a narrower pattern)"));
 }
 
 #[test]
 fn names_that_would_forge_lines_are_left_out() {
-    let (_dir, place) = tree(&["a", "b\nc", "d\u{1b}[31m", "é"]);
-    check(&place, "*", &["a", "é"]);
+    let (_dir, work_dir) = tree(&["a", "b\nc", "d\u{1b}[31m", "é"]);
+    check(&work_dir, "*", &["a", "é"]);
 }
 
 #[test]
 fn cancel_and_depth() {
     let deep = format!("{}f", "d/".repeat(100));
-    let (_dir, place) = tree(&[&deep, "top"]);
+    let (_dir, work_dir) = tree(&[&deep, "top"]);
     assert!(
-        list(&place, "**").starts_with("top\n(1 shown, there may be more: some directories are too deep")
+        list(&work_dir, "**").starts_with("top\n(1 shown, there may be more: some directories are too deep")
     );
     let cancel = Cancel::new();
     cancel.cancel();
-    let outcome = ListFiles.execute(&json!({"pattern": "**"}), &place, &Proposal::default(), &cancel);
-    assert_eq!(outcome, ToolOutcome::Failed("cancelled".into()));
+    let outcome = ListFiles.execute(&json!({"pattern": "**"}), &work_dir, &Proposal::default(), &cancel);
+    assert_eq!(outcome, ToolOutcome::failed(ToolFailureKind::Cancelled, "cancelled"));
 }
 
 #[test]
 fn patterns_made_to_exhaust_are_answered_soon() {
-    let (dir, place) = tree(&["a/b/c", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]);
+    let (dir, work_dir) = tree(&["a/b/c", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]);
     let patterns = [
         "?".repeat(255),
         "{a,b}".repeat(800),
@@ -202,9 +205,9 @@ fn patterns_made_to_exhaust_are_answered_soon() {
         "{*,?}".repeat(800),
     ];
     let outputs = returns(move || {
-        let mut outputs: Vec<String> = patterns.iter().map(|pattern| list(&place, pattern)).collect();
+        let mut outputs: Vec<String> = patterns.iter().map(|pattern| list(&work_dir, pattern)).collect();
         fs::write(dir.path().join(".gitignore"), "*a?b[c-d]*\n".repeat(100_000)).unwrap();
-        outputs.push(list(&place, "**"));
+        outputs.push(list(&work_dir, "**"));
         outputs
     });
     // The walk has a time limit of its own, and none of these may reach it.

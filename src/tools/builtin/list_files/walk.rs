@@ -1,4 +1,4 @@
-//! Walks the tree by directory handles, never through a link.
+//! Walks the directory tree by open directory handles and never follows a symbolic link.
 
 use std::{
     os::fd::OwnedFd,
@@ -10,23 +10,23 @@ use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use super::{gitignore::IgnoreRules, pattern::Pattern};
 use crate::{
     core::Cancel,
-    tools::{FileError, Workspace},
+    tools::{FileError, Workspace, builtin::Failure},
 };
 
-/// Most directory entries that one call looks at.
+/// The maximum number of directory entries that one call looks at.
 const MAX_ENTRIES: usize = 200_000;
-/// Longest time for one call.
+/// The maximum time that one call takes.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// How deep it goes; each level holds a handle.
+/// The maximum depth of the walk. Each level holds an open file handle.
 const MAX_DEPTH: usize = 64;
 
-/// What was found, sorted.
+/// The names that were found, sorted by path.
 #[derive(Debug, Default)]
 pub struct Listing {
     pub names: Vec<String>,
-    /// Whether anything was left out because a `.gitignore` says so.
+    /// Whether an entry was left out because of a `.gitignore` file.
     pub ignored: bool,
-    /// Why there may be more.
+    /// Why the list may be incomplete.
     pub truncated: Option<&'static str>,
 }
 
@@ -34,13 +34,13 @@ struct Walk<'a> {
     workspace: &'a Workspace,
     pattern: &'a Pattern,
     cancel: &'a Cancel,
-    most: usize,
+    limit: usize,
     entries: usize,
     started: Instant,
     listing: Listing,
 }
 
-/// Why the walk ends early.
+/// The walk ends early, because of a limit or because it was cancelled.
 struct Stop;
 
 struct Entry {
@@ -50,22 +50,22 @@ struct Entry {
     is_file: bool,
 }
 
-/// Lists at most `most` names.
+/// Lists at most `limit` names.
 ///
 /// # Errors
 ///
-/// `cancelled`, or why the directory that the pattern names cannot be listed.
+/// A failure if the call was cancelled, or if the directory that the pattern names cannot be listed.
 pub fn list(
     workspace: &Workspace,
     pattern: &Pattern,
-    most: usize,
+    limit: usize,
     cancel: &Cancel,
-) -> Result<Listing, String> {
+) -> Result<Listing, Failure> {
     let mut walk = Walk {
         workspace,
         pattern,
         cancel,
-        most,
+        limit,
         entries: 0,
         started: Instant::now(),
         listing: Listing::default(),
@@ -73,9 +73,9 @@ pub fn list(
     let base = pattern.base();
     let dir = match workspace.open_dir(base) {
         Ok(dir) => dir,
-        // A directory that is not there has no files: not an error, an empty answer.
+        // A directory that does not exist has no files. That is an empty result, not an error.
         Err(FileError::Missing(_)) => return Ok(walk.listing),
-        Err(error) => return Err(error.message()),
+        Err(error) => return Err(error.into()),
     };
     let mut rules = IgnoreRules::none();
     let mut above = String::new();
@@ -88,7 +88,7 @@ pub fn list(
     }
     let ended = walk.directory(&dir, base, 0, &rules);
     if cancel.is_cancelled() {
-        return Err("cancelled".to_owned());
+        return Err(Failure::cancelled());
     }
     debug_assert!(ended.is_ok() || walk.listing.truncated.is_some());
     Ok(walk.listing)
@@ -120,7 +120,8 @@ impl Walk<'_> {
                     self.listing.truncated = Some("some directories are too deep");
                 } else {
                     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                    // One that cannot be opened (no right to, or gone) has nothing to show.
+                    // A directory that cannot be opened, because it was removed or is not readable for
+                    // the daemon, is listed as if it were empty.
                     if let Ok(inner) = fs::openat(dir, entry.name.as_str(), flags, Mode::empty()) {
                         self.directory(&inner, &path, level + 1, &rules)?;
                     }
@@ -130,7 +131,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The entries of a directory in the order of their paths.
+    /// Returns the entries of a directory in the order of their paths.
     fn entries(&mut self, dir: &OwnedFd) -> Result<Vec<Entry>, Stop> {
         let mut entries = Vec::new();
         let Ok(listing) = Dir::read_from(dir) else { return Ok(entries) };
@@ -147,7 +148,7 @@ impl Walk<'_> {
                 self.listing.truncated = Some("it took too long to look at all");
                 return Err(Stop);
             }
-            // Other names cannot be said in JSON, so no tool could take them.
+            // A name that is not UTF-8 cannot be written in JSON, so no tool could be called with it.
             let Ok(name) = entry.file_name().to_str() else { continue };
             if matches!(name, "." | "..") || name.chars().any(char::is_control) {
                 continue;
@@ -164,7 +165,7 @@ impl Walk<'_> {
                 is_file: kind == FileType::RegularFile,
             });
         }
-        // As if a directory's name ended with its `/`: that is how whole paths sort.
+        // Directories are compared with a `/` at the end, because that is how their whole paths sort.
         entries.sort_by_cached_key(|entry| {
             if entry.is_dir { format!("{}/", entry.name) } else { entry.name.clone() }
         });
@@ -178,13 +179,13 @@ impl Walk<'_> {
         entry.is_file || (entry.is_link && self.is_link_to_file(path))
     }
 
-    /// A link is listed if `read_file` would follow it.
+    /// Returns true if `read_file` would follow the link to a file.
     fn is_link_to_file(&self, path: &str) -> bool {
         self.workspace.path(path).is_ok_and(|path| self.workspace.open(&path).is_ok())
     }
 
     fn add(&mut self, path: &str) -> Result<(), Stop> {
-        if self.listing.names.len() == self.most {
+        if self.listing.names.len() == self.limit {
             self.listing.truncated = Some("the list is long");
             return Err(Stop);
         }

@@ -1,4 +1,4 @@
-//! `web_fetch`: a page from the public web, as text.
+//! `web_fetch`: fetches a page from the public web and returns it as text.
 
 mod address;
 mod fetch;
@@ -20,7 +20,7 @@ use ureq::{
     unversioned::resolver::{DefaultResolver, Resolver},
 };
 
-use super::{outcome, target_file::failure_preview};
+use super::{Failure, outcome, target_file::failure_preview};
 use crate::{
     config::WebToolsConfig,
     core::{Cancel, ToolDef, ToolOutcome},
@@ -31,10 +31,10 @@ use fetch::Limits;
 use gate::Gate;
 use request::Request;
 
-/// What the limits mean when they are 0. Source: architecture seed, "Global Config".
+/// The limits that apply where the configuration says 0. Source: architecture seed, "Global Config".
 const DEFAULT_SECONDS: u64 = 30;
 const DEFAULT_BYTES: u64 = 5 * 1024 * 1024;
-/// Time to make text of a page that has arrived.
+/// The time that turning a page into text may take after it has arrived.
 const RENDER_TIME: Duration = Duration::from_secs(20);
 
 pub struct WebFetch {
@@ -63,7 +63,7 @@ impl Tool for WebFetch {
     fn propose(&self, args: &Value, _: &WorkDir) -> Proposal {
         let preview = match Request::parse(args) {
             Ok(request) => request.preview(),
-            Err(why) => failure_preview(&why),
+            Err(message) => failure_preview(&message),
         };
         Proposal { preview, ..Proposal::default() }
     }
@@ -85,42 +85,43 @@ impl WebFetch {
         }
     }
 
-    fn run(&self, names: impl Resolver, args: &Value, cancel: &Cancel) -> Result<String, String> {
+    fn run(&self, resolver: impl Resolver, args: &Value, cancel: &Cancel) -> Result<String, Failure> {
         let request = Request::parse(args)?;
-        let agent = fetch::agent(Gate::new(names, self.allowed_hosts.clone()), self.limits);
+        let agent = fetch::agent(Gate::new(resolver, self.allowed_hosts.clone()), self.limits);
         cancellable(agent, self.limits, cancel, move |agent, limits| {
-            fetch::fetch(agent, &request, limits).map(|page| page.render(request.raw))
+            let page = fetch::fetch(agent, &request, limits).map_err(Failure::other)?;
+            Ok(page.render(request.raw))
         })
     }
 }
 
-/// Does `work` on a thread of its own, and leaves it behind on cancel.
+/// Runs `work` on a thread of its own and does not wait for it after a cancel.
 ///
-/// `Agent::shutdown` ends a read at once, but not a name lookup or a connect: those take up to the time
-/// limit, and then the thread ends by itself.
+/// `Agent::shutdown` ends a read at once, but not a name lookup or a connect. These may continue until
+/// the time limit, and then the thread ends by itself.
 fn cancellable(
     agent: Agent,
     limits: Limits,
     cancel: &Cancel,
-    work: impl FnOnce(&Agent, Limits) -> Result<String, String> + Send + 'static,
-) -> Result<String, String> {
-    let (done, waiting) = mpsc::channel();
-    let (hook_agent, hook_done) = (agent.clone(), done.clone());
+    work: impl FnOnce(&Agent, Limits) -> Result<String, Failure> + Send + 'static,
+) -> Result<String, Failure> {
+    let (sender, receiver) = mpsc::channel();
+    let (hook_agent, hook_sender) = (agent.clone(), sender.clone());
     let _hook = cancel.on_cancel(move || {
         hook_agent.shutdown();
-        hook_done.send(Err("cancelled".to_owned())).ok(); // nobody waits any more: fine
+        hook_sender.send(Err(Failure::cancelled())).ok(); // an error means that the fetch has ended
     });
-    let worker = move || {
-        done.send(work(&agent, limits)).ok(); // nobody waits any more: it was cancelled
+    let thread = move || {
+        sender.send(work(&agent, limits)).ok(); // an error means that the call was cancelled
     };
     thread::Builder::new()
         .name("web_fetch".to_owned())
-        .spawn(worker)
-        .map_err(|error| format!("cannot start a fetch: {error}"))?;
-    match waiting.recv_timeout(limits.time.saturating_add(RENDER_TIME)) {
-        Ok(_) if cancel.is_cancelled() => Err("cancelled".to_owned()),
+        .spawn(thread)
+        .map_err(|error| Failure::other(format!("cannot start a fetch: {error}")))?;
+    match receiver.recv_timeout(limits.time.saturating_add(RENDER_TIME)) {
+        Ok(_) if cancel.is_cancelled() => Err(Failure::cancelled()),
         Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => Err("the page took too long".to_owned()),
-        Err(RecvTimeoutError::Disconnected) => Err("the page could not be read".to_owned()),
+        Err(RecvTimeoutError::Timeout) => Err(Failure::other("the page took too long")),
+        Err(RecvTimeoutError::Disconnected) => Err(Failure::other("the page could not be read")),
     }
 }

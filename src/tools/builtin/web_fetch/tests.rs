@@ -105,7 +105,7 @@ fn fetcher(seconds: u64, bytes: u64, servers: &[&Server]) -> WebFetch {
 }
 
 fn get(tool: &WebFetch, args: &Value) -> Result<String, String> {
-    tool.run(DefaultResolver::default(), args, &Cancel::new())
+    tool.run(DefaultResolver::default(), args, &Cancel::new()).map_err(|failure| failure.message)
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn no_name_that_resolves_to_a_private_address_is_connected_to() {
         for host in ["innocent.example", "localhost", "127.0.0.1.nip.io"] {
             let names = Names(vec![ip.parse().unwrap(); 3]);
             let url = format!("http://{host}:{}/", canary.port);
-            let error = tool.run(names, &json!({"url": url}), &Cancel::new()).unwrap_err();
+            let error = tool.run(names, &json!({"url": url}), &Cancel::new()).unwrap_err().message;
             assert!(error.contains("not on the public internet"), "{ip} {host}: {error}");
         }
     }
@@ -463,10 +463,10 @@ fn cancel_ends_a_fetch_at_once() {
     // The server stays silent and the limit is an hour: nothing but the cancel can end this.
     let (tool, url, stopped) = (fetcher(3600, 1000, &[&server]), server.url("/"), cancel.clone());
     let result = returns(move || tool.run(DefaultResolver::default(), &json!({"url": url}), &stopped));
-    assert_eq!(result, Err("cancelled".into()));
+    assert_eq!(result, Err(Failure::cancelled()));
     let tool = fetcher(3600, 1000, &[&server]);
     let late = tool.run(DefaultResolver::default(), &json!({"url": server.url("/")}), &cancel);
-    assert_eq!(late, Err("cancelled".into()));
+    assert_eq!(late, Err(Failure::cancelled()));
 }
 
 #[test]
@@ -495,7 +495,7 @@ fn cancel_does_not_wait_for_a_name_lookup() {
     // The lookup is stuck until `release` is dropped: nothing but the cancel can end this.
     let tool = fetcher(3600, 1000, &[]);
     let result = returns(move || tool.run(names, &json!({"url": "http://stuck.example/"}), &cancel));
-    assert_eq!(result, Err("cancelled".into()));
+    assert_eq!(result, Err(Failure::cancelled()));
     drop(release);
     canceller.join().unwrap();
 }
