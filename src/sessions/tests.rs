@@ -137,8 +137,8 @@ fn assert_valid(tail: &Tail, budget: u32) {
 
 #[test]
 fn what_is_appended_is_read_back() {
-    let bench = TestSessions::new();
-    let mut log = bench.open();
+    let test = TestSessions::new();
+    let mut log = test.open();
     let run = RunId::new();
     let messages =
         [text(Role::User, "hé\n\u{2028}\"", 4), calls(&["c"]), result("c"), text(Role::Assistant, "x", 1)];
@@ -147,15 +147,15 @@ fn what_is_appended_is_read_back() {
     append(&mut log, &messages[2..]);
     let tail = log.tail(100, &bytes_by_four).unwrap();
     assert_eq!(tail, Tail { messages: messages.to_vec(), tokens: 10, has_older: false, damaged: 0 });
-    let shown = bench.sessions.transcript(&bench.id).unwrap();
+    let shown = test.sessions.transcript(&test.id).unwrap();
     assert_eq!(shown, Transcript { messages: messages.to_vec(), damaged: vec![] });
-    assert_eq!(fs::read_to_string(bench.path()).unwrap().lines().count(), 5);
+    assert_eq!(fs::read_to_string(test.path()).unwrap().lines().count(), 5);
 }
 
 #[test]
 fn lines_that_others_wrote_are_understood() {
-    let bench = TestSessions::new();
-    bench.write(concat!(
+    let test = TestSessions::new();
+    test.write(concat!(
         "{\"role\":\"user\",\"content\":\"explain this\",\"tokens\":15}\r\n",
         "\n",
         "{\"role\":\"assistant\",\"content\":\"This is...\",\"tokens\":42,\"extra\":[1]}\n",
@@ -163,54 +163,54 @@ fn lines_that_others_wrote_are_understood() {
         "{\"role\":\"system\",\"content\":\"you are\"}\n",
         "{\"role\":\"user\"}\n",
     ));
-    let tail = bench.open().tail(1000, &bytes_by_four).unwrap();
+    let tail = test.open().tail(1000, &bytes_by_four).unwrap();
     assert_eq!((shape(&tail.messages).as_str(), tail.tokens, tail.damaged), ("u a u", 58, 0));
 }
 
 #[test]
 fn a_deleted_session_leaves_no_cache_of_it() {
-    let bench = TestSessions::new();
-    bench.write("{\"role\":\"user\",\"content\":\"a\"}\n");
-    let kv = bench.home.create_kv().unwrap();
+    let test = TestSessions::new();
+    test.write("{\"role\":\"user\",\"content\":\"a\"}\n");
+    let kv = test.home.create_kv().unwrap();
     for name in ["s@1-4096.kv", "s@2-4096.kv.part", "s.x@1-4096.kv"] {
         fs::write(kv.join(name), "").unwrap();
     }
-    bench.sessions.delete(&bench.id, true).unwrap();
+    test.sessions.delete(&test.id, true).unwrap();
     let left: Vec<_> = fs::read_dir(kv).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["s.x@1-4096.kv"]);
 }
 
 #[test]
 fn one_log_at_a_time() {
-    let bench = TestSessions::new();
-    let log = bench.open();
-    assert!(matches!(bench.sessions.open(&bench.id), Err(SessionError::Busy(_))));
-    assert!(matches!(bench.sessions.delete(&bench.id, true), Err(SessionError::Busy(_))));
-    assert!(bench.sessions.transcript(&bench.id).is_ok(), "reading needs no lock");
+    let test = TestSessions::new();
+    let log = test.open();
+    assert!(matches!(test.sessions.open(&test.id), Err(SessionError::Busy(_))));
+    assert!(matches!(test.sessions.delete(&test.id, true), Err(SessionError::Busy(_))));
+    assert!(test.sessions.transcript(&test.id).is_ok(), "reading needs no lock");
     drop(log);
-    bench.open();
+    test.open();
 }
 
 #[test]
 fn a_torn_end_costs_itself_and_is_kept_as_evidence() {
-    let bench = TestSessions::new();
-    bench.write("{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"us");
-    let mut log = bench.open();
+    let test = TestSessions::new();
+    test.write("{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"us");
+    let mut log = test.open();
     append(&mut log, &[text(Role::User, "b", 1)]);
-    let shown = bench.sessions.transcript(&bench.id).unwrap();
+    let shown = test.sessions.transcript(&test.id).unwrap();
     assert_eq!((shown.messages.len(), shown.damaged.len()), (2, 0));
-    let torn = bench.files().into_iter().find(|name| name.contains(".torn-")).unwrap();
-    let torn = bench.home.sessions().join(torn);
+    let torn = test.files().into_iter().find(|name| name.contains(".torn-")).unwrap();
+    let torn = test.home.sessions().join(torn);
     assert_eq!(fs::read_to_string(&torn).unwrap(), "{\"role\":\"us");
     assert_eq!(fs::metadata(torn).unwrap().permissions().mode() & 0o777, 0o600);
     drop(log);
-    bench.sessions.delete(&bench.id, false).unwrap();
-    assert_eq!(bench.files(), Vec::<String>::new(), "the evidence goes with the session");
+    test.sessions.delete(&test.id, false).unwrap();
+    assert_eq!(test.files(), Vec::<String>::new(), "the evidence goes with the session");
 }
 
 #[test]
 fn a_cut_at_every_byte_loses_no_whole_record() {
-    let bench = TestSessions::new();
+    let test = TestSessions::new();
     let mut whole = Vec::new();
     let mut ends = vec![0];
     for number in 0..200 {
@@ -219,35 +219,35 @@ fn a_cut_at_every_byte_loses_no_whole_record() {
         ends.push(whole.len());
     }
     for cut in 0..=whole.len() {
-        bench.write(&whole[..cut]);
+        test.write(&whole[..cut]);
         // A record is whole with its newline or without.
         let kept = ends.iter().filter(|end| **end > 0 && **end <= cut + 1).count();
-        let mut log = bench.open();
+        let mut log = test.open();
         append(&mut log, &[text(Role::User, "x", 1)]);
         append(&mut log, &[text(Role::User, "y", 1)]);
         drop(log);
-        let bytes = fs::read_to_string(bench.path()).unwrap();
+        let bytes = fs::read_to_string(test.path()).unwrap();
         let contents: Vec<String> =
             bytes.lines().map(|line| serde_json::from_str::<Message>(line).unwrap().content).collect();
         let mut expected: Vec<String> = (0..kept).map(|number| number.to_string()).collect();
         expected.extend(["x".to_owned(), "y".to_owned()]);
         assert_eq!(contents, expected, "cut at {cut}");
         let torn = cut > ends[kept];
-        assert_eq!(bench.files().len(), 1 + usize::from(torn), "cut at {cut}");
-        for name in bench.files() {
-            fs::remove_file(bench.home.sessions().join(name)).unwrap();
+        assert_eq!(test.files().len(), 1 + usize::from(torn), "cut at {cut}");
+        for name in test.files() {
+            fs::remove_file(test.home.sessions().join(name)).unwrap();
         }
     }
 }
 
 #[test]
 fn eight_processes_write_2400_whole_lines() {
-    let bench = TestSessions::new();
+    let test = TestSessions::new();
     let mut children: Vec<_> = (0..8)
         .map(|_| {
             Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "sessions::tests::child_that_appends", "--quiet"])
-                .env("KONTEKST_TEST_HOME", bench.home.root())
+                .env("KONTEKST_TEST_HOME", test.home.root())
                 .stdout(std::process::Stdio::null())
                 .spawn()
                 .unwrap()
@@ -256,9 +256,9 @@ fn eight_processes_write_2400_whole_lines() {
     for child in &mut children {
         assert!(child.wait().unwrap().success());
     }
-    let shown = bench.sessions.transcript(&bench.id).unwrap();
+    let shown = test.sessions.transcript(&test.id).unwrap();
     assert_eq!((shown.messages.len(), shown.damaged.len()), (2400, 0));
-    assert_eq!(bench.files().len(), 1);
+    assert_eq!(test.files().len(), 1);
 }
 
 /// Started by the test above; by itself it does nothing.
@@ -284,23 +284,23 @@ fn child_that_appends() {
 
 #[test]
 fn a_full_disk_leaves_whole_records_and_a_usable_log() {
-    let bench = TestSessions::new();
-    bench.open();
+    let test = TestSessions::new();
+    test.open();
     // The shell ignores SIGXFSZ for the child and caps files at 8 or 16 KiB, as shells differ.
     let status = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\""])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "sessions::tests::child_with_a_full_disk", "--quiet"])
-        .env("KONTEKST_TEST_HOME", bench.home.root())
+        .env("KONTEKST_TEST_HOME", test.home.root())
         .stdout(std::process::Stdio::null())
         .status()
         .unwrap();
     assert!(status.success());
-    let mut log = bench.open();
+    let mut log = test.open();
     append(&mut log, &[text(Role::User, "there is space again", 1)]);
-    let shown = bench.sessions.transcript(&bench.id).unwrap();
+    let shown = test.sessions.transcript(&test.id).unwrap();
     assert_eq!(shown.damaged, Vec::<u64>::new());
-    assert_eq!(bench.files().len(), 1, "nothing was torn");
+    assert_eq!(test.files().len(), 1, "nothing was torn");
 }
 
 /// Started by the test above; by itself it does nothing.
@@ -323,14 +323,14 @@ fn child_with_a_full_disk() {
 
 #[test]
 fn a_record_that_no_reader_takes_is_refused_whole() {
-    let bench = TestSessions::new();
-    let mut log = bench.open();
+    let test = TestSessions::new();
+    let mut log = test.open();
     let huge = text(Role::User, &"x".repeat(MAX_LINE + 1), 1);
     let small = text(Role::User, "a", 1);
     let error = log.append(&[Record::Message(&small), Record::Message(&huge)]).unwrap_err();
     assert!(matches!(error, SessionError::TooLong { .. }), "{error}");
     append(&mut log, &[small]);
-    assert_eq!(bench.sessions.transcript(&bench.id).unwrap().messages.len(), 1);
+    assert_eq!(test.sessions.transcript(&test.id).unwrap().messages.len(), 1);
 }
 
 fn random_line(random: &mut Random, file: &mut Vec<u8>) {
@@ -489,7 +489,7 @@ fn a_line_far_beyond_the_budget_is_not_held() {
 
 #[test]
 fn damage_costs_the_lines_it_touches() {
-    let bench = TestSessions::new();
+    let test = TestSessions::new();
     let mut random = Random(42);
     let mut whole = Vec::new();
     for number in 0..20 {
@@ -502,7 +502,7 @@ fn damage_costs_the_lines_it_touches() {
         Record::Message(&message).write(&mut whole).unwrap();
     }
     let lines: HashSet<&[u8]> = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
-    let file = fs::OpenOptions::new().create(true).append(true).open(bench.path()).unwrap();
+    let file = fs::OpenOptions::new().create(true).append(true).open(test.path()).unwrap();
     for case in 0..10_000 {
         let mut bytes = whole.clone();
         for _ in 0..1 + random.below(3) {
@@ -525,7 +525,7 @@ fn damage_costs_the_lines_it_touches() {
         let intact = bytes.split(|byte| *byte == b'\n').filter(|line| lines.contains(line)).count();
         let nonblank =
             bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).count();
-        let shown = bench.sessions.transcript(&bench.id).unwrap();
+        let shown = test.sessions.transcript(&test.id).unwrap();
         assert!(shown.messages.len() >= intact, "case {case}");
         assert_eq!(shown.messages.len() + shown.damaged.len(), nonblank, "case {case}");
         let tail = load(&bytes, 1000);
@@ -536,7 +536,7 @@ fn damage_costs_the_lines_it_touches() {
 
 #[test]
 fn every_budget_gives_a_valid_conversation() {
-    let bench = TestSessions::new();
+    let test = TestSessions::new();
     let conversation = [
         text(Role::Assistant, "from nowhere", 3),
         text(Role::User, "one", 5),
@@ -550,8 +550,8 @@ fn every_budget_gives_a_valid_conversation() {
         calls(&["d", "e"]),
         result("d"),
     ];
-    append(&mut bench.open(), &conversation);
-    let log = bench.open();
+    append(&mut test.open(), &conversation);
+    let log = test.open();
     let all = log.tail(u32::MAX, &|_| 7).unwrap();
     assert_eq!(shape(&all.messages), "u a(a,b) r(a) r(b) a u a(c) r(c)! u a(d,e) r(d) r(e)!");
     for budget in 0..=all.tokens + 1 {
@@ -564,8 +564,8 @@ fn every_budget_gives_a_valid_conversation() {
 
 #[test]
 fn calls_without_results_say_what_is_known() {
-    let bench = TestSessions::new();
-    let mut log = bench.open();
+    let test = TestSessions::new();
+    let mut log = test.open();
     append(&mut log, &[text(Role::User, "go", 1), calls(&["ran", "not"])]);
     log.append(&[Record::ToolStarted { call: &CallId::new("ran"), run: &RunId::new() }]).unwrap();
     let tail = log.tail(100, &bytes_by_four).unwrap();
@@ -592,31 +592,31 @@ fn results_without_calls_and_out_of_place_are_put_right() {
 
 #[test]
 fn listing_knows_ids_agents_and_the_active_one() {
-    let bench = TestSessions::new();
-    assert_eq!(bench.sessions.list().unwrap(), []);
-    assert!(matches!(bench.sessions.resolve("last"), Err(SessionError::NotFound(_))));
+    let test = TestSessions::new();
+    assert_eq!(test.sessions.list().unwrap(), []);
+    assert!(matches!(test.sessions.resolve("last"), Err(SessionError::NotFound(_))));
     let ids: Vec<SessionId> = ["aa1", "aa2", "b", "b2", "last.x"].map(|id| id.parse().unwrap()).into();
     for (age, id) in ids.iter().rev().enumerate() {
-        append(&mut bench.sessions.open(id).unwrap(), &[text(Role::User, "x", 1)]);
-        let file = fs::File::open(bench.home.sessions().join(format!("{id}.jsonl"))).unwrap();
+        append(&mut test.sessions.open(id).unwrap(), &[text(Role::User, "x", 1)]);
+        let file = fs::File::open(test.home.sessions().join(format!("{id}.jsonl"))).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000 + age as u64))
             .unwrap();
     }
     for stray in ["x.torn-1", ".hidden.jsonl", "a b.jsonl", "y.json", "aa1.meta.json"] {
-        fs::write(bench.home.sessions().join(stray), "garbage").unwrap();
+        fs::write(test.home.sessions().join(stray), "garbage").unwrap();
     }
-    symlink("/etc/passwd", bench.home.sessions().join("link.jsonl")).unwrap();
-    bench.sessions.set_active(&ids[1]).unwrap();
-    bench.sessions.set_default_agent(&ids[1], &"coder".parse().unwrap()).unwrap();
+    symlink("/etc/passwd", test.home.sessions().join("link.jsonl")).unwrap();
+    test.sessions.set_active(&ids[1]).unwrap();
+    test.sessions.set_default_agent(&ids[1], &"coder".parse().unwrap()).unwrap();
 
-    let listed = bench.sessions.list().unwrap();
+    let listed = test.sessions.list().unwrap();
     assert_eq!(listed.iter().map(|session| session.id.clone()).collect::<Vec<_>>(), ids);
     assert_eq!(listed.iter().filter(|session| session.active).count(), 1);
     assert!(listed[1].active);
     assert_eq!(listed[1].default_agent, Some("coder".parse().unwrap()));
     assert_eq!(listed[0].default_agent, None, "broken metadata is no metadata");
 
-    let resolve = |text| bench.sessions.resolve(text);
+    let resolve = |text| test.sessions.resolve(text);
     assert_eq!(resolve("aa2").unwrap(), ids[1]);
     assert_eq!(resolve("b").unwrap(), ids[2], "an id is itself, also as the start of another");
     assert_eq!(resolve("la").unwrap(), ids[4]);
@@ -629,69 +629,69 @@ fn listing_knows_ids_agents_and_the_active_one() {
 
 #[test]
 fn metadata_of_others_is_kept() {
-    let bench = TestSessions::new();
-    bench.open();
-    let path = bench.home.sessions().join("s.meta.json");
+    let test = TestSessions::new();
+    test.open();
+    let path = test.home.sessions().join("s.meta.json");
     fs::write(&path, "{\"title\":\"x\",\"default_agent\":\"old\"}").unwrap();
-    bench.sessions.set_default_agent(&bench.id, &"new".parse().unwrap()).unwrap();
+    test.sessions.set_default_agent(&test.id, &"new".parse().unwrap()).unwrap();
     let meta: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!(meta, serde_json::json!({"title": "x", "default_agent": "new"}));
-    let missing = bench.sessions.set_default_agent(&"none".parse().unwrap(), &"a".parse().unwrap());
+    let missing = test.sessions.set_default_agent(&"none".parse().unwrap(), &"a".parse().unwrap());
     assert!(matches!(missing, Err(SessionError::NotFound(_))));
     fs::write(&path, "{\"default_agent\":\"../../x\"}").unwrap();
-    assert_eq!(bench.sessions.default_agent(&bench.id), None, "not a name");
+    assert_eq!(test.sessions.default_agent(&test.id), None, "not a name");
 }
 
 #[test]
 fn deleting_the_active_session_needs_force_and_leaves_none_active() {
-    let bench = TestSessions::new();
-    assert!(matches!(bench.sessions.delete(&bench.id, true), Err(SessionError::NotFound(_))));
-    bench.open();
+    let test = TestSessions::new();
+    assert!(matches!(test.sessions.delete(&test.id, true), Err(SessionError::NotFound(_))));
+    test.open();
     let other: SessionId = "s.torn-1".parse().unwrap();
-    bench.sessions.open(&other).unwrap();
-    bench.sessions.set_active(&bench.id).unwrap();
-    bench.sessions.set_default_agent(&bench.id, &"a".parse().unwrap()).unwrap();
-    assert!(matches!(bench.sessions.delete(&bench.id, false), Err(SessionError::Active(_))));
-    assert!(bench.sessions.exists(&bench.id));
-    bench.sessions.delete(&bench.id, true).unwrap();
-    assert_eq!((bench.sessions.active(), bench.sessions.exists(&bench.id)), (None, false));
-    assert_eq!(bench.files(), ["s.torn-1.jsonl"]);
+    test.sessions.open(&other).unwrap();
+    test.sessions.set_active(&test.id).unwrap();
+    test.sessions.set_default_agent(&test.id, &"a".parse().unwrap()).unwrap();
+    assert!(matches!(test.sessions.delete(&test.id, false), Err(SessionError::Active(_))));
+    assert!(test.sessions.exists(&test.id));
+    test.sessions.delete(&test.id, true).unwrap();
+    assert_eq!((test.sessions.active(), test.sessions.exists(&test.id)), (None, false));
+    assert_eq!(test.files(), ["s.torn-1.jsonl"]);
 }
 
 #[test]
 fn only_regular_files_in_the_directory_are_opened() {
-    let bench = TestSessions::new();
-    let outside = bench.home.root().join("outside");
+    let test = TestSessions::new();
+    let outside = test.home.root().join("outside");
     fs::write(&outside, "").unwrap();
-    symlink(&outside, bench.path()).unwrap();
-    assert!(matches!(bench.sessions.open(&bench.id), Err(SessionError::Path(_))));
-    assert!(bench.sessions.transcript(&bench.id).is_err());
-    assert!(!bench.sessions.exists(&bench.id));
-    fs::remove_file(bench.path()).unwrap();
-    fs::create_dir(bench.path()).unwrap();
-    assert!(matches!(bench.sessions.open(&bench.id), Err(SessionError::Path(_))));
-    fs::write(bench.home.active_session(), "../../etc/passwd").unwrap();
-    assert_eq!(bench.sessions.active(), None);
+    symlink(&outside, test.path()).unwrap();
+    assert!(matches!(test.sessions.open(&test.id), Err(SessionError::Path(_))));
+    assert!(test.sessions.transcript(&test.id).is_err());
+    assert!(!test.sessions.exists(&test.id));
+    fs::remove_file(test.path()).unwrap();
+    fs::create_dir(test.path()).unwrap();
+    assert!(matches!(test.sessions.open(&test.id), Err(SessionError::Path(_))));
+    fs::write(test.home.active_session(), "../../etc/passwd").unwrap();
+    assert_eq!(test.sessions.active(), None);
 }
 
 #[test]
 fn everything_is_for_this_user_only() {
-    let bench = TestSessions::new();
-    bench.write("{\"role\":\"user\"}\n{\"torn");
-    fs::set_permissions(bench.path(), fs::Permissions::from_mode(0o644)).unwrap();
-    append(&mut bench.open(), &[text(Role::User, "x", 1)]);
-    append(&mut bench.sessions.open(&SessionId::new()).unwrap(), &[text(Role::User, "x", 1)]);
-    bench.sessions.set_active(&bench.id).unwrap();
-    bench.sessions.set_default_agent(&bench.id, &"a".parse().unwrap()).unwrap();
-    crate::config::Config::load(&bench.home).unwrap();
-    crate::config::agents::create_default(&bench.home).unwrap();
-    let mut dirs = vec![bench.home.root().to_owned()];
+    let test = TestSessions::new();
+    test.write("{\"role\":\"user\"}\n{\"torn");
+    fs::set_permissions(test.path(), fs::Permissions::from_mode(0o644)).unwrap();
+    append(&mut test.open(), &[text(Role::User, "x", 1)]);
+    append(&mut test.sessions.open(&SessionId::new()).unwrap(), &[text(Role::User, "x", 1)]);
+    test.sessions.set_active(&test.id).unwrap();
+    test.sessions.set_default_agent(&test.id, &"a".parse().unwrap()).unwrap();
+    crate::config::Config::load(&test.home).unwrap();
+    crate::config::agents::create_default(&test.home).unwrap();
+    let mut dirs = vec![test.home.root().to_owned()];
     let mut checked = std::collections::BTreeSet::new();
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).unwrap() {
             let (path, meta) = entry.map(|entry| (entry.path(), entry.metadata().unwrap())).unwrap();
             assert_eq!(meta.permissions().mode() & 0o077, 0, "{}", path.display());
-            checked.insert(path.strip_prefix(bench.home.root()).unwrap().display().to_string());
+            checked.insert(path.strip_prefix(test.home.root()).unwrap().display().to_string());
             if meta.is_dir() {
                 dirs.push(path);
             }

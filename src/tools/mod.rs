@@ -1,4 +1,4 @@
-//! What the model may call, and where its file tools may reach.
+//! The tools that a model may call, and the workspace that confines the file tools.
 
 pub mod builtin;
 mod protected;
@@ -20,71 +20,72 @@ use sha2::{Digest, Sha256};
 
 use crate::core::{Cancel, ToolDef, ToolOutcome};
 
-/// What the kernel holds file tools to, in words. Tried once.
+/// Describes how the kernel confines the file tools, for the status output. The kernel is asked once.
 pub fn sandbox_description() -> &'static str {
-    static LEVEL: OnceLock<String> = OnceLock::new();
-    LEVEL.get_or_init(|| {
+    static DESCRIPTION: OnceLock<String> = OnceLock::new();
+    DESCRIPTION.get_or_init(|| {
         #[cfg(target_os = "linux")]
-        let level = sandbox::description();
+        let description = sandbox::description();
         #[cfg(not(target_os = "linux"))]
-        let level = "not held by the kernel: Landlock is Linux's".to_owned();
-        level
+        let description = "not held by the kernel: Landlock is Linux's".to_owned();
+        description
     })
 }
 
-/// Something the model may call that runs in the daemon. Blocking by design.
+/// A tool that runs in the daemon. Its methods may block: the agent calls them on blocking threads.
 pub trait Tool: Send + Sync {
-    /// The definition the model sees; the same bytes each time.
+    /// Returns the definition that the model is offered, with the same bytes each time.
     fn def(&self) -> ToolDef;
 
-    /// Whether a person must say yes first.
+    /// Returns true if a person must approve each call before it runs.
     fn needs_approval(&self) -> bool {
         true
     }
 
-    /// What a call with these arguments would do, read from the real files and without side effects.
-    fn propose(&self, args: &Value, place: &WorkDir) -> Proposal {
-        let _ = (args, place);
+    /// Describes what a call with these arguments would do. Reads the real files and changes nothing.
+    fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
+        let _ = (args, work_dir);
         Proposal::default()
     }
 
-    /// Does it. `approved` is what [`Tool::propose`] gave and a person saw: when its target has
-    /// changed since, nothing is done and the outcome says so.
-    fn execute(&self, args: &Value, place: &WorkDir, approved: &Proposal, cancel: &Cancel) -> ToolOutcome;
+    /// Runs the call. `approved` is the proposal that [`Tool::propose`] returned and a person saw. If
+    /// its target changed in the meantime, nothing is done and the outcome says so.
+    fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, cancel: &Cancel) -> ToolOutcome;
 }
 
-/// What a person is shown before a call runs.
+/// What a person sees before a call runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proposal {
-    /// For example a unified diff. Empty when there is nothing to show.
+    /// For example a unified diff. Empty if there is nothing to show.
     pub preview: String,
-    /// Why a person should look even when approval is automatic, for example a write to a git hook.
-    /// Automatic approval does not cover such a call.
+    /// Why a person should look at the call even where approval is automatic, for example because it
+    /// writes to a git hook. Automatic approval does not cover a call with a caution.
     pub caution: Option<String>,
-    /// The bytes the preview was made from.
+    /// The content that the preview was made from.
     pub target: Option<Fingerprint>,
     pub effect: Effect,
 }
 
-/// What a call would do to a file, for those who show more than a preview.
+/// What a call would do to a file, for a door that shows more than the preview.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
-    /// It changes no file, or nobody can tell beforehand.
+    /// The call changes no file, or its effect cannot be known in advance.
     #[default]
     Unknown,
     Change(Arc<Change>),
-    /// Nothing: the call would fail, and this is why.
+    /// The call would fail and change nothing, for this reason.
     Fails(String),
-    /// Nothing: the file is out of reach, and this is why.
+    /// The file cannot be reached, for this reason, so the call would change nothing.
     Refused(String),
 }
 
-/// One file before and after. Exactly `new` is written if exactly `old` is still there.
+/// The content of one file before and after a call. `new` is written only if the file still has
+/// exactly the content `old`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Relative to the working directory, in plain form.
+    /// Relative to the working directory, without `.` and `..`.
     pub path: String,
-    /// `None` when there is no such file yet.
+    /// `None` if the file does not exist yet.
     pub old: Option<Vec<u8>>,
     pub new: String,
 }

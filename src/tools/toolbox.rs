@@ -1,27 +1,30 @@
-//! The tools of one run, in a fixed order.
+//! The set of tools that one run offers to its model, in a fixed order.
 
 use std::{sync::Arc, time::Duration};
 
 use super::Tool;
 use crate::core::ToolDef;
 
-/// Most tools that a client may bring. Source: [`ToolBox::with_client_tools`] is reached from a socket.
+/// The maximum number of tools that a client may define. The limits here exist because
+/// [`ToolBox::with_client_tools`] can be reached from a socket.
 const MAX_CLIENT_TOOLS: usize = 256;
-/// Largest definition (description and schema) of one client tool, in bytes.
+/// The maximum size of one client tool's name, description and schema together, in bytes.
 const MAX_DEF_BYTES: usize = 64 * 1024;
-/// Largest sum of all of them, in bytes.
+/// The maximum size of all client tools together, in bytes.
 const MAX_TOTAL_BYTES: usize = 1024 * 1024;
 
-/// Who runs a tool.
+/// Where a tool runs.
 #[derive(Clone)]
 pub enum Executor {
-    /// The daemon.
     Daemon(Arc<dyn Tool>),
-    /// The client that brought it; it has `timeout` to answer.
-    Client { timeout: Duration, concurrency: Concurrency },
+    /// At the client that defined it. The client has `timeout` to send the result of a call.
+    Client {
+        timeout: Duration,
+        concurrency: Concurrency,
+    },
 }
 
-/// A tool that runs at the client.
+/// A tool that a client defined and runs itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientTool {
     pub def: ToolDef,
@@ -30,26 +33,25 @@ pub struct ClientTool {
     pub concurrency: Concurrency,
 }
 
-/// Whether calls may run at the same time.
+/// Whether calls of a tool may run at the same time as other calls of the same turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Concurrency {
-    /// One after the other.
     #[default]
     Sequential,
-    /// Together with the calls beside it that are free, too.
+    /// A call may run together with neighbouring calls of tools that are also `Parallel`.
     Parallel,
 }
 
-/// The tools of one run. The order never changes: it is part of the prompt, and a changed prompt costs
-/// the model server's cache.
+/// The tools of one run. Their order never changes: the definitions are part of the prompt, and if the
+/// prompt changed, the model server's prompt cache would be lost.
 #[derive(Clone)]
 pub struct ToolBox {
     defs: Arc<[ToolDef]>,
-    /// One for each definition.
-    sites: Vec<Executor>,
+    /// `executors[i]` runs the tool that `defs[i]` defines.
+    executors: Vec<Executor>,
 }
 
-/// Why a client's tools were refused. None of them was taken.
+/// Why the tools of a client were refused. If one is refused, all of them are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolBoxError {
     #[error("`{0}` is not a tool name: use letters, digits, `_` and `-`, at most 64")]
@@ -69,7 +71,7 @@ pub enum ToolBoxError {
 }
 
 impl ToolBox {
-    /// The first of two tools of one name is kept.
+    /// Creates a set of daemon tools. If two have the same name, the first one is used.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let mut defs: Vec<ToolDef> = Vec::new();
         let mut executors = Vec::new();
@@ -80,40 +82,40 @@ impl ToolBox {
                 executors.push(Executor::Daemon(tool));
             }
         }
-        Self { defs: defs.into(), sites: executors }
+        Self { defs: defs.into(), executors }
     }
 
-    /// Puts the client's tools behind the daemon's, in the order given.
+    /// Appends the client's tools after the daemon's, in the given order.
     ///
     /// # Errors
     ///
-    /// One [`ToolBoxError`] for the first tool that cannot be taken. At most 256 tools, 64 KiB for one
-    /// definition and 1 MiB for all.
+    /// The [`ToolBoxError`] of the first tool that is refused. A client may define at most 256 tools, of
+    /// 64 KiB each and 1 MiB together.
     pub fn with_client_tools(self, tools: Vec<ClientTool>) -> Result<Self, ToolBoxError> {
         if tools.len() > MAX_CLIENT_TOOLS {
             return Err(ToolBoxError::TooMany(tools.len()));
         }
-        let here = self.defs.len();
+        let daemon_tools = self.defs.len();
         let mut defs = self.defs.to_vec();
-        let mut sites = self.sites;
+        let mut executors = self.executors;
         let mut total = 0;
-        for ClientTool { def, timeout, concurrency: order } in tools {
+        for ClientTool { def, timeout, concurrency } in tools {
             total += validated_size(&def)?;
             if total > MAX_TOTAL_BYTES {
                 return Err(ToolBoxError::TotalTooLarge);
             }
             match defs.iter().position(|known| known.name == def.name) {
-                Some(at) if at < here => return Err(ToolBoxError::Shadows(def.name)),
+                Some(at) if at < daemon_tools => return Err(ToolBoxError::Shadows(def.name)),
                 Some(_) => return Err(ToolBoxError::Duplicate(def.name)),
                 None => {}
             }
             defs.push(def);
-            sites.push(Executor::Client { timeout, concurrency: order });
+            executors.push(Executor::Client { timeout, concurrency });
         }
-        Ok(Self { defs: defs.into(), sites })
+        Ok(Self { defs: defs.into(), executors })
     }
 
-    /// With one more of the daemon's tools, behind the others. A name that is taken stays whose it is.
+    /// Appends one more daemon tool. It is left out if a tool of that name exists already.
     #[must_use]
     pub fn with_tool(self, tool: Arc<dyn Tool>) -> Self {
         let def = tool.def();
@@ -121,35 +123,36 @@ impl ToolBox {
             return self;
         }
         let defs = self.defs.iter().cloned().chain([def]).collect();
-        let mut sites = self.sites;
-        sites.push(Executor::Daemon(tool));
-        Self { defs, sites }
+        let mut executors = self.executors;
+        executors.push(Executor::Daemon(tool));
+        Self { defs, executors }
     }
 
-    /// Without the daemon's tool of this name; a client's stays.
+    /// Removes the daemon tool of this name. A client tool of this name stays.
     #[must_use]
     pub fn without_daemon_tool(&self, name: &str) -> Self {
-        let kept = self.defs.iter().zip(&self.sites);
-        let kept = kept.filter(|(def, site)| def.name != name || !matches!(site, Executor::Daemon(_)));
-        let (defs, sites): (Vec<ToolDef>, Vec<Executor>) =
-            kept.map(|(def, site)| (def.clone(), site.clone())).unzip();
-        Self { defs: defs.into(), sites }
+        let tools = self.defs.iter().zip(&self.executors);
+        let others =
+            tools.filter(|(def, executor)| def.name != name || !matches!(executor, Executor::Daemon(_)));
+        let (defs, executors): (Vec<ToolDef>, Vec<Executor>) =
+            others.map(|(def, executor)| (def.clone(), executor.clone())).unzip();
+        Self { defs: defs.into(), executors }
     }
 
-    /// What the model is offered; the same each time.
+    /// Returns the definitions that the model is offered, the same each time.
     pub fn defs(&self) -> Arc<[ToolDef]> {
         Arc::clone(&self.defs)
     }
 
     pub fn find(&self, name: &str) -> Option<&Executor> {
         let at = self.defs.iter().position(|def| def.name == name)?;
-        self.sites.get(at)
+        self.executors.get(at)
     }
 }
 
-/// The size of a definition that may be taken.
+/// Checks a client tool and returns the size of its definition in bytes.
 fn validated_size(def: &ToolDef) -> Result<usize, ToolBoxError> {
-    // Source: what OpenAI-compatible servers take as a function name.
+    // OpenAI-compatible servers accept only these characters in a function name.
     let usable = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     if def.name.is_empty() || def.name.len() > 64 || !def.name.bytes().all(usable) {
         return Err(ToolBoxError::BadName(def.name.chars().take(64).collect()));
@@ -182,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn client_tools_come_behind_ours_and_shadow_none() {
+    fn client_tools_come_after_the_daemons_and_replace_none() {
         let tools = builtins().with_client_tools(vec![named("zoom"), named("ask")]).unwrap();
         let names: Vec<_> = tools.defs().iter().map(|def| def.name.clone()).collect();
         assert_eq!(names, ["read_file", "write_file", "edit_file", "list_files", "web_fetch", "zoom", "ask"]);
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_comes_and_goes_behind_the_others() {
+    fn daemon_tools_are_appended_and_removed_by_name() {
         let tool = || Arc::clone(&builtin::all(&ToolsConfig::default())[0]);
         let name = tool().def().name;
         let tools = builtins().without_daemon_tool(&name).with_client_tools(vec![named("ask")]).unwrap();
@@ -204,18 +207,18 @@ mod tests {
         assert_eq!(tools.clone().with_tool(tool()).defs().last().unwrap().name, name);
         assert!(
             matches!(tools.without_daemon_tool("ask").find("ask"), Some(Executor::Client { .. })),
-            "not ours to take"
+            "a client tool stays"
         );
-        let theirs = builtins()
+        let with_client_tool = builtins()
             .without_daemon_tool(&name)
             .with_client_tools(vec![named(&name)])
             .unwrap()
             .with_tool(tool());
-        assert!(matches!(theirs.find(&name), Some(Executor::Client { .. })), "a name that is taken stays");
+        assert!(matches!(with_client_tool.find(&name), Some(Executor::Client { .. })), "the name is taken");
     }
 
     #[test]
-    fn floods_are_refused() {
+    fn client_tools_over_the_limits_are_refused() {
         let refused = |given| builtins().with_client_tools(given).err().unwrap();
         let many = |n: usize| (0..n).map(|i| named(&format!("t{i}"))).collect::<Vec<_>>();
         assert!(builtins().with_client_tools(many(256)).is_ok());

@@ -1,4 +1,4 @@
-//! Where one run's tools work.
+//! The working directory of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +6,12 @@ use rustix::io::Errno;
 
 use super::{FileError, workspace::Workspace};
 
-/// The working directory of one run. Share it in an `Arc`.
+/// The working directory of one run, held open. The tools of the run share it in an `Arc`.
 pub struct WorkDir {
     workspace: Workspace,
 }
 
-/// A working directory that cannot be used.
+/// Why a working directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkDirError {
     #[error("the working directory must be an absolute path, not `{}`", .0.display())]
@@ -29,7 +29,11 @@ pub enum WorkDirError {
 }
 
 impl WorkDir {
-    /// Opens the directory. It stays open, so that the run goes on there even if it is renamed.
+    /// Opens the directory. It stays open, so the run continues in it even if it is renamed.
+    ///
+    /// # Errors
+    ///
+    /// Any [`WorkDirError`].
     pub fn new(working_dir: &Path) -> Result<Self, WorkDirError> {
         let dir = || working_dir.to_owned();
         if !working_dir.is_absolute() {
@@ -43,12 +47,12 @@ impl WorkDir {
         }
     }
 
-    /// Its absolute name without links; `None` where the kernel does not tell it as text.
+    /// Returns the absolute path without symbolic links, or `None` if it is not valid UTF-8.
     pub fn real_path(&self) -> Option<&str> {
         self.workspace.absolute_names().last().map(String::as_str)
     }
 
-    /// Whether its entries can be listed.
+    /// Checks that the entries of the directory can be listed.
     ///
     /// # Errors
     ///
@@ -57,23 +61,29 @@ impl WorkDir {
         self.workspace.open_dir("").map(drop)
     }
 
-    /// An empty directory that has no name any more: nothing is found there and nothing can be made.
-    /// `within` is where it was for a moment.
+    /// Creates a directory in `within`, opens it and removes it again.
+    ///
+    /// The result is an empty working directory without a name: no file is found in it and none can be
+    /// created.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkDirError::Io`] if nothing can be created in `within`.
     pub fn unlinked(within: &Path) -> Result<Self, WorkDirError> {
         let io = |source| WorkDirError::Io { dir: within.to_owned(), source };
         let dir = tempfile::Builder::new().prefix(".nowhere-").tempdir_in(within).map_err(io)?;
-        let place = Self::new(dir.path())?;
+        let work_dir = Self::new(dir.path())?;
         dir.close().map_err(io)?;
-        Ok(place)
+        Ok(work_dir)
     }
 
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
     }
 
-    /// Does `work` on a thread of its own that the kernel lets reach the working directory and nothing
-    /// else, no network either. A second wall behind the workspace: where the kernel has no Landlock,
-    /// the workspace stands alone.
+    /// Runs `work` on a separate thread that Landlock confines to the working directory, without any
+    /// network access. This is a second line of defence: [`Workspace`] confines the paths on its own
+    /// where the kernel has no Landlock.
     pub(super) fn run_sandboxed<T: Send>(&self, work: impl FnOnce(&Workspace) -> T + Send) -> T {
         #[cfg(target_os = "linux")]
         return super::sandbox::run_sandboxed(self.workspace.root(), || work(&self.workspace));
@@ -87,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_an_absolute_directory_that_exists() {
+    fn a_working_directory_is_an_absolute_path_to_an_existing_directory() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();
@@ -98,17 +108,17 @@ mod tests {
     }
 
     #[test]
-    fn nowhere_is_empty_and_leaves_nothing_behind() {
+    fn an_unlinked_working_directory_is_empty_and_leaves_nothing_behind() {
         let dir = tempfile::tempdir().unwrap();
-        let nowhere = WorkDir::unlinked(dir.path()).unwrap();
+        let unlinked = WorkDir::unlinked(dir.path()).unwrap();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-        let workspace = nowhere.workspace();
+        let workspace = unlinked.workspace();
         let path = workspace.path("AGENTS.md").unwrap();
         assert!(matches!(workspace.open(&path), Err(crate::tools::FileError::Missing(_))));
     }
 
     #[test]
-    fn a_place_can_be_shared() {
+    fn a_working_directory_can_be_shared_between_threads() {
         fn shared<T: Send + Sync>() {}
         shared::<WorkDir>();
     }

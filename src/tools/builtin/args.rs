@@ -1,17 +1,18 @@
-//! Arguments as weak models send them: numbers as text, floats for integers, odd extras.
+//! Reads the arguments of a call. It is lenient, because weak models send numbers as text and floats for
+//! integers.
 
 use serde_json::Value;
 
-/// A text that must be there.
+/// Returns a required string.
 ///
 /// # Errors
 ///
-/// `missing NAME`, also when it is of another type.
+/// `missing NAME` if it is absent or of another type.
 pub fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, String> {
     args.get(name).and_then(Value::as_str).ok_or_else(|| format!("missing {name}"))
 }
 
-/// A number, also as a float (cut off) or as text. Anything else counts as absent.
+/// Returns a number. A float is truncated and text is parsed. Anything else counts as absent.
 pub fn number(args: &Value, name: &str) -> Option<i64> {
     let float = |value: f64| value.is_finite().then_some(value as i64); // saturates
     match args.get(name)? {
@@ -24,7 +25,7 @@ pub fn number(args: &Value, name: &str) -> Option<i64> {
     }
 }
 
-/// A switch, also as text. Anything else counts as off.
+/// Returns true if the flag is `true` or the text "true". Anything else counts as false.
 pub fn switch(args: &Value, name: &str) -> bool {
     match args.get(name) {
         Some(Value::Bool(on)) => *on,

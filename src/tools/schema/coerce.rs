@@ -15,15 +15,15 @@ pub fn coerce(value: &mut Value, schema: &Value) -> Result<bool, String> {
     coerce_at("the arguments", value, schema)
 }
 
-fn coerce_at(place: &str, value: &mut Value, schema: &Value) -> Result<bool, String> {
-    let mut changed = coerce_type(place, value, schema)?;
-    changed |= coerce_enum(place, value, schema)?;
+fn coerce_at(path: &str, value: &mut Value, schema: &Value) -> Result<bool, String> {
+    let mut changed = coerce_type(path, value, schema)?;
+    changed |= coerce_enum(path, value, schema)?;
     match value {
-        Value::Object(map) => changed |= coerce_members(place, map, schema)?,
+        Value::Object(map) => changed |= coerce_members(path, map, schema)?,
         Value::Array(list) => {
             if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
                 for (number, item) in list.iter_mut().enumerate() {
-                    changed |= coerce_at(&child_path(place, &format!("[{number}]")), item, items)?;
+                    changed |= coerce_at(&child_path(path, &format!("[{number}]")), item, items)?;
                 }
             }
         }
@@ -40,14 +40,14 @@ fn types(schema: &Value) -> Vec<&str> {
     }
 }
 
-fn coerce_type(place: &str, value: &mut Value, schema: &Value) -> Result<bool, String> {
+fn coerce_type(path: &str, value: &mut Value, schema: &Value) -> Result<bool, String> {
     let kinds = types(schema);
     if kinds.is_empty() || kinds.iter().any(|kind| has_type(value, kind)) {
         return Ok(false);
     }
     match kinds.iter().find_map(|kind| converted(value, kind)) {
         Some(new) => *value = new,
-        None => return Err(format!("{} must be of type {}", quoted(place), kinds.join(" or "))),
+        None => return Err(format!("{} must be of type {}", quoted(path), kinds.join(" or "))),
     }
     Ok(true)
 }
@@ -87,7 +87,7 @@ fn converted(value: &Value, kind: &str) -> Option<Value> {
     }
 }
 
-fn coerce_enum(place: &str, value: &mut Value, schema: &Value) -> Result<bool, String> {
+fn coerce_enum(path: &str, value: &mut Value, schema: &Value) -> Result<bool, String> {
     let Some(allowed) = schema.get("enum").and_then(Value::as_array) else { return Ok(false) };
     if allowed.contains(value) {
         return Ok(false);
@@ -98,12 +98,12 @@ fn coerce_enum(place: &str, value: &mut Value, schema: &Value) -> Result<bool, S
     });
     match (alike.next(), alike.next()) {
         (Some(known), None) => *value = known.clone(),
-        _ => return Err(format!("{} must be one of {}", quoted(place), Value::Array(allowed.clone()))),
+        _ => return Err(format!("{} must be one of {}", quoted(path), Value::Array(allowed.clone()))),
     }
     Ok(true)
 }
 
-fn coerce_members(place: &str, map: &mut Map<String, Value>, schema: &Value) -> Result<bool, String> {
+fn coerce_members(path: &str, map: &mut Map<String, Value>, schema: &Value) -> Result<bool, String> {
     let mut changed = false;
     let required: Vec<&str> = schema
         .get("required")
@@ -122,12 +122,12 @@ fn coerce_members(place: &str, map: &mut Map<String, Value>, schema: &Value) -> 
                 changed = true;
             }
             if let Some(value) = map.get_mut(name) {
-                changed |= coerce_at(&child_path(place, name), value, schema)?;
+                changed |= coerce_at(&child_path(path, name), value, schema)?;
             }
         }
     }
     match required.iter().find(|name| !map.contains_key(**name)) {
-        Some(name) => Err(format!("missing {}", quoted(&child_path(place, name)))),
+        Some(name) => Err(format!("missing {}", quoted(&child_path(path, name)))),
         None => Ok(changed),
     }
 }
@@ -149,15 +149,15 @@ fn rename_members(map: &mut Map<String, Value>, properties: &Map<String, Value>)
     changed
 }
 
-/// The name of a place in another; what the model calls `arguments` has none.
-fn child_path(place: &str, name: &str) -> String {
-    match place {
+/// The name of a path in another; what the model calls `arguments` has none.
+fn child_path(path: &str, name: &str) -> String {
+    match path {
         "the arguments" => name.to_owned(),
-        _ if name.starts_with('[') => format!("{place}{name}"),
-        _ => format!("{place}.{name}"),
+        _ if name.starts_with('[') => format!("{path}{name}"),
+        _ => format!("{path}.{name}"),
     }
 }
 
-fn quoted(place: &str) -> String {
-    if place == "the arguments" { place.to_owned() } else { format!("`{place}`") }
+fn quoted(path: &str) -> String {
+    if path == "the arguments" { path.to_owned() } else { format!("`{path}`") }
 }

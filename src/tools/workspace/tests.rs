@@ -110,19 +110,19 @@ fn read_all(ws: &Workspace, path: &str) -> Result<String, FileError> {
 
 fn write_all(ws: &Workspace, path: &str, text: &str) -> Result<(), FileError> {
     let path = ws.path(path)?;
-    let mut spot = ws.locate(&path)?;
-    let old = spot.read_existing(LIMIT)?;
-    if !spot.has_parent_dir() {
-        spot = ws.locate_creating_parents(&path)?;
+    let mut write_target = ws.locate(&path)?;
+    let old = write_target.read_existing(LIMIT)?;
+    if !write_target.has_parent_dir() {
+        write_target = ws.locate_creating_parents(&path)?;
     }
-    spot.replace(text.as_bytes(), old.as_ref())
+    write_target.replace(text.as_bytes(), old.as_ref())
 }
 
 #[test]
 fn the_text_of_a_path_does_not_lead_out() {
-    let yard = TestDirs::new();
-    let root = yard.ws("").to_str().unwrap().trim_end_matches('/').to_owned();
-    for ws in yard.both() {
+    let dirs = TestDirs::new();
+    let root = dirs.ws("").to_str().unwrap().trim_end_matches('/').to_owned();
+    for ws in dirs.both() {
         for good in [
             "file",
             "./file",
@@ -166,21 +166,21 @@ fn the_text_of_a_path_does_not_lead_out() {
 
 #[test]
 fn names_that_only_look_like_parents_are_names() {
-    let yard = TestDirs::new();
-    for ws in yard.both() {
+    let dirs = TestDirs::new();
+    for ws in dirs.both() {
         for name in ["..hidden", "...", "a..b", ".. ", "~", "~x/y", "$HOME", "%2e%2e", "-x", "sub/..x/y"] {
             write_all(&ws, name, "x").unwrap();
             assert_eq!(read_all(&ws, name).unwrap(), "x", "{name}");
-            fs::remove_file(yard.ws(name)).unwrap();
+            fs::remove_file(dirs.ws(name)).unwrap();
         }
     }
-    yard.assert_untouched();
+    dirs.assert_untouched();
 }
 
 #[test]
 fn links_are_followed_only_as_long_as_they_stay_inside() {
-    let yard = TestDirs::new();
-    let out = yard.dir.path().join("out");
+    let dirs = TestDirs::new();
+    let out = dirs.dir.path().join("out");
     let abs = |path: &str| out.join(path).to_str().unwrap().to_owned();
     // (name of the link, target, path that is read, whether it stays inside)
     let shapes: Vec<(&str, String, &str, bool)> = vec![
@@ -212,15 +212,15 @@ fn links_are_followed_only_as_long_as_they_stay_inside() {
         ("l26", "l27".into(), "l26", false),
         ("l27", "l26".into(), "l27", false),
         ("l28", "../ws-evil/canary".into(), "l28", false),
-        ("l29", yard.ws("file").to_str().unwrap().into(), "l29", false),
+        ("l29", dirs.ws("file").to_str().unwrap().into(), "l29", false),
         ("l30", "l18/out".into(), "l30/canary", false),
         ("l31", "sub/../..".into(), "l31/out/canary", false),
         ("l32", "file".into(), "l32/x", false),
     ];
     for (name, target, _, _) in &shapes {
-        symlink(target, yard.ws(name)).unwrap();
+        symlink(target, dirs.ws(name)).unwrap();
     }
-    for ws in yard.both() {
+    for ws in dirs.both() {
         for (name, target, path, inside) in &shapes {
             let read = read_all(&ws, path);
             assert_eq!(read.is_ok(), *inside, "read {name} -> {target}: {read:?}");
@@ -230,22 +230,22 @@ fn links_are_followed_only_as_long_as_they_stay_inside() {
             let written = write_all(&ws, path, "inside");
             assert_eq!(written.is_ok(), *inside, "write {name} -> {target}: {written:?}");
             if !path.contains('/') {
-                assert!(yard.ws(name).is_symlink(), "{name} was replaced instead of what it names");
+                assert!(dirs.ws(name).is_symlink(), "{name} was replaced instead of what it names");
             }
         }
     }
-    yard.assert_untouched();
+    dirs.assert_untouched();
 }
 
 #[test]
 fn a_dangling_link_makes_its_target_only_inside() {
-    let yard = TestDirs::new();
-    symlink("sub/new", yard.ws("good")).unwrap();
-    symlink("../out/new", yard.ws("bad")).unwrap();
-    symlink("../out/inner", yard.ws("dir")).unwrap();
-    for ws in yard.both() {
+    let dirs = TestDirs::new();
+    symlink("sub/new", dirs.ws("good")).unwrap();
+    symlink("../out/new", dirs.ws("bad")).unwrap();
+    symlink("../out/inner", dirs.ws("dir")).unwrap();
+    for ws in dirs.both() {
         write_all(&ws, "good", "x").unwrap();
-        assert_eq!(fs::read(yard.ws("sub/new")).unwrap(), b"x");
+        assert_eq!(fs::read(dirs.ws("sub/new")).unwrap(), b"x");
         assert!(write_all(&ws, "bad", "x").is_err());
         assert!(write_all(&ws, "dir/x", "x").is_err());
         assert!(write_all(&ws, "dir/x/y/z", "x").is_err());
@@ -254,23 +254,24 @@ fn a_dangling_link_makes_its_target_only_inside() {
         let path = ws.path("sub/none/at/all").unwrap();
         assert_eq!(ws.locate(&path).unwrap().real_path(), "sub/none/at/all");
     }
-    yard.assert_untouched();
+    dirs.assert_untouched();
 }
 
 #[test]
 fn a_hard_link_is_broken_and_not_written_through() {
-    let yard = TestDirs::new();
-    fs::hard_link(yard.dir.path().join("out/canary"), yard.ws("hard")).unwrap();
-    let [ws, _] = yard.both();
-    let spot = ws.locate(&ws.path("hard").unwrap()).unwrap();
-    assert_eq!(spot.read_existing(LIMIT).unwrap().unwrap().link_count(), 2);
+    let dirs = TestDirs::new();
+    fs::hard_link(dirs.dir.path().join("out/canary"), dirs.ws("hard")).unwrap();
+    let [ws, _] = dirs.both();
+    let write_target = ws.locate(&ws.path("hard").unwrap()).unwrap();
+    assert_eq!(write_target.read_existing(LIMIT).unwrap().unwrap().link_count(), 2);
     write_all(&ws, "hard", "new").unwrap();
-    assert_eq!(fs::read(yard.ws("hard")).unwrap(), b"new");
-    yard.assert_untouched();
+    assert_eq!(fs::read(dirs.ws("hard")).unwrap(), b"new");
+    dirs.assert_untouched();
 }
 
 #[test]
 fn what_is_no_file_neither_hangs_nor_opens() {
+<<<<<<< HEAD
     let yard = TestDirs::new();
     rustix::fs::mkfifoat(rustix::fs::CWD, yard.ws("fifo"), Mode::from_raw_mode(0o600)).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(yard.ws("socket")).unwrap();
@@ -292,6 +293,16 @@ fn what_is_no_file_neither_hangs_nor_opens() {
             assert!(matches!(read_all(&ws, "none"), Err(FileError::Missing(_))));
             assert!(matches!(read_all(&ws, "none/at/all"), Err(FileError::Missing(_))));
             assert!(read_all(&ws, "file/x").is_err() && write_all(&ws, "file/x", "").is_err());
+=======
+    let dirs = TestDirs::new();
+    let started = Instant::now();
+    rustix::fs::mkfifoat(rustix::fs::CWD, dirs.ws("fifo"), Mode::from_raw_mode(0o600)).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(dirs.ws("socket")).unwrap();
+    for ws in dirs.both() {
+        for name in ["fifo", "socket"] {
+            assert!(matches!(read_all(&ws, name), Err(FileError::NotARegularFile(_))), "read {name}");
+            assert!(matches!(write_all(&ws, name, "x"), Err(FileError::NotARegularFile(_))), "write {name}");
+>>>>>>> 02860df (tools: comments in plain English, part 1)
         }
     });
 }
@@ -307,59 +318,62 @@ fn devices_of_a_workspace_that_is_dev_are_not_files() {
 
 #[test]
 fn a_huge_sparse_file_is_refused_before_it_is_read() {
-    let yard = TestDirs::new();
-    fs::File::create(yard.ws("sparse")).unwrap().set_len(1 << 40).unwrap();
-    let [ws, _] = yard.both();
-    let spot = ws.locate(&ws.path("sparse").unwrap()).unwrap();
-    assert!(matches!(spot.read_existing(LIMIT), Err(FileError::TooLarge { bytes: 0x100_0000_0000, .. })));
+    let dirs = TestDirs::new();
+    fs::File::create(dirs.ws("sparse")).unwrap().set_len(1 << 40).unwrap();
+    let [ws, _] = dirs.both();
+    let write_target = ws.locate(&ws.path("sparse").unwrap()).unwrap();
+    assert!(matches!(
+        write_target.read_existing(LIMIT),
+        Err(FileError::TooLarge { bytes: 0x100_0000_0000, .. })
+    ));
 }
 
 #[test]
 fn a_file_is_replaced_whole_with_its_mode_and_leaves_nothing_behind() {
-    let yard = TestDirs::new();
-    let [ws, _] = yard.both();
-    fs::set_permissions(yard.ws("file"), fs::Permissions::from_mode(0o751)).unwrap();
-    fs::set_permissions(yard.ws(""), fs::Permissions::from_mode(0o755)).unwrap();
-    let mode = |name: &str| fs::metadata(yard.ws(name)).unwrap().permissions().mode() & 0o777;
+    let dirs = TestDirs::new();
+    let [ws, _] = dirs.both();
+    fs::set_permissions(dirs.ws("file"), fs::Permissions::from_mode(0o751)).unwrap();
+    fs::set_permissions(dirs.ws(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let mode = |name: &str| fs::metadata(dirs.ws(name)).unwrap().permissions().mode() & 0o777;
     write_all(&ws, "file", "new").unwrap();
-    assert_eq!((mode("file"), fs::read(yard.ws("file")).unwrap()), (0o751, b"new".to_vec()));
+    assert_eq!((mode("file"), fs::read(dirs.ws("file")).unwrap()), (0o751, b"new".to_vec()));
     write_all(&ws, "a/b/c", "x").unwrap();
     assert_eq!((mode("a"), mode("a/b"), mode("a/b/c")), (0o755, 0o755, 0o644));
-    fs::set_permissions(yard.ws("a/b"), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(dirs.ws("a/b"), fs::Permissions::from_mode(0o700)).unwrap();
     write_all(&ws, "a/b/private", "x").unwrap();
     assert_eq!(mode("a/b/private"), 0o600);
-    fs::set_permissions(yard.ws("file"), fs::Permissions::from_mode(0o444)).unwrap();
+    fs::set_permissions(dirs.ws("file"), fs::Permissions::from_mode(0o444)).unwrap();
     assert!(matches!(write_all(&ws, "file", "x"), Err(FileError::ReadOnly(_))));
-    let left: Vec<_> = fs::read_dir(yard.ws("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = fs::read_dir(dirs.ws("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_str().unwrap().contains(".kontekst-")), "{left:?}");
 }
 
 #[test]
 fn a_file_that_changed_since_it_was_read_is_left_alone() {
-    let yard = TestDirs::new();
-    let [ws, _] = yard.both();
-    let spot = ws.locate(&ws.path("file").unwrap()).unwrap();
-    let old = spot.read_existing(LIMIT).unwrap();
-    fs::write(yard.ws("file"), "somebody else's").unwrap();
-    assert!(matches!(spot.replace(b"mine", old.as_ref()), Err(FileError::Stale(_))));
-    assert_eq!(fs::read(yard.ws("file")).unwrap(), b"somebody else's");
+    let dirs = TestDirs::new();
+    let [ws, _] = dirs.both();
+    let write_target = ws.locate(&ws.path("file").unwrap()).unwrap();
+    let old = write_target.read_existing(LIMIT).unwrap();
+    fs::write(dirs.ws("file"), "somebody else's").unwrap();
+    assert!(matches!(write_target.replace(b"mine", old.as_ref()), Err(FileError::Stale(_))));
+    assert_eq!(fs::read(dirs.ws("file")).unwrap(), b"somebody else's");
 
-    let spot = ws.locate(&ws.path("new").unwrap()).unwrap();
-    assert!(spot.read_existing(LIMIT).unwrap().is_none());
-    fs::write(yard.ws("new"), "somebody else's").unwrap();
-    assert!(matches!(spot.replace(b"mine", None), Err(FileError::Stale(_))));
-    assert_eq!(fs::read(yard.ws("new")).unwrap(), b"somebody else's");
+    let write_target = ws.locate(&ws.path("new").unwrap()).unwrap();
+    assert!(write_target.read_existing(LIMIT).unwrap().is_none());
+    fs::write(dirs.ws("new"), "somebody else's").unwrap();
+    assert!(matches!(write_target.replace(b"mine", None), Err(FileError::Stale(_))));
+    assert_eq!(fs::read(dirs.ws("new")).unwrap(), b"somebody else's");
 }
 
 /// A directory of the path turns into a link to the outside and back, all the time.
 #[test]
 fn a_swapped_link_gets_nothing_out() {
-    let yard = TestDirs::new();
-    fs::write(yard.dir.path().join("out/file"), "secret").unwrap();
-    symlink("../out", yard.ws("link")).unwrap();
+    let dirs = TestDirs::new();
+    fs::write(dirs.dir.path().join("out/file"), "secret").unwrap();
+    symlink("../out", dirs.ws("link")).unwrap();
     let (mut reads, mut refused, mut writes) = (0, 0, 0);
-    while_swapping(&yard.ws(""), "sub", "link", || {
-        for ws in yard.both() {
+    while_swapping(&dirs.ws(""), "sub", "link", || {
+        for ws in dirs.both() {
             for turn in 0..10_000 {
                 match read_all(&ws, "sub/file") {
                     Ok(text) => {
@@ -379,22 +393,22 @@ fn a_swapped_link_gets_nothing_out() {
         reads > 0 && refused > 0,
         "the race was not run: {reads} reads, {refused} refused, {writes} writes"
     );
-    assert_eq!(fs::read(yard.dir.path().join("out/file")).unwrap(), b"secret");
-    fs::remove_file(yard.dir.path().join("out/file")).unwrap();
-    yard.assert_untouched();
+    assert_eq!(fs::read(dirs.dir.path().join("out/file")).unwrap(), b"secret");
+    fs::remove_file(dirs.dir.path().join("out/file")).unwrap();
+    dirs.assert_untouched();
 }
 
 /// The file itself turns into a link to the outside and back.
 #[test]
 fn a_swapped_file_is_neither_read_nor_written_through() {
-    let yard = TestDirs::new();
-    symlink("../out/canary", yard.ws("link")).unwrap();
+    let dirs = TestDirs::new();
+    symlink("../out/canary", dirs.ws("link")).unwrap();
     let (mut reads, mut refused) = (0, 0);
-    while_swapping(&yard.ws(""), "file", "link", || {
-        for ws in yard.both() {
+    while_swapping(&dirs.ws(""), "file", "link", || {
+        for ws in dirs.both() {
             let path = ws.path("file").unwrap();
             for _ in 0..10_000 {
-                match ws.locate(&path).and_then(|spot| spot.read_existing(LIMIT)) {
+                match ws.locate(&path).and_then(|write_target| write_target.read_existing(LIMIT)) {
                     Ok(old) => {
                         assert_eq!(old.unwrap().content, b"inside");
                         reads += 1;
@@ -409,15 +423,15 @@ fn a_swapped_file_is_neither_read_nor_written_through() {
         }
     });
     assert!(reads > 0 && refused > 0, "the race was not run: {reads} reads, {refused} refused");
-    yard.assert_untouched();
+    dirs.assert_untouched();
 }
 
 /// Random paths against the simplest model there is: count the levels.
 #[test]
 fn random_paths_never_leave() {
-    let yard = TestDirs::new();
+    let dirs = TestDirs::new();
     for (name, target) in [("up", ".."), ("in", "sub"), ("sub/back", ".."), ("esc", "../out"), ("abs", "/")] {
-        symlink(target, yard.ws(name)).unwrap();
+        symlink(target, dirs.ws(name)).unwrap();
     }
     let words = [
         "..", ".", "", "sub", "deep", "file", "up", "in", "back", "esc", "abs", "out", "canary", "etc",
@@ -430,7 +444,7 @@ fn random_paths_never_leave() {
         seed ^= seed << 17;
         (seed % below as u64) as usize
     };
-    let workspaces = yard.both();
+    let workspaces = dirs.both();
     let mut opened = 0;
     for _ in 0..20_000 {
         let parts: Vec<&str> = (0..1 + random(7)).map(|_| words[random(words.len())]).collect();
@@ -451,5 +465,5 @@ fn random_paths_never_leave() {
         }
     }
     assert!(opened > 20, "only {opened} of the paths named a file");
-    yard.assert_untouched();
+    dirs.assert_untouched();
 }

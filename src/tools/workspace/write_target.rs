@@ -106,10 +106,10 @@ impl WriteTarget {
             Some(old) => old.stat.st_mode & 0o777,
             None => 0o644 & !umask_of(dir.as_fd()),
         };
-        let beside = format!(".kontekst-{}.tmp", Uuid::new_v4().simple());
-        let written = self.write_and_rename(dir, &beside, content, mode, old);
+        let temp_name = format!(".kontekst-{}.tmp", Uuid::new_v4().simple());
+        let written = self.write_and_rename(dir, &temp_name, content, mode, old);
         if written.is_err() {
-            let _ = fs::unlinkat(dir, &beside, AtFlags::empty()); // the first error is the one to tell
+            let _ = fs::unlinkat(dir, &temp_name, AtFlags::empty()); // the first error is the one to tell
         }
         written
     }
@@ -117,14 +117,14 @@ impl WriteTarget {
     fn write_and_rename(
         &self,
         dir: &OwnedFd,
-        beside: &str,
+        temp_name: &str,
         content: &[u8],
         mode: RawMode,
         old: Option<&ExistingFile>,
     ) -> Result<(), FileError> {
         let fail = |error: std::io::Error| FileError::io("write", &self.given_path, error);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = fs::openat(dir, beside, flags, Mode::from_raw_mode(0o600)).map_err(|e| fail(e.into()))?;
+        let fd = fs::openat(dir, temp_name, flags, Mode::from_raw_mode(0o600)).map_err(|e| fail(e.into()))?;
         let mut file = File::from(fd);
         file.write_all(content).map_err(fail)?;
         fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(|e| fail(e.into()))?;
@@ -132,9 +132,9 @@ impl WriteTarget {
         match old {
             Some(old) => {
                 self.check_unchanged(dir, old)?;
-                fs::renameat(dir, beside, dir, &*self.name).map_err(|e| fail(e.into()))?;
+                fs::renameat(dir, temp_name, dir, &*self.name).map_err(|e| fail(e.into()))?;
             }
-            None => self.link_unless_taken(dir, beside)?,
+            None => self.link_unless_taken(dir, temp_name)?,
         }
         // `dir` may be a mere handle, which cannot be synced.
         let open = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -151,18 +151,18 @@ impl WriteTarget {
     }
 
     /// Gives the file its name unless the name has been taken meanwhile.
-    fn link_unless_taken(&self, dir: &OwnedFd, beside: &str) -> Result<(), FileError> {
+    fn link_unless_taken(&self, dir: &OwnedFd, temp_name: &str) -> Result<(), FileError> {
         // A link fails when the name exists, on every file system that has links.
-        match fs::linkat(dir, beside, dir, &*self.name, AtFlags::empty()) {
+        match fs::linkat(dir, temp_name, dir, &*self.name, AtFlags::empty()) {
             Ok(()) => {
-                let _ = fs::unlinkat(dir, beside, AtFlags::empty()); // the content is in place already
+                let _ = fs::unlinkat(dir, temp_name, AtFlags::empty()); // the content is in place already
                 Ok(())
             }
             Err(Errno::EXIST) => Err(FileError::Stale(self.given_path.clone())),
             Err(_) if fs::statat(dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW).is_ok() => {
                 Err(FileError::Stale(self.given_path.clone()))
             }
-            Err(_) => fs::renameat(dir, beside, dir, &*self.name)
+            Err(_) => fs::renameat(dir, temp_name, dir, &*self.name)
                 .map_err(|errno| FileError::io("write", &self.given_path, errno)),
         }
     }
