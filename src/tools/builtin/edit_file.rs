@@ -187,7 +187,6 @@ fn replace(
 }
 
 /// Lists the numbers of the lines at which the first occurrences of `old` begin.
-
 fn line_numbers_of(content: &str, old: &str, count: usize) -> String {
     let mut lines = Vec::new();
     let (mut line, mut from) = (1, 0);

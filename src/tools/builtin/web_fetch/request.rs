@@ -58,7 +58,7 @@ impl Request {
                 ("accept", Some(value)) => request.accept = Some(value),
                 ("accept-language", Some(value)) => request.accept_language = Some(value),
                 _ => {
-                    request.dropped_headers.push(name.chars().filter(|c| !c.is_control()).take(40).collect())
+                    request.dropped_headers.push(name.chars().filter(|c| !c.is_control()).take(40).collect());
                 }
             }
         }
