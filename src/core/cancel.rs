@@ -2,7 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    time::Duration,
 };
 
 use tokio_util::sync::CancellationToken;
@@ -67,6 +68,14 @@ impl Cancel {
 
     pub async fn cancelled(&self) {
         self.token.cancelled().await;
+    }
+
+    /// Blocks for `time`, or until the signal is given. Returns true in the latter case.
+    pub fn is_cancelled_within(&self, time: Duration) -> bool {
+        let (sender, cancelled) = mpsc::channel::<()>();
+        let _hook = self.on_cancel(move || drop(sender));
+        // Nothing is ever sent: the wait ends when the hook drops the sender, or with the time.
+        cancelled.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Disconnected)
     }
 
     /// Runs `hook` once when the signal is given, at once if it was. The hook must not block.
@@ -134,5 +143,13 @@ mod tests {
         child.cancel();
         assert!(!parent.is_cancelled());
         assert_eq!(count.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_wait_ends_with_its_time_or_with_the_signal() {
+        let cancel = Cancel::new();
+        assert!(!cancel.is_cancelled_within(Duration::from_millis(1)));
+        cancel.cancel();
+        assert!(cancel.is_cancelled_within(Duration::from_secs(600)));
     }
 }

@@ -11,6 +11,7 @@ mod message;
 mod sampling;
 mod snapshot;
 mod tool;
+mod watchdog;
 
 pub use bearer::is_bearer;
 pub use cancel::{Cancel, OnCancel};
@@ -21,3 +22,4 @@ pub use message::{Message, Role, ToolResult};
 pub use sampling::Sampling;
 pub use snapshot::{ContextSnapshot, MessageStats, Source};
 pub use tool::{ToolCall, ToolDef, ToolFailureKind, ToolOutcome};
+pub use watchdog::StallWatchdog;

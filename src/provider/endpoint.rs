@@ -12,7 +12,6 @@ use super::{
         OpenAiProvider, Probe, Server, ServerClient, ServerKind, Timing, load_failure, load_model, probe,
         wire_model_name,
     },
-    pause::pause,
 };
 use crate::core::Cancel;
 
@@ -109,7 +108,7 @@ impl Endpoint {
                 }
                 Probe::Loading | Probe::NotLoaded if start.elapsed() < self.timing.load => {
                     sink(Progress::Loading { model: model.to_owned(), fraction: None });
-                    if !pause(cancel, wait) {
+                    if cancel.is_cancelled_within(wait) {
                         return Err(ProviderError::Cancelled);
                     }
                     wait = (wait * 2).min(Duration::from_secs(1));

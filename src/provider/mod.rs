@@ -8,7 +8,6 @@ mod failover;
 mod kv_cache;
 mod model_file;
 pub mod openai;
-mod pause;
 pub mod router;
 mod slots;
 pub mod supervisor;

@@ -1,13 +1,8 @@
-//! One request and where it leads: redirects, what the answer says about the file, and hanging up.
+//! One HTTP request for a file: follows redirects, reads the headers that identify the file, and hangs up on
+//! a cancel or a stall.
 
 use std::{
     io::{self, Read},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::SeqCst},
-        mpsc,
-    },
-    thread,
     time::Duration,
 };
 
@@ -18,79 +13,74 @@ use ureq::{
 use url::Url;
 
 use super::{DownloadConfig, PullError};
-use crate::core::{Cancel, OnCancel};
+use crate::core::{Cancel, OnCancel, StallWatchdog};
 
-/// Redirects that are followed.
+/// The number of redirects that are followed.
 const MAX_REDIRECTS: usize = 8;
-/// Largest head of an answer, in bytes.
+/// The largest accepted response header, in bytes.
 const HEADER_LIMIT: usize = 64 * 1024;
 
-/// Where a download goes on.
+/// Where an interrupted download continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ResumePoint {
-    /// Bytes that are here; not 0.
+    /// The number of bytes in the part file. Never 0.
     pub have: u64,
-    /// The strong validator of the file they are from.
+    /// The strong validator of the file that these bytes came from.
     pub etag: Option<String>,
 }
 
-/// An answer that is no redirect.
+/// The response to a request, after all redirects.
 pub(super) struct FileResponse {
     pub status: u16,
-    /// Where it came from in the end.
+    /// The host that sent it, after all redirects.
     pub host: String,
-    /// A strong validator.
+    /// The file's strong validator.
     pub etag: Option<String>,
-    /// The file's checksum, from the hub.
+    /// The file's checksum, as the hub reports it.
     pub sha256: Option<String>,
-    /// Bytes of the whole file.
+    /// The size of the whole file in bytes.
     pub total: Option<u64>,
-    /// The first byte of a part.
+    /// The offset of the first byte in the body, if only a part was sent.
     pub start: Option<u64>,
     encoded: bool,
     body: Body,
     watch: ConnectionWatch,
 }
 
-/// What hangs up: on a cancel, and when nothing has come for too long.
+/// Closes the connection on a cancel, and when nothing has arrived for `stall`.
 struct ConnectionWatch {
     cancel: Cancel,
     _hook: OnCancel,
-    /// Each message is a sign of life; dropping it ends the watch.
-    alive: mpsc::Sender<()>,
-    silent: Arc<AtomicBool>,
+    stall: Duration,
+    watchdog: StallWatchdog,
 }
 
 impl ConnectionWatch {
     fn new(agent: &Agent, stall: Duration, cancel: &Cancel) -> Self {
-        let (alive, signs) = mpsc::channel();
-        let silent = Arc::new(AtomicBool::new(false));
-        let (watched, ran_out) = (agent.clone(), Arc::clone(&silent));
-        // Without the thread there is no limit on silence; Ctrl-C still works.
-        let watch = move || {
-            loop {
-                match signs.recv_timeout(stall) {
-                    Ok(()) => {}
-                    Err(mpsc::RecvTimeoutError::Disconnected) => return,
-                    Err(mpsc::RecvTimeoutError::Timeout) => {
-                        ran_out.store(true, SeqCst);
-                        return watched.shutdown();
-                    }
-                }
-            }
-        };
-        thread::Builder::new().name("pull-stall".to_owned()).spawn(watch).ok();
-        let hang_up = agent.clone();
-        let hook = cancel.on_cancel(move || hang_up.shutdown());
-        Self { cancel: cancel.clone(), _hook: hook, alive, silent }
+        let (on_cancel, on_stall) = (agent.clone(), agent.clone());
+        Self {
+            cancel: cancel.clone(),
+            _hook: cancel.on_cancel(move || on_cancel.shutdown()),
+            stall,
+            watchdog: StallWatchdog::new(stall, move || on_stall.clone().shutdown()),
+        }
     }
 
-    /// Tells our own hanging up from other faults.
+    /// Notes that something has arrived.
+    fn reset(&self) {
+        self.watchdog.reset(self.stall);
+    }
+
+    fn has_hung_up(&self) -> bool {
+        self.cancel.is_cancelled() || self.watchdog.has_fired()
+    }
+
+    /// Turns an error into the reason for it, which may be that we closed the connection ourselves.
     fn explain(&self, error: ureq::Error) -> io::Error {
         if self.cancel.is_cancelled() {
             return io::ErrorKind::Interrupted.into();
         }
-        if self.silent.load(SeqCst) {
+        if self.watchdog.has_fired() {
             return io::Error::new(io::ErrorKind::TimedOut, "it has been silent for too long");
         }
         match error {
@@ -103,14 +93,14 @@ impl ConnectionWatch {
 }
 
 impl FileResponse {
-    /// The next bytes of the body; 0 at its end.
+    /// Reads the next bytes of the body. Returns 0 at its end.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let result = self.body.as_reader().read(into);
-        // A body that ends with its connection looks whole when we hung up ourselves.
-        if self.watch.cancel.is_cancelled() || self.watch.silent.load(SeqCst) {
+        // A body that ends with its connection looks complete when we closed the connection ourselves.
+        if self.watch.has_hung_up() {
             return Err(self.watch.explain(ureq::Error::ConnectionFailed));
         }
-        self.watch.alive.send(()).ok();
+        self.watch.reset();
         result.map_err(|error| self.watch.explain(error.into()))
     }
 
@@ -119,11 +109,11 @@ impl FileResponse {
     }
 }
 
-/// Asks for a file, or for the rest of it.
+/// Requests a file, or the rest of it after `from`.
 ///
 /// # Errors
 ///
-/// `io::Error` for what may work another time, [`PullError`] within it for what will not.
+/// [`RequestError::Broken`] if another try may help, [`RequestError::Final`] if it will not.
 pub(super) fn get(
     net: &DownloadConfig,
     url: &Url,
@@ -135,7 +125,7 @@ pub(super) fn get(
         .max_redirects(0)
         .max_redirects_will_error(false)
         .http_status_as_error(false)
-        // What is counted and resumed is the file itself.
+        // Offsets and checksums are those of the file itself, not of a compressed form.
         .accept_encoding("identity")
         .user_agent(concat!("kontekst/", env!("CARGO_PKG_VERSION")))
         .max_response_header_size(HEADER_LIMIT)
@@ -145,7 +135,7 @@ pub(super) fn get(
         .timeout_resolve(Some(net.timing.connect))
         .build()
         .new_agent();
-    let line = ConnectionWatch::new(&agent, net.timing.stall, cancel);
+    let watch = ConnectionWatch::new(&agent, net.timing.stall, cancel);
     let mut url = url.clone();
     let mut from_hub = None;
     for _ in 0..=MAX_REDIRECTS {
@@ -164,13 +154,13 @@ pub(super) fn get(
             call = call.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
         let response =
-            call.call().map_err(|error| RequestError::Broken(host.clone(), line.explain(error)))?;
-        line.alive.send(()).ok();
+            call.call().map_err(|error| RequestError::Broken(host.clone(), watch.explain(error)))?;
+        watch.reset();
         if at_hub {
             from_hub = from_hub.or_else(|| hub_checksum(response.headers()));
         }
         if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-            return Ok(file_response(response, host, from_hub, line));
+            return Ok(file_response(response, host, from_hub, watch));
         }
         let target =
             text(response.headers(), "location").ok_or_else(|| broken("a redirect that leads nowhere"))?;
@@ -185,9 +175,9 @@ pub(super) fn get(
     Err(RequestError::Final(PullError::Answer { host, fact: format!("more than {MAX_REDIRECTS} redirects") }))
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 pub(super) enum RequestError {
-    /// From this host; another try may help.
+    /// The connection to this host failed. Another try may help.
     Broken(String, io::Error),
     Final(PullError),
 }
@@ -196,7 +186,7 @@ fn file_response(
     response: Response<Body>,
     host: String,
     from_hub: Option<String>,
-    line: ConnectionWatch,
+    watch: ConnectionWatch,
 ) -> FileResponse {
     let headers = response.headers();
     let length = text(headers, "content-length").and_then(|length| length.parse().ok());
@@ -216,17 +206,18 @@ fn file_response(
         total,
         start: range.and_then(|range| range.start),
         encoded: text(headers, "content-encoding").is_some_and(|name| !name.eq_ignore_ascii_case("identity")),
-        watch: line,
+        watch,
         body: response.into_body(),
     }
 }
 
-/// The checksum that the hub puts beside a file: in a header of its own when the file is elsewhere.
+/// Returns the checksum that the hub sends with a file. It is in `x-linked-etag` when the hub redirects to
+/// another host for the file.
 fn hub_checksum(headers: &HeaderMap) -> Option<String> {
     ["x-linked-etag", "etag"].into_iter().find_map(|name| sha256(text(headers, name)?.trim_matches('"')))
 }
 
-/// The text as a SHA-256 in lower case, if it is one.
+/// Returns `text` in lower case if it is a SHA-256.
 pub(super) fn sha256(text: &str) -> Option<String> {
     let is_one = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_one.then(|| text.to_ascii_lowercase())
@@ -236,10 +227,10 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 
-/// `Content-Range`.
+/// The `Content-Range` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
-    /// `None` when no part was sent.
+    /// `None` when the body holds no part of the file.
     start: Option<u64>,
     total: Option<u64>,
 }
@@ -259,7 +250,7 @@ impl Range {
     }
 }
 
-/// A small answer as a whole.
+/// Requests a small document and returns its whole body, of at most `limit` bytes.
 pub(super) fn get_small(
     net: &DownloadConfig,
     url: &Url,

@@ -1,6 +1,6 @@
-//! One file: as many tries as it takes, each going on where the last one stopped.
+//! The download of one file: it is tried again after a failure and continues where the last attempt stopped.
 
-use std::{fs, io, path::Path, sync::mpsc, time::Duration};
+use std::{fs, io, path::Path};
 
 use super::{
     DownloadConfig, PullError, PullEvent, RemoteFile,
@@ -129,7 +129,7 @@ impl Transfer<'_> {
                 return Err(PullError::Unreachable { name, host, have, source: error });
             }
             sink(PullEvent::Retrying { why: error.to_string(), wait });
-            pause(self.cancel, wait);
+            self.cancel.is_cancelled_within(wait); // a cancel is noticed by the next attempt
             wait = wait.saturating_mul(2).min(self.net.timing.pause.saturating_mul(16));
         }
     }
@@ -337,13 +337,4 @@ fn is_same_file(answer: &FileResponse, stamp: &PartOrigin) -> bool {
     }
     let other_length = matches!((answer.total, stamp.total), (Some(one), Some(other)) if one != other);
     !other_length && (stamp.sha256.is_some() || !differ(&answer.etag, &stamp.etag))
-}
-
-/// Waits, unless cancelled.
-fn pause(cancel: &Cancel, wait: Duration) {
-    let (stop, stopped) = mpsc::channel();
-    let _hook = cancel.on_cancel(move || {
-        stop.send(()).ok();
-    });
-    stopped.recv_timeout(wait).ok();
 }

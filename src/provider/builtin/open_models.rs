@@ -15,7 +15,6 @@ use crate::{
     engine::EngineError,
     provider::{
         NoServer, Progress, Provider, ProviderError,
-        pause::pause,
         slots::{SlotError, Slots},
     },
 };
@@ -249,7 +248,7 @@ impl OpenModels {
         let (this, model) = (Arc::downgrade(self), Arc::clone(model));
         let warm = thread::Builder::new().name("model-idle".to_owned());
         let waiting = warm.spawn(move || {
-            while pause(model.gone(), limit.saturating_sub(model.idle_for())) {
+            while !model.gone().is_cancelled_within(limit.saturating_sub(model.idle_for())) {
                 if model.idle_for() >= limit && Self::cool(&this, &model, limit) {
                     return;
                 }

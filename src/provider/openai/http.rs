@@ -7,9 +7,8 @@ use std::{
 
 use ureq::{Agent, Body, http::Response};
 
-use super::stall::StallWatchdog;
 use crate::{
-    core::{Cancel, OnCancel},
+    core::{Cancel, OnCancel, StallWatchdog},
     provider::ProviderError,
 };
 
@@ -69,13 +68,13 @@ impl ServerClient {
             .timeout_connect(Some(self.connect))
             .build();
         let agent = config.new_agent();
-        // One agent to each call: shutting it down hurts nobody else.
-        let hang_up = agent.clone();
+        // Each call has an agent of its own, so that shutting it down ends no other call.
+        let (on_cancel, on_stall) = (agent.clone(), agent.clone());
         Exchange {
             client: self,
             cancel,
-            watchdog: StallWatchdog::new(agent.clone(), patience),
-            _hook: cancel.on_cancel(move || hang_up.shutdown()),
+            watchdog: StallWatchdog::new(patience, move || on_stall.clone().shutdown()),
+            _hook: cancel.on_cancel(move || on_cancel.shutdown()),
             agent,
         }
     }

@@ -5,7 +5,6 @@ mod http;
 mod probe;
 mod server_kind;
 mod sse;
-mod stall;
 mod stream;
 mod template_overhead;
 mod token_counter;
@@ -38,7 +37,6 @@ use super::{
         prompted::{self, ToolCallParser},
     },
     kv_cache::SlotCache,
-    pause::pause,
     slots::{SlotError, Slots},
 };
 use crate::core::{Cancel, Message, ToolDef};
@@ -371,7 +369,7 @@ impl Provider for OpenAiProvider {
                 }
                 Err(AttemptError::Loading) if start.elapsed() < self.server.timing.load => {
                     sink(Delta::Progress(Progress::Loading { model: self.model.clone(), fraction: None }));
-                    if !pause(cancel, wait) {
+                    if cancel.is_cancelled_within(wait) {
                         return Err(ProviderError::Cancelled);
                     }
                     wait = (wait * 2).min(Duration::from_secs(1));
@@ -382,7 +380,7 @@ impl Provider for OpenAiProvider {
                 }
                 Err(AttemptError::Gateway(_)) if !again => {
                     again = true;
-                    if !pause(cancel, self.server.timing.backoff) {
+                    if cancel.is_cancelled_within(self.server.timing.backoff) {
                         return Err(ProviderError::Cancelled);
                     }
                 }

@@ -30,7 +30,6 @@ use super::{
     NoServer, Progress, ProviderError,
     kv_cache::SlotCache,
     openai::{OpenAiProvider, Probe, Server, ServerClient, Timing, probe, wire_model_name},
-    pause::pause,
     slots::{SlotError, Slots},
 };
 use crate::core::Cancel;
@@ -279,10 +278,10 @@ impl Supervisor {
             let hint = "see the log; a smaller `context_size` or model needs less memory".to_owned();
             return Err(ProviderError::NoServer(NoServer { fact, hint }));
         };
-        if pause(cancel, wait.saturating_sub(ended.elapsed())) {
-            Ok(())
-        } else {
+        if cancel.is_cancelled_within(wait.saturating_sub(ended.elapsed())) {
             Err(ProviderError::Cancelled)
+        } else {
+            Ok(())
         }
     }
 
