@@ -239,8 +239,8 @@ fn probes_of_recorded_servers() {
         [
             Ready(
                 Capabilities {
-                    llama: true,
-                    engine: LlamaCpp,
+                    is_llama_cpp: true,
+                    server_kind: LlamaCpp,
                     window: Some(
                         8192,
                     ),
@@ -248,27 +248,27 @@ fn probes_of_recorded_servers() {
                     model_path: Some(
                         "/home/me/gguf/tiny.gguf",
                     ),
-                    tool_role: true,
-                    system_role: true,
-                    short_ids: false,
+                    supports_tools: true,
+                    supports_system_role: true,
+                    needs_short_ids: false,
                 },
             ),
             Ready(
                 Capabilities {
-                    llama: false,
-                    engine: Other,
+                    is_llama_cpp: false,
+                    server_kind: Other,
                     window: None,
                     slots: 256,
                     model_path: None,
-                    tool_role: true,
-                    system_role: true,
-                    short_ids: false,
+                    supports_tools: true,
+                    supports_system_role: true,
+                    needs_short_ids: false,
                 },
             ),
             Ready(
                 Capabilities {
-                    llama: true,
-                    engine: LlamaCpp,
+                    is_llama_cpp: true,
+                    server_kind: LlamaCpp,
                     window: Some(
                         8192,
                     ),
@@ -276,9 +276,9 @@ fn probes_of_recorded_servers() {
                     model_path: Some(
                         "/home/me/gguf/models/alpha.gguf",
                     ),
-                    tool_role: true,
-                    system_role: true,
-                    short_ids: false,
+                    supports_tools: true,
+                    supports_system_role: true,
+                    needs_short_ids: false,
                 },
             ),
             Loading,
