@@ -10,14 +10,14 @@ use std::{
     net::TcpStream,
     path::PathBuf,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use serde_json::Value;
 
-use crate::test_home::{TestHome, wait_with_output};
-
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::{
+    test_home::{TestHome, wait_with_output},
+    wait::wait_until,
+};
 
 /// A process that listens at a port, killed when dropped.
 struct Listener {
@@ -29,12 +29,10 @@ impl Listener {
     fn start(command: &mut Command, port: u16) -> Self {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut this = Self { child, port };
-        let until = Instant::now() + TIMEOUT;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        wait_until("the process listens", || {
             assert!(this.child.try_wait().unwrap().is_none(), "{command:?} has ended");
-            assert!(Instant::now() < until, "{command:?} does not listen");
-            std::thread::yield_now(); // nothing tells when a port is open
-        }
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
         this
     }
 

@@ -22,4 +22,5 @@ mod run;
 mod subagents;
 mod test_home;
 mod tidy;
+mod wait;
 mod weak_models;

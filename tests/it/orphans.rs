@@ -2,8 +2,6 @@
 
 #![cfg(target_os = "linux")]
 
-use std::time::Duration;
-
 use rustix::process::{Signal, kill_process};
 
 use crate::{
@@ -32,13 +30,8 @@ fn fifty_killed_daemons_leave_no_child() {
         let mut run = home.command(&["run", "--new", "hi"]);
         run.env("PATH", "/usr/bin:/bin");
         let run = run.spawn().unwrap();
-        let daemon = loop {
-            match home.daemon() {
-                Some(daemon) if binary.launches().len() > round => break daemon,
-                _ => std::thread::sleep(Duration::from_millis(2)), // nothing tells of another's child
-            }
-        };
-        kill_process(daemon, Signal::KILL).unwrap();
+        binary.wait_for_launch();
+        kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
         assert_ne!(wait_with_output(run).code, -1, "round {round}: the client hangs");
         wait_until_gone(binary.launches()[round].pid);
     }

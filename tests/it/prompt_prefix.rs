@@ -3,7 +3,6 @@
 use std::{
     fs,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use kontekst::{
@@ -15,9 +14,8 @@ use serde_json::{Value, json};
 use crate::{
     fake_llama::{FakeLlama, Reply},
     test_home::TestHome,
+    wait::{TIMEOUT, wait_until},
 };
-
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Everything of a request that comes before what is new in the next one, in the order in which it is sent.
 fn prompt(body: &Value) -> String {
@@ -88,10 +86,9 @@ impl RealServer {
             .unwrap();
         let real =
             Self { process, link: ServerClient::new(&format!("http://127.0.0.1:{port}"), None, TIMEOUT) };
-        let until = Instant::now() + TIMEOUT;
-        while !matches!(probe(&real.link, "", &Cancel::new(), TIMEOUT), Ok(Probe::Ready(_))) {
-            assert!(Instant::now() < until, "the real server is not ready");
-        }
+        wait_until("the real server is ready", || {
+            matches!(probe(&real.link, "", &Cancel::new(), TIMEOUT), Ok(Probe::Ready(_)))
+        });
         Some(real)
     }
 

@@ -9,7 +9,10 @@ use std::{fs, io::Read as _, path::PathBuf, process::Command};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 
-use crate::test_home::{TestHome, wait_with_output};
+use crate::{
+    fake_llama::process::wait_until_gone,
+    test_home::{TestHome, wait_with_output},
+};
 
 struct RealServer {
     home: TestHome,
@@ -100,11 +103,7 @@ fn the_model_server_dies_with_a_killed_daemon() {
     real.success(&["run", "hello"]);
     let pid = i32::try_from(real.status()["model_server"]["pid"].as_i64().unwrap()).unwrap();
     kill_process(real.home.daemon().unwrap(), Signal::KILL).unwrap();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while test_kill_process(Pid::from_raw(pid).unwrap()).is_ok() {
-        assert!(std::time::Instant::now() < deadline, "the model server outlived the daemon");
-        std::thread::yield_now();
-    }
+    wait_until_gone(pid.unsigned_abs());
     assert!(real.success(&["run", "--new", "hello"]).ends_with(".\n"));
 }
 

@@ -5,16 +5,15 @@ mod doors;
 mod routing;
 mod tiny_model;
 
-use std::{
-    fs,
-    io::Read as _,
-    time::{Duration, Instant},
-};
+use std::{fs, io::Read as _};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::test_home::{TestHome, wait_with_output};
+use crate::{
+    test_home::{TestHome, wait_with_output},
+    wait::wait_until,
+};
 
 /// A home whose only model is the one for tests, run by the engine. `more` goes to the end of its configuration.
 fn home_with(more: &str) -> TestHome {
@@ -213,11 +212,7 @@ fn status_names_the_model_and_an_idle_model_is_unloaded() {
     home.run(&["run", "hello"]).success();
     let server = &status(&home)["model_server"];
     assert_eq!((&server["engine"], &server["healthy"]), (&"builtin".into(), &true.into()), "{server}");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while status(&home)["model_server"]["running"] == true {
-        assert!(Instant::now() < deadline, "it is still loaded");
-        std::thread::yield_now();
-    }
+    wait_until("the idle model is unloaded", || status(&home)["model_server"]["running"] == false);
     assert_eq!(status(&home)["model_server"]["pid"], 0);
     assert_eq!(home.run(&["run", "hello again"]).success(), "It works.\n");
 }

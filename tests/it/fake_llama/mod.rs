@@ -20,12 +20,13 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc, Condvar, Mutex,
-        atomic::{AtomicBool, Ordering::SeqCst},
+        atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use reply::Client;
 pub use reply::{Reply, gate};
 use serde_json::{Value, json};
 
@@ -99,6 +100,8 @@ struct Shared {
     changed: Condvar,
     stopped: AtomicBool,
     loading: AtomicBool,
+    /// Bytes of all bodies that were sent.
+    sent: AtomicU64,
 }
 
 type Replayer = Box<dyn FnMut(&Request) -> Option<Reply> + Send>;
@@ -134,6 +137,7 @@ impl FakeLlama {
             changed: Condvar::new(),
             stopped: AtomicBool::new(false),
             loading: AtomicBool::new(loading),
+            sent: AtomicU64::new(0),
         });
         let server = Arc::clone(&shared);
         thread::spawn(move || {
@@ -207,6 +211,12 @@ impl FakeLlama {
         self.shared.state.lock().unwrap().disconnects
     }
 
+    /// Returns how many bytes of bodies were sent so far. What a client did not read may still be in the kernel's
+    /// buffers.
+    pub fn bytes_sent(&self) -> u64 {
+        self.shared.sent.load(SeqCst)
+    }
+
     /// What was wrong with the requests so far.
     pub fn violations(&self) -> Vec<String> {
         self.shared.state.lock().unwrap().violations.clone()
@@ -221,13 +231,11 @@ impl FakeLlama {
 
     #[track_caller]
     fn wait(&self, what: &str, met: impl Fn(&State) -> bool) {
-        let until = Instant::now() + TIMEOUT;
-        let mut state = self.shared.state.lock().unwrap();
-        while !met(&state) {
-            let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "waited in vain for {what}");
-            state = self.shared.changed.wait_timeout(state, left).unwrap().0;
-        }
+        let state = self.shared.state.lock().unwrap();
+        let (state, result) =
+            self.shared.changed.wait_timeout_while(state, TIMEOUT, |state| !met(state)).unwrap();
+        drop(state);
+        assert!(!result.timed_out(), "waited in vain for {what}");
     }
 }
 
@@ -250,20 +258,20 @@ impl Shared {
             self.changed.notify_all();
         }
         let finished = AtomicBool::new(false);
-        let gone = AtomicBool::new(false);
+        let client = Client::default();
         thread::scope(|scope| {
             let mut watched = connection.try_clone().unwrap();
-            let (gone, finished) = (&gone, &finished);
+            let (client, finished) = (&client, &finished);
             scope.spawn(move || {
                 // Nothing more is expected: whatever ends this is the client's going, or ours.
                 while matches!(watched.read(&mut [0; 64]), Ok(1..)) {}
-                gone.store(true, SeqCst);
+                client.disconnect();
                 if !finished.load(SeqCst) {
                     self.state.lock().unwrap().disconnects += 1;
                     self.changed.notify_all();
                 }
             });
-            reply.send(&request, &mut connection, gone, finished).ok();
+            reply.send(&request, &mut connection, client, finished, &self.sent).ok();
             connection.flush().ok();
             connection.shutdown(std::net::Shutdown::Both).ok();
         });

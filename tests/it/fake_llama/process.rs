@@ -4,16 +4,22 @@
 //! whenever a test runs, and never older than the test.
 
 use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
+    fs::{self, File},
+    io::{Read as _, Write as _},
+    os::{fd::AsFd, unix::fs::PermissionsExt as _},
     path::{Path, PathBuf},
     thread,
-    time::{Duration, Instant},
 };
 
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{CWD, Mode as FileMode, mkfifoat},
+    process::{Pid, PidfdFlags, pidfd_open, test_kill_process},
+};
 use serde_json::{Value, json};
 
-use super::{FakeLlama, Reply, Setup};
+use super::{FakeLlama, Reply, Setup, TIMEOUT};
+use crate::wait::wait_until;
 
 /// The variable that tells this test binary to be a server: the directory of a [`FakeBinary`].
 const DIR: &str = "FAKE_LLAMA_DIR";
@@ -21,6 +27,10 @@ const DIR: &str = "FAKE_LLAMA_DIR";
 /// A `llama-server` in a directory of its own, with a record of what became of it.
 pub struct FakeBinary {
     dir: PathBuf,
+    /// A pipe from which one byte can be read for each process that was started.
+    launched: File,
+    /// A pipe from which processes in [`Mode::Load`] read a byte before they are ready.
+    go_on: File,
 }
 
 /// How the next process behaves.
@@ -59,7 +69,14 @@ impl FakeBinary {
     pub fn new(dir: &Path) -> Self {
         let dir = dir.join("fake-llama");
         fs::create_dir_all(&dir).unwrap();
-        let binary = Self { dir };
+        // Open for reading and writing, so that neither the script nor the server waits for the other end.
+        let pipe = |name: &str| {
+            let path = dir.join(name);
+            mkfifoat(CWD, &path, FileMode::RUSR | FileMode::WUSR).unwrap();
+            File::options().read(true).write(true).open(path).unwrap()
+        };
+        let (launched, go_on) = (pipe("launched"), pipe("go-on"));
+        let binary = Self { dir, launched, go_on };
         binary.mode(Mode::Serve);
         let (dir, tests) = (binary.dir.display(), std::env::current_exe().unwrap());
         // The process id of the shell is that of the server: `exec` keeps it.
@@ -77,6 +94,7 @@ for word; do printf '%s\n' "$word"; done > "$dir/arguments.$$"
 env | grep '^LLAMA_' > "$dir/environment.$$"
 pwd > "$dir/directory.$$"
 echo $$ >> "$dir/starts"
+printf . > "$dir/launched"
 [ "$(cat "$dir/mode")" = Stubborn ] && trap '' TERM
 {DIR}="$dir" exec '{}' --exact fake_llama::process::server_process --nocapture --test-threads 1
 "#,
@@ -110,7 +128,20 @@ echo $$ >> "$dir/starts"
 
     /// Lets a process in [`Mode::Load`] be ready.
     pub fn finish_loading(&self) {
-        fs::write(self.dir.join("go-on"), "").unwrap();
+        (&self.go_on).write_all(&[b'.'; 64]).unwrap();
+    }
+
+    /// Waits until one more process has been started, counting from the last call.
+    #[track_caller]
+    pub fn wait_for_launch(&self) {
+        assert!(is_ready(&self.launched), "no process was started");
+        (&self.launched).read_exact(&mut [0]).unwrap();
+    }
+
+    /// The requests that a process was sent, such as `GET /props`.
+    pub fn requests(&self, pid: u32) -> Vec<String> {
+        let requests = fs::read_to_string(self.dir.join(format!("requests.{pid}"))).unwrap_or_default();
+        requests.lines().map(str::to_owned).collect()
     }
 
     /// Every start so far.
@@ -130,14 +161,18 @@ echo $$ >> "$dir/starts"
 /// Waits until no process has this id.
 #[track_caller]
 pub fn wait_until_gone(pid: u32) {
-    let until = Instant::now() + super::TIMEOUT;
-    // There is nothing to be told by: the process is another's child.
-    while rustix::process::test_kill_process(rustix::process::Pid::from_raw(pid.cast_signed()).unwrap())
-        .is_ok()
-    {
-        assert!(Instant::now() < until, "process {pid} is still there");
-        thread::sleep(Duration::from_millis(2));
+    let id = Pid::from_raw(pid.cast_signed()).unwrap();
+    if let Ok(process) = pidfd_open(id, PidfdFlags::empty()) {
+        assert!(is_ready(&process), "process {pid} still runs");
     }
+    // It has exited, and is gone as soon as its parent has waited for it. Nothing reports that.
+    wait_until("its parent waits for the process", || test_kill_process(id).is_err());
+}
+
+/// Waits until a descriptor can be read; returns false after [`TIMEOUT`].
+fn is_ready(descriptor: &impl AsFd) -> bool {
+    let timeout = Timespec { tv_sec: TIMEOUT.as_secs().cast_signed(), tv_nsec: 0 };
+    poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&timeout)) == Ok(1)
 }
 
 /// Not a test: what the script runs.
@@ -151,7 +186,6 @@ fn server_process() {
     let option = |name: &str| arguments.iter().position(|word| *word == name).map(|at| arguments[at + 1]);
     let mode = fs::read_to_string(dir.join("mode")).unwrap();
     let say = |line: &str| {
-        use std::io::Write as _;
         writeln!(std::io::stderr(), "{line}").ok();
     };
     match mode.as_str() {
@@ -183,7 +217,13 @@ fn server_process() {
         loading: mode == "Load",
         ..Setup::default()
     };
-    let fake = FakeLlama::with(setup, []).always({
+    let mut requests =
+        File::options().append(true).create(true).open(dir.join(format!("requests.{pid}"))).unwrap();
+    let log = move |request: &super::Request| {
+        writeln!(requests, "{} {}", request.method, request.path).unwrap();
+        None
+    };
+    let fake = FakeLlama::with(setup, []).replay(log).always({
         let (dir, mut count) = (dir.clone(), 0);
         move |_| {
             count += 1;
@@ -193,11 +233,9 @@ fn server_process() {
     say("I srv  llama_server: listening");
     if mode == "Load" {
         let state = json!({"state": "loading", "payload": {"stages": ["text_model"], "current": "text_model", "value": 0.5}});
-        use std::io::Write as _;
         writeln!(std::io::stdout(), "\ncmd_child_to_router:state:{state}").ok();
-        while !dir.join("go-on").exists() {
-            thread::sleep(Duration::from_millis(2));
-        }
+        // Fails when the test has ended, and then nobody waits for this server.
+        File::open(dir.join("go-on")).unwrap().read_exact(&mut [0]).unwrap();
         fake.finish_loading();
     }
     loop {

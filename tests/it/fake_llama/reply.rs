@@ -4,9 +4,10 @@ use std::{
     io::{self, Write as _},
     net::{Shutdown, TcpStream},
     sync::{
-        atomic::{AtomicBool, Ordering::SeqCst},
-        mpsc,
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
     },
+    thread,
     time::Duration,
 };
 
@@ -35,6 +36,8 @@ enum Step {
     /// These bytes so often, for floods.
     Repeat(Vec<u8>, usize),
     Wait(Gate),
+    /// Nothing for this long: a slow server.
+    Pause(Duration),
     /// Nothing more until the client hangs up.
     Hang,
     /// The connection is closed as a killed server closes it: without an ending.
@@ -43,21 +46,82 @@ enum Step {
     HalfClose,
 }
 
-/// Where an answer waits until the test lets it go on.
-pub struct Gate(mpsc::Receiver<()>);
+/// Holds an answer back until the test opens it with the [`GateKey`], or the client disconnects.
+pub struct Gate(Arc<Signal>);
 
-/// Opens a [`Gate`]; dropping it does, too.
-pub struct GateKey(mpsc::Sender<()>);
+/// Opens a [`Gate`] when `open` is called, or when it is dropped.
+pub struct GateKey(Arc<Signal>);
 
 impl GateKey {
     pub fn open(self) {
-        drop(self.0);
+        drop(self);
     }
 }
 
+impl Drop for GateKey {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
+}
+
+/// Returns a closed gate and its key.
 pub fn gate() -> (Gate, GateKey) {
-    let (key, gate) = mpsc::channel();
-    (Gate(gate), GateKey(key))
+    let signal = Arc::<Signal>::default();
+    (Gate(Arc::clone(&signal)), GateKey(signal))
+}
+
+/// A flag that one thread raises and another waits for.
+#[derive(Default)]
+struct Signal {
+    raised: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Signal {
+    fn raise(&self) {
+        *self.raised.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) {
+        drop(self.changed.wait_while(self.raised.lock().unwrap(), |raised| !*raised).unwrap());
+    }
+}
+
+/// The client of one connection, as far as an answer needs to know.
+#[derive(Default)]
+pub(super) struct Client {
+    state: Mutex<ClientState>,
+}
+
+#[derive(Default)]
+struct ClientState {
+    disconnected: bool,
+    /// The signal that the answer is waiting for.
+    waiting: Option<Arc<Signal>>,
+}
+
+impl Client {
+    /// Ends the current and every later wait of the answer.
+    pub(super) fn disconnect(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.disconnected = true;
+        if let Some(signal) = state.waiting.take() {
+            signal.raise();
+        }
+    }
+
+    /// Waits until `signal` is raised or the client disconnects.
+    fn wait(&self, signal: &Arc<Signal>) {
+        {
+            let mut state = self.state.lock().unwrap();
+            if state.disconnected {
+                return;
+            }
+            state.waiting = Some(Arc::clone(signal));
+        }
+        signal.wait();
+    }
 }
 
 impl Reply {
@@ -185,6 +249,11 @@ impl Reply {
         self.then(Step::Wait(gate))
     }
 
+    /// Sends nothing for this long, as a slow server does.
+    pub fn then_pause(self, pause: Duration) -> Self {
+        self.then(Step::Pause(pause))
+    }
+
     pub fn then_hang(self) -> Self {
         self.then(Step::Hang)
     }
@@ -227,14 +296,15 @@ impl Reply {
         self
     }
 
-    /// Sends it. `gone` says that the client has hung up; `finished` is set when nothing is left that it
-    /// could miss.
+    /// Sends the answer. Sets `finished` before the last part, so that a client that disconnects after it
+    /// is not counted as one that disconnected in the middle. Adds what was sent of the body to `sent`.
     pub(super) fn send(
         self,
         request: &Request,
         to: &mut TcpStream,
-        gone: &AtomicBool,
+        client: &Client,
         finished: &AtomicBool,
+        sent: &AtomicU64,
     ) -> io::Result<()> {
         if let Some(inspect) = self.after {
             inspect(request);
@@ -247,7 +317,7 @@ impl Reply {
                 "HTTP/1.1 {status} Fake\r\nserver: fake\r\ncontent-type: {kind}\r\n{framing}\r\n\r\n"
             )?;
         }
-        let mut out = Out { to, chunked: self.streamed };
+        let mut out = Out { to, chunked: self.streamed, sent };
         let last = self.steps.len().saturating_sub(1);
         for (at, step) in self.steps.into_iter().enumerate() {
             if at == last
@@ -260,17 +330,16 @@ impl Reply {
                 Step::Event(event) => out.event(&event)?,
                 Step::Bytes(bytes) => out.bytes(&bytes)?,
                 Step::Repeat(bytes, times) => (0..times).try_for_each(|_| out.bytes(&bytes))?,
-                Step::Wait(gate) => gate.wait(gone),
+                Step::Wait(gate) => client.wait(&gate.0),
+                Step::Pause(pause) => thread::sleep(pause),
                 Step::Hang => {
-                    let (closed, _key) = gate();
-                    closed.wait(gone);
+                    client.wait(&Arc::default());
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
                 Step::Cut => return Ok(()),
                 Step::HalfClose => {
                     out.to.shutdown(Shutdown::Write)?;
-                    let (closed, _key) = gate();
-                    closed.wait(gone);
+                    client.wait(&Arc::default());
                     return Ok(());
                 }
             }
@@ -292,20 +361,10 @@ impl Reply {
     }
 }
 
-impl Gate {
-    fn wait(self, gone: &AtomicBool) {
-        // The only poll in here: the gate and the client's going are two things to wait for.
-        while !gone.load(SeqCst) {
-            if self.0.recv_timeout(Duration::from_millis(2)) != Err(mpsc::RecvTimeoutError::Timeout) {
-                return;
-            }
-        }
-    }
-}
-
 struct Out<'a> {
     to: &'a mut TcpStream,
     chunked: bool,
+    sent: &'a AtomicU64,
 }
 
 impl Out<'_> {
@@ -315,11 +374,15 @@ impl Out<'_> {
 
     fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.chunked || bytes.is_empty() {
-            return self.to.write_all(bytes);
+            self.to.write_all(bytes)?;
+            self.sent.fetch_add(bytes.len() as u64, SeqCst);
+            return Ok(());
         }
         let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
         chunk.extend_from_slice(bytes);
         chunk.extend_from_slice(b"\r\n");
-        self.to.write_all(&chunk)
+        self.to.write_all(&chunk)?;
+        self.sent.fetch_add(bytes.len() as u64, SeqCst);
+        Ok(())
     }
 }

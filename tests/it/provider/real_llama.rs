@@ -19,6 +19,7 @@ use kontekst::{
 use serde_json::{Value, json};
 
 use super::{TIMING, read_file};
+use crate::wait::wait_until;
 
 /// The model's likeliest words: what it says must not depend on luck.
 fn prompt(text: &str) -> ChatRequest {
@@ -169,10 +170,7 @@ fn the_kv_cache_survives_a_server_restart() {
     request.max_tokens = 4;
     let first = ask(&*real.open(), &request).unwrap();
     let read = first.usage.unwrap().prompt;
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while real.router.status().running {
-        assert!(std::time::Instant::now() < until, "it is not stopped");
-    }
+    wait_until("the idle server is stopped", || !real.router.status().running);
     let cache_files: Vec<_> =
         std::fs::read_dir(home.kv()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(cache_files.len(), 1, "{cache_files:?}");

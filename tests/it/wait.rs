@@ -1,0 +1,24 @@
+//! The one place where a test polls: for what gives no event that could be waited for.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a test waits before it fails. It is generous, because the machine may be busy.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A limit that no test reaches, for settings whose time limit must not be what ends something.
+pub const HOUR: Duration = Duration::from_secs(3600);
+
+/// Checks `condition` again and again until it is true. Fails after [`TIMEOUT`] and names `what`.
+///
+/// Use it only where there is no line, message, or exit of a process to wait for.
+#[track_caller]
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + TIMEOUT;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        thread::yield_now();
+    }
+}
