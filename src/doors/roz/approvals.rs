@@ -1,4 +1,4 @@
-//! The daemon's own calls that wait for the client's word: asked about one at a time.
+//! Calls of the daemon's own tools that need the client's approval. The client is asked about one at a time.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -15,120 +15,117 @@ use super::{
     structs,
 };
 
-/// How long a client may think. Source: what the second generation's server waits for a nested approval.
+/// How long the client may take to decide. Source: the time that the second generation's server waits for the
+/// approval of a nested call.
 pub(super) const APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Characters of a preview that are shown.
+/// The longest preview that is shown, in characters.
 const MAX_PREVIEW_CHARS: usize = 4096;
 
-/// Calls that wait, and the one that is asked about.
+/// The calls of a run that wait for approval.
 #[derive(Default)]
 pub(super) struct Approvals {
     queue: VecDeque<QueuedApproval>,
+    /// The call that the client is asked about now.
     open: Option<OpenApproval>,
 }
 
 struct QueuedApproval {
-    /// Its id on the wire.
-    id: String,
+    /// The id of the call on the wire.
+    wire_id: String,
     proposed: ProposedCall,
 }
 
 struct OpenApproval {
-    id: String,
+    wire_id: String,
     call: CallId,
     tool: String,
     deadline: Instant,
 }
 
 impl Approvals {
-    pub(super) fn add(&mut self, id: String, proposed: ProposedCall) {
-        self.queue.push_back(QueuedApproval { id, proposed });
+    pub(super) fn add(&mut self, wire_id: String, proposed: ProposedCall) {
+        self.queue.push_back(QueuedApproval { wire_id, proposed });
     }
 
-    /// When the one that is asked about counts as denied.
+    /// Returns when the call that the client is asked about counts as denied.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.open.as_ref().map(|asked| asked.deadline)
+        self.open.as_ref().map(|open| open.deadline)
     }
 
-    /// Asks about the next call, if none is asked about.
+    /// Asks about the next call, unless the client is being asked about one.
     pub(super) fn ask_next(&mut self, out: &mut Vec<ServerEvent>) {
         if self.open.is_some() {
             return;
         }
-        let Some(QueuedApproval { id, proposed }) = self.queue.pop_front() else { return };
+        let Some(QueuedApproval { wire_id, proposed }) = self.queue.pop_front() else { return };
         let tool = proposed.call.name;
-        out.push(ServerEvent::Activity {
-            state: Activity::CallingTool,
-            detail: tool.clone(),
-            progress: None,
-        });
-        out.push(ServerEvent::Activity {
-            state: Activity::WaitingApproval,
-            detail: id.clone(),
-            progress: None,
-        });
+        out.push(ServerEvent::activity(Activity::CallingTool, tool.clone()));
+        out.push(ServerEvent::activity(Activity::WaitingApproval, wire_id.clone()));
         let reason: String = match proposed.caution {
             Some(caution) => format!("{caution}\n\n{}", proposed.preview),
             None => proposed.preview,
         };
         out.push(ServerEvent::ApprovalRequested {
-            call: id.clone(),
+            call_id: wire_id.clone(),
             tool: tool.clone(),
             reason: reason.trim().chars().take(MAX_PREVIEW_CHARS).collect(),
             timeout_secs: APPROVAL_TIMEOUT.as_secs(),
         });
-        self.open = Some(OpenApproval {
-            id,
-            call: proposed.call.id,
-            tool,
-            deadline: Instant::now() + APPROVAL_TIMEOUT,
-        });
+        let deadline = Instant::now() + APPROVAL_TIMEOUT;
+        self.open = Some(OpenApproval { wire_id, call: proposed.call.id, tool, deadline });
     }
 
-    /// The client's word on a call; `None` when it is not the one that is asked about.
+    /// Takes the client's decision and returns the command for the run. A decision on any call but the one that
+    /// the client is asked about is ignored.
     pub(super) fn decide(
         &mut self,
         decision: PermissionDecision,
         out: &mut Vec<ServerEvent>,
     ) -> Option<Command> {
-        let asked = self.open.take_if(|asked| asked.id == decision.tool_call_id)?;
-        let wanted = decision.modifier.map(structs::to_json).filter(|wanted| !wanted.is_empty());
-        match wanted {
+        let open = self.open.take_if(|open| open.wire_id == decision.tool_call_id)?;
+        let changed_arguments =
+            decision.modifier.map(structs::to_json).filter(|arguments| !arguments.is_empty());
+        match changed_arguments {
             None if decision.approved => {
-                out.push(ServerEvent::ApprovalResolved { call: asked.id, denied: None });
-                Some(Command::Approve(asked.call))
+                out.push(ServerEvent::ApprovalResolved { call_id: open.wire_id, denial_reason: None });
+                Some(Command::Approve(open.call))
             }
-            // An approval is for what was shown. The model can propose what is wanted, which is shown, too.
-            Some(wanted) if decision.approved => {
-                let wanted = serde_json::Value::Object(wanted);
-                Some(asked.deny(&format!("; the user wants these arguments instead: {wanted}"), out))
+            // An approval is only for the call that was shown. The model reads what the user wants and can propose
+            // that call, which is then shown as well.
+            Some(arguments) if decision.approved => {
+                let arguments = serde_json::Value::Object(arguments);
+                Some(open.deny(&format!("; the user wants these arguments instead: {arguments}"), out))
             }
-            _ => Some(asked.deny("", out)),
+            _ => Some(open.deny("", out)),
         }
     }
 
-    /// Nobody has answered in time.
+    /// Denies the call that the client is asked about, if its time is over.
     pub(super) fn expire(&mut self, out: &mut Vec<ServerEvent>) -> Option<Command> {
-        let asked = self.open.take_if(|asked| asked.deadline <= Instant::now())?;
-        Some(asked.deny("; there was no answer in time", out))
+        let open = self.open.take_if(|open| open.deadline <= Instant::now())?;
+        Some(open.deny("; there was no answer in time", out))
     }
 
-    /// Nobody will answer any more.
+    /// Denies all calls, because the client can no longer decide.
     pub(super) fn deny_all(&mut self, out: &mut Vec<ServerEvent>) -> Vec<Command> {
         let mut commands = Vec::new();
         loop {
             self.ask_next(out);
-            let Some(asked) = self.open.take() else { return commands };
-            commands.push(asked.deny("; the client has closed its side", out));
+            let Some(open) = self.open.take() else { return commands };
+            commands.push(open.deny("; the client has closed its side", out));
         }
     }
 }
 
 impl OpenApproval {
+    /// Returns the command that denies the call. `because` is added to the reason that the model reads.
     fn deny(self, because: &str, out: &mut Vec<ServerEvent>) -> Command {
         let reason = format!("Permission denied by user for: {}{because}", self.tool);
-        out.push(ServerEvent::ApprovalResolved { call: self.id, denied: Some(reason.clone()) });
+        out.push(ServerEvent::ApprovalResolved {
+            call_id: self.wire_id,
+            denial_reason: Some(reason.clone()),
+        });
         Command::Deny { call: self.call, reason, then: AfterDenial::Continue }
     }
 }

@@ -1,10 +1,11 @@
-//! News on the wire, in the forms of both generations. Pure.
+//! The wire format of [`ServerEvent`], in the forms of both generations. Pure.
 //!
-//! A frame has the first generation's field (1 to 11) and the second's (19) side by side: each client reads
-//! its own and skips the other. Two pairs of numbers differ between them, see `proto/roz/v1/agent.proto`.
+//! A frame has the first generation's field (1 to 11) and the second's (19) side by side: each client reads its own
+//! field and skips the other. Two pairs of field numbers differ between the generations, see
+//! `proto/roz/v1/agent.proto`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use prost_types::Timestamp;
+use prost_types::{Struct, Timestamp};
 use serde_json::json;
 
 use crate::{
@@ -20,139 +21,97 @@ use super::{
     structs,
 };
 
-/// What every event of the second generation carries.
+/// One event in the forms of both generations. `None` where a generation has no such event.
+type BothForms = (Option<First>, Option<Second>);
+
+/// The fields that every event of the second generation has.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct EventMetadata {
     pub(super) event_id: String,
-    /// The same for all of one turn.
+    /// The same for all events of a turn.
     pub(super) correlation_id: String,
     pub(super) timestamp: Timestamp,
 }
 
-/// The frame of `news`; `None` when the forms that are wanted have no word for it.
-pub(super) fn frame(news: ServerEvent, events: RozEvents, stamp: EventMetadata) -> Option<SessionResponse> {
-    let (first, second) = encode(news);
+/// Encodes `event` in the configured forms. Returns `None` if none of these forms has such an event.
+///
+/// Both generations share the keepalive and pong fields, so these are always sent.
+pub(super) fn frame(
+    event: ServerEvent,
+    events: RozEvents,
+    metadata: EventMetadata,
+) -> Option<SessionResponse> {
+    let (first, second) = encode(event);
     let shared = matches!(first, Some(First::Keepalive(_) | First::Pong(_)));
     let response = first.filter(|_| shared || events != RozEvents::Second);
     let session_event = second.filter(|_| events != RozEvents::First).map(|event| SessionEventEnvelope {
-        event_id: stamp.event_id,
-        correlation_id: stamp.correlation_id,
+        event_id: metadata.event_id,
+        correlation_id: metadata.correlation_id,
         parent_event_id: None,
-        timestamp: Some(stamp.timestamp),
+        timestamp: Some(metadata.timestamp),
         event_type: event_type(&event).to_owned(),
         typed_event: Some(event),
     });
     (response.is_some() || session_event.is_some()).then_some(SessionResponse { response, session_event })
 }
 
-fn encode(news: ServerEvent) -> (Option<First>, Option<Second>) {
-    match news {
+fn encode(event: ServerEvent) -> BothForms {
+    match event {
         ServerEvent::Started { session, model, permissions } => started(session, model, permissions),
         ServerEvent::TurnStarted { index } => {
             (None, Some(Second::TurnStarted(pb::TurnStartedPayload { turn_index: index })))
         }
-        ServerEvent::Text { message, content } => (
-            Some(First::TextDelta(pb::TextDelta { message_id: message.clone(), content: content.clone() })),
-            Some(Second::TextDelta(pb::TextDeltaPayload { content, message_id: Some(message) })),
-        ),
-        ServerEvent::Thinking { message, content } => (
-            Some(First::ThinkingDelta(pb::ThinkingDelta {
-                message_id: message.clone(),
-                content: content.clone(),
-            })),
-            Some(Second::ThinkingDelta(pb::ThinkingDeltaPayload { content, message_id: Some(message) })),
-        ),
-        ServerEvent::ToolRequest { call, tool, parameters, timeout_ms } => (
-            Some(First::ToolRequest(pb::ToolRequest {
-                tool_call_id: call.clone(),
-                tool_name: tool.clone(),
-                parameters: Some(parameters.clone()),
-                timeout_ms,
-            })),
-            Some(Second::ToolCallRequested(pb::ToolCallRequestedPayload {
-                call_id: call,
-                tool_name: tool,
-                parameters: Some(parameters),
-                timeout_ms,
-            })),
-        ),
-        ServerEvent::TurnComplete { message, usage, stop } => turn_complete(message, usage, stop),
-        ServerEvent::Error(Fault { code, message, retryable }) => (
-            Some(First::Error(pb::SessionError {
-                code: code.to_owned(),
-                message: message.clone(),
-                retryable,
-            })),
-            Some(Second::SessionRejected(pb::SessionRejectedPayload {
-                code: code.to_owned(),
-                message,
-                retryable,
-            })),
-        ),
-        ServerEvent::Keepalive(fill) => (
-            Some(First::Keepalive(pb::Keepalive {
-                tokens_used: fill.map(|fill| fill.used),
-                tokens_max: fill.map(|fill| fill.max),
-            })),
-            None,
-        ),
-        ServerEvent::Pong => (Some(First::Pong(pb::Pong {})), None),
-        ServerEvent::Compacted { messages, tokens } => (
-            Some(First::ContextCompacted(pb::ContextCompacted {
-                level: "summary".to_owned(),
-                messages_before: messages.0,
-                messages_after: messages.1,
-                tokens_before: tokens.0,
-                tokens_after: tokens.1,
-                summary: None,
-            })),
-            Some(Second::ContextCompacted(pb::ContextCompactedPayload {
-                level: "llm_summary".to_owned(),
-                messages_affected: messages.0.saturating_sub(messages.1),
-                tokens_before: tokens.0,
-                tokens_after: tokens.1,
-            })),
-        ),
-        ServerEvent::Presence { level, reason } => (
-            Some(First::PresenceHint(pb::PresenceHint {
-                level: level.to_owned(),
-                reason: reason.to_owned(),
-            })),
-            Some(Second::PresenceHinted(pb::PresenceHintedPayload {
-                level: level.to_owned(),
-                reason: reason.to_owned(),
-            })),
-        ),
-        ServerEvent::Activity { state, detail, progress } => activity(state, detail, progress),
-        ServerEvent::ApprovalRequested { call, tool, reason, timeout_secs } => (
-            None,
-            Some(Second::ApprovalRequested(pb::ApprovalRequestedPayload {
-                approval_id: call,
-                action: tool,
-                reason,
-                timeout_secs,
-            })),
-        ),
-        ServerEvent::ApprovalResolved { call, denied } => {
-            let outcome = match denied {
-                None => json!({"type": "approved"}),
-                Some(reason) => json!({"type": "denied", "reason": reason}),
-            };
-            let outcome = Some(structs::from_json(outcome));
-            (None, Some(Second::ApprovalResolved(pb::ApprovalResolvedPayload { approval_id: call, outcome })))
+        ServerEvent::Text { message_id, content } => text(message_id, content),
+        ServerEvent::Thinking { message_id, content } => thinking(message_id, content),
+        ServerEvent::ToolRequest { call_id, tool, parameters, timeout_ms } => {
+            tool_request(call_id, tool, parameters, timeout_ms)
         }
-        ServerEvent::Completed { summary, totals } => (
-            None,
-            Some(Second::SessionCompleted(pb::SessionCompletedPayload {
+        ServerEvent::TurnComplete { message_id, usage, stop_reason } => {
+            turn_complete(message_id, usage, stop_reason)
+        }
+        ServerEvent::Error(fault) => error(fault),
+        ServerEvent::Keepalive(usage) => {
+            let (tokens_used, tokens_max) = (usage.map(|usage| usage.used), usage.map(|usage| usage.max));
+            (Some(First::Keepalive(pb::Keepalive { tokens_used, tokens_max })), None)
+        }
+        ServerEvent::Pong => (Some(First::Pong(pb::Pong {})), None),
+        ServerEvent::Compacted { messages_before, messages_after, tokens_before, tokens_after } => {
+            let first = pb::ContextCompacted {
+                level: "summary".to_owned(),
+                messages_before,
+                messages_after,
+                tokens_before,
+                tokens_after,
+                summary: None,
+            };
+            let second = pb::ContextCompactedPayload {
+                level: "llm_summary".to_owned(),
+                messages_affected: messages_before.saturating_sub(messages_after),
+                tokens_before,
+                tokens_after,
+            };
+            (Some(First::ContextCompacted(first)), Some(Second::ContextCompacted(second)))
+        }
+        ServerEvent::Presence { level, reason } => presence(level, reason),
+        ServerEvent::Activity { state, detail, progress } => activity(state, detail, progress),
+        ServerEvent::ApprovalRequested { call_id, tool, reason, timeout_secs } => {
+            let payload =
+                pb::ApprovalRequestedPayload { approval_id: call_id, action: tool, reason, timeout_secs };
+            (None, Some(Second::ApprovalRequested(payload)))
+        }
+        ServerEvent::ApprovalResolved { call_id, denial_reason } => approval_resolved(call_id, denial_reason),
+        ServerEvent::Completed { summary, totals } => {
+            let payload = pb::SessionCompletedPayload {
                 summary: summary.to_owned(),
                 input_tokens: totals.input + totals.cached,
                 output_tokens: totals.output,
-            })),
-        ),
+            };
+            (None, Some(Second::SessionCompleted(payload)))
+        }
     }
 }
 
-fn started(session: String, model: String, permissions: Vec<Permission>) -> (Option<First>, Option<Second>) {
+fn started(session: String, model: String, permissions: Vec<Permission>) -> BothForms {
     let (old, new) = permissions
         .into_iter()
         .map(|Permission { pattern, policy, category, reason }| {
@@ -185,35 +144,66 @@ fn started(session: String, model: String, permissions: Vec<Permission>) -> (Opt
     )
 }
 
-fn turn_complete(
-    message: String,
-    usage: Option<Usage>,
-    stop: &'static str,
-) -> (Option<First>, Option<Second>) {
-    let real = usage.unwrap_or_default();
-    (
-        Some(First::TurnComplete(pb::TurnComplete {
-            message_id: message.clone(),
-            usage: usage.map(|usage| pb::TokenUsage {
-                input_tokens: saturating_u32(usage.input),
-                output_tokens: saturating_u32(usage.output),
-                cache_read_tokens: saturating_u32(usage.cached),
-                cache_creation_tokens: 0,
-            }),
-            stop_reason: stop.to_owned(),
-        })),
-        Some(Second::TurnFinished(pb::TurnFinishedPayload {
-            input_tokens: saturating_u32(real.input),
-            output_tokens: saturating_u32(real.output),
-            cache_creation_tokens: 0,
-            cache_read_tokens: saturating_u32(real.cached),
-            stop_reason: stop.to_owned(),
-            message_id: Some(message),
-        })),
-    )
+fn text(message_id: String, content: String) -> BothForms {
+    let first = pb::TextDelta { message_id: message_id.clone(), content: content.clone() };
+    let second = pb::TextDeltaPayload { content, message_id: Some(message_id) };
+    (Some(First::TextDelta(first)), Some(Second::TextDelta(second)))
 }
 
-fn activity(state: Activity, detail: String, progress: Option<f32>) -> (Option<First>, Option<Second>) {
+fn thinking(message_id: String, content: String) -> BothForms {
+    let first = pb::ThinkingDelta { message_id: message_id.clone(), content: content.clone() };
+    let second = pb::ThinkingDeltaPayload { content, message_id: Some(message_id) };
+    (Some(First::ThinkingDelta(first)), Some(Second::ThinkingDelta(second)))
+}
+
+fn tool_request(call_id: String, tool: String, parameters: Struct, timeout_ms: u32) -> BothForms {
+    let first = pb::ToolRequest {
+        tool_call_id: call_id.clone(),
+        tool_name: tool.clone(),
+        parameters: Some(parameters.clone()),
+        timeout_ms,
+    };
+    let second =
+        pb::ToolCallRequestedPayload { call_id, tool_name: tool, parameters: Some(parameters), timeout_ms };
+    (Some(First::ToolRequest(first)), Some(Second::ToolCallRequested(second)))
+}
+
+fn turn_complete(message_id: String, usage: Option<Usage>, stop_reason: &'static str) -> BothForms {
+    let first = pb::TurnComplete {
+        message_id: message_id.clone(),
+        usage: usage.map(|usage| pb::TokenUsage {
+            input_tokens: saturating_u32(usage.input),
+            output_tokens: saturating_u32(usage.output),
+            cache_read_tokens: saturating_u32(usage.cached),
+            cache_creation_tokens: 0,
+        }),
+        stop_reason: stop_reason.to_owned(),
+    };
+    let usage = usage.unwrap_or_default();
+    let second = pb::TurnFinishedPayload {
+        input_tokens: saturating_u32(usage.input),
+        output_tokens: saturating_u32(usage.output),
+        cache_creation_tokens: 0,
+        cache_read_tokens: saturating_u32(usage.cached),
+        stop_reason: stop_reason.to_owned(),
+        message_id: Some(message_id),
+    };
+    (Some(First::TurnComplete(first)), Some(Second::TurnFinished(second)))
+}
+
+fn error(Fault { code, message, retryable }: Fault) -> BothForms {
+    let first = pb::SessionError { code: code.to_owned(), message: message.clone(), retryable };
+    let second = pb::SessionRejectedPayload { code: code.to_owned(), message, retryable };
+    (Some(First::Error(first)), Some(Second::SessionRejected(second)))
+}
+
+fn presence(level: &str, reason: &str) -> BothForms {
+    let first = pb::PresenceHint { level: level.to_owned(), reason: reason.to_owned() };
+    let second = pb::PresenceHintedPayload { level: level.to_owned(), reason: reason.to_owned() };
+    (Some(First::PresenceHint(first)), Some(Second::PresenceHinted(second)))
+}
+
+fn activity(state: Activity, detail: String, progress: Option<f32>) -> BothForms {
     let (old, new) = match state {
         Activity::Thinking => ("thinking", "planning"),
         Activity::CallingTool => ("calling_tool", "calling_tool"),
@@ -235,7 +225,16 @@ fn activity(state: Activity, detail: String, progress: Option<f32>) -> (Option<F
     )
 }
 
-/// The published names; not all of them are the fields' own.
+fn approval_resolved(call_id: String, denial_reason: Option<String>) -> BothForms {
+    let outcome = match denial_reason {
+        None => json!({"type": "approved"}),
+        Some(reason) => json!({"type": "denied", "reason": reason}),
+    };
+    let outcome = Some(structs::from_json(outcome));
+    (None, Some(Second::ApprovalResolved(pb::ApprovalResolvedPayload { approval_id: call_id, outcome })))
+}
+
+/// Returns the published name of an event. Not all names are those of the protobuf fields.
 fn event_type(event: &Second) -> &'static str {
     match event {
         Second::SessionStarted(_) => "session_started",
@@ -281,7 +280,7 @@ fn event_type(event: &Second) -> &'static str {
     }
 }
 
-/// The wire counts in `uint32`; what is larger is shown as the largest.
+/// Converts a count to the `uint32` of the wire. Larger numbers become the largest one.
 pub(super) fn saturating_u32<N: TryInto<u32>>(number: N) -> u32 {
     number.try_into().unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! A conversation that the client kept, as the core's messages. Pure.
+//! Reads the history that a client sends with its session's start. Pure.
 
 use crate::{
     core::{CallId, Message, Role, ToolCall, ToolResult},
@@ -7,11 +7,13 @@ use crate::{
 
 use super::structs;
 
-/// Messages that a history may have.
+/// The most messages that a history may have.
 pub(super) const MAX_MESSAGES: usize = 10_000;
 
-/// Reads a history. Messages of an unknown role and parts that say nothing are left out; an image, which
-/// models here do not see, is mentioned.
+/// Converts a client's history to messages of the agent core.
+///
+/// Messages of an unknown role and empty parts are left out. Models here cannot see images, so an image is replaced
+/// by a note about it.
 pub(super) fn messages(history: Vec<ConversationMessage>) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::with_capacity(history.len());
     for ConversationMessage { role, parts } in history {
@@ -24,7 +26,7 @@ pub(super) fn messages(history: Vec<ConversationMessage>) -> Vec<Message> {
         let message = Parts::read(parts, &messages);
         message.append_to(role, &mut messages);
     }
-    // Templates want the user to begin.
+    // Most chat templates require that the user speaks first.
     let first = messages.iter().find(|message| message.role != Role::System);
     if first.is_some_and(|message| message.role != Role::User) {
         messages.insert(0, Message::text(Role::User, "[the beginning of this conversation is not known]"));
@@ -32,7 +34,7 @@ pub(super) fn messages(history: Vec<ConversationMessage>) -> Vec<Message> {
     messages
 }
 
-/// The parts of one message, by what they become.
+/// The parts of one message, sorted by what they become.
 #[derive(Default)]
 struct Parts {
     text: Vec<String>,
@@ -42,20 +44,21 @@ struct Parts {
 }
 
 impl Parts {
+    /// Sorts the parts of a message. `before` are the messages before it.
     fn read(parts: Vec<ContentPart>, before: &[Message]) -> Self {
-        let mut read = Self::default();
+        let mut sorted = Self::default();
         for part in parts.into_iter().filter_map(|part| part.part) {
             match part {
-                Part::Text(text) if !text.text.is_empty() => read.text.push(text.text),
+                Part::Text(text) if !text.text.is_empty() => sorted.text.push(text.text),
                 Part::Text(_) => {}
-                Part::Thinking(thinking) => read.thinking.push_str(&thinking.thinking),
+                Part::Thinking(thinking) => sorted.thinking.push_str(&thinking.thinking),
                 Part::Image(image) => {
                     let (kind, bytes) = (printable_media_type(&image.media_type), image.data.len());
-                    read.text.push(format!("[an image, {kind}, {bytes} bytes, not shown]"));
+                    sorted.text.push(format!("[an image, {kind}, {bytes} bytes, not shown]"));
                 }
                 Part::ToolUse(call) => {
                     let input = call.input.map(structs::to_json).unwrap_or_default();
-                    read.calls.push(ToolCall {
+                    sorted.calls.push(ToolCall {
                         id: CallId::new(call.id),
                         name: call.name,
                         arguments: serde_json::Value::Object(input).to_string(),
@@ -65,22 +68,23 @@ impl Parts {
                     let call_id = CallId::new(result.tool_use_id);
                     let name = if result.name.is_empty() { tool_name(&call_id, before) } else { result.name };
                     let (output, is_error) = (result.content, result.is_error);
-                    read.results.push(ToolResult { call_id, name, output, is_error });
+                    sorted.results.push(ToolResult { call_id, name, output, is_error });
                 }
             }
         }
-        read
+        sorted
     }
 
+    /// Appends what the parts become: a message for each result, and one for the rest unless it is empty.
     fn append_to(self, role: Role, messages: &mut Vec<Message>) {
         let Self { text, thinking, calls, results } = self;
-        // Results first: they answer the message before, and what is said comes after them.
+        // The results come first, because they answer the calls of the message before this one.
         messages.extend(results.into_iter().map(Message::result));
         let content = text.join("\n\n");
         if role == Role::Assistant {
             if !(content.is_empty() && calls.is_empty() && thinking.is_empty()) {
-                let said = Message::text(role, content);
-                messages.push(Message { tool_calls: calls, reasoning: thinking, ..said });
+                let message = Message::text(role, content);
+                messages.push(Message { tool_calls: calls, reasoning: thinking, ..message });
             }
         } else if !content.is_empty() {
             messages.push(Message::text(role, content));
@@ -88,16 +92,16 @@ impl Parts {
     }
 }
 
-/// The tool of an earlier call.
+/// Returns the name of the tool that an earlier message called under this id.
 fn tool_name(id: &CallId, before: &[Message]) -> String {
     let call = before.iter().rev().flat_map(|message| &message.tool_calls).find(|call| call.id == *id);
     call.map_or_else(|| "tool".to_owned(), |call| call.name.clone())
 }
 
-/// A media type as text for the model.
+/// Returns a media type without the characters that do not belong in one, for the model to read.
 pub(super) fn printable_media_type(media_type: &str) -> String {
-    let known = |c: &char| c.is_ascii_alphanumeric() || "/+.-".contains(*c);
-    media_type.chars().filter(known).take(64).collect()
+    let allowed = |c: &char| c.is_ascii_alphanumeric() || "/+.-".contains(*c);
+    media_type.chars().filter(allowed).take(64).collect()
 }
 
 #[cfg(test)]
@@ -117,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_part_finds_its_place() {
+    fn every_kind_of_part_is_converted() {
         let thinking =
             Part::Thinking(ThinkingContent { thinking: "hm".to_owned(), signature: "s".to_owned() });
         let call = Part::ToolUse(ToolUseContent {
@@ -150,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_left_out() {
+    fn empty_messages_and_unknown_roles_are_left_out() {
         let empty = ContentPart { part: None };
         let messages = messages(vec![
             message("robot", [text("beep")]),
@@ -158,7 +162,7 @@ mod tests {
             ConversationMessage { role: "user".to_owned(), parts: vec![empty] },
             message("assistant", [text("hello")]),
         ]);
-        assert_eq!(messages.len(), 2, "and somebody has to begin: {messages:?}");
+        assert_eq!(messages.len(), 2, "a first message of the user is added: {messages:?}");
         assert_eq!((messages[0].role, messages[1].content.as_str()), (Role::User, "hello"));
     }
 }

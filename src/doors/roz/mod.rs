@@ -1,8 +1,10 @@
 //! The Roz gRPC door: `roz.v1.AgentService`, sessions of many turns whose tools run at the client.
 //!
-//! One stream is one session. `session.rs` is its task, `state.rs` the table of what may be said when,
-//! `turn.rs` what a client hears of a run, `news.rs` that in the client's words and `convert.rs` on the wire,
-//! in both generations' forms at once. `outbox.rs` bounds what a client that does not read may cost. `watch.rs` tells of the workers of a session.
+//! One stream is one session, and `session.rs` is its task. `state.rs` is the table of which request is allowed
+//! when, and `start.rs` checks what starts a session or a turn. `client_run.rs` is a run as its client sees it: it
+//! reports in the words of `server_event.rs`, which `convert.rs` turns into frames for both generations of clients
+//! at once. `outbox.rs` bounds the memory that a client can cost that does not read. `watch.rs` reports what the
+//! subagents of a session do.
 
 mod approvals;
 mod client_run;
@@ -15,10 +17,12 @@ mod session;
 mod start;
 mod state;
 mod structs;
+mod tool_result;
 mod tools;
 mod watch;
+mod wire_ids;
 
 pub use service::RozDoor;
 
-/// The largest message either side takes. Source: what the second generation's server allows.
+/// The largest message in either direction. Source: the limit of the second generation's server.
 pub const MESSAGE_LIMIT: usize = 12 * 1024 * 1024;

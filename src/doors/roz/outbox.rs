@@ -1,4 +1,4 @@
-//! What waits for a client to read it: ordered, bounded, text in as few frames as possible.
+//! The queue of events that a client has not read yet. It is ordered and bounded, and joins text events.
 
 use std::{
     collections::VecDeque,
@@ -20,30 +20,31 @@ use super::{
     server_event::ServerEvent,
 };
 
-/// Frames that may wait. A client that lets more pile up does not read.
+/// The most frames that may wait. A client that lets more pile up does not read.
 const MAX_FRAMES: usize = 1024;
-/// Bytes that may wait.
+/// The most bytes that may wait.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
-/// So many frames or bytes and nothing more is read from the client until it has read some.
-const CROWDED: (usize, usize) = (MAX_FRAMES / 4, MAX_BYTES / 4);
+/// At this many waiting frames or bytes, no more requests are read from the client until it has read some.
+const CROWDED_FRAMES: usize = MAX_FRAMES / 4;
+const CROWDED_BYTES: usize = MAX_BYTES / 4;
 
-/// The session's end.
+/// The end of the queue that a session writes to.
 pub(super) struct BoundedOutbox {
     shared: Arc<Shared>,
 }
 
-/// The connection's end: the response stream.
+/// The end that the connection reads: the response stream.
 pub struct FrameStream {
     shared: Arc<Shared>,
     events: RozEvents,
 }
 
-/// More waits for the client than may.
+/// The error of a queue that has reached its limits.
 pub(super) struct Overflow;
 
 struct Shared {
     state: Mutex<State>,
-    /// Something was read, or nobody reads any more.
+    /// Notified when a frame was read or the stream was dropped.
     changed: Notify,
 }
 
@@ -51,14 +52,24 @@ struct Shared {
 struct State {
     queue: VecDeque<QueuedEvent>,
     bytes: usize,
-    /// Nothing more will come; the status when that is no good ending.
-    ended: Option<Result<(), Status>>,
+    ending: Ending,
     reader: Option<Waker>,
     reader_dropped: bool,
 }
 
+/// How the stream ends once the queue is empty.
+#[derive(Default)]
+enum Ending {
+    /// More may be queued, so the stream does not end yet.
+    #[default]
+    Open,
+    Closed,
+    /// The stream's last item is an error.
+    Failed(Status),
+}
+
 struct QueuedEvent {
-    news: ServerEvent,
+    event: ServerEvent,
     correlation: Uuid,
     at: SystemTime,
 }
@@ -83,60 +94,66 @@ impl State {
 }
 
 impl BoundedOutbox {
-    /// Queues one thing. Text is joined to text that still waits.
-    pub(super) fn send(&self, news: ServerEvent, correlation: Uuid) -> Result<(), Overflow> {
+    /// Queues an event. Text is merged into the last queued text, if it belongs to the same message.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] when too much waits to be read.
+    pub(super) fn send(&self, event: ServerEvent, correlation: Uuid) -> Result<(), Overflow> {
         let mut state = self.shared.state();
-        let joined = state.queue.back_mut().and_then(|last| last.news.merge_text(&news));
-        let grown = joined.unwrap_or_else(|| news.approximate_size());
-        if joined.is_none() {
+        let merged = state.queue.back_mut().and_then(|last| last.event.merge_text(&event));
+        let grown = merged.unwrap_or_else(|| event.approximate_size());
+        if merged.is_none() {
             if state.queue.len() >= MAX_FRAMES {
                 return Err(Overflow);
             }
-            state.queue.push_back(QueuedEvent { news, correlation, at: SystemTime::now() });
+            state.queue.push_back(QueuedEvent { event, correlation, at: SystemTime::now() });
         }
         state.bytes += grown;
         state.wake();
         if state.bytes > MAX_BYTES { Err(Overflow) } else { Ok(()) }
     }
 
-    /// Resolves when the client has little left to read.
+    /// Resolves when the client has read enough that its requests are read again.
     pub(super) async fn drained(&self) {
-        self.wait_until(|state| state.queue.len() < CROWDED.0 && state.bytes < CROWDED.1).await;
+        self.wait_until(|state| state.queue.len() < CROWDED_FRAMES && state.bytes < CROWDED_BYTES).await;
     }
 
-    /// Resolves when nobody reads any more.
+    /// Resolves when the connection has dropped the stream.
     pub(super) async fn closed(&self) {
         self.wait_until(|state| state.reader_dropped).await;
     }
 
-    async fn wait_until(&self, met: impl Fn(&State) -> bool) {
+    async fn wait_until(&self, is_met: impl Fn(&State) -> bool) {
         loop {
-            let moved = self.shared.changed.notified();
-            tokio::pin!(moved);
-            // Listens before it looks, so that nothing falls between the two.
-            moved.as_mut().enable();
-            if met(&self.shared.state()) {
+            let changed = self.shared.changed.notified();
+            tokio::pin!(changed);
+            // Listens before it checks, so that a change between the two is not missed.
+            changed.as_mut().enable();
+            if is_met(&self.shared.state()) {
                 return;
             }
-            moved.await;
+            changed.await;
         }
     }
 
-    /// Ends the stream at once: what waits is thrown away.
+    /// Ends the stream with an error. What was queued is dropped.
     pub(super) fn abort(&self, status: Status) {
         let mut state = self.shared.state();
         state.queue.clear();
         state.bytes = 0;
-        state.ended = Some(Err(status));
+        state.ending = Ending::Failed(status);
         state.wake();
     }
 }
 
 impl Drop for BoundedOutbox {
-    /// The stream ends well once the client has read what waits.
+    /// Lets the stream end without an error once the client has read what is queued.
     fn drop(&mut self) {
         let mut state = self.shared.state();
-        state.ended.get_or_insert(Ok(()));
+        if matches!(state.ending, Ending::Open) {
+            state.ending = Ending::Closed;
+        }
         state.wake();
     }
 }
@@ -147,31 +164,25 @@ impl Stream for FrameStream {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             let mut state = self.shared.state();
-            let Some(QueuedEvent { news, correlation, at }) = state.queue.pop_front() else {
-                return match state.ended.take() {
-                    Some(Ok(())) => {
-                        state.ended = Some(Ok(()));
-                        Poll::Ready(None)
-                    }
-                    Some(Err(status)) => {
-                        state.ended = Some(Ok(()));
-                        Poll::Ready(Some(Err(status)))
-                    }
-                    None => {
-                        state.reader = Some(cx.waker().clone());
-                        Poll::Pending
-                    }
+            let Some(QueuedEvent { event, correlation, at }) = state.queue.pop_front() else {
+                if matches!(state.ending, Ending::Open) {
+                    state.reader = Some(cx.waker().clone());
+                    return Poll::Pending;
+                }
+                return match std::mem::replace(&mut state.ending, Ending::Closed) {
+                    Ending::Failed(status) => Poll::Ready(Some(Err(status))),
+                    Ending::Open | Ending::Closed => Poll::Ready(None),
                 };
             };
-            state.bytes -= news.approximate_size();
+            state.bytes -= event.approximate_size();
             drop(state);
             self.shared.changed.notify_waiters();
-            let stamp = EventMetadata {
+            let metadata = EventMetadata {
                 event_id: Uuid::new_v4().to_string(),
                 correlation_id: correlation.to_string(),
                 timestamp: at.into(),
             };
-            if let Some(frame) = frame(news, self.events, stamp) {
+            if let Some(frame) = frame(event, self.events, metadata) {
                 return Poll::Ready(Some(Ok(frame)));
             }
         }
@@ -192,14 +203,14 @@ mod tests {
     use super::*;
 
     fn text(content: &str) -> ServerEvent {
-        ServerEvent::Text { message: "m".to_owned(), content: content.to_owned() }
+        ServerEvent::Text { message_id: "m".to_owned(), content: content.to_owned() }
     }
 
     #[tokio::test]
-    async fn text_that_waits_is_joined_and_the_order_stays() {
+    async fn queued_text_is_merged_and_the_order_stays() {
         let (outbox, frames) = channel(RozEvents::First);
-        for news in [text("a"), text("b"), ServerEvent::Pong, text("c")] {
-            assert!(outbox.send(news, Uuid::nil()).is_ok());
+        for event in [text("a"), text("b"), ServerEvent::Pong, text("c")] {
+            assert!(outbox.send(event, Uuid::nil()).is_ok());
         }
         drop(outbox);
         let frames: Vec<_> =

@@ -1,8 +1,14 @@
-//! What a client hears, in words that belong to no generation.
+//! What the server tells a client, independent of the generation of the protocol.
 
 use prost_types::Struct;
 
 use crate::agent::protocol::{FailureKind, RunError};
+
+/// The longest detail of an activity, in characters. Source: the published service.
+const MAX_DETAIL_CHARS: usize = 512;
+
+/// The largest text, in bytes, that waiting text events are joined to. It becomes one frame.
+const MAX_MERGED_TEXT: usize = 64 * 1024;
 
 /// One thing that a client is told.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,30 +22,34 @@ pub(super) enum ServerEvent {
         index: u32,
     },
     Text {
-        message: String,
+        message_id: String,
         content: String,
     },
     Thinking {
-        message: String,
+        message_id: String,
         content: String,
     },
     ToolRequest {
-        call: String,
+        call_id: String,
         tool: String,
         parameters: Struct,
         timeout_ms: u32,
     },
     TurnComplete {
-        message: String,
+        message_id: String,
+        /// `None` if the turn ended before the model answered.
         usage: Option<Usage>,
-        stop: &'static str,
+        stop_reason: &'static str,
     },
     Error(Fault),
     Keepalive(Option<ContextUsage>),
     Pong,
+    /// The history was replaced by a summary of it.
     Compacted {
-        messages: (u32, u32),
-        tokens: (u32, u32),
+        messages_before: u32,
+        messages_after: u32,
+        tokens_before: u32,
+        tokens_after: u32,
     },
     Presence {
         level: &'static str,
@@ -48,18 +58,19 @@ pub(super) enum ServerEvent {
     Activity {
         state: Activity,
         detail: String,
+        /// From 0 to 1.
         progress: Option<f32>,
     },
     ApprovalRequested {
-        call: String,
+        call_id: String,
         tool: String,
         reason: String,
         timeout_secs: u64,
     },
     ApprovalResolved {
-        call: String,
-        /// `None` is a yes.
-        denied: Option<String>,
+        call_id: String,
+        /// `None` if the call was approved.
+        denial_reason: Option<String>,
     },
     Completed {
         summary: &'static str,
@@ -67,7 +78,7 @@ pub(super) enum ServerEvent {
     },
 }
 
-/// What may be done with a tool.
+/// What a session may do with the tools whose names match `pattern`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Permission {
     pub(super) pattern: String,
@@ -84,13 +95,13 @@ pub(super) enum Activity {
     Idle,
 }
 
-/// Tokens of one turn, or of all.
+/// The tokens of one turn, or of all turns of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// Read anew.
+    /// Prompt tokens that the model server had to process.
     pub(super) input: u64,
     pub(super) output: u64,
-    /// Taken from the model server's cache.
+    /// Prompt tokens that the model server found in its cache.
     pub(super) cached: u64,
 }
 
@@ -102,14 +113,14 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// How full the window is, in tokens.
+/// How full the context window is, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ContextUsage {
     pub(super) used: u32,
     pub(super) max: u32,
 }
 
-/// Something that went wrong.
+/// An error that the client is told about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) code: &'static str,
@@ -118,7 +129,6 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// What was sent cannot be.
     pub(super) fn invalid_argument(message: impl Into<String>) -> Self {
         Self { code: "invalid_argument", message: message.into(), retryable: false }
     }
@@ -141,11 +151,22 @@ impl From<RunError> for Fault {
 }
 
 impl ServerEvent {
-    /// About how many bytes it takes.
+    /// Returns an activity without progress.
+    pub(super) fn activity(state: Activity, detail: String) -> Self {
+        Self::Activity { state, detail, progress: None }
+    }
+
+    /// Returns the activity of a model that works. The detail is cut to its longest form.
+    pub(super) fn thinking(detail: &str, progress: Option<f32>) -> Self {
+        let detail = detail.chars().take(MAX_DETAIL_CHARS).collect();
+        Self::Activity { state: Activity::Thinking, detail, progress }
+    }
+
+    /// Estimates the memory, in bytes, that the event takes in the outbox.
     pub(super) fn approximate_size(&self) -> usize {
         256 + match self {
-            Self::Text { message, content } | Self::Thinking { message, content } => {
-                message.len() + content.len()
+            Self::Text { message_id, content } | Self::Thinking { message_id, content } => {
+                message_id.len() + content.len()
             }
             Self::ToolRequest { parameters, .. } => prost::Message::encoded_len(parameters) * 4,
             Self::Activity { detail, .. } => detail.len(),
@@ -163,17 +184,20 @@ impl ServerEvent {
         }
     }
 
-    /// Takes `more` into itself where it is more of the same text, up to 64 KiB in one frame. Gives the
-    /// bytes that it has grown by.
-    pub(super) fn merge_text(&mut self, more: &Self) -> Option<usize> {
-        const WHOLE: usize = 64 * 1024;
-        match (self, more) {
-            (Self::Text { message, content }, Self::Text { message: of, content: text })
-            | (Self::Thinking { message, content }, Self::Thinking { message: of, content: text })
-                if message == of && content.len() < WHOLE =>
-            {
-                content.push_str(text);
-                Some(text.len())
+    /// Appends the text of `next` to this event, if both are text of the same kind and message and this one has
+    /// not reached [`MAX_MERGED_TEXT`]. Returns the bytes that were added, or `None` if nothing was merged.
+    pub(super) fn merge_text(&mut self, next: &Self) -> Option<usize> {
+        match (self, next) {
+            (
+                Self::Text { message_id, content },
+                Self::Text { message_id: next_message_id, content: next_content },
+            )
+            | (
+                Self::Thinking { message_id, content },
+                Self::Thinking { message_id: next_message_id, content: next_content },
+            ) if message_id == next_message_id && content.len() < MAX_MERGED_TEXT => {
+                content.push_str(next_content);
+                Some(next_content.len())
             }
             _ => None,
         }

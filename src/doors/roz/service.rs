@@ -1,4 +1,4 @@
-//! `roz.v1.AgentService`.
+//! The gRPC service `roz.v1.AgentService`.
 
 use std::pin::Pin;
 
@@ -23,12 +23,12 @@ use super::{
 /// Serves sessions on an [`AgentCore`].
 pub struct RozDoor {
     core: AgentCore,
-    live: OpenSessions,
+    open_sessions: OpenSessions,
 }
 
 impl RozDoor {
     pub fn service(core: AgentCore) -> AgentServiceServer<Self> {
-        AgentServiceServer::new(Self { core, live: OpenSessions::default() })
+        AgentServiceServer::new(Self { core, open_sessions: OpenSessions::default() })
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT)
     }
@@ -40,13 +40,14 @@ impl AgentService for RozDoor {
     type WatchTeamStream = ReceiverStream<Result<TeamEvent, Status>>;
     type AnalyzeMediaStream = Pin<Box<dyn Stream<Item = Result<AnalyzeMediaChunk, Status>> + Send>>;
 
-    /// Answers at once: clients wait for the headers before they say anything.
+    /// Answers at once, because clients wait for the response headers before they send anything.
     async fn stream_session(
         &self,
         request: Request<Streaming<SessionRequest>>,
     ) -> Result<Response<FrameStream>, Status> {
-        let (out, frames) = outbox::channel(self.core.config().roz.events);
-        let session = Session::new(self.core.clone(), self.live.clone(), request.into_inner(), out);
+        let (outbox, frames) = outbox::channel(self.core.config().roz.events);
+        let session =
+            Session::new(self.core.clone(), self.open_sessions.clone(), request.into_inner(), outbox);
         tokio::spawn(session.serve());
         Ok(Response::new(frames))
     }
@@ -55,7 +56,7 @@ impl AgentService for RozDoor {
         &self,
         request: Request<WatchTeamRequest>,
     ) -> Result<Response<Self::WatchTeamStream>, Status> {
-        let team = watch::parse_task_id(&self.core, &self.live, &request.into_inner().task_id)?;
+        let team = watch::parse_task_id(&self.core, &self.open_sessions, &request.into_inner().task_id)?;
         Ok(Response::new(watch::watch(self.core.clone(), team)))
     }
 

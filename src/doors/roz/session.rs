@@ -1,4 +1,10 @@
-//! The task of one session: requests in, news out, one turn at a time.
+//! The task of one session: it handles the client's requests and runs one turn at a time.
+
+use std::{
+    future::{pending, poll_fn},
+    pin::pin,
+    task::Poll,
+};
 
 use tokio_stream::StreamExt as _;
 use tonic::{Status, Streaming};
@@ -7,7 +13,9 @@ use uuid::Uuid;
 use crate::{
     agent::{AgentCore, protocol::Event},
     core::{Message, Role},
-    pb::roz::{SessionRequest, session_request::Request},
+    pb::roz::{
+        MessageFeedback, RegisterTools, SessionRequest, StartSession, UserMessage, session_request::Request,
+    },
     sessions::Feedback,
 };
 
@@ -16,13 +24,13 @@ use super::{
     outbox::{BoundedOutbox, Overflow},
     server_event::{Fault, ServerEvent},
     start::{OpenSession, TurnStart},
-    state::{Action, Input, State, transition},
+    state::{Action, Refusal, State, on_half_close, on_request},
     watch::{OpenSessionGuard, OpenSessions},
 };
 
 /// Why a session is over.
 enum SessionEnd {
-    /// As it should be; what waits is still read.
+    /// It ended as it should. The client still reads what is queued.
     Done,
     /// The client does not read.
     Stalled,
@@ -39,18 +47,21 @@ pub(super) struct Session {
     core: AgentCore,
     open_sessions: OpenSessions,
     outbox: BoundedOutbox,
-    /// `None` once the client has closed its side.
+    /// `None` once the client has closed its side or has cancelled the session.
     requests: Option<Streaming<SessionRequest>>,
     session: Option<OpenSession>,
-    /// It can be watched.
+    /// Keeps the session in [`OpenSessions`].
     watch_guard: Option<OpenSessionGuard>,
     run: Option<ClientRun>,
-    /// What the session ends with as soon as the turn has.
+    /// The summary to end the session with as soon as there is no run any more.
     ending: Option<&'static str>,
+    /// Prefers the run if a request and an event of the run are both ready.
+    run_first: bool,
 }
 
-/// Something that the session has to look at.
+/// Something that the session has to handle.
 enum Incoming {
+    /// A request, an error of the stream, or `None` when the client has closed its side.
     Request(Option<Result<SessionRequest, Status>>),
     Run(RunSignal),
 }
@@ -58,41 +69,43 @@ enum Incoming {
 impl Session {
     pub(super) fn new(
         core: AgentCore,
-        live: OpenSessions,
+        open_sessions: OpenSessions,
         requests: Streaming<SessionRequest>,
-        out: BoundedOutbox,
+        outbox: BoundedOutbox,
     ) -> Self {
-        let requests = Some(requests);
         Self {
             core,
-            open_sessions: live,
-            outbox: out,
-            requests,
+            open_sessions,
+            outbox,
+            requests: Some(requests),
             session: None,
             watch_guard: None,
             run: None,
             ending: None,
+            run_first: false,
         }
     }
 
-    /// Serves until the session is over. Dropping what it holds cancels its turn.
+    /// Serves until the session is over. Dropping the session cancels its run.
     pub(super) async fn serve(mut self) {
         loop {
-            let stopped = self.core.clone();
-            let next = tokio::select! {
+            let incoming = tokio::select! {
                 biased;
                 () = self.outbox.closed() => return,
-                // A turn that is going ends with the core, and is told.
-                () = stopped.stopped(), if self.run.is_none() => return,
-                next = next_incoming(&self.outbox, &mut self.requests, &mut self.run) => next,
+                // A run ends when the core stops, and its ending is still reported to the client.
+                () = self.core.stopped(), if self.run.is_none() => return,
+                incoming = next_incoming(&self.outbox, &mut self.requests, &mut self.run, self.run_first) => incoming,
             };
-            let over = match next {
+            // Requests and the run take turns, so that neither a chatty client nor a chatty model can starve the
+            // other.
+            self.run_first = matches!(incoming, Incoming::Request(_));
+            let handled = match incoming {
                 Incoming::Request(Some(Ok(request))) => self.handle_request(request.request).await,
                 Incoming::Request(Some(Err(status))) => self.handle_read_error(&status),
-                Incoming::Request(None) => self.handle_half_close(),
-                Incoming::Run(happened) => self.handle_signal(happened),
+                Incoming::Request(None) => self.handle_half_close().await,
+                Incoming::Run(signal) => self.handle_signal(signal),
             };
-            match over {
+            match handled {
                 Ok(()) => {}
                 Err(SessionEnd::Done) => return,
                 Err(SessionEnd::Stalled) => {
@@ -113,86 +126,16 @@ impl Session {
     }
 
     async fn handle_request(&mut self, request: Option<Request>) -> Result<(), SessionEnd> {
-        let step = transition(self.state(), input(request.as_ref()));
-        match (step, request) {
-            (Action::Refuse(refusal), _) => {
-                let (code, message) = (refusal.code(), refusal.message().to_owned());
-                self.send_error(Fault { code, message, retryable: false })
-            }
-            (Action::Start, Some(Request::Start(start))) => match OpenSession::new(&self.core, start).await {
-                Ok((open, news)) => {
-                    self.watch_guard = Some(self.open_sessions.insert(open.id.clone()));
-                    self.session = Some(open);
-                    self.send(news)
-                }
-                Err(fault) => {
-                    self.send_error(fault)?;
-                    Err(SessionEnd::Done)
-                }
-            },
-            (Action::BeginTurn, Some(Request::UserMessage(message))) => {
-                let Some(open) = &mut self.session else { return Ok(()) };
-                match open.begin_turn(message) {
-                    Ok(beginning) => self.begin_turn(beginning),
-                    Err(fault) => self.send_error(fault),
-                }
-            }
-            (Action::DeliverResult, Some(Request::ToolResult(result))) => {
-                if let Some(turn) = &mut self.run {
-                    turn.handle_tool_result(result);
-                }
-                Ok(())
-            }
-            (Action::Decide, Some(Request::PermissionDecision(decision))) => {
-                self.with_run(|turn, out| turn.decide(decision, out))
-            }
-            (Action::Register, Some(Request::RegisterTools(register))) => {
-                match self.session.as_mut().map(|open| open.register(register)) {
-                    Some(Err(fault)) => self.send_error(fault),
-                    Some(Ok(())) | None => Ok(()),
-                }
-            }
-            (Action::StoreFeedback, Some(Request::Feedback(feedback))) => {
-                let (session, message, rating) = (feedback.session_id, feedback.message_id, feedback.rating);
-                let kept = self.core.store_feedback(Feedback { session, message, rating }).await;
-                if let Err(error) = kept {
-                    tracing::warn!(%error, "an opinion was not kept");
-                }
-                Ok(())
-            }
-            (Action::CancelTurn, _) => {
-                if let Some(turn) = &self.run {
-                    turn.cancel();
-                }
-                Ok(())
-            }
-            (Action::CancelThenEnd, _) => {
-                if let Some(turn) = &self.run {
-                    turn.cancel();
-                }
-                self.requests = None;
-                self.end("cancelled by client")
-            }
-            (Action::Pong, _) => self.send(ServerEvent::Pong),
-            (Action::End, _) => Err(SessionEnd::Done),
-            _ => Ok(()),
-        }
+        self.perform(on_request(self.state(), request)).await
     }
 
-    /// The client has closed its side.
-    fn handle_half_close(&mut self) -> Result<(), SessionEnd> {
+    async fn handle_half_close(&mut self) -> Result<(), SessionEnd> {
         self.requests = None;
-        match transition(self.state(), Input::HalfClose) {
-            Action::FinishThenEnd => {
-                self.with_run(ClientRun::half_close)?;
-                self.end("session completed")
-            }
-            _ if self.session.is_some() => self.end("session completed"),
-            _ => Err(SessionEnd::Done),
-        }
+        self.perform(on_half_close(self.state())).await
     }
 
-    /// A message could not be read, or the connection broke: nobody is in control any more.
+    /// Ends the session after a message that could not be read, or after the connection broke: the client no
+    /// longer controls the run, so it is cancelled.
     fn handle_read_error(&mut self, status: &Status) -> Result<(), SessionEnd> {
         self.requests = None;
         self.send_error(Fault::invalid_argument(format!(
@@ -202,24 +145,82 @@ impl Session {
         Err(SessionEnd::Done)
     }
 
-    fn begin_turn(&mut self, beginning: TurnStart) -> Result<(), SessionEnd> {
-        let TurnStart { request, message, index, note } = beginning;
-        let turn = ClientRun::new(self.core.start(request), message, index);
+    async fn perform(&mut self, action: Action) -> Result<(), SessionEnd> {
+        match action {
+            Action::Start(start) => self.start(start).await,
+            Action::BeginTurn(message) => self.begin_turn(message),
+            Action::DeliverResult(result) => self.with_run(|run, _| run.handle_tool_result(result)),
+            Action::Decide(decision) => self.with_run(|run, out| run.decide(decision, out)),
+            Action::Register(register) => self.register(register),
+            Action::CancelTurn => self.with_run(|run, _| run.cancel()),
+            Action::CancelThenEnd => {
+                self.with_run(|run, _| run.cancel())?;
+                self.requests = None;
+                self.end("cancelled by client")
+            }
+            Action::FinishThenEnd => {
+                self.with_run(ClientRun::half_close)?;
+                self.end("session completed")
+            }
+            Action::End => self.end("session completed"),
+            Action::Pong => self.send(ServerEvent::Pong),
+            Action::StoreFeedback(feedback) => {
+                self.store_feedback(feedback).await;
+                Ok(())
+            }
+            Action::Ignore => Ok(()),
+            Action::Refuse(refusal) => self.refuse(refusal),
+        }
+    }
+
+    async fn start(&mut self, start: StartSession) -> Result<(), SessionEnd> {
+        match OpenSession::new(&self.core, start).await {
+            Ok((session, started)) => {
+                self.watch_guard = Some(self.open_sessions.insert(session.id.clone()));
+                self.session = Some(session);
+                self.send(started)
+            }
+            Err(fault) => {
+                self.send_error(fault)?;
+                Err(SessionEnd::Done)
+            }
+        }
+    }
+
+    fn begin_turn(&mut self, message: UserMessage) -> Result<(), SessionEnd> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        let TurnStart { request, turn, note } = match session.begin_turn(message) {
+            Ok(start) => start,
+            Err(fault) => return self.send_error(fault),
+        };
+        let run = ClientRun::new(self.core.start(request), turn);
         let mut out = Vec::new();
-        turn.begin(note.as_deref(), &mut out);
-        self.run = Some(turn);
+        run.announce(note.as_deref(), &mut out);
+        self.run = Some(run);
         self.send_all(out)
     }
 
-    fn handle_signal(&mut self, happened: RunSignal) -> Result<(), SessionEnd> {
-        match happened {
-            RunSignal::Keepalive => match &self.run {
-                Some(turn) => self.send(turn.keepalive()),
-                None => Ok(()),
-            },
-            RunSignal::Expired => self.with_run(ClientRun::expire),
+    fn register(&mut self, register: RegisterTools) -> Result<(), SessionEnd> {
+        match self.session.as_mut().map(|session| session.register(register)) {
+            Some(Err(fault)) => self.send_error(fault),
+            Some(Ok(())) | None => Ok(()),
+        }
+    }
+
+    async fn store_feedback(&self, feedback: MessageFeedback) {
+        let MessageFeedback { session_id, message_id, rating, .. } = feedback;
+        let feedback = Feedback { session: session_id, message: message_id, rating };
+        if let Err(error) = self.core.store_feedback(feedback).await {
+            tracing::warn!(%error, "the client's feedback was not stored");
+        }
+    }
+
+    fn handle_signal(&mut self, signal: RunSignal) -> Result<(), SessionEnd> {
+        match signal {
+            RunSignal::Keepalive => self.with_run(|run, out| out.push(run.keepalive())),
+            RunSignal::ApprovalExpired => self.with_run(ClientRun::expire_approval),
             RunSignal::Event(Some(event)) => self.handle_event(event),
-            // The core always says how a run has ended.
+            // `Event::Ended` comes before this and removes the run; this guards against a run without an ending.
             RunSignal::Event(None) => {
                 self.run = None;
                 self.after_run()
@@ -228,24 +229,26 @@ impl Session {
     }
 
     fn handle_event(&mut self, event: Event) -> Result<(), SessionEnd> {
-        let (Some(turn), Some(open)) = (&mut self.run, &mut self.session) else { return Ok(()) };
+        let (Some(run), Some(session)) = (&mut self.run, &mut self.session) else { return Ok(()) };
         let mut out = Vec::new();
-        let ending = turn.handle_event(event, &mut open.wire_ids, &mut out);
-        let correlation = turn.correlation();
+        let ending = run.handle_event(event, &mut session.wire_ids, &mut out);
+        let correlation = run.correlation();
         if let Some(ending) = &ending {
-            open.totals += turn.usage();
-            if let Some(mark) = interruption_note(ending) {
-                open.conversation.push(Message::text(Role::Assistant, mark));
+            session.totals += run.usage();
+            if let Some(note) = interruption_note(ending) {
+                session.conversation.push(Message::text(Role::Assistant, note));
             }
-            // Before the last frame leaves: the next message may be here at once.
+            // The run is removed before its last frame is sent, because the client's next message may come at
+            // once.
             self.run = None;
         }
-        for news in out {
-            self.outbox.send(news, correlation)?;
+        for event in out {
+            self.outbox.send(event, correlation)?;
         }
         if ending.is_some() { self.after_run() } else { Ok(()) }
     }
 
+    /// Ends the session if it only waited for the end of the run.
     fn after_run(&mut self) -> Result<(), SessionEnd> {
         match self.ending {
             Some(summary) => self.end(summary),
@@ -253,91 +256,86 @@ impl Session {
         }
     }
 
-    /// Ends the session, once its turn is over.
+    /// Ends the session, or marks it to be ended once its run is over.
     fn end(&mut self, summary: &'static str) -> Result<(), SessionEnd> {
         self.ending = Some(summary);
         if self.run.is_some() {
             return Ok(());
         }
-        if let Some(open) = &self.session {
-            tracing::debug!(session = %open.id, summary, "a session is over");
-            let totals = open.totals;
-            self.send(ServerEvent::Completed { summary, totals })?;
+        if let Some(session) = &self.session {
+            tracing::debug!(session = %session.id, summary, "a session is over");
+            self.send(ServerEvent::Completed { summary, totals: session.totals })?;
         }
         Err(SessionEnd::Done)
     }
 
+    /// Calls `act` with the run, if there is one, and sends the events that it adds.
     fn with_run(
         &mut self,
         act: impl FnOnce(&mut ClientRun, &mut Vec<ServerEvent>),
     ) -> Result<(), SessionEnd> {
         let mut out = Vec::new();
-        if let Some(turn) = &mut self.run {
-            act(turn, &mut out);
+        if let Some(run) = &mut self.run {
+            act(run, &mut out);
         }
         self.send_all(out)
     }
 
-    fn send_all(&self, all: Vec<ServerEvent>) -> Result<(), SessionEnd> {
-        all.into_iter().try_for_each(|news| self.send(news))
+    fn send_all(&self, events: Vec<ServerEvent>) -> Result<(), SessionEnd> {
+        events.into_iter().try_for_each(|event| self.send(event))
     }
 
-    fn send(&self, news: ServerEvent) -> Result<(), SessionEnd> {
+    fn send(&self, event: ServerEvent) -> Result<(), SessionEnd> {
         let correlation = self.run.as_ref().map_or_else(Uuid::new_v4, ClientRun::correlation);
-        Ok(self.outbox.send(news, correlation)?)
+        Ok(self.outbox.send(event, correlation)?)
     }
 
-    /// Says no; that belongs to no turn.
+    fn refuse(&self, refusal: Refusal) -> Result<(), SessionEnd> {
+        let (code, message) = (refusal.code(), refusal.message().to_owned());
+        self.send_error(Fault { code, message, retryable: false })
+    }
+
+    /// Sends an error that belongs to no turn.
     fn send_error(&self, fault: Fault) -> Result<(), SessionEnd> {
         Ok(self.outbox.send(ServerEvent::Error(fault), Uuid::new_v4())?)
     }
 }
 
-/// Whichever comes first, in no fixed order: neither a chatty client nor a chatty model may starve the
-/// other. Can be dropped halfway without losing anything.
+/// Waits for a request or for a signal of the run. If both are ready, `run_first` decides. Nothing is lost when
+/// this future is dropped before it is ready.
 async fn next_incoming(
-    out: &BoundedOutbox,
+    outbox: &BoundedOutbox,
     requests: &mut Option<Streaming<SessionRequest>>,
-    turn: &mut Option<ClientRun>,
+    run: &mut Option<ClientRun>,
+    run_first: bool,
 ) -> Incoming {
     let request = async {
-        let Some(requests) = requests else { return std::future::pending().await };
-        // A client that does not read is not read either.
-        out.drained().await;
-        requests.next().await
+        let Some(requests) = requests else { return pending().await };
+        // While a client does not read its frames, its requests are not read either.
+        outbox.drained().await;
+        Incoming::Request(requests.next().await)
     };
-    let turn = async {
-        match turn {
-            Some(turn) => turn.next().await,
-            None => std::future::pending().await,
+    let signal = async {
+        match run {
+            Some(run) => Incoming::Run(run.next_signal().await),
+            None => pending().await,
         }
     };
-    tokio::select! {
-        request = request => Incoming::Request(request),
-        happened = turn => Incoming::Run(happened),
-    }
+    if run_first { first_ready(signal, request).await } else { first_ready(request, signal).await }
 }
 
-fn input(request: Option<&Request>) -> Input {
-    match request {
-        Some(Request::Start(_)) => Input::Start,
-        Some(Request::UserMessage(_)) => Input::UserMessage,
-        Some(Request::ToolResult(_)) => Input::ToolResult,
-        Some(Request::CancelTurn(_)) => Input::CancelTurn,
-        Some(Request::CancelSession(_)) => Input::CancelSession,
-        Some(Request::Ping(_)) => Input::Ping,
-        Some(Request::Feedback(_)) => Input::Feedback,
-        Some(Request::PermissionDecision(_)) => Input::PermissionDecision,
-        Some(Request::RegisterTools(_)) => Input::RegisterTools,
-        // Cameras and robots.
-        Some(Request::WebrtcAnswer(_) | Request::IceCandidate(_) | Request::CameraRequest(_)) | None => {
-            Input::Unknown
-        }
-    }
+/// Resolves with the output of whichever future is ready first, or of `preferred` if both are.
+async fn first_ready<T>(preferred: impl Future<Output = T>, other: impl Future<Output = T>) -> T {
+    let (mut preferred, mut other) = (pin!(preferred), pin!(other));
+    poll_fn(|cx| match preferred.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(output),
+        Poll::Pending => other.as_mut().poll(cx),
+    })
+    .await
 }
 
-/// What the conversation says about a turn that did not go well, so that the model does not take its
-/// prompt for unanswered.
+/// Returns the note that the conversation gets about an interrupted turn. Without it the model would take the
+/// turn's prompt for one that was never answered.
 fn interruption_note(ending: &RunEnding) -> Option<&'static str> {
     match ending {
         RunEnding::Completed => None,

@@ -1,4 +1,4 @@
-//! The start of a session, and of each of its turns.
+//! The state of a started session, and the checks of what starts a session or a turn.
 
 use uuid::Uuid;
 
@@ -13,50 +13,59 @@ use crate::{
         AgentPlacement, BinaryContent, ContentBlock, RegisterTools, StartSession, UserMessage,
         content_block::Block,
     },
+    tools::ClientTool,
 };
 
 use super::{
-    client_run::WireIds,
+    client_run::TurnLabel,
     history,
     server_event::{Fault, ServerEvent, Usage},
     tools::{self, ToolRegistry},
+    wire_ids::WireIds,
 };
 
-/// Bytes of an id that a client makes up; it comes back in every frame.
+/// The longest id, in bytes, that a client may choose. It is repeated in every frame.
 const MAX_ID_BYTES: usize = 256;
-/// Bytes of context that a message may leave for the next turn.
+
+/// The most context, in bytes, that `RegisterTools` may leave for the next turn.
 const MAX_PENDING_CONTEXT: usize = 256 * 1024;
 
 /// A session that was started.
 pub(super) struct OpenSession {
     pub(super) id: SessionId,
     pub(super) conversation: Conversation,
+    pub(super) wire_ids: WireIds,
+    pub(super) totals: Usage,
+    settings: SessionSettings,
+    tools: ToolRegistry,
+    /// Context that `RegisterTools` left for the next turn whose message brings none.
+    pending_context: Option<String>,
+    turn_count: u32,
+    /// The client was told that there are no modes here.
+    mode_note_sent: bool,
+}
+
+/// What the start of a session decides for all of its turns.
+struct SessionSettings {
     agent: String,
     model: Option<String>,
     project_context: Vec<String>,
     context_size: Option<u32>,
-    tools: ToolRegistry,
-    /// The daemon's tools that join the client's.
+    /// The daemon's own tools that a turn has besides the client's.
     daemon_tools: Vec<DaemonTool>,
-    /// Left by `RegisterTools` for the next turn that brings none of its own.
-    pending_context: Option<String>,
-    turn_count: u32,
-    pub(super) wire_ids: WireIds,
-    pub(super) totals: Usage,
-    mode_note_sent: bool,
 }
 
 /// A turn that can begin.
 pub(super) struct TurnStart {
     pub(super) request: StartRun,
-    pub(super) message: String,
-    pub(super) index: u32,
-    /// What the client should know about it.
+    pub(super) turn: TurnLabel,
+    /// A sentence for the client about how the turn runs.
     pub(super) note: Option<String>,
 }
 
 impl OpenSession {
-    /// Takes a session's start.
+    /// Opens a session and returns it with the event that says so. Takes up to two seconds when the model server
+    /// does not answer.
     ///
     /// # Errors
     ///
@@ -67,127 +76,150 @@ impl OpenSession {
         }
         if start.history.len() > history::MAX_MESSAGES {
             let (count, limit) = (start.history.len(), history::MAX_MESSAGES);
-            return Err(Fault::invalid_argument(format!(
-                "a history of {count} messages; the limit is {limit}"
-            )));
+            let message = format!("a history of {count} messages; the limit is {limit}");
+            return Err(Fault::invalid_argument(message));
         }
         if start.host_id.as_ref().is_some_and(|host| !host.is_empty()) {
-            tracing::info!("a session names a host; there are none here, and it runs without");
+            tracing::info!(
+                "a session names a host; this daemon has no hosts, so the session runs without one"
+            );
         }
         let tools = ToolRegistry::new(tools::parse_tools(start.tools)?);
         let config = &core.config().roz;
-        let mut own = core.daemon_tools().await;
-        own.retain(|tool| config.daemon_tools.contains(&tool.name));
-        let model = core
-            .choose_model(&config.agent, resolve_alias(&start.model.unwrap_or_default(), &config.models))
-            .await;
+        let mut daemon_tools = core.daemon_tools().await;
+        daemon_tools.retain(|tool| config.daemon_tools.contains(&tool.name));
+        let requested_model = start.model.unwrap_or_default();
+        let model = core.choose_model(&config.agent, resolve_alias(&requested_model, &config.models)).await;
         let id: SessionId = Uuid::new_v4().to_string().parse().expect("a UUID is a good name");
-        let news = ServerEvent::Started {
+        let started = ServerEvent::Started {
             session: id.to_string(),
             model: model.name,
-            permissions: tools.permissions(&own),
+            permissions: tools.permissions(&daemon_tools),
         };
-        let open = Self {
+        let session = Self {
             conversation: Conversation::new(id.clone(), history::messages(start.history)),
             id,
-            agent: config.agent.clone(),
-            model: model.requested,
-            project_context: start.project_context,
-            context_size: start.max_context_tokens.filter(|&tokens| tokens > 0),
-            tools,
-            daemon_tools: own,
-            pending_context: None,
-            turn_count: 0,
             wire_ids: WireIds::default(),
             totals: Usage::default(),
+            settings: SessionSettings {
+                agent: config.agent.clone(),
+                model: model.requested,
+                project_context: start.project_context,
+                context_size: start.max_context_tokens.filter(|&tokens| tokens > 0),
+                daemon_tools,
+            },
+            tools,
+            pending_context: None,
+            turn_count: 0,
             mode_note_sent: false,
         };
-        Ok((open, news))
+        Ok((session, started))
     }
 
     /// Changes the tools of the turns to come.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if something is too long or a tool is not usable. Nothing has changed then.
     pub(super) fn register(&mut self, register: RegisterTools) -> Result<(), Fault> {
-        let context = register.system_context.filter(|context| !context.trim().is_empty());
+        let context = non_blank(register.system_context);
         if context.as_ref().is_some_and(|context| context.len() > MAX_PENDING_CONTEXT) {
-            return Err(Fault::invalid_argument(format!(
-                "system_context has more than {MAX_PENDING_CONTEXT} bytes"
-            )));
+            let message = format!("system_context has more than {MAX_PENDING_CONTEXT} bytes");
+            return Err(Fault::invalid_argument(message));
         }
         let source = register.source.unwrap_or_default();
         if source.len() > MAX_ID_BYTES {
             return Err(Fault::invalid_argument(format!("source has more than {MAX_ID_BYTES} bytes")));
         }
         self.tools.register(&source, tools::parse_tools(register.tools)?)?;
-        // The last one to leave something is read, whatever its source.
+        // A later context replaces an earlier one, whatever their sources.
         if context.is_some() {
             self.pending_context = context;
         }
         Ok(())
     }
 
-    /// Takes a prompt.
+    /// Checks a message and builds the run that answers it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the message is empty or something in it is too long or not usable. No turn begins then.
     pub(super) fn begin_turn(&mut self, message: UserMessage) -> Result<TurnStart, Fault> {
-        let id = message.message_id.unwrap_or_default();
-        if id.len() > MAX_ID_BYTES {
+        let message_id = message.message_id.unwrap_or_default();
+        if message_id.len() > MAX_ID_BYTES {
             return Err(Fault::invalid_argument(format!("message_id has more than {MAX_ID_BYTES} bytes")));
         }
         if message.content.trim().is_empty() {
             return Err(Fault::invalid_argument("the message is empty"));
         }
-        let client_tools = match message.tools {
-            none if none.is_empty() => self.tools.snapshot(),
-            snapshot => tools::parse_tools(snapshot)?,
-        };
-        let ours =
-            self.daemon_tools.iter().filter(|own| client_tools.iter().all(|tool| tool.def.name != own.name));
-        let own: Vec<String> = ours.map(|own| own.name.clone()).collect();
-        // What comes with the message goes first, and leaves what is pending where it is.
-        let inline = message.system_context.filter(|context| !context.trim().is_empty());
-        let workflow = inline.or_else(|| self.pending_context.take());
-        self.turn_count += 1;
-        let note =
-            message.ai_mode.filter(|mode| mode.starts_with("ooda")).filter(|_| !self.mode_note_sent).map(
-                |_| {
-                    self.mode_note_sent = true;
-                    "there are no modes here: this runs as react".to_owned()
-                },
-            );
+        let client_tools =
+            if message.tools.is_empty() { self.tools.snapshot() } else { tools::parse_tools(message.tools)? };
+        let daemon_tools = self.settings.daemon_tools_besides(&client_tools);
+        // A context in the message comes before a pending one, which then stays for a later turn.
+        let context = non_blank(message.system_context).or_else(|| self.pending_context.take());
+        let blocks = message.context.into_iter().filter_map(context_block);
+        let settings = &self.settings;
         let request = StartRun {
             prompt: Prompt::Text(message.content),
             history: History::InMemory(self.conversation.clone()),
-            agent: self.agent.clone(),
+            agent: settings.agent.clone(),
             subagents: SubagentOptions {
-                allow: own.iter().any(|name| name == SPAWN_WORKER),
+                allow: daemon_tools.iter().any(|name| name == SPAWN_WORKER),
                 ..SubagentOptions::default()
             },
             tools: ToolOptions {
-                daemon: DaemonTools::Only(own),
+                daemon: DaemonTools::Only(daemon_tools),
                 client: client_tools,
                 ..ToolOptions::default()
             },
             context: ExtraContext {
-                system: self.project_context.clone(),
-                before_prompt: workflow
-                    .into_iter()
-                    .chain(message.context.into_iter().filter_map(context_block))
-                    .collect(),
+                system: settings.project_context.clone(),
+                before_prompt: context.into_iter().chain(blocks).collect(),
                 ..ExtraContext::default()
             },
             overrides: RunOverrides {
-                model: self.model.clone(),
-                context_size: self.context_size,
+                model: settings.model.clone(),
+                context_size: settings.context_size,
                 ..RunOverrides::default()
             },
             ..StartRun::default()
         };
-        let message = if id.is_empty() { Uuid::new_v4().to_string() } else { id };
-        Ok(TurnStart { request, message, index: self.turn_count, note })
+        let note = self.mode_note(message.ai_mode);
+        self.turn_count += 1;
+        let turn = TurnLabel {
+            message_id: if message_id.is_empty() { Uuid::new_v4().to_string() } else { message_id },
+            correlation: Uuid::new_v4(),
+            index: self.turn_count,
+        };
+        Ok(TurnStart { request, turn, note })
+    }
+
+    /// Returns a note that there are no modes here, the first time that a message asks for one.
+    fn mode_note(&mut self, mode: Option<String>) -> Option<String> {
+        if self.mode_note_sent || !mode?.starts_with("ooda") {
+            return None;
+        }
+        self.mode_note_sent = true;
+        Some("there are no modes here: this runs as react".to_owned())
     }
 }
 
-/// A labelled block as the model reads it.
+impl SessionSettings {
+    /// Returns the names of the daemon's tools that none of `client_tools` replaces. A tool of the client replaces the
+    /// daemon's tool of the same name.
+    fn daemon_tools_besides(&self, client_tools: &[ClientTool]) -> Vec<String> {
+        let is_replaced = |own: &DaemonTool| client_tools.iter().any(|tool| tool.def.name == own.name);
+        self.daemon_tools.iter().filter(|own| !is_replaced(own)).map(|own| own.name.clone()).collect()
+    }
+}
+
+fn non_blank(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+/// Returns a labelled block as the model reads it, or `None` if it is empty.
 fn context_block(block: ContentBlock) -> Option<String> {
-    let label = block.label.filter(|label| !label.trim().is_empty()).unwrap_or_else(|| "Context".to_owned());
+    let label = non_blank(block.label).unwrap_or_else(|| "Context".to_owned());
     match block.block? {
         Block::Text(text) if text.trim().is_empty() => None,
         Block::Text(text) => Some(format!("[{label}]\n{text}")),
@@ -198,7 +230,7 @@ fn context_block(block: ContentBlock) -> Option<String> {
     }
 }
 
-/// What a short name stands for.
+/// Returns the configured model that a short name stands for. Any other name stands for itself.
 fn resolve_alias<'a>(model: &'a str, models: &'a RozModels) -> &'a str {
     match model {
         "fast" => &models.fast,

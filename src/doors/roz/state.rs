@@ -1,8 +1,13 @@
-//! What may be said when. Pure.
+//! The table of what a request does in each state of a session. Pure.
 //!
-//! Source: the published service's table of states and messages; nothing that is refused ends a stream.
+//! Source: the published service's table of states and messages. A refused request never ends a stream.
 
-/// Where a session is.
+use crate::pb::roz::{
+    MessageFeedback, PermissionDecision, RegisterTools, StartSession, ToolResult, UserMessage,
+    session_request::Request,
+};
+
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     NoSession,
@@ -10,46 +15,28 @@ pub(super) enum State {
     InTurn,
 }
 
-/// What a client says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Input {
-    Start,
-    UserMessage,
-    ToolResult,
-    PermissionDecision,
-    RegisterTools,
-    CancelTurn,
-    CancelSession,
-    Ping,
-    Feedback,
-    /// Nothing, or something that means nothing here.
-    Unknown,
-    /// It has closed its side.
-    HalfClose,
-}
-
-/// What is to be done about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the session does about a request, with what it needs for that.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Action {
-    Start,
-    BeginTurn,
-    DeliverResult,
-    Decide,
-    Register,
+    Start(StartSession),
+    BeginTurn(UserMessage),
+    DeliverResult(ToolResult),
+    Decide(PermissionDecision),
+    Register(RegisterTools),
     CancelTurn,
-    /// Cancel what is going, then end.
+    /// Cancels the run, if there is one, and ends the session after it.
     CancelThenEnd,
-    /// Let the turn finish without the client's tools, then end.
+    /// Lets the run finish without the client's tools, and ends the session after it.
     FinishThenEnd,
-    /// End at once.
+    /// Ends the session at once.
     End,
     Pong,
-    StoreFeedback,
+    StoreFeedback(MessageFeedback),
     Ignore,
     Refuse(Refusal),
 }
 
-/// Why not.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     NoSession,
@@ -78,64 +65,106 @@ impl Refusal {
     }
 }
 
-/// The table.
-pub(super) fn transition(state: State, said: Input) -> Action {
+/// Decides what a request does. `None` is a message without a request, or with one that this service does not
+/// know; it is ignored.
+pub(super) fn on_request(state: State, request: Option<Request>) -> Action {
     use State::{Idle, InTurn, NoSession};
-    match (said, state) {
-        (Input::Start, NoSession) => Action::Start,
-        (Input::Start, Idle | InTurn) => Action::Refuse(Refusal::AlreadyStarted),
-        (Input::UserMessage | Input::ToolResult | Input::RegisterTools, NoSession) => {
+    let Some(request) = request else { return Action::Ignore };
+    match (request, state) {
+        (Request::Start(start), NoSession) => Action::Start(start),
+        (Request::Start(_), Idle | InTurn) => Action::Refuse(Refusal::AlreadyStarted),
+        (Request::UserMessage(_) | Request::ToolResult(_) | Request::RegisterTools(_), NoSession) => {
             Action::Refuse(Refusal::NoSession)
         }
-        (Input::UserMessage, Idle) => Action::BeginTurn,
-        (Input::UserMessage, InTurn) => Action::Refuse(Refusal::TurnInProgress),
-        (Input::ToolResult, Idle) => Action::Refuse(Refusal::NoActiveTurn),
-        (Input::ToolResult, InTurn) => Action::DeliverResult,
-        (Input::PermissionDecision, InTurn) => Action::Decide,
-        (Input::RegisterTools, Idle | InTurn) => Action::Register,
-        (Input::CancelTurn, InTurn) => Action::CancelTurn,
-        (Input::CancelSession, NoSession) => Action::End,
-        (Input::CancelSession, Idle | InTurn) => Action::CancelThenEnd,
-        (Input::Ping, _) => Action::Pong,
-        (Input::Feedback, Idle | InTurn) => Action::StoreFeedback,
-        (Input::HalfClose, NoSession | Idle) => Action::End,
-        (Input::HalfClose, InTurn) => Action::FinishThenEnd,
-        (Input::PermissionDecision | Input::CancelTurn, NoSession | Idle)
-        | (Input::Feedback, NoSession)
-        | (Input::Unknown, _) => Action::Ignore,
+        (Request::UserMessage(message), Idle) => Action::BeginTurn(message),
+        (Request::UserMessage(_), InTurn) => Action::Refuse(Refusal::TurnInProgress),
+        (Request::ToolResult(_), Idle) => Action::Refuse(Refusal::NoActiveTurn),
+        (Request::ToolResult(result), InTurn) => Action::DeliverResult(result),
+        (Request::PermissionDecision(decision), InTurn) => Action::Decide(decision),
+        (Request::RegisterTools(register), Idle | InTurn) => Action::Register(register),
+        (Request::CancelTurn(_), InTurn) => Action::CancelTurn,
+        (Request::CancelSession(_), NoSession) => Action::End,
+        (Request::CancelSession(_), Idle | InTurn) => Action::CancelThenEnd,
+        (Request::Ping(_), _) => Action::Pong,
+        (Request::Feedback(feedback), Idle | InTurn) => Action::StoreFeedback(feedback),
+        (Request::PermissionDecision(_) | Request::CancelTurn(_), NoSession | Idle)
+        | (Request::Feedback(_), NoSession)
+        // Requests about cameras and robots, which this service does not have.
+        | (Request::WebrtcAnswer(_) | Request::IceCandidate(_) | Request::CameraRequest(_), _) => Action::Ignore,
+    }
+}
+
+/// Decides what happens when the client has closed its side of the stream.
+pub(super) fn on_half_close(state: State) -> Action {
+    match state {
+        State::NoSession | State::Idle => Action::End,
+        State::InTurn => Action::FinishThenEnd,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Refusal::*, *};
+    use super::{Refusal::*, State::*, *};
 
     #[test]
     fn every_cell_of_the_table() {
         let no = |why| Action::Refuse(why);
+        let start = StartSession::default;
+        let message = || UserMessage { content: "go".to_owned(), ..UserMessage::default() };
+        let result = || ToolResult { tool_call_id: "c".to_owned(), ..ToolResult::default() };
+        let decision =
+            || PermissionDecision { tool_call_id: "c".to_owned(), ..PermissionDecision::default() };
+        let register = || RegisterTools { source: Some("s".to_owned()), ..RegisterTools::default() };
+        let feedback = || MessageFeedback { message_id: "m".to_owned(), ..MessageFeedback::default() };
+        let ignored = || [Action::Ignore, Action::Ignore, Action::Ignore];
         let table = [
-            (Input::Start, [Action::Start, no(AlreadyStarted), no(AlreadyStarted)]),
-            (Input::UserMessage, [no(NoSession), Action::BeginTurn, no(TurnInProgress)]),
-            (Input::ToolResult, [no(NoSession), no(NoActiveTurn), Action::DeliverResult]),
-            (Input::PermissionDecision, [Action::Ignore, Action::Ignore, Action::Decide]),
-            (Input::RegisterTools, [no(NoSession), Action::Register, Action::Register]),
-            (Input::CancelTurn, [Action::Ignore, Action::Ignore, Action::CancelTurn]),
-            (Input::CancelSession, [Action::End, Action::CancelThenEnd, Action::CancelThenEnd]),
-            (Input::Ping, [Action::Pong, Action::Pong, Action::Pong]),
-            (Input::Feedback, [Action::Ignore, Action::StoreFeedback, Action::StoreFeedback]),
-            (Input::Unknown, [Action::Ignore, Action::Ignore, Action::Ignore]),
-            (Input::HalfClose, [Action::End, Action::End, Action::FinishThenEnd]),
+            (Some(Request::Start(start())), [Action::Start(start()), no(AlreadyStarted), no(AlreadyStarted)]),
+            (
+                Some(Request::UserMessage(message())),
+                [no(Refusal::NoSession), Action::BeginTurn(message()), no(TurnInProgress)],
+            ),
+            (
+                Some(Request::ToolResult(result())),
+                [no(Refusal::NoSession), no(NoActiveTurn), Action::DeliverResult(result())],
+            ),
+            (
+                Some(Request::PermissionDecision(decision())),
+                [Action::Ignore, Action::Ignore, Action::Decide(decision())],
+            ),
+            (
+                Some(Request::RegisterTools(register())),
+                [no(Refusal::NoSession), Action::Register(register()), Action::Register(register())],
+            ),
+            (
+                Some(Request::CancelTurn(Default::default())),
+                [Action::Ignore, Action::Ignore, Action::CancelTurn],
+            ),
+            (
+                Some(Request::CancelSession(Default::default())),
+                [Action::End, Action::CancelThenEnd, Action::CancelThenEnd],
+            ),
+            (Some(Request::Ping(Default::default())), [Action::Pong, Action::Pong, Action::Pong]),
+            (
+                Some(Request::Feedback(feedback())),
+                [Action::Ignore, Action::StoreFeedback(feedback()), Action::StoreFeedback(feedback())],
+            ),
+            (None, ignored()),
+            (Some(Request::WebrtcAnswer(Default::default())), ignored()),
+            (Some(Request::IceCandidate(Default::default())), ignored()),
+            (Some(Request::CameraRequest(Default::default())), ignored()),
         ];
-        for (said, row) in table {
-            for (state, expected) in [State::NoSession, State::Idle, State::InTurn].into_iter().zip(row) {
-                assert_eq!(transition(state, said), expected, "{said:?} in {state:?}");
+        for (request, row) in table {
+            for (state, expected) in [State::NoSession, Idle, InTurn].into_iter().zip(row) {
+                assert_eq!(on_request(state, request.clone()), expected, "{request:?} in {state:?}");
             }
         }
+        let half_close = [State::NoSession, Idle, InTurn].map(on_half_close);
+        assert_eq!(half_close, [Action::End, Action::End, Action::FinishThenEnd]);
     }
 
     #[test]
     fn codes_are_the_published_ones() {
-        let codes = [NoSession, AlreadyStarted, TurnInProgress, NoActiveTurn].map(Refusal::code);
+        let codes = [Refusal::NoSession, AlreadyStarted, TurnInProgress, NoActiveTurn].map(Refusal::code);
         assert_eq!(codes, ["no_session", "already_started", "turn_in_progress", "no_active_turn"]);
     }
 }

@@ -1,12 +1,12 @@
-//! `google.protobuf.Struct` and JSON. Pure.
+//! Converts between `google.protobuf.Struct` and JSON. Pure.
 
 use prost_types::{ListValue, Struct, Value as PbValue, value::Kind};
 use serde_json::{Map, Number, Value};
 
-/// Doubles up to here are exact integers: 2^53.
+/// 2^53: up to this number a double represents every integer exactly.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// A struct as JSON. A double that is an integer becomes one: `30`, not `30.0`.
+/// Converts a struct to JSON. A number without a fraction becomes an integer: `30`, not `30.0`.
 pub(super) fn to_json(from: Struct) -> Map<String, Value> {
     from.fields.into_iter().map(|(key, value)| (key, json_value(value))).collect()
 }
@@ -27,11 +27,11 @@ fn json_number(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() <= MAX_EXACT_INTEGER {
         return Value::from(number as i64);
     }
-    // JSON has no word for infinity.
+    // JSON cannot represent infinity or NaN.
     Number::from_f64(number).map_or(Value::Null, Value::Number)
 }
 
-/// JSON as a struct. What is no object becomes an empty one.
+/// Converts JSON to a struct. A value that is not an object becomes an empty struct.
 pub(super) fn from_json(from: Value) -> Struct {
     match from {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! The tools that a client has declared. Pure.
+//! The tools that a client declares. Pure.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use super::{
     structs,
 };
 
-/// No call is given up earlier, whatever its tool declares: clients declare 30 s for everything.
+/// The shortest time that a call may take. Clients declare 30 s for every tool, which is too short for some.
 const MIN_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Tools that one message may bring; the tool box takes no more either.
+/// The most tools in one message. A tool box takes no more either.
 const MAX_TOOLS: usize = 256;
 
-/// The tools of a session, in the order in which the model sees them.
+/// The client's tools of a session, in the order in which the model sees them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ToolRegistry {
     tools: Vec<Registered>,
@@ -31,17 +31,17 @@ pub(super) struct ToolRegistry {
 #[derive(Clone, Debug)]
 struct Registered {
     tool: ClientTool,
-    /// Who registered it; empty for the session itself.
+    /// The source that registered the tool. Empty if the session started with it or no source was named.
     source: String,
 }
 
-/// Tools as a client declares them. Of two of one name the last counts; what wants a sandbox is left out,
-/// since there is none.
+/// Parses a client's declarations. Of two tools with one name the last counts. Tools that need a sandbox are left
+/// out, because there is none.
 ///
 /// # Errors
 ///
-/// A [`Fault`] when there are too many, they are too large, or one has no usable name or schema. None of
-/// them is taken then.
+/// A [`Fault`] if there are too many tools, they are too large, or one has no usable name or schema. None of them is
+/// taken then.
 pub(super) fn parse_tools(schemas: Vec<ToolSchema>) -> Result<Vec<ClientTool>, Fault> {
     if schemas.len() > MAX_TOOLS {
         return Err(Fault::invalid_argument(format!(
@@ -60,7 +60,7 @@ pub(super) fn parse_tools(schemas: Vec<ToolSchema>) -> Result<Vec<ClientTool>, F
 }
 
 fn client_tool(schema: ToolSchema) -> ClientTool {
-    let order = match schema.category() {
+    let concurrency = match schema.category() {
         ToolCategoryHint::ToolCategoryPure => Concurrency::Parallel,
         _ => Concurrency::Sequential,
     };
@@ -73,17 +73,17 @@ fn client_tool(schema: ToolSchema) -> ClientTool {
             parameters: Value::Object(parameters),
         },
         timeout: MIN_TIMEOUT.max(Duration::from_millis(schema.timeout_ms.into())),
-        concurrency: order,
+        concurrency,
     }
 }
 
-/// A schema that says nothing about its type means an object.
+/// Completes a schema without a type. It means an object.
 fn normalise(parameters: &mut Map<String, Value>) {
     parameters.entry("type").or_insert_with(|| json!("object"));
     parameters.entry("properties").or_insert_with(|| json!({}));
 }
 
-/// Puts a tool in the place of the one of its name, else at the end.
+/// Replaces the item whose tool has the same name, or appends `new` if there is none.
 fn insert_or_replace<T>(list: &mut Vec<T>, new: T, tool: impl Fn(&T) -> &ClientTool) {
     match list.iter_mut().find(|known| tool(known).def.name == tool(&new).def.name) {
         Some(known) => *known = new,
@@ -91,6 +91,7 @@ fn insert_or_replace<T>(list: &mut Vec<T>, new: T, tool: impl Fn(&T) -> &ClientT
     }
 }
 
+/// Checks that a tool box takes these tools.
 fn check_limits(tools: &[ClientTool]) -> Result<(), Fault> {
     match ToolBox::new(Vec::new()).with_client_tools(tools.to_vec()) {
         Ok(_) => Ok(()),
@@ -99,18 +100,18 @@ fn check_limits(tools: &[ClientTool]) -> Result<(), Fault> {
 }
 
 impl ToolRegistry {
-    /// The tools that a session starts with.
+    /// Returns the tools that a session starts with.
     pub(super) fn new(tools: Vec<ClientTool>) -> Self {
         let tools = tools.into_iter().map(|tool| Registered { tool, source: String::new() }).collect();
         Self { tools }
     }
 
-    /// Takes the tools of a source in place of those it has: what is named `{source}__…`, and what was
-    /// registered under it. Without a source they are added.
+    /// Replaces the tools of a source with `tools`: those that are named `{source}__…`, and those that it registered.
+    /// Without a source, `tools` are added.
     ///
     /// # Errors
     ///
-    /// A [`Fault`] when they would be too many or too large together; nothing has changed then.
+    /// A [`Fault`] if there would be too many tools, or too large ones. Nothing has changed then.
     pub(super) fn register(&mut self, source: &str, tools: Vec<ClientTool>) -> Result<(), Fault> {
         let mut list = self.tools.clone();
         if !source.is_empty() {
@@ -125,17 +126,17 @@ impl ToolRegistry {
         Ok(())
     }
 
-    /// The tools as they are now.
+    /// Returns the tools as they are now.
     pub(super) fn snapshot(&self) -> Vec<ClientTool> {
         self.tools.iter().map(|known| known.tool.clone()).collect()
     }
 
-    /// What may be done with the session's tools, and with those of the daemon's that join them.
-    pub(super) fn permissions(&self, own: &[DaemonTool]) -> Vec<Permission> {
+    /// Returns the permissions of the client's tools, and of the daemon's tools that none of them replaces.
+    pub(super) fn permissions(&self, daemon_tools: &[DaemonTool]) -> Vec<Permission> {
         let mut rules: Vec<Permission> =
             self.tools.iter().map(|known| client_permission(&known.tool)).collect();
-        let ours = own.iter().filter(|own| self.tools.iter().all(|known| known.tool.def.name != own.name));
-        rules.extend(ours.map(daemon_permission));
+        let is_replaced = |own: &DaemonTool| self.tools.iter().any(|known| known.tool.def.name == own.name);
+        rules.extend(daemon_tools.iter().filter(|own| !is_replaced(own)).map(daemon_permission));
         if rules.is_empty() {
             rules.push(Permission {
                 pattern: "*".to_owned(),
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_name_counts_and_sandboxes_are_left_out() {
+    fn the_last_tool_of_a_name_counts_and_sandboxed_ones_are_left_out() {
         let mut second = schema("a");
         second.description = "second".to_owned();
         let mut sandboxed = schema("execute_code");
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_offered_is_refused_whole() {
+    fn unusable_declarations_are_refused_as_a_whole() {
         let many: Vec<_> = (0..257).map(|n| schema(&format!("t{n}"))).collect();
         let mut list = schema("list");
         list.parameters_schema = Some(structs::from_json(json!({"type": "array"})));
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn permissions_say_what_is_true() {
+    fn permissions_follow_where_a_tool_runs_and_whether_it_needs_approval() {
         let own = |name: &str, needs_approval| DaemonTool { name: name.to_owned(), needs_approval };
         let mut pure = schema("look");
         pure.set_category(ToolCategoryHint::ToolCategoryPure);

@@ -1,4 +1,4 @@
-//! `WatchTeam`: what the workers of a session did, then what they do.
+//! `WatchTeam`: reports what the subagents of a session have done so far, and then what they do.
 
 use std::{
     collections::HashSet,
@@ -17,14 +17,14 @@ use crate::{
     subagent_log::{FailureCause, SubagentEvent, SubagentEventKind},
 };
 
-/// Events that may wait for a watcher; behind them is the log, which costs nothing.
+/// Events that may wait for a slow watcher. Further events are read from the log once there is room.
 const QUEUED_EVENTS: usize = 64;
 
-/// The sessions of this door that are open: they can be watched before they have workers.
+/// The open sessions of this door. They can be watched before they have subagents.
 #[derive(Clone, Default)]
 pub(super) struct OpenSessions(Arc<Mutex<HashSet<SessionId>>>);
 
-/// An entry in [`Live`], for as long as it is held.
+/// Removes its session from [`OpenSessions`] when dropped.
 pub(super) struct OpenSessionGuard {
     open_sessions: OpenSessions,
     id: SessionId,
@@ -47,22 +47,22 @@ impl Drop for OpenSessionGuard {
     }
 }
 
-/// The session that a client means.
+/// Finds the session that a client names.
 ///
 /// # Errors
 ///
-/// `INVALID_ARGUMENT` for what is no id, `NOT_FOUND` where there is no such session. Source of the codes and
-/// words: the published service, where tasks are UUIDs; sessions here may also have names.
-pub(super) fn parse_task_id(core: &AgentCore, live: &OpenSessions, task: &str) -> Result<SessionId, Status> {
+/// `INVALID_ARGUMENT` for a text that is not an id, `NOT_FOUND` if there is no such session. Source of the codes and
+/// messages: the published service, where all tasks are UUIDs. Sessions here may also have names.
+pub(super) fn parse_task_id(core: &AgentCore, open: &OpenSessions, task: &str) -> Result<SessionId, Status> {
     let invalid = || Status::invalid_argument("task_id is not a valid UUID");
     let id: SessionId = task.parse().map_err(|_| invalid())?;
-    if live.lock().contains(&id) || core.has_session(&id) {
+    if open.lock().contains(&id) || core.has_session(&id) {
         return Ok(id);
     }
     if Uuid::parse_str(task).is_ok() { Err(Status::not_found("task not found")) } else { Err(invalid()) }
 }
 
-/// All events of a team, the first ones first. Ends when the client leaves or the daemon stops.
+/// Streams all events of a team, the oldest first. Ends when the client disconnects or the daemon stops.
 pub(super) fn watch(core: AgentCore, team: SessionId) -> ReceiverStream<Result<pb::TeamEvent, Status>> {
     let (sender, events) = mpsc::channel(QUEUED_EVENTS);
     tokio::spawn(async move {
@@ -92,7 +92,7 @@ pub(super) fn watch(core: AgentCore, team: SessionId) -> ReceiverStream<Result<p
     ReceiverStream::new(events)
 }
 
-/// `None` for what this protocol has no word for. Pure.
+/// Converts an event, or returns `None` if this protocol has no such event. Pure.
 fn convert(event: SubagentEvent, team: &SessionId) -> Option<pb::TeamEvent> {
     let (worker_id, task_id) = (event.subagent.to_string(), team.to_string());
     let event = match event.kind {
@@ -129,7 +129,7 @@ fn convert(event: SubagentEvent, team: &SessionId) -> Option<pb::TeamEvent> {
             let reason = match cause {
                 FailureCause::Budget => "timeout",
                 FailureCause::Model | FailureCause::Other => "model_error",
-                // As for one that was cancelled: none of the published reasons is true.
+                // None of the published reasons fits a denial. A cancelled subagent has no failure event either.
                 FailureCause::Denied => return None,
             };
             Pb::WorkerFailed(pb::WorkerFailed { worker_id, reason: reason.to_owned() })
@@ -148,28 +148,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_event_that_has_a_word_is_told_and_reasons_are_the_published_ones() {
+    fn events_are_converted_and_failure_reasons_are_the_published_ones() {
         let (team, worker): (SessionId, SessionId) = ("t".parse().unwrap(), "w".parse().unwrap());
-        let told = |what| {
+        let converted = |what| {
             let event =
                 SubagentEvent { seq: 1, at: 0, subagent: worker.clone(), parent: team.clone(), kind: what };
             convert(event, &team).map(|event| format!("{:?}", event.event.unwrap()))
         };
-        let failed = |cause| told(SubagentEventKind::Failed { cause, message: "m".to_owned() });
+        let failed = |cause| converted(SubagentEventKind::Failed { cause, message: "m".to_owned() });
         assert!(failed(FailureCause::Budget).unwrap().contains("\"timeout\""));
         assert!(failed(FailureCause::Model).unwrap().contains("\"model_error\""));
         assert!(failed(FailureCause::Other).unwrap().contains("\"model_error\""));
         assert_eq!(failed(FailureCause::Denied), None);
-        let phase = told(SubagentEventKind::Turn { number: 3 }).unwrap();
+        let phase = converted(SubagentEventKind::Turn { number: 3 }).unwrap();
         assert!(phase.contains("phase: 3") && phase.contains("\"react\""), "{phase}");
-        let exited = told(SubagentEventKind::Exited { how: SubagentExit::Cancelled }).unwrap();
+        let exited = converted(SubagentEventKind::Exited { how: SubagentExit::Cancelled }).unwrap();
         assert!(exited.contains("parent_task_id: \"t\"") && exited.contains("worker_id: \"w\""), "{exited}");
         let call = CallId::new("c");
         let asked =
-            told(SubagentEventKind::ApprovalRequested { call: call.clone(), tool: "bash".to_owned() });
+            converted(SubagentEventKind::ApprovalRequested { call: call.clone(), tool: "bash".to_owned() });
         assert!(asked.unwrap().contains("approval_id: \"c\""));
         assert!(
-            told(SubagentEventKind::ApprovalResolved { call, approved: true })
+            converted(SubagentEventKind::ApprovalResolved { call, approved: true })
                 .unwrap()
                 .contains("approved: true")
         );
