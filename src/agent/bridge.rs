@@ -1,28 +1,26 @@
-//! Blocking work on tokio: the only `spawn_blocking` in the crate.
+//! Blocking work of a run, whose failure fails the run.
 
-use tokio::task::{JoinHandle, spawn_blocking};
+use crate::core;
 
 use super::protocol::{FailureKind, RunError};
 
-/// A piece of blocking work on its own thread. Dropping it lets the work run on unobserved.
-pub(super) struct Blocking<T>(JoinHandle<T>);
+/// A piece of blocking work on its own thread. If this is dropped, the work still runs to its end.
+pub(super) struct Blocking<T>(core::Blocking<T>);
 
 /// Gives `work` a thread.
 pub(super) fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Blocking<T> {
-    // The span goes along, so that what a provider or tool logs carries the run's name.
-    let span = tracing::Span::current();
-    Blocking(spawn_blocking(move || span.in_scope(work)))
+    Blocking(core::blocking(work))
 }
 
 impl<T> Blocking<T> {
-    /// Waits for the work. May be called again after it was dropped halfway, as `select!` does.
+    /// Waits for the work. May be called again after a call was dropped before it was done, as `select!` does.
     ///
     /// # Errors
     ///
-    /// [`Failure::Internal`] when the work panicked; the run fails, the daemon lives.
+    /// [`FailureKind::Internal`] when the work panicked. The run fails, and the daemon goes on.
     pub(super) async fn join(&mut self) -> Result<T, RunError> {
-        (&mut self.0)
-            .await
-            .map_err(|error| RunError::new(FailureKind::Internal, format!("a worker thread failed: {error}")))
+        let internal =
+            |error| RunError::new(FailureKind::Internal, format!("a worker thread failed: {error}"));
+        self.0.join().await.map_err(internal)
     }
 }

@@ -37,7 +37,7 @@ use tracing::Instrument as _;
 
 use crate::{
     config::{Config, Home},
-    core::{CallId, Cancel, RunId, SessionId},
+    core::{CallId, Cancel, OwnListeners, RunId, SessionId},
     provider::{Models, ServerStatus},
     sessions::Sessions,
     subagent_log::SubagentLogs,
@@ -71,13 +71,15 @@ struct Shared {
     turns: SessionLocks,
     anchors: HistoryStarts,
     live: run_registry::RunRegistry,
+    own_listeners: OwnListeners,
     /// Stops every run.
     stop: Cancel,
     active: AtomicUsize,
 }
 
 impl AgentCore {
-    pub fn new(home: Home, config: Config, models: Arc<dyn Models>) -> Self {
+    /// `own_listeners` are the addresses that no tool may connect to. The daemon adds to them as it opens listeners.
+    pub fn new(home: Home, config: Config, models: Arc<dyn Models>, own_listeners: OwnListeners) -> Self {
         let (sessions, teams) = (Sessions::new(&home), SubagentLogs::new(&home));
         let shared = Shared {
             home,
@@ -88,6 +90,7 @@ impl AgentCore {
             turns: SessionLocks::default(),
             anchors: HistoryStarts::default(),
             live: run_registry::RunRegistry::default(),
+            own_listeners,
             stop: Cancel::new(),
             active: AtomicUsize::new(0),
         };

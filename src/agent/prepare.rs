@@ -294,7 +294,7 @@ fn put_before(context: &[String], prompt: &mut Message) -> Option<String> {
 
 /// Every tool that runs here.
 pub(super) fn own_tools(shared: &Shared, skills: Skills) -> Vec<Arc<dyn Tool>> {
-    let mut tools = builtin::all(&shared.config.tools);
+    let mut tools = builtin::all(&shared.config.tools, &shared.own_listeners);
     if skills.for_model().next().is_some() {
         tools.push(Arc::new(SkillTool::new(skills)) as Arc<dyn Tool>);
     }

@@ -13,12 +13,9 @@ use std::{io, os::unix::net::UnixStream};
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
 
-use crate::{
-    doors::kontekst::MESSAGE_LIMIT,
-    pb::{
-        agent_service_client::AgentServiceClient, approval_service_client::ApprovalServiceClient,
-        daemon_service_client::DaemonServiceClient,
-    },
+use crate::pb::{
+    MESSAGE_LIMIT, agent_service_client::AgentServiceClient, approval_service_client::ApprovalServiceClient,
+    daemon_service_client::DaemonServiceClient,
 };
 
 /// Why there is no daemon to talk to.

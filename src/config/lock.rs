@@ -79,16 +79,38 @@ fn open(path: &Path) -> Result<File, PathError> {
         .context(path)
 }
 
-/// Locks an open file without waiting; false when another handle has the lock.
+/// Locks an open file without waiting. Returns false if another handle has it locked.
 ///
-/// The only use of fs2: the standard library's method of the same name is not in every toolchain that
-/// builds this.
+/// This and the two functions below are the only callers of fs2.
 ///
 /// # Errors
 ///
-/// What the system reports, contention excepted.
+/// What the system reports, except that the file is locked.
 pub fn try_lock(file: &File) -> io::Result<bool> {
-    match fs2::FileExt::try_lock_exclusive(file) {
+    was_locked(fs2::FileExt::try_lock_exclusive(file))
+}
+
+/// Locks an open file together with other readers, without waiting. Returns false if a handle has it locked for
+/// itself.
+///
+/// # Errors
+///
+/// As [`try_lock`].
+pub fn try_lock_shared(file: &File) -> io::Result<bool> {
+    was_locked(fs2::FileExt::try_lock_shared(file))
+}
+
+/// Locks an open file, and waits for those who have it locked. Blocks the thread.
+///
+/// # Errors
+///
+/// What the system reports.
+pub fn lock(file: &File) -> io::Result<()> {
+    fs2::FileExt::lock_exclusive(file)
+}
+
+fn was_locked(attempt: io::Result<()>) -> io::Result<bool> {
+    match attempt {
         Ok(()) => Ok(true),
         Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => Ok(false),
         Err(error) => Err(error),

@@ -1,24 +1,27 @@
-//! Plain data that every layer shares. No I/O, no runtime.
+//! What every layer shares: plain data, the stop signal, the clock, and blocking work on tokio. No file or network I/O.
 
 mod bearer;
+mod blocking;
 mod cancel;
 pub mod clock;
-pub mod doors;
 mod environment;
 mod id;
 mod lenient;
 mod message;
+mod own_listeners;
 mod sampling;
 mod snapshot;
 mod tool;
 mod watchdog;
 
 pub use bearer::is_bearer;
+pub use blocking::{Blocking, blocking};
 pub use cancel::{Cancel, OnCancel};
 pub use environment::Environment;
 pub use id::{BadName, CallId, Name, RunId, SessionId};
 pub use lenient::lenient;
 pub use message::{Message, Role, ToolResult};
+pub use own_listeners::OwnListeners;
 pub use sampling::Sampling;
 pub use snapshot::{ContextSnapshot, MessageStats, Source};
 pub use tool::{ToolCall, ToolDef, ToolFailureKind, ToolOutcome};

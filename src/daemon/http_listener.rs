@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     agent::AgentCore,
     config::{Bind, Home, write_atomic},
+    core::OwnListeners,
     doors::http::{AccessPolicy, Caller, HttpDoor},
 };
 
@@ -54,7 +55,11 @@ impl HttpListener {
     /// # Errors
     ///
     /// One sentence for the operator; the daemon serves on without it.
-    pub(super) fn bind(core: &AgentCore, listen: Bind) -> Result<Option<Self>, String> {
+    pub(super) fn bind(
+        core: &AgentCore,
+        listen: Bind,
+        own_listeners: &OwnListeners,
+    ) -> Result<Option<Self>, String> {
         let Bind::Tcp(address) = listen else { return Ok(None) };
         let config = core.config();
         if listen.is_remote() && !config.allow_remote {
@@ -64,7 +69,7 @@ impl HttpListener {
         }
         let token = token(core.home())
             .map_err(|error| format!("not serving HTTP: {}: {error}", core.home().token().display()))?;
-        let listener = bind(address).map_err(|error| {
+        let listener = bind(address, own_listeners).map_err(|error| {
             format!("not serving HTTP on {address}: {error}; set `listen` in [http] of config.toml to another port")
         })?;
         let address = listener.local_addr().unwrap_or(address);

@@ -18,7 +18,7 @@ use tonic::{Request, Status, transport::server::Connected};
 
 use crate::{
     config::{Bind, Config, Home},
-    core::{Cancel, doors, is_bearer},
+    core::{Cancel, OwnListeners, is_bearer},
 };
 
 use super::{
@@ -60,7 +60,12 @@ impl Listeners {
     /// # Errors
     ///
     /// One sentence for the operator; the daemon serves on without it.
-    pub(super) fn tcp(&mut self, config: &Config, home: &Home) -> Result<Option<String>, String> {
+    pub(super) fn tcp(
+        &mut self,
+        config: &Config,
+        home: &Home,
+        own_listeners: &OwnListeners,
+    ) -> Result<Option<String>, String> {
         let Bind::Tcp(address) = config.bind else { return Ok(None) };
         if config.bind.is_remote() {
             let token = fs::read_to_string(home.token()).unwrap_or_default();
@@ -75,7 +80,7 @@ impl Listeners {
             }
             self.token = Some(token.to_owned());
         }
-        let listener = bind(address).map_err(|error| {
+        let listener = bind(address, own_listeners).map_err(|error| {
             format!(
                 "not listening on {address}: {error}; set `bind` in config.toml to another port or to \"off\""
             )
@@ -161,10 +166,10 @@ async fn forward(checked: io::Result<io::Result<Connection>>, sender: &mpsc::Sen
     }
 }
 
-pub(super) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+pub(super) fn bind(address: SocketAddr, own_listeners: &OwnListeners) -> io::Result<TcpListener> {
     let listener = std::net::TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
-    doors::opened(listener.local_addr()?);
+    own_listeners.add(listener.local_addr()?);
     TcpListener::from_std(listener)
 }
 

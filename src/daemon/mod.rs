@@ -26,7 +26,7 @@ use crate::{
         ApiKeys, Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
         write_hint,
     },
-    core::{Cancel, clock},
+    core::{Cancel, OwnListeners, clock},
     doors::{
         kaiak::KaiakDoor,
         kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, StatusContext},
@@ -115,8 +115,9 @@ fn start(home: &Home, mode: Mode, process: ProcessEnv, listen: Option<Bind>) -> 
     let keyless = keys.kaiak_providers_without_key();
     let models: Arc<dyn Models> =
         Arc::new(Router::new(&config, ProcessEnv { home: Some(home.clone()), ..process }));
-    let core = AgentCore::new(home.clone(), config, Arc::clone(&models));
-    let result = runtime.block_on(run(home, mode, &core, warnings, keyless));
+    let own_listeners = OwnListeners::default();
+    let core = AgentCore::new(home.clone(), config, Arc::clone(&models), own_listeners.clone());
+    let result = runtime.block_on(run(home, mode, &core, warnings, keyless, &own_listeners));
 
     // In this order: nobody can connect, no run is left, the model server goes, then the lock.
     models.stop();
@@ -168,13 +169,14 @@ async fn run(
     core: &AgentCore,
     mut warnings: Vec<String>,
     keyless: Vec<String>,
+    own_listeners: &OwnListeners,
 ) -> Result<(), DaemonError> {
     let stop = Cancel::new();
     signals::stop_on_signals(&stop).map_err(DaemonError::Runtime)?;
     let editors = EditorListener::bind(home)?;
     warnings.extend(daemon_tools_warnings(core).await);
     let mut listeners = Listeners::unix(home)?;
-    let bind = match listeners.tcp(core.config(), home) {
+    let bind = match listeners.tcp(core.config(), home, own_listeners) {
         Ok(Some(address)) => address,
         Ok(None) => String::new(),
         Err(warning) => {
@@ -183,7 +185,7 @@ async fn run(
             String::new()
         }
     };
-    let http = HttpListener::bind(core, core.config().http.listen).unwrap_or_else(|warning| {
+    let http = HttpListener::bind(core, core.config().http.listen, own_listeners).unwrap_or_else(|warning| {
         tracing::warn!("{warning}");
         warnings.push(warning);
         None

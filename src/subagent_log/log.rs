@@ -8,12 +8,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::OFlags;
 use tokio::sync::watch;
 
 use super::{Cursor, SubagentEvent, SubagentEventKind, SubagentExit, SubagentLogError};
 use crate::{
-    config::{Home, PathContext, PathError, file::sync_dir_of},
+    config::{
+        Home, PathContext, PathError,
+        file::sync_dir_of,
+        lock::{lock, try_lock_shared},
+    },
     core::{SessionId, clock},
 };
 
@@ -53,6 +57,7 @@ impl SubagentLog {
         let mut end = LogEnd::default();
         let mut state = State { next: 1, running: Vec::new(), sealed: false };
         if let Some(file) = open_file(&path, false)? {
+            // The lock says that a daemon has the log open. Readers hold it while they read, so this waits for them.
             lock(&file).context(&path)?;
             let (events, len) = whole_lines(&file, &path)?;
             // What a crash tore off was never acknowledged.
@@ -190,9 +195,9 @@ impl SubagentLog {
 /// What the log at `path` says, for a process that is not the daemon.
 pub(super) fn read(path: &Path) -> Result<Vec<SubagentEvent>, SubagentLogError> {
     let Some(file) = open_file(path, false)? else { return Ok(Vec::new()) };
-    let nobody_has_it = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    let is_closed = try_lock_shared(&file).unwrap_or(false);
     let (mut events, _) = whole_lines(&file, path)?;
-    if nobody_has_it {
+    if is_closed {
         for SubagentEvent { subagent: worker, parent, .. } in running(&events) {
             let (seq, at) = events.last().map_or((1, 0), |event| (event.seq + 1, event.at));
             events.push(SubagentEvent {
@@ -221,11 +226,6 @@ fn open_file(path: &Path, create: bool) -> Result<Option<File>, PathError> {
         return Err(PathError::new(path, io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
     }
     Ok(Some(file))
-}
-
-/// Marks the log as one that a daemon has open. Others hold it for as long as they read, so this waits.
-fn lock(file: &File) -> io::Result<()> {
-    Ok(flock(file, FlockOperation::LockExclusive)?)
 }
 
 /// The events of a log and where its last whole line ends. Lines that a later version wrote are passed over.

@@ -172,7 +172,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{config::ToolsConfig, tools::builtin};
+    use crate::{config::ToolsConfig, core::OwnListeners, tools::builtin};
 
     fn named(name: &str) -> ClientTool {
         let def =
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn builtins() -> ToolBox {
-        ToolBox::new(builtin::all(&ToolsConfig::default()))
+        ToolBox::new(builtin::all(&ToolsConfig::default(), &OwnListeners::default()))
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn daemon_tools_are_appended_and_removed_by_name() {
-        let tool = || Arc::clone(&builtin::all(&ToolsConfig::default())[0]);
+        let tool = || Arc::clone(&builtin::all(&ToolsConfig::default(), &OwnListeners::default())[0]);
         let name = tool().def().name;
         let tools = builtins().without_daemon_tool(&name).with_client_tools(vec![named("ask")]).unwrap();
         assert!(tools.find(&name).is_none());

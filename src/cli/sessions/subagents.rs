@@ -18,7 +18,6 @@ use crate::{
     client::{self, ClientError},
     config::Home,
     core::SessionId,
-    doors::kontekst::worker_event,
     pb::{WatchWorkersRequest, WorkerEvent},
     sessions::Sessions,
     subagent_log::{SubagentExit, SubagentLogError, SubagentLogs, SubagentSummary, summarize},
@@ -138,7 +137,7 @@ pub(super) fn watch(
         Ok(stream) => stream,
         Err(ClientError::NotRunning) => {
             for event in teams.read(&root)? {
-                show(&worker_event(event))?;
+                show(&event.into())?;
             }
             return Ok(());
         }

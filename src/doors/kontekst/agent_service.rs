@@ -5,13 +5,12 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::{
     agent::AgentCore,
     pb::{
-        RunCommand, WatchWorkersRequest,
+        MESSAGE_LIMIT, RunCommand, WatchWorkersRequest,
         agent_service_server::{AgentService, AgentServiceServer},
     },
 };
 
 use super::{
-    MESSAGE_LIMIT,
     stream::RunStream,
     watch::{WatchStream, watch},
 };

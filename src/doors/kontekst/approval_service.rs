@@ -6,12 +6,13 @@ use crate::{
     agent::{self, AgentCore, protocol::Command},
     core::{CallId, RunId, clock},
     pb::{
-        DecideRequest, DecideResponse, ListApprovalsRequest, ListApprovalsResponse, PendingApproval,
+        DecideRequest, DecideResponse, ListApprovalsRequest, ListApprovalsResponse, MESSAGE_LIMIT,
+        PendingApproval,
         approval_service_server::{ApprovalService, ApprovalServiceServer},
     },
 };
 
-use super::{MESSAGE_LIMIT, convert::proposed};
+use super::convert::proposed;
 
 /// Serves the decisions of those who did not start the run.
 pub struct ApprovalDoor {

@@ -11,7 +11,6 @@ use crate::{
     core::{CallId, ContextSnapshot, RunId, Source, ToolOutcome},
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
     provider::Progress,
-    subagent_log::{SubagentEvent, SubagentEventKind},
 };
 
 /// A start command as the core takes it.
@@ -122,7 +121,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::ToolFinished { call, outcome: ToolOutcome::Failed { message: error, .. } } => {
             Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id: call.to_string(), error })
         }
-        Event::Subagent(event) => Pb::Worker(worker_event(event)),
+        Event::Subagent(event) => Pb::Worker(event.into()),
         Event::ToolsCompleted => Pb::ToolsCompleted(pb::ToolsCompletedEvent {}),
         Event::Ended(outcome) => ended(outcome, run.map(RunId::to_string).unwrap_or_default()),
     };
@@ -204,36 +203,6 @@ fn snapshot(context: &ContextSnapshot) -> pb::ContextSnapshot {
         tool_tokens: int(context.tool_tokens),
         prompt_tokens: context.prompt_tokens.map(int),
         cached_tokens: context.cached_tokens.map(int),
-    }
-}
-
-/// What a worker did, as this door says it.
-pub fn worker_event(event: SubagentEvent) -> pb::WorkerEvent {
-    use pb::worker_event::Event as Pb;
-    let what = match event.kind {
-        SubagentEventKind::Started { agent, prompt, depth } => {
-            Pb::Started(pb::WorkerStarted { agent_name: agent, prompt, depth })
-        }
-        SubagentEventKind::Turn { number } => Pb::Turn(pb::WorkerTurn { number }),
-        SubagentEventKind::ToolCall { tool } => Pb::ToolCall(pb::WorkerToolCall { tool }),
-        SubagentEventKind::ApprovalRequested { call, tool } => {
-            Pb::ApprovalRequested(pb::WorkerApprovalRequested { call_id: call.to_string(), tool })
-        }
-        SubagentEventKind::ApprovalResolved { call, approved } => {
-            Pb::ApprovalResolved(pb::WorkerApprovalResolved { call_id: call.to_string(), approved })
-        }
-        SubagentEventKind::Completed { result } => Pb::Completed(pb::WorkerCompleted { result }),
-        SubagentEventKind::Failed { cause, message } => {
-            Pb::Failed(pb::WorkerFailed { cause: cause.as_str().to_owned(), message })
-        }
-        SubagentEventKind::Exited { how } => Pb::Exited(pb::WorkerExited { how: how.as_str().to_owned() }),
-    };
-    pb::WorkerEvent {
-        seq: event.seq,
-        at_ms: i64::try_from(event.at).unwrap_or(i64::MAX),
-        worker_id: event.subagent.to_string(),
-        parent_id: event.parent.to_string(),
-        event: Some(what),
     }
 }
 

@@ -11,8 +11,6 @@ use crate::{
     pb::{WatchWorkersRequest, WorkerEvent},
 };
 
-use super::convert;
-
 pub type WatchStream = ReceiverStream<Result<WorkerEvent, Status>>;
 
 /// Events that wait for a slow client; the others wait in the log.
@@ -52,7 +50,7 @@ async fn forward_events(
     loop {
         let next = if past_only { watch.next_recorded().await } else { watch.next().await.map(Some) };
         let (event, last) = match next {
-            Ok(Some(event)) => (Ok(convert::worker_event(event)), false),
+            Ok(Some(event)) => (Ok(event.into()), false),
             Ok(None) => return,
             Err(error) => (Err(Status::internal(error.message)), true),
         };

@@ -16,6 +16,7 @@ use crate::{
     config::{
         PathContext as _, PathError,
         file::{read_text, sync_dir_of},
+        lock::try_lock,
         write_atomic,
     },
     core::Cancel,
@@ -57,10 +58,8 @@ impl PartFile {
                 let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
                 return Err(PathError::new(path, error).into());
             }
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(fs::TryLockError::WouldBlock) => return Err(PullError::Busy(path)),
-                Err(fs::TryLockError::Error(error)) => return Err(PathError::new(path, error).into()),
+            if !try_lock(&file).context(&path)? {
+                return Err(PullError::Busy(path));
             }
             // Whoever had the lock may have finished the file and given it its name: then this is it.
             match fs::symlink_metadata(&path) {

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::{
     config::ToolsConfig,
-    core::{Cancel, ToolFailureKind, ToolOutcome},
+    core::{Cancel, OwnListeners, ToolFailureKind, ToolOutcome},
     tools::{Executor, Fingerprint, Proposal, ToolBox, WorkDir},
 };
 
@@ -27,7 +27,7 @@ impl TestWorkDir {
         let work_dir = WorkDir::new(dir.path()).unwrap();
         let mut config = ToolsConfig::default();
         config.file.max_size_bytes = max_size_bytes;
-        Self { dir, work_dir, tools: ToolBox::new(super::all(&config)) }
+        Self { dir, work_dir, tools: ToolBox::new(super::all(&config, &OwnListeners::default())) }
     }
 
     fn file(&self, name: &str) -> PathBuf {

@@ -15,7 +15,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use crate::{config::ToolsConfig, tools::Tool};
+use crate::{config::ToolsConfig, core::OwnListeners, tools::Tool};
 use failure::{Failure, outcome};
 
 /// The maximum output of one call, in bytes. More text would only push the conversation out of the
@@ -23,14 +23,16 @@ use failure::{Failure, outcome};
 const MAX_OUTPUT: usize = 256 * 1024;
 
 /// Returns `read_file`, `write_file`, `edit_file`, `list_files` and `web_fetch`, always in this order.
-pub fn all(config: &ToolsConfig) -> Vec<Arc<dyn Tool>> {
+///
+/// `own_listeners` are the addresses that `web_fetch` does not connect to.
+pub fn all(config: &ToolsConfig, own_listeners: &OwnListeners) -> Vec<Arc<dyn Tool>> {
     let limit = config.file.max_size_bytes;
     vec![
         Arc::new(read_file::ReadFile),
         Arc::new(write_file::WriteFile { limit }),
         Arc::new(edit_file::EditFile { limit }),
         Arc::new(list_files::ListFiles),
-        Arc::new(web_fetch::WebFetch::new(&config.web)),
+        Arc::new(web_fetch::WebFetch::new(&config.web, own_listeners.clone())),
     ]
 }
 
@@ -43,7 +45,7 @@ mod tests {
     #[test]
     fn the_definitions_are_short_and_always_the_same() {
         let text = || {
-            let tools = all(&ToolsConfig::default());
+            let tools = all(&ToolsConfig::default(), &OwnListeners::default());
             let functions: Vec<_> = tools
                 .iter()
                 .map(|tool| tool.def())

@@ -15,7 +15,7 @@ use kontekst::{
         protocol::{Command, Event, Outcome},
     },
     config::{Config, Home},
-    core::{Message, SessionId},
+    core::{Message, OwnListeners, SessionId},
     sessions::Sessions,
     tools::ClientTool,
 };
@@ -52,7 +52,7 @@ impl TestCore {
         kontekst::config::agents::create_default(&home).unwrap();
         fs::create_dir(dir.path().join("work")).unwrap();
         let model = Arc::new(model);
-        let core = AgentCore::new(home, config, Arc::clone(&model) as _);
+        let core = AgentCore::new(home, config, Arc::clone(&model) as _, OwnListeners::default());
         Self { dir, core, model }
     }
 

@@ -16,6 +16,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 use kontekst::{
     agent::AgentCore,
     config::{Config, Home},
+    core::OwnListeners,
     doors::roz::RozDoor,
     pb::roz::{
         Ping, RegisterTools, SessionRequest, SessionResponse, StartSession, ToolCategoryHint, ToolRequest,
@@ -57,7 +58,7 @@ impl TestDaemon {
         change(&mut config, work);
         kontekst::config::agents::create_default(&home).unwrap();
         let model = Arc::new(ScriptedProvider::new(steps));
-        let core = AgentCore::new(home, config, Arc::clone(&model) as _);
+        let core = AgentCore::new(home, config, Arc::clone(&model) as _, OwnListeners::default());
         let listener = tokio::net::UnixListener::bind(dir.path().join("socket")).unwrap();
         let server = Server::builder().add_service(RozDoor::service(core.clone()));
         tokio::spawn(server.serve_with_incoming(UnixListenerStream::new(listener)));

@@ -17,13 +17,14 @@ use ureq::{
 };
 
 use super::address::{AllowedHosts, is_public};
-use crate::core::doors;
+use crate::core::OwnListeners;
 
 /// A resolver that knows the public web only.
 #[derive(Debug)]
 pub struct Gate<R = DefaultResolver> {
     resolver: R,
     allowed_hosts: AllowedHosts,
+    own_listeners: OwnListeners,
 }
 
 /// None of the addresses may be connected to.
@@ -37,8 +38,8 @@ pub struct NotPublic(String);
 pub struct OwnDoor(String);
 
 impl<R> Gate<R> {
-    pub fn new(names: R, listed: AllowedHosts) -> Self {
-        Self { resolver: names, allowed_hosts: listed }
+    pub fn new(resolver: R, allowed_hosts: AllowedHosts, own_listeners: OwnListeners) -> Self {
+        Self { resolver, allowed_hosts, own_listeners }
     }
 }
 
@@ -55,12 +56,12 @@ impl<R: Resolver> Resolver for Gate<R> {
         for &address in &found {
             let allowed = is_public(address.ip()) || self.allowed_hosts.contains(host, address.port());
             // The daemon's own doors stay shut whatever is listed: behind them, the model could approve its calls.
-            if allowed && !doors::is_ours(address) {
+            if allowed && !self.own_listeners.contains(address) {
                 open.push(address);
             }
         }
         if open.is_empty() {
-            if !found.is_empty() && found.iter().all(|&address| doors::is_ours(address)) {
+            if !found.is_empty() && found.iter().all(|&address| self.own_listeners.contains(address)) {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, OwnDoor(host.to_owned())).into());
             }
             let refused = NotPublic(host.to_owned());

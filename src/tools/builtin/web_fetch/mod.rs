@@ -23,7 +23,7 @@ use ureq::{
 use super::{Failure, outcome, target_file::failure_preview};
 use crate::{
     config::WebToolsConfig,
-    core::{Cancel, ToolDef, ToolOutcome},
+    core::{Cancel, OwnListeners, ToolDef, ToolOutcome},
     tools::{Proposal, Tool, WorkDir},
 };
 use address::AllowedHosts;
@@ -39,6 +39,7 @@ const RENDER_TIME: Duration = Duration::from_secs(20);
 
 pub struct WebFetch {
     allowed_hosts: AllowedHosts,
+    own_listeners: OwnListeners,
     limits: Limits,
 }
 
@@ -74,10 +75,11 @@ impl Tool for WebFetch {
 }
 
 impl WebFetch {
-    pub fn new(config: &WebToolsConfig) -> Self {
+    pub fn new(config: &WebToolsConfig, own_listeners: OwnListeners) -> Self {
         let or = |value: u64, default| if value == 0 { default } else { value };
         Self {
             allowed_hosts: AllowedHosts::new(&config.allow_private),
+            own_listeners,
             limits: Limits {
                 time: Duration::from_secs(or(config.timeout_seconds, DEFAULT_SECONDS)),
                 bytes: or(config.max_response_bytes, DEFAULT_BYTES),
@@ -87,7 +89,10 @@ impl WebFetch {
 
     fn run(&self, resolver: impl Resolver, args: &Value, cancel: &Cancel) -> Result<String, Failure> {
         let request = Request::parse(args)?;
-        let agent = fetch::agent(Gate::new(resolver, self.allowed_hosts.clone()), self.limits);
+        let agent = fetch::agent(
+            Gate::new(resolver, self.allowed_hosts.clone(), self.own_listeners.clone()),
+            self.limits,
+        );
         cancellable(agent, self.limits, cancel, move |agent, limits| {
             let page = fetch::fetch(agent, &request, limits).map_err(Failure::other)?;
             Ok(page.render(request.raw))
