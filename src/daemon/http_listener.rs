@@ -237,7 +237,8 @@ mod tests {
         (client, HttpConnection::new(listener.accept().await.unwrap().0))
     }
 
-    #[tokio::test]
+    /// The clock is paused, so the checks for the peer take no real time.
+    #[tokio::test(start_paused = true)]
     async fn a_client_that_still_listens_is_not_gone() {
         let (mut client, mut server) = pair().await;
         client.write_all(b"question").await.unwrap();

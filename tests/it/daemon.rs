@@ -1,6 +1,6 @@
 //! The daemon's life: started once, found by all, gone when told.
 
-use std::{fs, thread};
+use std::fs;
 
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
@@ -73,10 +73,7 @@ fn stale_files_of_a_dead_daemon_are_ignored() {
         ["", "{", "{\"pid\":1,\"version\":\"99.0.0\",\"socket\":\"x\",\"started_at\":\"\"}", "\0\0"]
     {
         home.run(&["run", "--new", "hi"]).success();
-        kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
-        while home.daemon().is_some() {
-            thread::yield_now();
-        }
+        kill_daemon(&home);
         for name in ["daemon.json", "daemon.lock", "spawn.lock"] {
             home.write(&format!("run/{name}"), rubbish);
         }
@@ -190,6 +187,13 @@ fn the_environment_may_be_empty() {
     assert!(fs::metadata(home.root().join("active_session")).is_ok());
 }
 
+/// Kills the daemon and waits until it is gone.
+fn kill_daemon(home: &TestHome) {
+    let pid = home.daemon().unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    wait_until_gone(pid.as_raw_nonzero().get().unsigned_abs());
+}
+
 /// Makes the running daemon look like one of an older release.
 fn age(home: &TestHome) {
     let mut info: Value = serde_json::from_str(&home.read("run/daemon.json")).unwrap();
@@ -234,10 +238,7 @@ fn fifty_killed_daemons_leave_a_home_that_works() {
     let home = TestHome::new(&model.url());
     for _ in 0..50 {
         assert_eq!(home.run(&["run", "--session", "s", "hi"]).success(), "here\n");
-        kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
-        while home.daemon().is_some() {
-            thread::yield_now();
-        }
+        kill_daemon(&home);
     }
     let lines = home.read("sessions/s.jsonl");
     assert_eq!(lines.lines().count(), 100);

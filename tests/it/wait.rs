@@ -5,6 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokio::time::timeout;
+
 /// How long a test waits before it fails. It is generous, because the machine may be busy.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -21,4 +23,14 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         thread::yield_now();
     }
+}
+
+/// Does what [`wait_until`] does on a tokio runtime, where the other tasks run in between.
+pub async fn wait_until_async(what: &str, mut condition: impl FnMut() -> bool) {
+    let check = async {
+        while !condition() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(TIMEOUT, check).await.unwrap_or_else(|_| panic!("waited in vain until {what}"));
 }

@@ -10,6 +10,7 @@ use super::{
     TestCore, event_names, events_until, run_to_end,
     scripted_provider::{Step, unreachable_error},
 };
+use crate::wait::wait_until_async;
 
 fn outcome(events: &[Event]) -> &Outcome {
     match events.last() {
@@ -98,9 +99,7 @@ async fn dropping_a_run_cancels_it() {
     let mut run = test.start(test.request("hi"));
     events_until(&mut run, |event| matches!(event, Event::Text(_))).await;
     drop(run);
-    while test.core.active_runs() > 0 {
-        tokio::task::yield_now().await;
-    }
+    wait_until_async("the run is cancelled", || test.core.active_runs() == 0).await;
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ async fn each_concurrent_call_has_its_own_timeout() {
         Event::ToolRequested { call, .. } if call.name == "slow" => Some(call.id.clone()),
         _ => None,
     });
-    tokio::time::sleep(Duration::from_secs(300)).await;
+    tokio::time::advance(Duration::from_secs(300)).await;
     run.send(Command::ToolResult { call: asked.unwrap(), outcome: ToolOutcome::Done("in time".into()) });
     assert_eq!(event_names(&run_to_end(&mut run, |_| Vec::new()).await)[..2], ["tool_done", "tool_failed"]);
 }

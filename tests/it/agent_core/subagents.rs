@@ -14,6 +14,7 @@ use super::{
     TestCore, event_names, events_until, run_to_end,
     scripted_provider::{ScriptedProvider, Step},
 };
+use crate::wait::wait_until_async;
 
 fn spawn_call(args: Value) -> (&'static str, Value) {
     ("spawn_worker", args)
@@ -387,9 +388,7 @@ async fn subagents_are_cancelled_with_their_parent() {
         log_names(&events_until_exits(&mut watch, 2).await),
         ["started", "started", "cancelled", "cancelled"]
     );
-    while test.core.active_runs() > 0 {
-        tokio::task::yield_now().await;
-    }
+    wait_until_async("the runs are cancelled", || test.core.active_runs() == 0).await;
     // The next prompt finds no open call.
     let asked = test.stored_messages("s");
     assert_eq!(asked.len(), 4, "{asked:?}");

@@ -5,7 +5,10 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{TestDaemon, three_tools};
-use crate::fake_llama::{FakeLlama, Reply};
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    wait::wait_until,
+};
 
 #[test]
 fn an_answer_has_all_documented_members() {
@@ -225,14 +228,13 @@ fn with_approval_ask_a_person_decides() {
     ]);
     let server = TestDaemon::with(&model.url(), "approval = \"ask\"\n");
     let mut stream = server.open("/v1/generate", &json!({"input": "go", "stream": true}));
-    let waiting = loop {
+    let mut waiting = Vec::new();
+    wait_until("the calls wait for a decision", || {
         let listed: Value =
             serde_json::from_str(&server.home.run(&["approvals", "--json"]).success()).unwrap();
-        let listed = listed["approvals"].as_array().unwrap().clone();
-        if !listed.is_empty() {
-            break listed;
-        }
-    };
+        waiting = listed["approvals"].as_array().unwrap().clone();
+        !waiting.is_empty()
+    });
     assert_eq!(waiting.len(), 2);
     let shown = server.home.run(&["approvals"]).success();
     assert!(shown.contains("+a") && shown.contains("b.txt"), "{shown}");

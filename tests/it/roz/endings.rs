@@ -12,7 +12,10 @@ use kontekst::{
 use serde_json::json;
 
 use super::{TestDaemon, call_step, frame_names, sequential_tool, stop_reason, text};
-use crate::agent_core::scripted_provider::{Step, unreachable_error};
+use crate::{
+    agent_core::scripted_provider::{Step, unreachable_error},
+    wait::wait_until_async,
+};
 
 fn cancel() -> Request {
     Request::CancelTurn(CancelTurn::default())
@@ -92,9 +95,7 @@ async fn a_disconnect_cancels_the_run() {
     client.frames_until(|frame| matches!(frame, Response::TextDelta(_))).await;
     assert_eq!(daemon.core.active_runs(), 1);
     drop(client);
-    while daemon.core.active_runs() > 0 {
-        tokio::task::yield_now().await;
-    }
+    wait_until_async("the run is cancelled", || daemon.core.active_runs() == 0).await;
 }
 
 #[tokio::test]

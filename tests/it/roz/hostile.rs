@@ -7,7 +7,7 @@ use kontekst::pb::roz::{
 use serde_json::json;
 
 use super::{TestDaemon, call_step, pure_tool, sequential_tool, stop_reason, user};
-use crate::agent_core::scripted_provider::Step;
+use crate::{agent_core::scripted_provider::Step, wait::wait_until_async};
 
 #[tokio::test]
 async fn floods_of_tools_are_refused_and_change_nothing() {
@@ -122,8 +122,9 @@ async fn only_the_stream_that_was_asked_can_answer() {
     assert!(daemon.prompt(3).contains("from a") && !daemon.prompt(3).contains("from b"));
 }
 
-/// Pings as fast as they are taken, and reads nothing.
-#[tokio::test]
+/// Pings as fast as they are taken, and reads nothing. The clock is paused: it moves on only when no task can run,
+/// so the timeout means that the daemon has stopped reading.
+#[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_slowed_down() {
     let daemon = TestDaemon::new([]);
     let mut client = daemon.session([]).await;
@@ -152,12 +153,8 @@ async fn a_stalled_reader_is_disconnected_and_its_run_cancelled() {
     let daemon = TestDaemon::new([Step::SayInBlocks(flood), Step::Say("for others")]);
     let mut client = daemon.session([]).await;
     client.send_message("go").await;
-    while daemon.core.active_runs() == 0 {
-        tokio::task::yield_now().await;
-    }
-    while daemon.core.active_runs() > 0 {
-        tokio::task::yield_now().await;
-    }
+    wait_until_async("the run starts", || daemon.core.active_runs() == 1).await;
+    wait_until_async("the run is cancelled", || daemon.core.active_runs() == 0).await;
     let ended = loop {
         match client.frames.message().await {
             Ok(Some(_)) => {}
