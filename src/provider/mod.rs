@@ -5,7 +5,6 @@ pub mod builtin;
 mod chat;
 mod endpoint;
 mod failover;
-mod kv_cache;
 mod model_file;
 pub mod openai;
 pub mod router;

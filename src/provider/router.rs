@@ -13,9 +13,8 @@ use super::{
     builtin::{self, NotOpened, OpenModels, Which},
     endpoint::Endpoint,
     failover::FailoverGroup,
-    kv_cache::KvCacheDir,
     model_file::{ModelFileError, model_file, model_files},
-    openai::{Probe, ServerClient, Timing, probe},
+    openai::{KvCacheDir, Probe, ServerClient, Timing, probe},
     supervisor::{Settings, Supervisor},
 };
 use crate::{

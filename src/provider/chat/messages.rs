@@ -1,37 +1,41 @@
-//! Our conversation as the messages of a request. Pure: the same conversation gives the same bytes, and
-//! a longer conversation begins with the bytes of a shorter one, which is what the server's cache needs.
+//! Turns a conversation into the messages of a request.
+//!
+//! The same conversation always gives the same bytes, and a conversation that has grown begins with the bytes that it
+//! had before. The server's prompt cache depends on both.
 
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
 use super::{
+    call_text::call_as_text,
     openai_types::{Call, CallFunction, Message as Wire, Tool, ToolFunction},
-    prompted,
 };
 use crate::core::{CallId, Message, Role, ToolCall, ToolDef, lenient};
 
-/// Between two texts of the same speaker. Source: upstream's message normalisation.
+/// Separates two texts of the same role in one message. Source: upstream's message normalisation.
 const SEPARATOR: &str = "\n\n---\n\n";
 
-/// How a server wants its messages.
+/// How a server expects messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
-    /// Results as role `tool`; otherwise as text in a `user` message.
+    /// Sends results with role `tool`, otherwise as text in a `user` message.
     pub tool_role: bool,
-    /// Calls as text, for templates that know none.
+    /// Sends calls as text, for chat templates without tool calls.
     pub calls_as_text: bool,
-    /// The template knows role `system`; otherwise its text opens the first `user` message.
+    /// Sends the system text with role `system`, otherwise at the start of the first `user` message.
     pub system_role: bool,
-    /// Send back what the model thought: llama.cpp's templates use it, strict servers refuse the field.
+    /// Sends the model's reasoning back. llama.cpp's templates use it, strict servers refuse the field.
     pub reasoning: bool,
-    /// Mistral's templates refuse call ids that are not nine letters and digits.
+    /// Replaces call ids that are not nine letters and digits, which Mistral's templates refuse.
     pub short_ids: bool,
 }
 
-/// Maps a conversation. The system text comes first unless it is empty. Adjacent messages of one
-/// speaker become one, because several templates refuse two in a row. Calls without a result and
-/// results without a call, which many servers refuse, do not reach the wire as such.
+/// Maps a conversation to wire messages.
+///
+/// The system text comes first unless it is empty. Adjacent messages of one role are merged, because several templates
+/// refuse two in a row. Calls without a result are left out, and results without a call are sent as text, because many
+/// servers refuse them.
 pub fn to_wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
     let mut list = WireMessages { wire: Vec::with_capacity(messages.len() + 1), dialect };
     if !system.is_empty() {
@@ -44,7 +48,7 @@ pub fn to_wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -
             list.push_other(message);
             continue;
         }
-        // What follows up to the next answer belongs to this one: its results, and what a person said.
+        // The messages up to the next answer belong to this one: its results, and user messages.
         let next = after.iter().position(|message| message.role == Role::Assistant).unwrap_or(after.len());
         let (replies, later) = after.split_at(next);
         rest = later;
@@ -60,7 +64,7 @@ struct WireMessages<'a> {
 }
 
 impl<'a> WireMessages<'a> {
-    /// A message that is not an answer and answers no call.
+    /// Adds a message that is neither an answer nor the result of a call in the answer before.
     fn push_other(&mut self, message: &'a Message) {
         match &message.tool_result {
             Some(_) => self.push_text("user", Cow::Owned(result_as_text(message))),
@@ -97,19 +101,19 @@ impl<'a> WireMessages<'a> {
         let calls: Vec<Call<'a>> =
             message.tool_calls.iter().filter(answered).map(|call| self.call(call)).collect();
         if message.content.is_empty() && calls.is_empty() {
-            return; // says nothing; several servers refuse such a message
+            return; // several servers refuse an empty message
         }
         if self.dialect.calls_as_text && !calls.is_empty() {
             let mut text = message.content.trim_end().to_owned();
             for call in &calls {
                 text.push_str(if text.is_empty() { "" } else { "\n" });
-                text.push_str(&prompted::call_as_text(&call.function));
+                text.push_str(&call_as_text(&call.function));
             }
             self.push_text("assistant", Cow::Owned(text));
         } else {
             self.push_text("assistant", Cow::Borrowed(&message.content));
         }
-        let last = self.wire.last_mut().expect("`text` made sure of a message");
+        let last = self.wire.last_mut().expect("`push_text` just added a message");
         if !self.dialect.calls_as_text {
             last.tool_calls.extend(calls);
         }
@@ -119,7 +123,7 @@ impl<'a> WireMessages<'a> {
     }
 
     fn call(&self, call: &'a ToolCall) -> Call<'a> {
-        // Broken arguments make llama-server refuse every later request of the conversation.
+        // Invalid arguments would make llama-server refuse every later request of the conversation.
         let valid = call.arguments.trim_ascii_start().starts_with('{')
             && serde_json::from_str::<&RawValue>(&call.arguments).is_ok();
         let arguments =
@@ -128,7 +132,8 @@ impl<'a> WireMessages<'a> {
         Call { id: self.id(&call.id), r#type: "function", function }
     }
 
-    /// Results first, whatever was said between them after: templates want them right behind the calls.
+    /// Adds the results first and the other messages after them, because templates require the results directly after
+    /// the calls.
     fn push_replies(&mut self, message: &'a Message, replies: &'a [Message]) {
         let is_result =
             |reply: &&'a Message| message.tool_calls.iter().any(|call| is_result_of(reply, &call.id));
@@ -156,7 +161,7 @@ impl<'a> WireMessages<'a> {
     }
 }
 
-/// What broken arguments were understood as.
+/// Returns the object that the lenient parser reads from invalid arguments, or `{}`.
 fn repaired_arguments(arguments: &str) -> Cow<'static, str> {
     match lenient(arguments) {
         Some(value @ serde_json::Value::Object(_)) => Cow::Owned(value.to_string()),
@@ -168,7 +173,7 @@ fn is_result_of(reply: &Message, id: &CallId) -> bool {
     reply.tool_result.as_ref().is_some_and(|result| result.call_id == *id)
 }
 
-/// A result as a person could have pasted it. Source: upstream's form for `tool_role = false`.
+/// Returns a result as text for a `user` message. Source: upstream's form for `tool_role = false`.
 fn result_as_text(message: &Message) -> String {
     match &message.tool_result {
         Some(result) => format!("Tool: {}\n\nResult:\n{}", result.name, result.output),
@@ -176,7 +181,7 @@ fn result_as_text(message: &Message) -> String {
     }
 }
 
-/// Nine letters and digits that stand for `id`, the same ones each time: FNV-1a in base 36.
+/// Returns nine letters and digits for `id`, always the same ones: its FNV-1a hash in base 36.
 fn short_id(id: &str) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in id.bytes() {
@@ -190,7 +195,7 @@ fn short_id(id: &str) -> String {
     short
 }
 
-/// The tools of a request, in the order given.
+/// Maps tool definitions to their wire form, in the same order.
 pub fn tools(tools: &[ToolDef]) -> Vec<Tool<'_>> {
     tools
         .iter()

@@ -1,11 +1,12 @@
-//! A conversation as models are sent it: messages and tools in OpenAI's form, and calls in plain text.
+//! Conversations in the form that models expect: messages and tools in OpenAI's format, and calls in plain text.
 
+mod call_text;
 pub mod messages;
 pub mod openai_types;
 pub mod prompted;
 
-/// Calls that one answer may make.
+/// The largest number of calls in one answer.
 pub const CALL_LIMIT: usize = 64;
 
-/// Bytes that the arguments of one call may have: 1 MiB.
+/// The longest arguments of one call in bytes: 1 MiB.
 pub const ARGUMENTS_LIMIT: usize = 1024 * 1024;

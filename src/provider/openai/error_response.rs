@@ -1,13 +1,13 @@
-//! What a server says when it refuses: its many shapes of error text, turned into [`ProviderError`].
+//! Turns error responses, whose JSON differs from server to server, into [`ProviderError`].
 
 use serde_json::Value;
 
 use crate::provider::ProviderError;
 
-/// Bytes of a server's message that are kept.
+/// The longest part of a server's message that is kept, in bytes.
 const MESSAGE_LIMIT: usize = 2048;
 
-/// The error of an answer with a status other than 200.
+/// Returns the error for a response with a status other than 200.
 pub fn from_status(status: u16, body: &[u8]) -> ProviderError {
     let parsed = serde_json::from_slice::<Value>(body).ok();
     let error = parsed.as_ref().map(|body| body.get("error").unwrap_or(body));
@@ -23,7 +23,7 @@ pub fn from_status(status: u16, body: &[u8]) -> ProviderError {
     ProviderError::Status { status, message: single_line(message) }
 }
 
-/// The error inside a stream that had begun with status 200.
+/// Returns the error for an error event in a stream that began with status 200.
 pub fn from_stream(error: &str) -> ProviderError {
     let error = serde_json::from_str::<Value>(error).unwrap_or_default();
     if let Some(overflow) = overflow(&error) {
@@ -34,14 +34,14 @@ pub fn from_stream(error: &str) -> ProviderError {
     ProviderError::Status { status: status.unwrap_or(500), message: single_line(&message) }
 }
 
-/// The server is there and is still reading the model file: llama-server answers everything with
-/// 503 and `Loading model` then.
+/// Returns true if the server is still loading its model: llama-server then answers every request with 503 and
+/// `Loading model`.
 pub fn is_loading(status: u16, body: &[u8]) -> bool {
     status == 503 && String::from_utf8_lossy(body).to_ascii_lowercase().contains("loading")
 }
 
-/// What servers say that have no tools for a model, in lower case: Ollama, vLLM without a parser for calls, old
-/// builds of llama-server without `--jinja`, OpenRouter.
+/// Parts of the messages, in lower case, with which servers refuse tools for a model: Ollama, vLLM without a parser for
+/// calls, old builds of llama-server without `--jinja`, and OpenRouter.
 const NO_TOOLS: [&str; 6] = [
     "does not support tools",
     "does not support function",
@@ -51,7 +51,7 @@ const NO_TOOLS: [&str; 6] = [
     "that support tool use",
 ];
 
-/// It was refused because it offered tools.
+/// Returns true if a request was refused because it had tools.
 pub fn is_about_tools(error: &ProviderError) -> bool {
     let ProviderError::Status { status: 400 | 404 | 422 | 500, message } = error else { return false };
     let message = message.to_ascii_lowercase();
@@ -62,8 +62,8 @@ fn message(error: &Value) -> Option<String> {
     [error, &error["message"], &error["detail"]].into_iter().find_map(Value::as_str).map(str::to_owned)
 }
 
-/// llama-server gives numbers, vLLM only a sentence: "This model's maximum context length is N tokens.
-/// However, you requested M tokens".
+/// Recognises a prompt that does not fit the context window. llama-server sends the numbers in fields, vLLM only in a
+/// sentence: "This model's maximum context length is N tokens. However, you requested M tokens".
 fn overflow(error: &Value) -> Option<ProviderError> {
     let count = |key: &str| error.get(key).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
     if error.get("type").and_then(Value::as_str) == Some("exceed_context_size_error") {
@@ -86,7 +86,8 @@ fn leading_number(text: &str) -> Option<u32> {
     text[..digits].parse().ok()
 }
 
-/// One line of plain text: the message may come from anywhere and ends in front of a person.
+/// Returns `message` as one line without control characters, cut to [`MESSAGE_LIMIT`] bytes. Messages from a server
+/// are shown on terminals, so they must not hold escape sequences.
 pub fn single_line(message: &str) -> String {
     let mut line = String::new();
     for c in message.chars().map(|c| if c.is_control() { ' ' } else { c }) {

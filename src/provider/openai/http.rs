@@ -1,4 +1,4 @@
-//! How a model server is reached: plain requests that go nowhere else and can be hung up at any time.
+//! HTTP requests to a model server. They are never redirected and can be ended at any time.
 
 use std::{
     io::{self, Read as _},
@@ -12,14 +12,15 @@ use crate::{
     provider::ProviderError,
 };
 
-/// Bytes read of an answer that is not a stream: an error text, `/props` with its chat template,
-/// the tokens of a long text.
+/// The largest response that is not a stream, in bytes: an error text, `/props` with its chat template, or the
+/// tokens of a long text.
 const SMALL_LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Bytes of each of ureq's two buffers; there is one connection to each call.
+/// The size of each of ureq's two buffers, in bytes. Each call has a connection of its own.
 const BUFFER: usize = 32 * 1024;
 
-/// An address and the key for it. The key never leaves for any other address: there are no redirects.
+/// The address of a server and the API key for it. The key is sent to no other address, because redirects are not
+/// followed.
 #[derive(Clone)]
 pub struct ServerClient {
     base: String,
@@ -27,7 +28,7 @@ pub struct ServerClient {
     connect: Duration,
 }
 
-/// One call in progress: hangs up when cancelled or when the patience ends.
+/// One call in progress. The connection is closed when `cancel` is given and when the watchdog fires.
 pub struct Exchange<'a> {
     client: &'a ServerClient,
     cancel: &'a Cancel,
@@ -44,7 +45,7 @@ impl ServerClient {
         Self { base, key, connect }
     }
 
-    /// The same, for someone with less time to wait for a connection.
+    /// Returns a client with another limit for making a connection.
     pub fn with_connect_timeout(&self, connect: Duration) -> Self {
         Self { connect, ..self.clone() }
     }
@@ -53,15 +54,15 @@ impl ServerClient {
         &self.base
     }
 
-    /// Begins a call that may be silent for `patience`.
-    pub fn exchange<'a>(&'a self, cancel: &'a Cancel, patience: Duration) -> Exchange<'a> {
+    /// Begins a call that may be silent for at most `stall`.
+    pub fn exchange<'a>(&'a self, cancel: &'a Cancel, stall: Duration) -> Exchange<'a> {
         let config = Agent::config_builder()
             .proxy(None) // prompts are for the model server only
             .max_redirects(0)
             .http_status_as_error(false)
             .accept_encoding("")
             .user_agent(concat!("kontekst/", env!("CARGO_PKG_VERSION")))
-            .max_idle_connections(0) // llama-server closes after each stream whatever it promises
+            .max_idle_connections(0) // llama-server closes the connection after each stream, whatever its headers say
             .input_buffer_size(BUFFER)
             .output_buffer_size(BUFFER)
             .max_response_header_size(BUFFER / 2)
@@ -73,21 +74,21 @@ impl ServerClient {
         Exchange {
             client: self,
             cancel,
-            watchdog: StallWatchdog::new(patience, move || on_stall.clone().shutdown()),
+            watchdog: StallWatchdog::new(stall, move || on_stall.clone().shutdown()),
             _hook: cancel.on_cancel(move || on_cancel.shutdown()),
             agent,
         }
     }
 
-    /// The whole answer to a small request, whatever its status. `body` makes it a POST.
+    /// Sends a small request and returns the status and the whole body. With a `body` it is a POST.
     pub fn request(
         &self,
         path: &str,
         body: Option<&[u8]>,
         cancel: &Cancel,
-        patience: Duration,
+        stall: Duration,
     ) -> Result<(u16, Vec<u8>), ProviderError> {
-        let exchange = self.exchange(cancel, patience);
+        let exchange = self.exchange(cancel, stall);
         let response = match body {
             Some(body) => exchange.post(path, body),
             None => exchange.get(path),
@@ -116,7 +117,7 @@ impl Exchange<'_> {
         request.call().map_err(|error| self.explain(error, false))
     }
 
-    /// The whole body, if it has at most `limit` bytes.
+    /// Reads the whole body, which may have at most `limit` bytes.
     pub fn read_body(&self, mut response: Response<Body>, limit: u64) -> Result<Vec<u8>, ProviderError> {
         let mut body = Vec::new();
         let mut reader = response.body_mut().as_reader().take(limit + 1);
@@ -132,7 +133,7 @@ impl Exchange<'_> {
         self.cancel.is_cancelled()
     }
 
-    /// A body that ends with its connection looks whole when we hung up ourselves: this tells.
+    /// Fails if we closed the connection ourselves: a body that ends with its connection looks complete then.
     pub fn check_connected(&self, started: bool) -> Result<(), ProviderError> {
         if self.cancel.is_cancelled() || self.watchdog.has_fired() {
             return Err(self.explain(ureq::Error::ConnectionFailed, started));
@@ -140,7 +141,8 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// Tells our own hanging up from the server's faults.
+    /// Turns an error into its reason: a cancel, a stall, or a fault of the server. `started` says whether part of
+    /// the answer had arrived.
     pub fn explain(&self, error: ureq::Error, started: bool) -> ProviderError {
         if self.cancel.is_cancelled() {
             return ProviderError::Cancelled;

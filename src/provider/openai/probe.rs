@@ -1,4 +1,4 @@
-//! What a server is and can do, asked once: llama.cpp by its `/props`, others by `/v1/models`.
+//! Finds out what a server is and can do: `/props` for llama.cpp, `/v1/models` for others.
 
 use std::time::Duration;
 
@@ -12,40 +12,40 @@ use super::{
 };
 use crate::{core::Cancel, provider::ProviderError};
 
-/// Requests at once that a server is trusted with when it does not say how many it can take: such
-/// servers (vLLM, gateways) have queues of their own.
+/// The number of parallel requests for a server that does not report its slots: such servers (vLLM, gateways) have
+/// queues of their own.
 const UNKNOWN_SLOTS: usize = 256;
 
-/// What llama-server runs at once unless told otherwise; a router does not tell for its children.
+/// llama-server's default number of slots. A llama.cpp router does not report the slots of its children.
 const ROUTER_SLOTS: usize = 4;
 
-/// What a server is and can do.
+/// The properties of a server and of the model that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It is llama.cpp: takes its request fields, counts tokens, reports progress.
+    /// The server that answers is llama.cpp: it understands its own request fields, counts tokens and reports progress.
     pub is_llama_cpp: bool,
     pub server_kind: ServerKind,
-    /// Tokens that one request may have, where known.
+    /// The context window of one request in tokens, if known.
     pub window: Option<u32>,
-    /// Requests it runs at once.
+    /// The number of requests that it runs in parallel.
     pub slots: usize,
-    /// The file it was started with, where known.
+    /// The model file that it was started with, if known.
     pub model_path: Option<String>,
-    /// The template knows tools. Others drop definitions, calls and results silently.
+    /// The chat template knows tools. Other templates drop definitions, calls and results without an error.
     pub supports_tools: bool,
-    /// The template knows role `system`. Others refuse it.
+    /// The chat template knows role `system`. Other templates refuse it.
     pub supports_system_role: bool,
-    /// The template refuses call ids that are not nine letters and digits.
+    /// The chat template refuses call ids that are not nine letters and digits.
     pub needs_short_ids: bool,
 }
 
-/// What a probe found.
+/// The result of [`probe`].
 #[derive(Debug)]
 pub enum Probe {
     Ready(Capabilities),
-    /// A server that is still reading its model.
+    /// The server is still loading its model.
     Loading,
-    /// A router that has not loaded this model. [`wake`] has it loaded.
+    /// A llama.cpp router that has not loaded this model. [`load_model`] makes it do so.
     NotLoaded,
 }
 
@@ -66,12 +66,12 @@ struct Settings {
     n_ctx: Option<u32>,
 }
 
-/// Asks who is there. `model` is the name that requests will carry.
+/// Asks the server what it is. `model` is the name that requests will carry.
 ///
 /// # Errors
 ///
-/// [`ProviderError::Unreachable`] when nothing answers within `patience`, [`ProviderError::Status`] when
-/// the key is refused or what answers is no model server.
+/// [`ProviderError::Unreachable`] if nothing answers within `patience`, [`ProviderError::Status`] if the key is refused
+/// or the server is not a model server.
 pub fn probe(
     link: &ServerClient,
     model: &str,
@@ -108,12 +108,12 @@ pub fn probe(
     }
 }
 
-/// Has a router load a model. Asking its server for anything would do so too, but says nothing until it is
-/// done.
+/// Makes a llama.cpp router load a model. Any request for the model would do so too, but would not return before the
+/// model is loaded.
 ///
 /// # Errors
 ///
-/// [`ProviderError::Unreachable`] when it does not answer. Whether it loads the model is the next probe's matter.
+/// [`ProviderError::Unreachable`] if the router does not answer. The next [`probe`] tells whether it loads the model.
 pub fn load_model(
     link: &ServerClient,
     model: &str,
@@ -126,7 +126,7 @@ pub fn load_model(
     Ok(())
 }
 
-/// Why a router could not load a model, if it says so.
+/// Returns why a llama.cpp router could not load a model, if it reports a failure.
 pub fn load_failure(
     link: &ServerClient,
     model: &str,
@@ -158,7 +158,7 @@ fn llama_capabilities(props: Props) -> Capabilities {
     }
 }
 
-/// What a router says about one model, without making it load that model.
+/// Asks a llama.cpp router about one model, without making it load that model.
 fn probe_routed_model(
     link: &ServerClient,
     model: &str,
@@ -166,7 +166,7 @@ fn probe_routed_model(
     patience: Duration,
 ) -> Result<Probe, ProviderError> {
     if model.is_empty() {
-        return Ok(Probe::Ready(llama_capabilities(Props::default()))); // no model in particular: the router is there
+        return Ok(Probe::Ready(llama_capabilities(Props::default()))); // any model: it is enough that the router answers
     }
     let query: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
     let path = format!("/props?model={query}&autoload=false");
@@ -178,13 +178,13 @@ fn probe_routed_model(
         _ if status == 200 => {
             Ok(Probe::Ready(llama_capabilities(serde_json::from_slice(&body).unwrap_or_default())))
         }
-        // The last is about an earlier time: the file may be a better one by now.
+        // The last message is about an earlier attempt. The file may have been replaced since.
         ProviderError::Status { message, .. }
             if ["not loaded", "not running", "failed to load"].iter().any(|why| message.contains(why)) =>
         {
             Ok(Probe::NotLoaded)
         }
-        // The model's own server is on its way up or down.
+        // The model's own server is starting or stopping.
         ProviderError::Status { status: 500..=599, .. } => Ok(Probe::Loading),
         error => Err(error),
     }
@@ -215,7 +215,8 @@ fn other_capabilities(
     }
 }
 
-/// What llama-swap's server for a model says, if it runs: asking would start it, and stop another.
+/// Returns the `/props` of llama-swap's server for `model` if that server is running. Asking otherwise would start it
+/// and stop another one.
 fn llama_swap_props(link: &ServerClient, model: &str, cancel: &Cancel, patience: Duration) -> Option<Props> {
     let (_, running) = link.request("/running", None, cancel, patience).ok()?;
     let running = serde_json::from_slice::<Value>(&running).ok()?;

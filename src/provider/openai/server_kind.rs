@@ -1,4 +1,4 @@
-//! Which of the other servers it is, and how many tokens its model can see.
+//! Recognises servers other than llama.cpp, and finds the context window of their models.
 
 use std::time::Duration;
 
@@ -7,23 +7,24 @@ use serde_json::{Value, json};
 use super::http::ServerClient;
 use crate::core::Cancel;
 
-/// What answers.
+/// The program that answers requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServerKind {
-    /// llama-server, or its router.
+    /// llama-server, also in its router mode.
     LlamaCpp,
-    /// Truncates a prompt that is too long without a word.
+    /// Ollama cuts a prompt that is too long without reporting it.
     Ollama,
     LmStudio,
     Vllm,
-    /// Starts a server for each model, and passes on what is asked of it beneath `/upstream/<model>`.
+    /// llama-swap starts a server for each model, and forwards requests beneath `/upstream/<model>` to it.
     LlamaSwap,
-    /// Some gateway.
+    /// Any other server or gateway.
     #[default]
     Other,
 }
 
-/// Asks what is not llama.cpp. `list` is its `/v1/models`, `model` the name that requests will carry.
+/// Finds out which server it is, and the context window of `model`. `list` is the server's `/v1/models`, `model` the
+/// name that requests will carry.
 pub fn detect(
     list: &[Value],
     link: &ServerClient,
@@ -70,7 +71,7 @@ pub fn detect(
     (ServerKind::Other, None)
 }
 
-/// Where llama-swap passes on what is asked of a model's own server.
+/// Returns the path on llama-swap that leads to `path` on the server of `model`.
 pub fn upstream_path(model: &str, path: &str) -> String {
     let model: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
     format!("/upstream/{}{path}", model.replace('+', "%20"))
@@ -80,7 +81,7 @@ fn tokens(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|tokens| u32::try_from(tokens).ok()).filter(|&tokens| tokens > 0)
 }
 
-/// Ollama's parameters are lines of a name and a value.
+/// Finds `num_ctx` in Ollama's parameters, which are lines of a name and a value.
 fn num_ctx(parameters: &str) -> Option<u32> {
     let mut lines = parameters.lines().filter_map(|line| line.trim().split_once(char::is_whitespace));
     let (_, value) = lines.find(|(name, _)| *name == "num_ctx")?;

@@ -1,19 +1,19 @@
-//! Server-sent events: bytes in any cut → lines → the payload of each `data:` line.
+//! Server-sent events: splits a stream of bytes into lines, and takes the payload from each `data:` line.
 
 use std::io::{self, Read};
 
-/// Bytes that one line may have: 1 MiB. The longest honest one is a whole tool call in one delta.
+/// The longest line in bytes: 1 MiB. The longest legitimate line holds a whole tool call in one delta.
 pub const LINE_LIMIT: usize = 1024 * 1024;
 
-/// Bytes asked for in one read. ureq fills it with everything the socket has ready, so the lines of
-/// one fill are what arrived together.
+/// The number of bytes requested in one read. ureq returns everything that the socket has ready, so the lines of one
+/// read arrived together.
 const READ: usize = 32 * 1024;
 
-/// Reads bytes, gives lines. Memory: at most [`LINE_LIMIT`] and one read.
+/// Reads bytes and returns lines. Holds at most [`LINE_LIMIT`] bytes and one read.
 #[derive(Default)]
 pub struct LineReader {
     buffer: Vec<u8>,
-    /// `buffer[start..end]` is what has been read and not yet given out; up to `seen` it has no newline.
+    /// `buffer[start..end]` has been read but not returned yet. There is no newline before `seen`.
     start: usize,
     seen: usize,
     end: usize,
@@ -23,18 +23,18 @@ pub struct LineReader {
 #[derive(Debug, PartialEq, Eq)]
 pub struct LineTooLong;
 
-/// What one line means.
+/// The meaning of one line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SseLine<'a> {
     Data(&'a [u8]),
-    /// `data: [DONE]`, OpenAI's end of stream.
+    /// `data: [DONE]`, which ends an OpenAI stream.
     Done,
-    /// A comment, a blank line, or a field that is of no use here.
+    /// A comment, a blank line, or another field.
     Other,
 }
 
 impl LineReader {
-    /// Reads once and says how many bytes came; 0 is the end. Blocks until something comes.
+    /// Reads once and returns the number of bytes, 0 at the end of the stream. Blocks until something arrives.
     pub fn fill(&mut self, from: &mut impl Read) -> io::Result<usize> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -50,11 +50,11 @@ impl LineReader {
         Ok(count)
     }
 
-    /// The next complete line without its ending (`\n` or `\r\n`), or `None` until more is read.
+    /// Returns the next complete line without its ending (`\n` or `\r\n`), or `None` if more must be read first.
     ///
     /// # Errors
     ///
-    /// [`TooLong`], also for a line whose end has not come yet.
+    /// [`LineTooLong`], also for a line whose end has not arrived yet.
     pub fn next_line(&mut self) -> Result<Option<&[u8]>, LineTooLong> {
         let fresh = &self.buffer[self.seen..self.end];
         let Some(newline) = fresh.iter().position(|&byte| byte == b'\n') else {
@@ -67,7 +67,7 @@ impl LineReader {
         if line.len() > LINE_LIMIT { Err(LineTooLong) } else { Ok(Some(trim_cr(&self.buffer[line]))) }
     }
 
-    /// What is left when the stream has ended without a last newline.
+    /// Returns the last line of a stream that ended without a newline.
     pub fn remainder(&mut self) -> &[u8] {
         let rest = self.start..self.end;
         (self.start, self.seen) = (self.end, self.end);
@@ -80,8 +80,8 @@ fn trim_cr(line: &[u8]) -> &[u8] {
 }
 
 impl<'a> SseLine<'a> {
-    /// Every `data:` line is an event of its own: no known server spreads one over several lines, and
-    /// waiting for the blank line that ends an event would hold a token back.
+    /// Takes every `data:` line as an event of its own. No known server splits an event into several lines, and
+    /// waiting for the blank line that ends an event would delay a token.
     pub fn parse(line: &'a [u8]) -> Self {
         let Some(data) = line.strip_prefix(b"data:") else { return Self::Other };
         match data.trim_ascii() {
@@ -96,7 +96,7 @@ impl<'a> SseLine<'a> {
 mod tests {
     use super::*;
 
-    /// Gives its bytes in pieces of `step`.
+    /// Returns its bytes in pieces of at most the given size.
     struct Pieces<'a>(&'a [u8], usize);
 
     impl Read for Pieces<'_> {

@@ -1,4 +1,4 @@
-//! Reads one answer from a response: a stream of events, or a whole document where a server cannot stream.
+//! Reads one answer from a response: a stream of events, or one document from a server that does not stream.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::provider::{Delta, ProviderError, Turn};
 
-/// Bytes that one answer may have: 64 MiB.
+/// The largest answer in bytes: 64 MiB.
 const RESPONSE_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// Reads to the end and hands on the pieces.
+/// Reads the response to its end and passes the deltas to `sink`.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ fn read_stream(
         let before = builder.state();
         let done = read_lines(&mut lines, &mut builder, count == 0, sink);
         let mut spoke = false;
-        // What came before an error, too.
+        // Also what arrived before an error.
         builder.flush(&mut |delta| {
             spoke |= matches!(delta, Delta::Text(_) | Delta::Reasoning(_));
             sink(delta);
@@ -76,7 +76,7 @@ fn read_stream(
             return finish(builder, sink);
         }
         match builder.state() {
-            now if now == before => {} // comments and empty events keep nobody waiting for ever
+            now if now == before => {} // comments and empty events do not count as progress
             now if now.finished => exchange.watchdog.reset_shorter(timing.after_finish),
             now if !now.started => exchange.watchdog.reset(timing.first_token),
             _ if before.started => exchange.watchdog.reset(timing.between_tokens),
@@ -88,11 +88,11 @@ fn read_stream(
     }
 }
 
-/// Text that comes more often than this is a stream no eye can follow; it is read in larger pieces.
+/// Text that arrives at shorter intervals than this is read in larger pieces: no reader could follow it anyway.
 const MIN_READ_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Leaves a fast model a moment before the next read, so that its tokens share a message: what a token costs
-/// on its way is mostly the waking of threads. One that comes alone is never held back.
+/// Waits a moment between two reads from a fast model, so that several tokens share a message: most of the cost of a
+/// token is waking threads. A token that arrives alone is never delayed.
 #[derive(Default)]
 struct ReadThrottle {
     spoke: Option<Instant>,
@@ -108,7 +108,7 @@ impl ReadThrottle {
     }
 }
 
-/// Takes the complete lines. Says whether the server has said that it is done.
+/// Passes the events of all complete lines to `builder`. Returns true if the server has sent `[DONE]`.
 fn read_lines(
     lines: &mut LineReader,
     builder: &mut TurnBuilder,
@@ -127,7 +127,7 @@ fn read_lines(
         return Ok(false);
     }
     match SseLine::parse(lines.remainder()) {
-        // A torn last event is not worth an error of its own: the missing ending is one.
+        // A truncated last event needs no error of its own: the missing finish reason is one.
         SseLine::Data(event) if serde_json::from_slice::<serde::de::IgnoredAny>(event).is_ok() => {
             builder.push_event(event, sink)?;
             Ok(false)
@@ -147,7 +147,7 @@ fn finish(builder: TurnBuilder, sink: &mut dyn FnMut(Delta)) -> Result<Turn, Pro
 
 enum BodyKind {
     Stream,
-    /// A server that does not stream although it was asked to.
+    /// One JSON document, from a server that does not stream although it was asked to.
     Whole,
 }
 

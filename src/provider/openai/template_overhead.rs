@@ -1,4 +1,4 @@
-//! What a model's chat template adds to the texts it is given, in tokens.
+//! Measures how many tokens a model's chat template adds to the texts of a prompt.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 use super::http::ServerClient;
 use crate::core::Cancel;
 
-/// How long one question may take.
+/// The time limit for one request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Tokens that stand around the texts.
+/// The tokens that a chat template adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TemplateOverhead {
-    /// Once in a prompt.
+    /// Added once to each prompt.
     fixed: u32,
-    /// For each message.
+    /// Added to each message.
     message: u32,
 }
 
 impl TemplateOverhead {
-    /// Measures it: a prompt of one message and one of three, each message a text of one token. `None`
-    /// from a server that cannot count whole prompts.
+    /// Measures the overhead with a prompt of one message and a prompt of three, where each message is a text of one
+    /// token. Returns `None` if the server cannot count whole prompts.
     pub fn measure(link: &ServerClient, model: &str, cancel: &Cancel) -> Option<Self> {
         let count = |messages: Value| count_prompt(link, model, &messages, cancel);
         let (user, assistant) =
@@ -32,14 +32,15 @@ impl TemplateOverhead {
         Some(Self { fixed: one.checked_sub(1 + message)?, message })
     }
 
-    /// Of a prompt of so many messages.
+    /// Returns the overhead of a prompt with `messages` messages.
     pub fn for_messages(self, messages: usize) -> u32 {
         let messages = u32::try_from(messages).unwrap_or(u32::MAX);
         self.message.saturating_mul(messages).saturating_add(self.fixed)
     }
 }
 
-/// Tokens of a whole prompt: counted by the server, or rendered by it and then counted.
+/// Counts the tokens of a whole prompt. A server without an endpoint for that renders the prompt, which is then
+/// tokenized.
 fn count_prompt(link: &ServerClient, model: &str, messages: &Value, cancel: &Cancel) -> Option<u32> {
     let ask = |path: &str, body: &Value| -> Option<Value> {
         let (status, body) = link.request(path, Some(body.to_string().as_bytes()), cancel, PATIENCE).ok()?;

@@ -1,4 +1,4 @@
-//! Counting tokens: one request for all new texts, none for texts seen before.
+//! Counts tokens with llama-server's `/tokenize`: one request for all new texts, none for texts counted before.
 
 use std::{
     collections::HashMap,
@@ -13,13 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::http::ServerClient;
 use crate::core::Cancel;
 
-/// How long a count may take before an estimate stands in for it.
+/// The time limit for a count. After that an estimate is used.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Counts kept, twice: the newest so many, and the so many before them.
+/// The number of counts in each of the two generations of the cache.
 const GENERATION_SIZE: usize = 1024;
 
-/// Remembers counts by a keyed hash of the text, so that system text and tools are counted once.
+/// Counts tokens and caches the counts by a keyed hash of the text, so that the system text and the tools are counted
+/// once.
 #[derive(Default)]
 pub struct TokenCounter {
     hash: RandomState,
@@ -34,11 +35,11 @@ struct Generations {
 
 #[derive(Serialize)]
 struct TokenizeRequest<'a> {
-    /// Routers need it to choose a tokenizer.
+    /// A llama.cpp router needs it to choose a tokenizer.
     #[serde(skip_serializing_if = "str::is_empty")]
     model: &'a str,
     content: Vec<ContentPart<'a>>,
-    /// The texts come from outside: `<|im_end|>` in one of them is text.
+    /// False, because the texts are untrusted: `<|im_end|>` in one of them is plain text.
     parse_special: bool,
 }
 
@@ -46,7 +47,7 @@ struct TokenizeRequest<'a> {
 #[serde(untagged)]
 enum ContentPart<'a> {
     Text(&'a str),
-    /// llama-server lets numbers pass through as tokens; -1 is none, so it marks where a text ends.
+    /// Marks the end of a text. llama-server passes numbers through as tokens, and -1 is not a token.
     End(i64),
 }
 
@@ -55,13 +56,15 @@ struct TokenizeResponse {
     tokens: Vec<i64>,
 }
 
-/// What stands in for a count: bytes / 4. Source: architecture of the first kontekst.
+/// Estimates the tokens of a text that could not be counted: bytes / 4.
+///
+/// Source: architecture of the first kontekst.
 pub fn estimate(text: &str) -> u32 {
     u32::try_from(text.len() / 4).unwrap_or(u32::MAX)
 }
 
 impl TokenCounter {
-    /// The count of each text, in order; `path` is the server's `/tokenize`.
+    /// Returns the number of tokens of each text, in order. `path` is the server's `/tokenize`.
     pub fn count(
         &self,
         link: &ServerClient,
@@ -111,7 +114,7 @@ fn tokenize(
         .split(|&token| token == -1)
         .map(|tokens| u32::try_from(tokens.len()).unwrap_or(u32::MAX))
         .collect();
-    counts.pop(); // what follows the last mark: nothing
+    counts.pop(); // the empty rest after the last mark
     (counts.len() == texts.len()).then_some(counts)
 }
 

@@ -1,17 +1,17 @@
-//! Tokens of a text where nobody counts them: learned from what the server says that whole prompts had.
+//! Estimates tokens for a server that cannot count them, from the counts that it reports for whole prompts.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Prompts below this teach nothing: what the template adds is too much of them. In bytes.
+/// The shortest prompt to learn from, in bytes. In shorter ones the template's own tokens weigh too much.
 const MIN_SAMPLE_BYTES: usize = 4096;
 
-/// Tokens in 1000 bytes before anything is learned: bytes / 4. Source: architecture of the first kontekst.
+/// Tokens per 1000 bytes before anything is learned, which is bytes / 4. Source: architecture of the first kontekst.
 const DEFAULT_RATE: u32 = 250;
 
-/// What can be true of a text that a person would read: 10 bytes a token, or one.
+/// The rates that natural text can have: between 10 bytes per token and 1 byte per token.
 const PLAUSIBLE_RATES: std::ops::RangeInclusive<u32> = 100..=1000;
 
-/// Tokens in 1000 bytes of one model's texts.
+/// The tokens per 1000 bytes of one model's texts.
 pub struct TokenEstimator(AtomicU32);
 
 impl Default for TokenEstimator {
@@ -21,14 +21,16 @@ impl Default for TokenEstimator {
 }
 
 impl TokenEstimator {
-    /// Tokens of so many bytes.
+    /// Estimates the tokens of a text with `bytes` bytes.
     pub fn estimate(&self, bytes: usize) -> u32 {
         let tokens = bytes as u64 * u64::from(self.0.load(Relaxed)) / 1000;
         u32::try_from(tokens).unwrap_or(u32::MAX)
     }
 
-    /// A prompt of so many bytes had so many tokens. A server that cuts prompts counts too few: of one that may
-    /// not have fitted the window, only more than was known is believed.
+    /// Learns that a prompt of `bytes` bytes had `tokens` tokens.
+    ///
+    /// A server that cuts prompts reports too few tokens. If the prompt may not have fitted `window`, the rate is
+    /// therefore only ever raised.
     pub fn learn(&self, bytes: usize, tokens: u32, window: Option<u32>) {
         if bytes < MIN_SAMPLE_BYTES {
             return;

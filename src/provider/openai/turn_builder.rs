@@ -1,4 +1,4 @@
-//! Puts the chunks of a stream together into one [`Turn`], within limits.
+//! Assembles the chunks of a stream into one [`Turn`], and enforces the limits on its size.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -14,38 +14,38 @@ use crate::{
     },
 };
 
-/// Bytes that a call's id may have; a longer one is replaced.
+/// The longest id of a call in bytes. A longer one is replaced.
 const ID_LIMIT: usize = 256;
 
-/// An answer that is still growing.
+/// An answer that is still arriving.
 pub struct TurnBuilder {
     content: TextBuffer,
-    /// Takes calls out of the content.
+    /// Finds calls in the content and removes them from it.
     tool_call_parser: ToolCallParser,
-    /// Bytes of content that have come, calls included.
+    /// The number of content bytes that have arrived, including calls.
     received: usize,
     reasoning: TextBuffer,
     calls: Vec<PartialCall>,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
     timings: Option<wire::Timings>,
-    /// Tokens of the prompt that have been read.
+    /// The number of prompt tokens that the server has processed.
     processed: u32,
     started: bool,
 }
 
-/// How far an answer has come. Different after something that is worth waiting on for.
+/// How much of an answer has arrived. It changes with everything that counts as progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct BuilderState {
-    /// Some of the answer has come.
+    /// Part of the answer has arrived.
     pub started: bool,
-    /// The server has said why it stopped. Only counts may still follow.
+    /// The finish reason has arrived. Only token counts may follow.
     pub finished: bool,
     bytes: usize,
     processed: u32,
 }
 
-/// Text and how much of it has been handed on.
+/// Text, and how much of it has been passed to the sink.
 #[derive(Default)]
 struct TextBuffer {
     text: String,
@@ -61,11 +61,10 @@ struct PartialCall {
 }
 
 impl TurnBuilder {
-    /// `sieve` knows the tools that may be called in the text.
-    pub fn new(sieve: ToolCallParser) -> Self {
+    pub fn new(tool_call_parser: ToolCallParser) -> Self {
         Self {
             content: TextBuffer::default(),
-            tool_call_parser: sieve,
+            tool_call_parser,
             received: 0,
             reasoning: TextBuffer::default(),
             calls: Vec::new(),
@@ -77,13 +76,12 @@ impl TurnBuilder {
         }
     }
 
-    /// Takes one event. Text is kept back until [`Answer::flush`], so that everything which arrived in
-    /// one read leaves as one delta.
+    /// Adds one event. Its text is passed on by [`TurnBuilder::flush`], so that everything that arrived in one read
+    /// becomes one delta.
     ///
     /// # Errors
     ///
-    /// [`ProviderError::Protocol`] for what is not an answer or is over a limit, and the server's own
-    /// error when the event is one.
+    /// [`ProviderError::Protocol`] if the event is malformed or over a limit, or the error that the event reports.
     pub fn push_event(&mut self, event: &[u8], sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
         let chunk: wire::Chunk<'_> = serde_json::from_slice(event).map_err(|error| {
             ProviderError::Protocol(format!("an event is not the JSON it should be: {error}"))
@@ -100,7 +98,7 @@ impl TurnBuilder {
             }));
         }
         for choice in chunk.choices.unwrap_or_default() {
-            // Only one answer is asked for; a second one would be mixed into the first.
+            // Only one answer was requested. A second one would be mixed into the first.
             if choice.index.or_zero() == 0 {
                 self.push_choice(choice, sink)?;
             }
@@ -188,10 +186,10 @@ impl TurnBuilder {
         Ok(())
     }
 
-    /// The call that a delta continues; `None` if it begins a new one.
+    /// Finds the call that a delta continues. Returns `None` if it begins a new one.
     ///
-    /// Servers disagree: llama.cpp counts indices and gives the id once, some repeat the id, Ollama
-    /// gives whole calls with the same index, others leave the index out.
+    /// Servers disagree: llama.cpp counts indices and sends the id once, some repeat the id, Ollama sends whole calls
+    /// with the same index, and others leave the index out.
     fn find_call(&self, index: Option<u32>, id: &str, name: &str) -> Option<usize> {
         let same_id = |call: &PartialCall| id.is_empty() || call.id.is_empty() || call.id == id;
         match index {
@@ -202,7 +200,7 @@ impl TurnBuilder {
         }
     }
 
-    /// Hands on the text that has come since the last time.
+    /// Passes the text that has arrived since the last flush to `sink`.
     pub fn flush(&mut self, sink: &mut dyn FnMut(Delta)) {
         self.reasoning.flush(Delta::Reasoning, sink);
         self.content.flush(Delta::Text, sink);
@@ -226,14 +224,14 @@ impl TurnBuilder {
         self.finish.is_some()
     }
 
-    /// The whole answer, as far as it came. Hands on what was held back and turned out to be text.
+    /// Returns the answer as far as it has arrived. Passes to `sink` what looked like a call and turned out to be text.
     pub fn into_turn(mut self, sink: &mut dyn FnMut(Delta)) -> Turn {
         let finish = self.finish.unwrap_or_default();
         let found = self.tool_call_parser.finish(finish, &mut self.content.text);
         self.reasoning.flush(Delta::Reasoning, sink);
         self.content.flush(Delta::Text, sink);
         let mut ids = HashSet::new();
-        // A server that understands calls may leave them in the text as well: they count once.
+        // A server that parses calls may leave them in the text as well. They count once.
         let found = if self.calls.is_empty() { found } else { Vec::new() };
         let found = found.into_iter().map(PartialCall::from);
         let calls = self
@@ -246,7 +244,7 @@ impl TurnBuilder {
                 let id = id.map_or_else(CallId::local, CallId::new);
                 ToolCall { id, name: call.name, arguments: call.arguments }
             })
-            // What was cut is not what the model meant to call.
+            // The arguments of a call that was cut are not what the model meant.
             .filter(|call| finish != FinishReason::Length || is_json_object(&call.arguments));
         Turn {
             calls: calls.collect(),
@@ -313,7 +311,7 @@ mod tests {
         Ok(answer.into_turn(&mut |_| {}))
     }
 
-    /// `name(arguments)` of each call.
+    /// Returns `name(arguments)` of each call.
     fn calls(deltas: &[&str]) -> Vec<String> {
         let events: Vec<_> = deltas
             .iter()

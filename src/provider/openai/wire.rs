@@ -1,7 +1,7 @@
-//! The chat completions format as serde types. Answers are parsed in place, without copying a token.
+//! The chat completions format as serde types. Answers are parsed in place, without copying tokens.
 //!
-//! Source: OpenAI's format as llama-server, vLLM and Ollama speak it. Everything is optional: a field
-//! that is missing, `null` or of an odd type is absent, never a failed answer.
+//! Source: OpenAI's format as llama-server, vLLM and Ollama implement it. All fields of an answer are optional, and
+//! one that is missing, `null` or of an unexpected type counts as absent instead of failing the answer.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::provider::chat::openai_types::{Message, Tool};
 
-/// A request. The order of the fields is the order on the wire, the same in every request.
+/// A request. The order of the fields is their order on the wire, which is the same in every request.
 #[derive(Serialize)]
 pub struct Request<'a> {
     pub model: &'a str,
@@ -32,7 +32,7 @@ pub struct Request<'a> {
     pub repeat_penalty: Option<f64>,
     pub stream: bool,
     pub stream_options: StreamOptions,
-    /// llama.cpp only: says how far the prompt has been read, and makes a hang-up noticed while it is.
+    /// llama.cpp only: makes the server report prefill progress, and notice a closed connection during prefill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub return_progress: Option<bool>,
     /// llama.cpp only.
@@ -52,7 +52,7 @@ pub struct Chunk<'a> {
     pub choices: Option<Vec<Choice<'a>>>,
     #[serde(default)]
     pub usage: Option<Usage>,
-    /// llama.cpp: rides on the last chunk, with or without `usage`.
+    /// llama.cpp sends these in the last chunk, with or without `usage`.
     #[serde(default)]
     pub timings: Option<Timings>,
     #[serde(default)]
@@ -77,7 +77,7 @@ pub struct Delta<'a> {
     pub content: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub reasoning_content: Option<Text<'a>>,
-    /// What Ollama and newer vLLM call it.
+    /// The same as `reasoning_content`, as Ollama and newer versions of vLLM name it.
     #[serde(borrow, default)]
     pub reasoning: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -103,7 +103,7 @@ pub struct FunctionDelta<'a> {
 }
 
 impl FunctionDelta<'_> {
-    /// The piece of argument text: a string's content, or an object's own JSON text.
+    /// Returns the next part of the arguments: the content of a string, or the JSON text of an object.
     pub fn argument_text(&self) -> Result<Cow<'_, str>, serde_json::Error> {
         let Some(raw) = self.arguments.map(RawValue::get) else { return Ok(Cow::Borrowed("")) };
         if raw.starts_with('"') {
@@ -113,8 +113,8 @@ impl FunctionDelta<'_> {
     }
 }
 
-/// Text that borrows from the input unless it has escapes. A type of its own because serde borrows
-/// a `Cow` directly in a field, but not one inside an `Option`.
+/// Text that borrows from the input unless it has escapes. It is a type of its own because serde borrows a `Cow` that
+/// is a field, but not one inside an `Option`.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
@@ -149,7 +149,7 @@ pub struct PromptProgress {
     pub processed: Count,
 }
 
-/// A number of tokens or an index; `None` for anything that cannot be one, such as `-1`.
+/// A number of tokens or an index. Anything that cannot be one, such as `-1`, becomes `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count(pub Option<u32>);
 

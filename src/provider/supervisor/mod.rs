@@ -28,8 +28,7 @@ pub use self::settings::Settings;
 use self::{binary::Options, child::Child, crashes::Crashes, running::RunningServer};
 use super::{
     NoServer, Progress, ProviderError,
-    kv_cache::SlotCache,
-    openai::{OpenAiProvider, Probe, Server, ServerClient, Timing, probe, wire_model_name},
+    openai::{OpenAiProvider, Probe, Server, ServerClient, SlotCache, Timing, probe, wire_model_name},
     slots::{SlotError, Slots},
 };
 use crate::core::Cancel;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::{super::kv_cache::KvCacheDir, binary::Options};
+use super::{super::openai::KvCacheDir, binary::Options};
 
 /// What the configuration and the environment say about servers of our own.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,4 @@
-//! What stands between the tags: one call or several, in any of the forms that models use.
+//! Parses calls in the forms that models write, between tags or without any.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::core::lenient;
 
-/// A call in a text.
+/// A call that was found in the text of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedCall {
     pub name: String,
-    /// As the model wrote them; may still be broken.
+    /// As the model wrote them. They may be invalid JSON.
     pub arguments: String,
 }
 
@@ -23,13 +23,13 @@ struct RawCall<'a> {
     arguments: Option<&'a RawValue>,
     #[serde(borrow, default)]
     function: Option<&'a RawValue>,
-    /// A definition of a tool has one, a call of it has none.
+    /// Present in the definition of a tool, never in a call.
     #[serde(default)]
     description: Option<IgnoredAny>,
 }
 
-/// The calls that JSON stands for: an object, a list of them, or some behind each other. `None` when
-/// anything in it is no call.
+/// Parses one call, a list of calls, or several calls after each other, all in JSON. Returns `None` if any value is not
+/// a call.
 pub fn calls_in_json(text: &str) -> Option<Vec<ParsedCall>> {
     strict(text).or_else(|| match lenient(text)? {
         Value::Array(list) => list.iter().map(call_from_value).collect(),
@@ -52,7 +52,7 @@ fn strict(text: &str) -> Option<Vec<ParsedCall>> {
     (!calls.is_empty()).then_some(calls)
 }
 
-/// `outer` says that the object may hold the call as its `function`.
+/// Parses one JSON object. If `outer` is true, the call may also be nested in its field `function`.
 fn call_from_raw(text: &str, outer: bool) -> Option<ParsedCall> {
     let written: RawCall<'_> = serde_json::from_str(text).ok()?;
     if written.description.is_some() {
@@ -68,7 +68,7 @@ fn call_from_raw(text: &str, outer: bool) -> Option<ParsedCall> {
     }
 }
 
-/// An object's own text, or the text in a string: some models encode twice.
+/// Returns the JSON text of an object, or the text in a string, because some models encode the arguments twice.
 fn arguments_text(arguments: Option<&str>) -> Option<String> {
     match arguments {
         None | Some("null") => Some("{}".to_owned()),
@@ -96,8 +96,8 @@ fn call_from_value(value: &Value) -> Option<ParsedCall> {
     Some(ParsedCall { name, arguments })
 }
 
-/// The call `<function=NAME>…</function>`, from its name and what is in it: JSON, or
-/// `<parameter=KEY>VALUE</parameter>` as Qwen's coders write it.
+/// Parses the call `<function=NAME>BODY</function>`. The body is JSON, or `<parameter=KEY>VALUE</parameter>` as Qwen's
+/// coder models write it.
 pub fn call_in_function(name: &str, body: &str) -> Option<ParsedCall> {
     let (name, body) = (name.trim().trim_matches('"'), body.trim());
     let arguments = match body.as_bytes().first() {
@@ -113,7 +113,7 @@ fn parameters(mut body: &str) -> Option<Map<String, Value>> {
     while !body.is_empty() {
         let (key, rest) = body.strip_prefix("<parameter=")?.split_once('>')?;
         let (value, rest) = rest.split_once("</parameter>")?;
-        // A line of its own for the value: the line ends around it are not part of it.
+        // A value may stand on lines of its own. The line breaks around it are not part of it.
         let value = value.strip_prefix('\n').unwrap_or(value);
         let value = value.strip_suffix('\n').unwrap_or(value);
         map.insert(key.trim().to_owned(), Value::String(value.to_owned()));
@@ -122,7 +122,7 @@ fn parameters(mut body: &str) -> Option<Map<String, Value>> {
     Some(map)
 }
 
-/// What `<tool_call>` holds.
+/// Parses the body of `<tool_call>`.
 pub fn calls_in_tag(body: &str) -> Option<Vec<ParsedCall>> {
     let body = body.trim();
     if let Some(function) = body.strip_prefix("<function=") {
@@ -134,13 +134,13 @@ pub fn calls_in_tag(body: &str) -> Option<Vec<ParsedCall>> {
     calls_in_json(fenced(body)).or_else(|| unparsable_call(body).map(|found| vec![found]))
 }
 
-/// What is in a code fence, if there is one around all of it.
+/// Removes a code fence around the whole body.
 fn fenced(body: &str) -> &str {
     let inner = body.strip_prefix("```").and_then(|body| body.strip_suffix("```"));
     inner.map_or(body, |inner| inner.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim())
 }
 
-/// A call whose arguments cannot be read, so that the model can be told so.
+/// Returns a call whose arguments are invalid, so that the model can be told about the error.
 fn unparsable_call(body: &str) -> Option<ParsedCall> {
     let after = |text: &'_ str, key: &str| {
         let rest = &text[text.find(key)? + key.len()..];
@@ -149,13 +149,13 @@ fn unparsable_call(body: &str) -> Option<ParsedCall> {
     let name = after(body, "\"name\"")?;
     let name = name.strip_prefix('"')?.split_once('"')?.0.to_owned();
     let arguments = after(body, "\"arguments\"").or_else(|| after(body, "\"parameters\""))?;
-    // The object around the arguments ends behind them.
+    // The last bracket belongs to the object around the arguments.
     let arguments = arguments.trim_end();
     let arguments = arguments.strip_suffix('}').unwrap_or(arguments).to_owned();
     Some(ParsedCall { name, arguments })
 }
 
-/// What follows `[TOOL_CALLS]`: a list of calls, or a name and an object as newer Mistrals write it.
+/// Parses what follows `[TOOL_CALLS]`: a list of calls, or a name and an object as newer Mistral models write it.
 pub fn calls_in_mistral(body: &str) -> Option<Vec<ParsedCall>> {
     let body = body.trim();
     if body.starts_with(['[', '{']) {

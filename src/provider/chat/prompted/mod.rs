@@ -1,10 +1,13 @@
-//! Tools for templates that know none: told in the system text, called and answered in plain text.
+//! Tools for chat templates without tool support: they are described in the system text, and called and answered in
+//! plain text.
 //!
 //! Source of the form: the prompts that Hermes and Qwen models were trained on. Other models follow it too.
 
 mod call;
 mod tool_call_parser;
 
+#[cfg(feature = "builtin")]
+pub use super::call_text::call_prefix;
 pub use call::ParsedCall;
 pub use tool_call_parser::ToolCallParser;
 
@@ -15,9 +18,9 @@ use crate::{
     provider::{FinishReason, Turn},
 };
 
-use super::{messages, openai_types};
+use super::messages;
 
-/// The system text with the tools behind it. The same bytes for the same tools.
+/// Returns the system text followed by the tool definitions. The same tools always give the same bytes.
 pub fn system_with_tools(system: &str, tools: &[ToolDef]) -> String {
     let mut text = String::with_capacity(system.len() + 1024);
     if !system.is_empty() {
@@ -39,26 +42,13 @@ pub fn system_with_tools(system: &str, tools: &[ToolDef]) -> String {
     text
 }
 
-/// A call as the model was told to write it; the arguments stay to the byte. Models that keep to the
-/// form find their own bytes again, others see how it should have been.
-pub fn call_as_text(call: &openai_types::CallFunction<'_>) -> String {
-    let name = serde_json::to_string(call.name).expect("a string is JSON");
-    format!("<tool_call>\n{{\"name\": {name}, \"arguments\": {}}}\n</tool_call>", call.arguments)
-}
-
-/// The same up to where the arguments begin.
-#[cfg(feature = "builtin")]
-pub fn call_prefix(name: &str) -> String {
-    let name = serde_json::to_string(name).expect("a string is JSON");
-    format!("<tool_call>\n{{\"name\": {name}, \"arguments\": ")
-}
-
-/// Has the server take nothing for an answer but arguments of this tool.
+/// Returns the `response_format` that makes the server accept only arguments of `tool` as the answer.
 pub fn arguments_format(tool: &ToolDef) -> Value {
     json!({"type": "json_schema", "json_schema": {"name": tool.name, "schema": tool.parameters}})
 }
 
-/// The answer to a request with [`format()`], as the call it stands for.
+/// Turns the answer to a request with [`arguments_format`] into the call that it stands for. An answer that was cut by
+/// the token limit has no call.
 pub fn into_forced_call(name: &str, turn: Turn) -> Turn {
     let whole = turn.finish_reason != FinishReason::Length;
     let call = ToolCall { id: CallId::local(), name: name.to_owned(), arguments: turn.content };

@@ -1,4 +1,4 @@
-//! The sieve against what models write, cut at every byte.
+//! The parser against what models write, cut at every byte.
 
 use serde_json::json;
 
@@ -15,26 +15,30 @@ fn tools() -> Vec<ToolDef> {
         .to_vec()
 }
 
-/// The text that is shown, and `name(arguments)` of each call.
-fn parsed(pieces: &[&str], finish: FinishReason, told: bool) -> (String, Vec<String>) {
-    let (mut sieve, mut out) = (ToolCallParser::new(&tools(), told), String::new());
+/// Returns the text that remains, and `name(arguments)` of each call.
+fn parsed(pieces: &[&str], finish: FinishReason, tools_in_prompt: bool) -> (String, Vec<String>) {
+    let (mut parser, mut out) = (ToolCallParser::new(&tools(), tools_in_prompt), String::new());
     for piece in pieces {
-        sieve.push(piece, &mut out);
+        parser.push(piece, &mut out);
     }
-    let found = sieve.finish(finish, &mut out);
+    let found = parser.finish(finish, &mut out);
     (out, found.into_iter().map(|call| format!("{}({})", call.name, call.arguments)).collect())
 }
 
-/// The same, after making sure that it makes no difference how the text is cut.
+/// Does the same as [`parsed`], and checks that it makes no difference how the text is cut.
 #[track_caller]
-fn whole(text: &str, finish: FinishReason, told: bool) -> (String, Vec<String>) {
-    let whole = parsed(&[text], finish, told);
+fn whole(text: &str, finish: FinishReason, tools_in_prompt: bool) -> (String, Vec<String>) {
+    let whole = parsed(&[text], finish, tools_in_prompt);
     let ends: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
     for &at in &ends {
-        assert_eq!(parsed(&[&text[..at], &text[at..]], finish, told), whole, "cut at {at} of {text}");
+        assert_eq!(
+            parsed(&[&text[..at], &text[at..]], finish, tools_in_prompt),
+            whole,
+            "cut at {at} of {text}"
+        );
     }
     let single: Vec<&str> = ends.windows(2).map(|ends| &text[ends[0]..ends[1]]).collect();
-    assert_eq!(parsed(&single, finish, told), whole, "{text}");
+    assert_eq!(parsed(&single, finish, tools_in_prompt), whole, "{text}");
     whole
 }
 
@@ -152,8 +156,8 @@ fn calls_are_taken_out() {
             &[r#"read_file({"path": "é"})"#],
         ),
     ] {
-        for told in [true, false] {
-            let (out, found) = whole(text, FinishReason::Stop, told);
+        for tools_in_prompt in [true, false] {
+            let (out, found) = whole(text, FinishReason::Stop, tools_in_prompt);
             assert_eq!(
                 (out.as_str(), found.iter().map(String::as_str).collect::<Vec<_>>().as_slice()),
                 (shown, calls),
@@ -196,11 +200,11 @@ fn talk_about_calls_stays_talk() {
         "```rust\nfn main() {}\n```",
         "`x` and ```` four ```` and ``` three",
     ] {
-        for told in [true, false] {
-            assert_eq!(whole(text, FinishReason::Stop, told), (text.to_owned(), vec![]), "{text}");
+        for tools_in_prompt in [true, false] {
+            assert_eq!(whole(text, FinishReason::Stop, tools_in_prompt), (text.to_owned(), vec![]), "{text}");
         }
     }
-    // What the model was told to do is a mistake it has to hear of; otherwise it is text.
+    // A malformed call in the form that the prompt describes is a mistake that the model must be told about. Otherwise it is text.
     let unknown = "<tool_call>{\"name\": \"fly\", \"arguments\": {}}</tool_call>";
     assert_eq!(whole(unknown, FinishReason::Stop, false), (unknown.to_owned(), vec![]));
     assert_eq!(whole(unknown, FinishReason::Stop, true), (String::new(), vec!["fly({})".to_owned()]));
@@ -228,8 +232,8 @@ fn a_call_that_was_cut_is_neither_made_nor_shown() {
 #[test]
 fn what_can_be_no_call_is_not_held_back() {
     let shown = |text: &str| {
-        let (mut sieve, mut out) = (ToolCallParser::new(&tools(), true), String::new());
-        sieve.push(text, &mut out);
+        let (mut parser, mut out) = (ToolCallParser::new(&tools(), true), String::new());
+        parser.push(text, &mut out);
         out
     };
     for text in [
@@ -282,10 +286,10 @@ fn pieces_in_any_order_read_the_same_however_they_arrive() {
     for _ in 0..400 {
         let pieces: Vec<&str> = (0..1 + next() % 8).map(|_| PIECES[next() % PIECES.len()]).collect();
         let text = pieces.concat();
-        for (finish, told) in
+        for (finish, tools_in_prompt) in
             [(FinishReason::Stop, true), (FinishReason::Stop, false), (FinishReason::Length, true)]
         {
-            let (shown, calls) = whole(&text, finish, told);
+            let (shown, calls) = whole(&text, finish, tools_in_prompt);
             if calls.is_empty() && finish == FinishReason::Stop {
                 assert_eq!(shown, text);
             }

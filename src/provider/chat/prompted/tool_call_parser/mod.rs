@@ -1,48 +1,47 @@
-//! Takes calls out of an answer while it arrives, and lets the rest through at once.
+//! Finds calls in the text of an answer while it streams, and passes the other text on at once.
 
 mod scan;
 
 use std::collections::HashSet;
 
-use self::scan::{CodeSpans, JsonBlocks, JsonScanner};
+use self::scan::{BodyEnd, CodeSpans, JsonBlocks, JsonScanner};
 use super::call::{self, ParsedCall};
 use crate::{core::ToolDef, provider::FinishReason};
 
-/// Bytes that may be held back for one call; what is longer is text. A call's arguments may have 1 MiB.
+/// The longest call in bytes: arguments of 1 MiB and their tags. Anything longer is treated as text.
 const BUFFER_LIMIT: usize = 1024 * 1024 + 4096;
 
-/// Separates an answer that comes in pieces into text and calls. How it is cut makes no difference.
+/// Separates a streamed answer into text and calls. How the stream is cut into pieces makes no difference.
 ///
-/// A call counts only when it is whole and names a tool that exists, outside of quoted code and of what
-/// the model thinks; a call in a code fence or without any tag only when it is all there is.
+/// A call counts only if it is complete, names an existing tool, and is neither in quoted code nor in the model's
+/// thoughts. A call in a code fence or without any tag counts only if the answer has nothing else.
 pub struct ToolCallParser {
     tool_names: HashSet<String>,
-    /// The model was told to call this way, so that a call of a tool that does not exist is a mistake of
-    /// its own and no text.
+    /// The prompt explains how to call tools. A call of an unknown tool is then a mistake of the model and not text.
     tools_in_prompt: bool,
     buffer: String,
     state: State,
     code: CodeSpans,
-    /// Nothing but white space has come since the beginning, or since the last call.
+    /// Only white space has arrived since the beginning or since the last call.
     at_start: bool,
     calls: Vec<ParsedCall>,
 }
 
 enum State {
-    /// Before the first byte that says something.
+    /// Before the first byte that is not white space.
     Start,
     Prose,
-    /// Within `<think>`.
+    /// Inside `<think>`.
     Thinking,
-    /// `held` is a code fence or an object that may be all of the answer.
+    /// `buffer` holds a code fence or an object that may be the whole answer.
     WholeAnswer(JsonBlocks),
-    /// `held[body..]` is what follows an opening tag.
+    /// `buffer[body..]` follows an opening tag.
     InTag {
         tag: Tag,
         body: usize,
         json: JsonScanner,
     },
-    /// Everything is text.
+    /// There are no calls to look for.
     TextOnly,
 }
 
@@ -73,28 +72,20 @@ impl Tag {
 }
 
 impl ToolCallParser {
-    /// Without tools everything is text. `told` says that the system text explains how to call.
-    pub fn new(tools: &[ToolDef], told: bool) -> Self {
+    /// Without tools, everything is text. `tools_in_prompt` says that the system text explains how to call them.
+    pub fn new(tools: &[ToolDef], tools_in_prompt: bool) -> Self {
         let known: HashSet<String> = tools.iter().map(|tool| normalized_name(&tool.name)).collect();
         let state = if known.is_empty() { State::TextOnly } else { State::Start };
         let (held, code, found) = (String::new(), CodeSpans::default(), Vec::new());
-        Self {
-            tool_names: known,
-            tools_in_prompt: told,
-            buffer: held,
-            state,
-            code,
-            at_start: true,
-            calls: found,
-        }
+        Self { tool_names: known, tools_in_prompt, buffer: held, state, code, at_start: true, calls: found }
     }
 
-    /// The calls so far.
+    /// Returns the number of calls found so far.
     pub fn call_count(&self) -> usize {
         self.calls.len()
     }
 
-    /// Takes a piece and appends to `out` what is text for certain.
+    /// Adds a piece of the answer, and appends to `out` what is certainly text.
     pub fn push(&mut self, piece: &str, out: &mut String) {
         self.buffer.push_str(piece);
         while self.step(out) {}
@@ -104,14 +95,15 @@ impl ToolCallParser {
         }
     }
 
-    /// The answer is over: what is still held is a call, or text, or was cut.
+    /// Ends the answer. What is still buffered becomes a call, or is appended to `out`, or is dropped if the answer was
+    /// cut within a call.
     pub fn finish(mut self, finish: FinishReason, out: &mut String) -> Vec<ParsedCall> {
         let cut = finish == FinishReason::Length;
         match self.state {
             State::WholeAnswer(ref blocks) if !cut => {
                 let calls = blocks
                     .texts(&self.buffer)
-                    // Without a tag around it, data may look like a call: it must have arguments.
+                    // Other data may look like a call without a tag, so it must also have arguments.
                     .map(|text| {
                         call::calls_in_json(text).filter(|calls| has_arguments(text) && self.all_known(calls))
                     });
@@ -120,10 +112,10 @@ impl ToolCallParser {
                     _ => out.push_str(&self.buffer),
                 }
             }
-            // What was cut is not what the model meant to call, and half a call is nothing to read.
+            // A call that was cut is not what the model meant, and half a call is not worth showing.
             State::InTag { .. } if cut => {}
             State::InTag { tag, body, .. } => {
-                // Quotes that do not match may have hidden the end.
+                // Unbalanced quotes may have hidden the closing tag.
                 let close = Some(tag.close()).filter(|close| !close.is_empty());
                 let end = close.and_then(|close| self.buffer[body..].find(close));
                 let (inner, after) = end.map_or((&self.buffer[body..], ""), |end| {
@@ -137,7 +129,7 @@ impl ToolCallParser {
                     None => out.push_str(&self.buffer),
                 }
             }
-            // A half tag.
+            // Part of a tag.
             State::Prose if cut && self.buffer.trim_start().len() > 3 => {}
             _ if self.at_start && !self.calls.is_empty() => out.push_str(self.buffer.trim()),
             _ => out.push_str(&self.buffer),
@@ -145,7 +137,7 @@ impl ToolCallParser {
         self.calls
     }
 
-    /// Goes on as far as one state leads. `false` when more has to come.
+    /// Advances until the state changes. Returns false if more input is needed.
     fn step(&mut self, out: &mut String) -> bool {
         match &mut self.state {
             State::TextOnly => {
@@ -169,7 +161,7 @@ impl ToolCallParser {
                 match json.end(&self.buffer[body..], tag.close()) {
                     scan::End::Open => false,
                     scan::End::Never => self.reject(body, out),
-                    scan::End::At { inner, after } => self.close(tag, body, (inner, after), out),
+                    scan::End::At(end) => self.close(tag, body, end, out),
                 }
             }
         }
@@ -198,14 +190,14 @@ impl ToolCallParser {
                     break;
                 }
                 if TAGS.iter().any(|(_, opening)| opening.starts_with(rest)) {
-                    break; // may become a tag
+                    break; // may be the beginning of a tag
                 }
             }
             self.code.push(byte);
             self.at_start &= byte.is_ascii_whitespace();
             at += 1;
         }
-        // White space around calls belongs to them.
+        // White space around calls is dropped with them.
         let kept = if self.at_start { 0 } else { at };
         out.push_str(&self.buffer[..kept]);
         self.buffer.drain(..kept);
@@ -239,20 +231,20 @@ impl ToolCallParser {
         done
     }
 
-    fn close(&mut self, tag: Tag, body: usize, (inner, after): (usize, usize), out: &mut String) -> bool {
-        match self.calls(tag, &self.buffer[body..body + inner], true) {
+    fn close(&mut self, tag: Tag, body: usize, end: BodyEnd, out: &mut String) -> bool {
+        match self.calls(tag, &self.buffer[body..body + end.inner], true) {
             Some(calls) => {
                 self.calls.extend(calls);
-                self.buffer.drain(..body + after);
+                self.buffer.drain(..body + end.after);
                 self.at_start = true;
                 self.state = State::Prose;
                 true
             }
-            None => self.reject(body + after, out),
+            None => self.reject(body + end.after, out),
         }
     }
 
-    /// `held[..end]` is text after all.
+    /// Treats `buffer[..end]` as text.
     fn reject(&mut self, end: usize, out: &mut String) -> bool {
         out.push_str(&self.buffer[..end]);
         self.buffer.drain(..end);
@@ -261,11 +253,11 @@ impl ToolCallParser {
         true
     }
 
-    /// The calls between two tags; `None` when it is not calls and nothing else.
+    /// Returns the calls between two tags, or `None` if anything else is between them.
     fn calls(&self, tag: Tag, inner: &str, closed: bool) -> Option<Vec<ParsedCall>> {
         let calls = match tag {
             Tag::Call if closed => call::calls_in_tag(inner),
-            // Without its end a call must at least be readable.
+            // A call without its closing tag must at least be valid JSON.
             Tag::Call => call::calls_in_json(inner.trim()),
             Tag::Function => {
                 let (name, body) = inner.split_once('>')?;
@@ -283,22 +275,22 @@ impl ToolCallParser {
     }
 }
 
-/// Names that differ only in case, `-` and `_` are one: models are not exact about them.
+/// Returns a name without differences in case, `-` and `_`, because models are not exact about them.
 fn normalized_name(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether JSON has what a call without a tag needs.
+/// Returns true if the JSON text has arguments, which a call without a tag needs.
 fn has_arguments(text: &str) -> bool {
     text.contains("arguments") || text.contains("parameters")
 }
 
-/// Bytes at the end of `text` that may be the beginning of `tag`.
+/// Returns the number of bytes at the end of `text` that may be the beginning of `tag`.
 fn partial_tag_len(text: &str, tag: &str) -> usize {
     (1..tag.len()).rev().find(|&length| text.ends_with(&tag[..length])).unwrap_or(0)
 }
 
-/// Whether an object that begins like this may be a call: only then is it worth holding back.
+/// Returns true if an object that begins with `head` may be a call. Only then is it buffered.
 fn may_be_call(head: &str, known: &HashSet<String>) -> bool {
     const KEYS: [&str; 5] = ["name", "arguments", "parameters", "function", "type"];
     let quoted = |text: &'_ str| {

@@ -1,25 +1,25 @@
-//! Reads along with an answer, each byte once.
+//! Incremental scanners for quoted code and for JSON. Each reads every byte of an answer once.
 
-/// Bytes of a block that are looked at to tell whether it may be a call.
+/// The number of bytes at the start of a value that decide whether it may be a call.
 const HEAD_LIMIT: usize = 256;
 
-/// What models write behind the three ticks of a fence that holds a call.
+/// The languages that models write after the opening fence of a call.
 const FENCE_LANGUAGES: [&str; 5] = ["json", "tool_call", "tool_code", "tool_use", "function"];
 
-/// Where a text is quoted as code, in Markdown.
+/// Tracks which parts of a Markdown text are quoted as code.
 #[derive(Default)]
 pub struct CodeSpans {
-    /// Ticks in a row that have just come.
+    /// The number of backticks directly before the current byte.
     ticks: usize,
-    /// Something other than white space stood in this line before them.
+    /// The line has something other than white space before these backticks.
     midline: bool,
     fenced: bool,
-    /// Ticks that opened a quotation in this line.
+    /// The number of backticks that opened the code span in this line, or 0.
     inline: usize,
 }
 
 impl CodeSpans {
-    /// To be told of each byte before it is judged.
+    /// Ends a row of backticks if `byte` is not one. Must be called for each byte before [`CodeSpans::is_code`].
     pub fn end_ticks(&mut self, byte: u8) {
         if byte == b'`' || self.ticks == 0 {
             return;
@@ -35,7 +35,7 @@ impl CodeSpans {
         self.midline = true;
     }
 
-    /// To be told of each byte that is text.
+    /// Adds a byte of text.
     pub fn push(&mut self, byte: u8) {
         match byte {
             b'`' => self.ticks += 1,
@@ -50,73 +50,80 @@ impl CodeSpans {
     }
 }
 
-/// Where what an opening tag began is over.
+/// Where the body of a tag ends.
 pub enum End {
-    /// Not yet.
+    /// The end has not arrived yet.
     Open,
-    /// It cannot be a call.
+    /// The body cannot be a call.
     Never,
-    /// Its body has `inner` bytes; the text goes on at `after`.
-    At { inner: usize, after: usize },
+    At(BodyEnd),
 }
 
-/// The end of a body: its closing tag outside of texts, or the end of its JSON where there is none.
+/// The end of a body, in bytes from its start.
+pub struct BodyEnd {
+    /// The length of the body.
+    pub inner: usize,
+    /// Where the text after the closing tag begins.
+    pub after: usize,
+}
+
+/// Finds the end of a body: its closing tag outside of JSON strings, or the end of its JSON if there is no closing tag.
 #[derive(Default)]
 pub struct JsonScanner {
     read: usize,
     depth: usize,
-    text: bool,
+    in_string: bool,
     escaped: bool,
-    /// The body is JSON, so that its texts are told from tags.
-    json: Option<bool>,
+    /// The body is JSON, so that its strings must be skipped. `None` until the first byte has been seen.
+    is_json: Option<bool>,
 }
 
 impl JsonScanner {
     pub fn end(&mut self, body: &str, close: &str) -> End {
         while let Some(&byte) = body.as_bytes().get(self.read) {
-            if self.json.is_none() && !byte.is_ascii_whitespace() {
-                // A function's name and a Mistral's stand before the object.
-                self.json = Some(matches!(byte, b'{' | b'['));
+            if self.is_json.is_none() && !byte.is_ascii_whitespace() {
+                // In the forms of `<function=` and of Mistral, a name comes before the object.
+                self.is_json = Some(matches!(byte, b'{' | b'['));
             }
-            if byte == b'<' && !self.text && !close.is_empty() {
+            if byte == b'<' && !self.in_string && !close.is_empty() {
                 let rest = &body[self.read..];
                 if rest.starts_with(close) {
-                    return End::At { inner: self.read, after: self.read + close.len() };
+                    return End::At(BodyEnd { inner: self.read, after: self.read + close.len() });
                 }
                 if close.starts_with(rest) {
                     return End::Open;
                 }
             }
             self.read += 1;
-            if close == "</function>" && byte == b'>' && self.json == Some(false) && self.depth == 0 {
-                self.json = None; // behind the name comes the body
-            } else if close.is_empty() && self.json == Some(false) {
+            if close == "</function>" && byte == b'>' && self.is_json == Some(false) && self.depth == 0 {
+                self.is_json = None; // the body follows the name
+            } else if close.is_empty() && self.is_json == Some(false) {
                 match byte {
-                    b'{' => self.json = Some(true),
+                    b'{' => self.is_json = Some(true),
                     b if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'[' | b']' | b' ') => {}
                     _ => return End::Never,
                 }
             }
-            if self.json == Some(true) && self.value(byte) && close.is_empty() {
-                return End::At { inner: self.read, after: self.read };
+            if self.is_json == Some(true) && self.value(byte) && close.is_empty() {
+                return End::At(BodyEnd { inner: self.read, after: self.read });
             }
         }
         End::Open
     }
 
-    /// Takes a byte of JSON; `true` when a value has just ended.
+    /// Adds a byte of JSON. Returns true if a value has just ended.
     fn value(&mut self, byte: u8) -> bool {
-        if self.text {
+        if self.in_string {
             match byte {
                 _ if self.escaped => self.escaped = false,
                 b'\\' => self.escaped = true,
-                b'"' => self.text = false,
+                b'"' => self.in_string = false,
                 _ => {}
             }
             return false;
         }
         match byte {
-            b'"' => self.text = true,
+            b'"' => self.in_string = true,
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
                 self.depth = self.depth.saturating_sub(1);
@@ -128,21 +135,21 @@ impl JsonScanner {
     }
 }
 
-/// An answer that is nothing but JSON values, each bare or in a code fence.
+/// Scans an answer that consists of JSON values, each bare or in a code fence.
 #[derive(Default)]
 pub struct JsonBlocks {
     read: usize,
     json: JsonScanner,
-    /// Where the value that is being read begins.
+    /// Where the current value begins.
     begin: Option<usize>,
     ticks: usize,
-    /// Where the word behind a fence begins; `None` where none may stand.
+    /// Where the language after a fence begins. `None` where no language may follow.
     info: Option<usize>,
     whole: Vec<(usize, usize)>,
 }
 
 impl JsonBlocks {
-    /// Reads on in `text`, the answer so far. `false` when there is something else in it.
+    /// Reads the new part of `text`, which is the answer so far. Returns false if it has anything else than JSON values.
     pub fn read(&mut self, text: &str) -> bool {
         while let Some(&byte) = text.as_bytes().get(self.read) {
             self.read += 1;
@@ -178,7 +185,7 @@ impl JsonBlocks {
         true
     }
 
-    /// How the newest value begins; empty before there is one.
+    /// Returns the beginning of the newest value, or an empty text if there is none yet.
     pub fn head<'a>(&self, text: &'a str) -> &'a str {
         let begin = self.begin.or_else(|| self.whole.last().map(|(begin, _)| *begin)).unwrap_or(text.len());
         let mut end = text.len().min(begin + HEAD_LIMIT);
@@ -188,7 +195,7 @@ impl JsonBlocks {
         &text[begin..end]
     }
 
-    /// The values; one that has no end is not told by anything but the missing bracket.
+    /// Returns the text of each value, including a last one that has no end.
     pub fn texts<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
         let open = self.begin.map(|begin| text[begin..].trim_end().trim_end_matches('`'));
         self.whole.iter().map(|&(begin, end)| &text[begin..end]).chain(open)

@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::json;
 
-use super::openai::ServerClient;
+use super::http::ServerClient;
 use crate::{
     config::Home,
     core::{Cancel, SessionId},

@@ -1,0 +1,181 @@
+//! The attempts to get one answer: which errors are worth another try, and what the next request changes.
+
+use std::time::{Duration, Instant};
+
+use super::{
+    error_response::{self, is_about_tools, is_loading},
+    provider::OpenAiProvider,
+    request_body::{self, RequestForm},
+    stream,
+    turn_builder::TurnBuilder,
+};
+use crate::{
+    core::Cancel,
+    provider::{
+        ChatRequest, Delta, Progress, ProviderError, ToolRole, Turn,
+        chat::prompted::{self, ToolCallParser},
+    },
+};
+
+/// The longest wait between two requests to a server that is loading its model.
+const MAX_LOADING_WAIT: Duration = Duration::from_secs(1);
+
+/// The largest body of an error response that is read, in bytes.
+const ERROR_BODY_LIMIT: u64 = 1024 * 1024;
+
+/// One request, and how it was changed by the failures so far.
+pub struct Attempts<'a> {
+    provider: &'a OpenAiProvider,
+    request: &'a ChatRequest,
+    cancel: &'a Cancel,
+    form: RequestForm,
+    has_lowered_max_tokens: bool,
+    has_retried_gateway: bool,
+    started: Instant,
+    loading_wait: Duration,
+}
+
+/// Why an attempt gave no answer.
+enum AttemptError {
+    /// The server is still loading its model.
+    Loading,
+    /// A gateway could not forward the request.
+    Gateway(ProviderError),
+    Other(ProviderError),
+}
+
+impl From<ProviderError> for AttemptError {
+    fn from(error: ProviderError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl<'a> Attempts<'a> {
+    pub fn new(provider: &'a OpenAiProvider, request: &'a ChatRequest, cancel: &'a Cancel) -> Self {
+        let form = RequestForm {
+            max_tokens: provider.max_tokens(request),
+            tools_in_prompt: provider.puts_tools_in_prompt(request),
+        };
+        Self {
+            provider,
+            request,
+            cancel,
+            form,
+            has_lowered_max_tokens: false,
+            has_retried_gateway: false,
+            started: Instant::now(),
+            loading_wait: Duration::from_millis(50),
+        }
+    }
+
+    /// Sends the request until there is an answer, or an error that another attempt would not change.
+    pub fn run(mut self, sink: &mut dyn FnMut(Delta)) -> Result<Turn, ProviderError> {
+        loop {
+            match self.send(sink) {
+                Ok(turn) => return Ok(turn),
+                Err(error) => self.recover(error, sink)?,
+            }
+        }
+    }
+
+    fn send(&self, sink: &mut dyn FnMut(Delta)) -> Result<Turn, AttemptError> {
+        let (provider, request) = (self.provider, self.request);
+        let timing = provider.server.timing();
+        let body = request_body::build(&provider.model, &provider.capabilities, request, self.form);
+        let exchange = provider.server.client().exchange(self.cancel, timing.first_token);
+        let response = exchange.post("/v1/chat/completions", &body)?;
+        let status = response.status().as_u16();
+        if status != 200 {
+            exchange.watchdog.reset_shorter(timing.probe);
+            let body = exchange.read_body(response, ERROR_BODY_LIMIT)?;
+            return Err(self.classify(status, &body));
+        }
+        // A forced answer holds the arguments only, so there are no calls to look for.
+        let tools = if request.force_tool.is_some() { &[] } else { &*request.tools };
+        let builder = TurnBuilder::new(ToolCallParser::new(tools, self.form.tools_in_prompt));
+        let turn = stream::read_turn(&exchange, response, timing, builder, sink)?;
+        Ok(match request.forced_tool() {
+            Some(tool) => prompted::into_forced_call(&tool.name, turn),
+            None => turn,
+        })
+    }
+
+    fn classify(&self, status: u16, body: &[u8]) -> AttemptError {
+        if is_loading(status, body) {
+            return AttemptError::Loading;
+        }
+        let error = error_response::from_status(status, body);
+        match status {
+            502..=504 => AttemptError::Gateway(error),
+            // llama-server's own 500 is about the request and would come again.
+            500 if !self.provider.capabilities.is_llama_cpp && !is_about_tools(&error) => {
+                AttemptError::Gateway(error)
+            }
+            _ => AttemptError::Other(error),
+        }
+    }
+
+    /// Prepares the next attempt, after a wait where one is needed.
+    ///
+    /// # Errors
+    ///
+    /// The error itself if another attempt would not help, and [`ProviderError::Cancelled`].
+    fn recover(&mut self, error: AttemptError, sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+        match error {
+            AttemptError::Loading => self.wait_for_loading(sink),
+            AttemptError::Gateway(_) if !self.has_retried_gateway => {
+                self.has_retried_gateway = true;
+                self.wait(self.provider.server.timing().backoff)
+            }
+            AttemptError::Other(error) if self.is_refusal_of_tools(&error) => {
+                tracing::info!(model = self.provider.model, %error, "tools are put into the prompt from now on");
+                self.provider.set_refuses_tools();
+                self.form.tools_in_prompt = true;
+                Ok(())
+            }
+            AttemptError::Other(ProviderError::Overflow { prompt_tokens, window })
+                if self.lower_max_tokens(prompt_tokens, window) =>
+            {
+                Ok(())
+            }
+            AttemptError::Gateway(error) | AttemptError::Other(error) => Err(error),
+        }
+    }
+
+    fn wait_for_loading(&mut self, sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+        if self.started.elapsed() >= self.provider.server.timing().load {
+            let message = "it has been loading its model for too long".to_owned();
+            return Err(ProviderError::Status { status: 503, message });
+        }
+        let model = self.provider.model.clone();
+        sink(Delta::Progress(Progress::Loading { model, fraction: None }));
+        self.wait(self.loading_wait)?;
+        self.loading_wait = (self.loading_wait * 2).min(MAX_LOADING_WAIT);
+        Ok(())
+    }
+
+    fn is_refusal_of_tools(&self, error: &ProviderError) -> bool {
+        !self.form.tools_in_prompt
+            && self.request.tool_role != ToolRole::Native
+            && !self.request.tools.is_empty()
+            && is_about_tools(error)
+    }
+
+    /// Makes room for a prompt that is longer than estimated, once. vLLM counts what the answer may take as part of
+    /// the overflow, so the prompt alone may fit. Returns false if it does not.
+    fn lower_max_tokens(&mut self, prompt_tokens: u32, window: u32) -> bool {
+        let excess = prompt_tokens.saturating_sub(window);
+        let helps = !self.provider.capabilities.is_llama_cpp
+            && !self.has_lowered_max_tokens
+            && (1..self.form.max_tokens).contains(&excess);
+        if helps {
+            self.has_lowered_max_tokens = true;
+            self.form.max_tokens -= excess;
+        }
+        helps
+    }
+
+    fn wait(&self, time: Duration) -> Result<(), ProviderError> {
+        if self.cancel.is_cancelled_within(time) { Err(ProviderError::Cancelled) } else { Ok(()) }
+    }
+}
