@@ -11,6 +11,7 @@ mod message;
 mod own_listeners;
 mod sampling;
 mod snapshot;
+pub mod stop_limits;
 mod tool;
 mod watchdog;
 

@@ -1,13 +1,17 @@
-//! The socket that `kontekst rpc` hands its bytes to.
+//! The socket to which `kontekst rpc` connects for an editor.
 
-use std::{fs, io, path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf};
 
 use tokio::net::UnixListener;
 use tokio_util::task::TaskTracker;
 
 use crate::{config::Home, core::Cancel, doors::kaiak::KaiakDoor};
 
-use super::{DaemonError, peer};
+use super::{
+    DaemonError,
+    accept::{bind_unix, pause_after},
+    peer,
+};
 
 pub(super) struct EditorListener {
     listener: UnixListener,
@@ -15,20 +19,15 @@ pub(super) struct EditorListener {
 }
 
 impl EditorListener {
-    /// Listens. The caller holds the daemon lock, so an existing socket file is a leftover; the umask keeps
-    /// other users out.
+    /// Binds the socket. The caller holds the daemon lock.
     pub(super) fn bind(home: &Home) -> Result<Self, DaemonError> {
         let socket = home.kaiak_socket();
-        let listen = |source| DaemonError::Listen { path: socket.clone(), source };
-        match fs::remove_file(&socket) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(listen(error)),
-            _ => {}
-        }
-        let listener = UnixListener::bind(&socket).map_err(listen)?;
-        Ok(Self { listener, socket: socket.clone() })
+        let listener =
+            bind_unix(&socket).map_err(|source| DaemonError::Listen { path: socket.clone(), source })?;
+        Ok(Self { listener, socket })
     }
 
-    /// Serves until `stop`, and until the connections have ended.
+    /// Accepts until `stop` is cancelled, and returns when all connections have ended.
     pub(super) async fn serve(self, door: KaiakDoor, stop: Cancel) {
         let connections = TaskTracker::new();
         loop {
@@ -37,19 +36,19 @@ impl EditorListener {
                 () = stop.cancelled() => break,
                 accepted = self.listener.accept() => accepted,
             };
-            match accepted.and_then(|(stream, _)| peer::unix(&stream).map(|_| stream)) {
-                Ok(stream) => {
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    pause_after(error).await;
+                    continue;
+                }
+            };
+            match peer::unix(&stream) {
+                Ok(_) => {
                     let (door, stop) = (door.clone(), stop.clone());
                     connections.spawn(async move { door.serve(stream, &stop).await });
                 }
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    tracing::warn!("connection refused: {error}");
-                }
-                Err(error) => {
-                    tracing::warn!("accept failed: {error}");
-                    // Too few file descriptors: the next one would fail at once too.
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
+                Err(refused) => tracing::warn!("connection refused: {refused}"),
             }
         }
         fs::remove_file(&self.socket).ok();

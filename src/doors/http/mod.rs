@@ -63,11 +63,12 @@ impl HttpDoor {
             .serve_connection(io, service);
         tokio::pin!(connection);
         let ended = tokio::select! {
-            ended = &mut connection => ended,
+            biased;
             () = self.core.stopped() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
+            ended = &mut connection => ended,
         };
         if let Err(error) = ended {
             tracing::debug!("http connection ended: {error}");

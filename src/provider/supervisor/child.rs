@@ -11,17 +11,10 @@ use std::{
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::{load_progress, log_tail::LogTail};
-use crate::core::Cancel;
+use crate::core::{Cancel, stop_limits};
 
 /// How long the last lines may take to arrive after the process has ended.
 const LOG_DRAIN_TIME: Duration = Duration::from_millis(500);
-
-/// Between the first signal to stop and the second: llama-server may lose one in its first moments, and
-/// waits for open streams after it; a second one ends it at once.
-const ASKED: Duration = Duration::from_secs(2);
-
-/// Between the second signal and the kill.
-const TOLD: Duration = Duration::from_secs(1);
 
 /// A process in a group of its own.
 pub struct Child {
@@ -115,10 +108,14 @@ impl Child {
         }
     }
 
-    /// Ends it: asks, tells, kills. Takes up to three seconds; again is harmless.
+    /// Ends the process: SIGTERM, SIGTERM again, SIGKILL. Takes up to three seconds. Further calls do nothing.
     pub fn stop(&self) {
         let never = Cancel::new();
-        for (signal, patience) in [(Signal::TERM, ASKED), (Signal::TERM, TOLD), (Signal::KILL, TOLD)] {
+        for (signal, patience) in [
+            (Signal::TERM, stop_limits::FIRST_SIGTERM),
+            (Signal::TERM, stop_limits::SECOND_SIGTERM),
+            (Signal::KILL, stop_limits::SIGKILL),
+        ] {
             self.signal(signal);
             if self.wait(&never, patience) {
                 return;

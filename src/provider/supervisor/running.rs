@@ -7,10 +7,8 @@ use std::{
 };
 
 use super::{child::Child, orphans::ServerRecord};
+use crate::core::stop_limits;
 use crate::provider::openai::{Capabilities, OpenAiProvider, ServerClient};
-
-/// How long writing down its cache may take: the daemon's end waits for it, too.
-const SAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// One llama-server of ours and its model.
 pub struct RunningServer {
@@ -77,7 +75,7 @@ impl RunningServer {
         if let Some(provider) = self.provider.get() {
             provider.server().slots().close();
             if self.is_alive() {
-                provider.server().save_kv_cache(SAVE_TIMEOUT);
+                provider.server().save_kv_cache(stop_limits::SAVE_CACHE);
             }
         }
         self.child.stop();

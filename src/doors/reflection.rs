@@ -1,7 +1,7 @@
-//! gRPC reflection: clients that do not have our protobuf files ask for them here.
+//! gRPC reflection: gives clients the protobuf descriptors that they do not have.
 //!
-//! The index of all messages is made when somebody asks: nearly nobody does, and it would take as long as the rest of
-//! the start.
+//! The index of all messages is built on the first request. Hardly any client asks for it, and building it takes as
+//! long as the rest of the daemon's start.
 
 use std::{
     convert::Infallible,
@@ -16,11 +16,11 @@ use tower::Service;
 
 use crate::pb;
 
-/// One of the two versions of the service. Both answer from the same index.
+/// One version of the service. Both versions answer from the same index.
 #[derive(Clone)]
 pub(super) struct Reflection<const ALPHA: bool>(Arc<OnceLock<Routes>>);
 
-/// `v1`, and the `v1alpha` that many clients still ask for.
+/// Returns `v1`, and `v1alpha`, which many clients still ask for.
 pub(super) fn services() -> (Reflection<false>, Reflection<true>) {
     let index = Arc::default();
     (Reflection(Arc::clone(&index)), Reflection(index))

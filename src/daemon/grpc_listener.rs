@@ -1,0 +1,180 @@
+//! The listeners of the gRPC server: the unix socket, which is always there, and TCP.
+
+use std::{io, sync::Arc};
+
+use tokio::{
+    net::{TcpListener, UnixListener},
+    sync::{Semaphore, mpsc},
+};
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{Request, Status};
+
+use crate::{
+    config::{Bind, Config, Home},
+    core::{Cancel, OwnListeners, is_bearer},
+};
+
+use super::{
+    DaemonError,
+    accept::{bind_tcp, bind_unix, pause_after},
+    grpc_connection::GrpcConnection,
+    peer::{self, Peer},
+    socket::SocketFile,
+    socket_table::SocketTable,
+    token,
+};
+
+/// TCP connections whose peer is being looked up. More wait in the kernel.
+const MAX_UNCHECKED: usize = 64;
+
+type Accepted = mpsc::Sender<io::Result<GrpcConnection>>;
+
+pub(super) struct GrpcListeners {
+    unix: UnixListener,
+    socket: SocketFile,
+    tcp: Option<TcpListener>,
+    token: Option<String>,
+}
+
+impl GrpcListeners {
+    /// Binds the unix socket. The caller holds the daemon lock.
+    pub(super) fn bind(home: &Home) -> Result<Self, DaemonError> {
+        let path = home.socket();
+        let listen = |source| DaemonError::Listen { path: path.clone(), source };
+        let unix = bind_unix(&path).map_err(listen)?;
+        let socket = SocketFile::bound_at(path.clone()).map_err(listen)?;
+        Ok(Self { unix, socket, tcp: None, token: None })
+    }
+
+    /// The file of the unix socket.
+    pub(super) fn socket(&self) -> &SocketFile {
+        &self.socket
+    }
+
+    /// Binds the address of `bind` in the configuration, and returns the address with its port. Returns `None` if
+    /// `bind` is `off`.
+    ///
+    /// # Errors
+    ///
+    /// One sentence for the operator. The daemon runs on without TCP.
+    pub(super) fn bind_tcp(
+        &mut self,
+        config: &Config,
+        home: &Home,
+        own_listeners: &OwnListeners,
+    ) -> Result<Option<String>, String> {
+        let Bind::Tcp(address) = config.bind else { return Ok(None) };
+        if config.bind.is_remote() {
+            self.token = token::load(home);
+            if self.token.is_none() {
+                return Err(format!(
+                    "not listening on {address}, which other machines can reach: put a token of at least \
+                     32 characters into {}",
+                    home.token().display()
+                ));
+            }
+        }
+        let listener = bind_tcp(address, own_listeners).map_err(|error| {
+            format!(
+                "not listening on {address}: {error}; set `bind` in config.toml to another port or to \"off\""
+            )
+        })?;
+        let address = listener.local_addr().map_or(address, |bound| bound);
+        self.tcp = Some(listener);
+        Ok(Some(address.to_string()))
+    }
+
+    /// Returns the check that every request must pass: it comes from a process of this user, or with the token.
+    /// Requests with an `Origin` come from web pages, which have no reason to call, and are refused.
+    pub(super) fn auth(&self) -> impl Fn(Request<()>) -> Result<Request<()>, Status> + Clone + use<> {
+        let token = self.token.clone();
+        move |request: Request<()>| {
+            if request.metadata().contains_key("origin") {
+                return Err(Status::permission_denied("requests from web pages are refused"));
+            }
+            match request.extensions().get::<Peer>() {
+                Some(Peer::ThisUser) => Ok(request),
+                Some(Peer::Remote) | None => {
+                    let header =
+                        request.metadata().get("authorization").and_then(|value| value.to_str().ok());
+                    let has_token =
+                        token.as_ref().zip(header).is_some_and(|(token, header)| is_bearer(header, token));
+                    if has_token {
+                        Ok(request)
+                    } else {
+                        Err(Status::unauthenticated("a bearer token is required"))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Accepts until `stop` is cancelled, and returns connections whose peer has been checked. When it stops, it
+    /// removes the socket file first.
+    pub(super) fn accept(
+        self,
+        table: SocketTable,
+        stop: &Cancel,
+    ) -> impl Stream<Item = io::Result<GrpcConnection>> + use<> {
+        let (accepted, connections) = mpsc::channel(64);
+        if let Some(tcp) = self.tcp {
+            tokio::spawn(accept_tcp(tcp, table, accepted.clone(), stop.clone()));
+        }
+        tokio::spawn(accept_unix(self.unix, self.socket, accepted, stop.clone()));
+        ReceiverStream::new(connections)
+    }
+}
+
+async fn accept_unix(listener: UnixListener, socket: SocketFile, accepted: Accepted, stop: Cancel) {
+    loop {
+        let stream = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            stream = listener.accept() => stream,
+        };
+        match stream {
+            Ok((stream, _)) => {
+                let checked = peer::unix(&stream).map(|peer| GrpcConnection::unix(stream, peer));
+                pass_on(checked, &accepted).await;
+            }
+            Err(error) => pause_after(error).await,
+        }
+    }
+    socket.remove();
+}
+
+async fn accept_tcp(listener: TcpListener, table: SocketTable, accepted: Accepted, stop: Cancel) {
+    let permits = Arc::new(Semaphore::new(MAX_UNCHECKED));
+    loop {
+        let next = async {
+            let permit = Arc::clone(&permits).acquire_owned().await.map_err(io::Error::other)?;
+            Ok((permit, listener.accept().await?.0))
+        };
+        let next: io::Result<_> = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            next = next => next,
+        };
+        match next {
+            Ok((permit, stream)) => {
+                let (table, accepted) = (table.clone(), accepted.clone());
+                tokio::spawn(async move {
+                    stream.set_nodelay(true).ok();
+                    let peer = peer::tcp(&stream, &table).await;
+                    pass_on(peer.map(|peer| GrpcConnection::tcp(stream, peer)), &accepted).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => pause_after(error).await,
+        }
+    }
+}
+
+/// Hands a connection to the server, or logs why it is refused.
+async fn pass_on(checked: io::Result<GrpcConnection>, accepted: &Accepted) {
+    match checked {
+        // An error says that the server has stopped.
+        Ok(connection) => drop(accepted.send(Ok(connection)).await),
+        Err(refused) => tracing::warn!("connection refused: {refused}"),
+    }
+}

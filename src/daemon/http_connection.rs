@@ -1,0 +1,170 @@
+//! A TCP connection of the HTTP door: it notices when its client is gone, and when its client reads no more.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::{Sleep, sleep},
+};
+
+use super::socket_table::{SocketEntry, SocketTable};
+
+/// A client that reads nothing for this long loses its connection, and with it its run.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time between two looks at a client that has closed its sending side.
+const PEER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A connection that reports its end when the client's process has closed the socket, and not yet when the client
+/// has only closed its sending side. Writing fails after [`WRITE_TIMEOUT`].
+///
+/// Both ways of closing look the same on the wire. The kernel's socket table knows the difference: a socket that its
+/// process has closed belongs to no process.
+pub(super) struct HttpConnection {
+    stream: TcpStream,
+    table: SocketTable,
+    /// Runs once the client has closed its sending side, and resolves when its process has closed the socket.
+    peer_closed: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Runs while the client reads nothing.
+    write_timeout: Option<Pin<Box<Sleep>>>,
+}
+
+impl HttpConnection {
+    pub(super) fn new(stream: TcpStream, table: SocketTable) -> Self {
+        Self { stream, table, peer_closed: None, write_timeout: None }
+    }
+
+    /// Resolves when the process at the other end has closed its socket. The end of a peer on another machine cannot
+    /// be told from half of it, so there the end of what it sends is the end.
+    fn wait_for_close(&self) -> impl Future<Output = ()> + Send + use<> {
+        let addresses = self.stream.peer_addr().and_then(|theirs| Ok((theirs, self.stream.local_addr()?)));
+        let table = self.table.clone();
+        async move {
+            let Ok((theirs, ours)) = addresses else { return };
+            while let Ok(Some(SocketEntry { inode: 1.., .. })) = table.find(theirs, ours).await {
+                sleep(PEER_CHECK_INTERVAL).await;
+            }
+        }
+    }
+
+    fn with_write_timeout(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if write.is_ready() {
+            self.write_timeout = None;
+            return write;
+        }
+        let timeout = self.write_timeout.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
+        ready!(timeout.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing")))
+    }
+}
+
+impl AsyncRead for HttpConnection {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.peer_closed.is_none() {
+            let before = buf.filled().len();
+            ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
+            if buf.filled().len() > before || buf.remaining() == 0 {
+                return Poll::Ready(Ok(()));
+            }
+            this.peer_closed = Some(Box::pin(this.wait_for_close()));
+        }
+        if let Some(closed) = &mut this.peer_closed {
+            ready!(closed.as_mut().poll(cx));
+            // A future that is done may not be polled again.
+            *closed = Box::pin(std::future::ready(()));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for HttpConnection {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let write = Pin::new(&mut this.stream).poll_write(cx, buf);
+        this.with_write_timeout(cx, write)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let write = Pin::new(&mut this.stream).poll_write_vectored(cx, bufs);
+        this.with_write_timeout(cx, write)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    async fn pair() -> (TcpStream, HttpConnection) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (client, HttpConnection::new(listener.accept().await.unwrap().0, SocketTable::new()))
+    }
+
+    // The paused clock moves on by itself, and only while nothing else is to be done: look-ups are waited for.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_still_listens_is_not_gone() {
+        let (mut client, mut server) = pair().await;
+        client.write_all(b"question").await.unwrap();
+        client.shutdown().await.unwrap();
+        let mut said = [0; 8];
+        server.read_exact(&mut said).await.unwrap();
+        // The end is not reported while the client may still read the answer.
+        tokio::select! {
+            biased;
+            read = server.read(&mut said) => panic!("{read:?}"),
+            () = sleep(PEER_CHECK_INTERVAL * 3) => {}
+        }
+        server.write_all(b"answer").await.unwrap();
+        let mut heard = [0; 6];
+        client.read_exact(&mut heard).await.unwrap();
+        drop(client);
+        assert_eq!(server.read(&mut said).await.unwrap(), 0);
+        assert_eq!(server.read(&mut said).await.unwrap(), 0, "the end is reported again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_given_up() {
+        let (client, mut server) = pair().await;
+        let block = vec![0; 1024 * 1024];
+        let error = loop {
+            if let Err(error) = server.write_all(&block).await {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(client);
+    }
+}

@@ -1,0 +1,203 @@
+//! The daemon from its first listener to the end of its last connection.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use crate::{
+    agent::AgentCore,
+    config::{Bind, DaemonInfo, Home, write_hint},
+    core::{Cancel, OwnListeners, clock, stop_limits},
+    doors::{
+        GrpcServices,
+        kaiak::KaiakDoor,
+        kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, StatusContext},
+        roz::RozDoor,
+    },
+};
+
+use super::{
+    DaemonError, Mode, editor_listener::EditorListener, grpc_listener::GrpcListeners,
+    http_listener::HttpListener, ready, signals, socket::SocketFile, socket_table::SocketTable,
+};
+
+/// How often a daemon without a socket file looks whether its runs have ended.
+const RUNS_CHECK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// What the daemon serves with.
+pub(super) struct Server {
+    pub(super) home: Home,
+    pub(super) mode: Mode,
+    pub(super) core: AgentCore,
+    pub(super) own_listeners: OwnListeners,
+    /// Configured Kaiak providers whose API key is not set.
+    pub(super) providers_without_key: Vec<String>,
+    /// What an operator should know, one sentence each. `kontekst status` shows them.
+    pub(super) warnings: Vec<String>,
+}
+
+struct Listeners {
+    editors: EditorListener,
+    grpc: GrpcListeners,
+    /// The address of the gRPC server on TCP.
+    tcp: Option<String>,
+    http: Option<HttpListener>,
+}
+
+impl Server {
+    /// Listens, tells the client that the daemon is ready, and serves until a signal or a client stops it.
+    pub(super) async fn run(mut self) -> Result<(), DaemonError> {
+        let stop = Cancel::new();
+        signals::stop_on_signals(&stop).map_err(DaemonError::Runtime)?;
+        let listeners = self.listen().await?;
+        let status = self.announce(&listeners, &stop)?;
+        self.serve(listeners, status, &stop).await
+    }
+
+    async fn listen(&mut self) -> Result<Listeners, DaemonError> {
+        let editors = EditorListener::bind(&self.home)?;
+        self.warnings.extend(unknown_daemon_tools(&self.core).await);
+        let mut grpc = GrpcListeners::bind(&self.home)?;
+        let tcp = grpc.bind_tcp(self.core.config(), &self.home, &self.own_listeners);
+        let tcp = self.or_warn(tcp);
+        let http = HttpListener::bind(&self.core, &self.own_listeners);
+        let http = self.or_warn(http);
+        Ok(Listeners { editors, grpc, tcp, http })
+    }
+
+    /// Turns the error of a listener that the daemon can do without into a warning.
+    fn or_warn<T>(&mut self, listener: Result<Option<T>, String>) -> Option<T> {
+        listener.unwrap_or_else(|warning| {
+            tracing::warn!("{warning}");
+            self.warnings.push(warning);
+            None
+        })
+    }
+
+    /// Writes `daemon.json` and the readiness line.
+    fn announce(&mut self, listeners: &Listeners, stop: &Cancel) -> Result<StatusContext, DaemonError> {
+        let started_at = SystemTime::now();
+        let info = DaemonInfo {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            socket: self.home.socket().display().to_string(),
+            started_at: clock::rfc3339(started_at),
+        };
+        let json = serde_json::to_vec_pretty(&info).expect("strings and numbers");
+        write_hint(&self.home.daemon_info(), &json)?;
+        let http = listeners.http.as_ref().map(|http| http.address.to_string()).unwrap_or_default();
+        let bind = listeners.tcp.clone().unwrap_or_default();
+        tracing::info!(pid = info.pid, socket = info.socket, bind, http, "listening");
+        ready::announce_ready(self.mode, &info);
+        Ok(StatusContext {
+            bind: listeners.tcp.clone().unwrap_or_else(|| Bind::Off.to_string()),
+            http,
+            socket: info.socket,
+            started: Instant::now(),
+            started_at,
+            warnings: std::mem::take(&mut self.warnings),
+            stop: stop.clone(),
+        })
+    }
+
+    /// Serves until `stop` is cancelled and all connections have ended, or until their time is up.
+    async fn serve(
+        self,
+        listeners: Listeners,
+        status: StatusContext,
+        stop: &Cancel,
+    ) -> Result<(), DaemonError> {
+        let Listeners { editors, grpc, http, .. } = listeners;
+        let core = self.core;
+        let table = SocketTable::new();
+        tokio::spawn(stop_core(core.clone(), stop.clone()));
+        tokio::spawn(stop_when_unreachable(grpc.socket().clone(), core.clone(), stop.clone()));
+        let http = http.map(|http| tokio::spawn(http.serve(core.clone(), table.clone())));
+        let kaiak = KaiakDoor::new(core.clone(), self.providers_without_key);
+        let editors = tokio::spawn(editors.serve(kaiak, stop.clone()));
+        let grpc = serve_grpc(&core, grpc, table, status, stop);
+        let served = async {
+            let result = grpc.await;
+            // A server that has failed takes the others along.
+            stop.cancel();
+            editors.await.ok();
+            if let Some(http) = http {
+                http.await.ok();
+            }
+            result
+        };
+        tokio::select! {
+            biased;
+            () = clients_time_is_up(stop) => {
+                tracing::warn!("some clients did not let go in time");
+                Ok(())
+            }
+            result = served => result.map_err(DaemonError::Serve),
+        }
+    }
+}
+
+/// Serves the gRPC services of all doors until `stop` is cancelled and the connections have ended.
+async fn serve_grpc(
+    core: &AgentCore,
+    listeners: GrpcListeners,
+    table: SocketTable,
+    status: StatusContext,
+    stop: &Cancel,
+) -> Result<(), tonic::transport::Error> {
+    let mut services = GrpcServices::new();
+    services.add_with_health(AgentDoor::service(core.clone())).await;
+    services.add_with_health(DaemonDoor::service(core.clone(), Arc::new(status))).await;
+    services.add_with_health(RozDoor::service(core.clone())).await;
+    services.add(ApprovalDoor::service(core.clone()));
+    tonic::transport::Server::builder()
+        .initial_stream_window_size(4 * 1024 * 1024)
+        .initial_connection_window_size(8 * 1024 * 1024)
+        .max_concurrent_streams(1024)
+        // A prompt of a megabyte goes in one frame instead of 64.
+        .max_frame_size(1024 * 1024)
+        .layer(tonic::service::InterceptorLayer::new(listeners.auth()))
+        .add_routes(services.into_routes())
+        .serve_with_incoming_shutdown(listeners.accept(table, stop), stop.cancelled())
+        .await
+}
+
+/// Returns a warning for each name in `[roz] daemon_tools` that is no tool.
+async fn unknown_daemon_tools(core: &AgentCore) -> Vec<String> {
+    let names = &core.config().roz.daemon_tools;
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let known = core.daemon_tools().await;
+    let unknown = names.iter().filter(|name| known.iter().all(|tool| tool.name != **name));
+    unknown.map(|name| format!("config.toml: `daemon_tools` names `{name}`, which is no tool")).collect()
+}
+
+/// Cancels all runs when the daemon stops.
+async fn stop_core(core: AgentCore, stop: Cancel) {
+    stop.cancelled().await;
+    core.stop();
+}
+
+/// Stops the daemon when its socket file is removed and its runs have ended.
+///
+/// Without the file no client finds this daemon, and the next client starts another one. It does not bind again,
+/// because the lock file may be gone with the socket.
+async fn stop_when_unreachable(socket: SocketFile, core: AgentCore, stop: Cancel) {
+    socket.removed().await;
+    if stop.is_cancelled() {
+        return;
+    }
+    tracing::warn!("the socket file was removed: leaving when no run is going");
+    while core.active_runs() > 0 {
+        tokio::time::sleep(RUNS_CHECK_INTERVAL).await;
+    }
+    stop.cancel();
+}
+
+/// Resolves [`stop_limits::CLIENTS`] after `stop` is cancelled.
+async fn clients_time_is_up(stop: &Cancel) {
+    stop.cancelled().await;
+    tokio::time::sleep(stop_limits::CLIENTS).await;
+}
