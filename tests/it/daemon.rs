@@ -6,7 +6,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
 use crate::{
-    fake_llama::{FakeLlama, Reply, Setup, gate, process::wait_until_gone},
+    fake_llama::{FakeLlama, Reply, Setup, gate, process::wait_for_exit},
     test_home::{TestHome, wait_with_output},
 };
 
@@ -59,7 +59,7 @@ fn a_daemon_without_its_run_directory_exits_when_idle() {
     assert_ne!(first, second);
     key.open();
     assert_eq!(wait_with_output(client).success(), "half whole\n");
-    wait_until_gone(first.as_raw_nonzero().get().unsigned_abs());
+    wait_for_exit(first.as_raw_nonzero().get().unsigned_abs());
     // It has taken nothing of its successor's along.
     assert_eq!(home.daemon(), Some(second));
     home.run(&["status"]).success();
@@ -191,7 +191,7 @@ fn the_environment_may_be_empty() {
 fn kill_daemon(home: &TestHome) {
     let pid = home.daemon().unwrap();
     kill_process(pid, Signal::KILL).unwrap();
-    wait_until_gone(pid.as_raw_nonzero().get().unsigned_abs());
+    wait_for_exit(pid.as_raw_nonzero().get().unsigned_abs());
 }
 
 /// Makes the running daemon look like one of an older release.

@@ -5,7 +5,7 @@
 use rustix::process::{Signal, kill_process};
 
 use crate::{
-    fake_llama::process::{FakeBinary, Mode, wait_until_gone},
+    fake_llama::process::{FakeBinary, Mode, wait_for_exit},
     test_home::{TestHome, wait_with_output},
 };
 
@@ -33,7 +33,7 @@ fn fifty_killed_daemons_leave_no_child() {
         binary.wait_for_launch();
         kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
         assert_ne!(wait_with_output(run).code, -1, "round {round}: the client hangs");
-        wait_until_gone(binary.launches()[round].pid);
+        wait_for_exit(binary.launches()[round].pid);
     }
     assert_eq!(binary.launches().len(), 50);
 }

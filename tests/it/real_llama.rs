@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 
 use crate::{
-    fake_llama::process::wait_until_gone,
+    fake_llama::process::wait_for_exit,
     test_home::{TestHome, wait_with_output},
 };
 
@@ -103,7 +103,7 @@ fn the_model_server_dies_with_a_killed_daemon() {
     real.success(&["run", "hello"]);
     let pid = i32::try_from(real.status()["model_server"]["pid"].as_i64().unwrap()).unwrap();
     kill_process(real.home.daemon().unwrap(), Signal::KILL).unwrap();
-    wait_until_gone(pid.unsigned_abs());
+    wait_for_exit(pid.unsigned_abs());
     assert!(real.success(&["run", "--new", "hello"]).ends_with(".\n"));
 }
 

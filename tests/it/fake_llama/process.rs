@@ -158,15 +158,21 @@ printf . > "$dir/launched"
     }
 }
 
-/// Waits until no process has this id.
+/// Waits until the process has exited. Its parent need not have waited for it yet.
 #[track_caller]
-pub fn wait_until_gone(pid: u32) {
-    let id = Pid::from_raw(pid.cast_signed()).unwrap();
-    if let Ok(process) = pidfd_open(id, PidfdFlags::empty()) {
+pub fn wait_for_exit(pid: u32) {
+    // It fails when there is no such process any more.
+    if let Ok(process) = pidfd_open(Pid::from_raw(pid.cast_signed()).unwrap(), PidfdFlags::empty()) {
         assert!(is_ready(&process), "process {pid} still runs");
     }
-    // It has exited, and is gone as soon as its parent has waited for it. Nothing reports that.
-    wait_until("its parent waits for the process", || test_kill_process(id).is_err());
+}
+
+/// Waits until the process has exited and its parent has waited for it, so that no process has this id.
+#[track_caller]
+pub fn wait_until_gone(pid: u32) {
+    wait_for_exit(pid);
+    let id = Pid::from_raw(pid.cast_signed()).unwrap();
+    wait_until("its parent has waited for the process", || test_kill_process(id).is_err());
 }
 
 /// Waits until a descriptor can be read; returns false after [`TIMEOUT`].

@@ -25,7 +25,7 @@ use serde_json::json;
 use super::{TIMING, Timing, prompt};
 use crate::fake_llama::{
     FakeLlama, Reply, Setup,
-    process::{FakeBinary, Mode, wait_until_gone},
+    process::{FakeBinary, Mode, wait_for_exit, wait_until_gone},
 };
 use crate::wait::HOUR;
 
@@ -449,7 +449,7 @@ fn a_server_dies_with_its_killed_daemon() {
     assert!(stdout.lines().map_while(Result::ok).any(|line| line == "ready"), "the daemon has ended");
     daemon.kill().unwrap();
     daemon.wait().unwrap();
-    wait_until_gone(test.binary.launches()[0].pid);
+    wait_for_exit(test.binary.launches()[0].pid);
 }
 
 /// Not a test: a daemon to be killed.
