@@ -1,4 +1,4 @@
-//! One connection: reads frames, answers requests side by side, writes one frame at a time.
+//! One connection: it reads frames, answers calls concurrently, and writes one frame at a time.
 
 use std::{
     collections::HashSet,
@@ -14,6 +14,7 @@ use tokio::{
         unix::{OwnedReadHalf, OwnedWriteHalf},
     },
     sync::{Semaphore, mpsc},
+    time::timeout,
 };
 use tokio_util::task::TaskTracker;
 
@@ -24,37 +25,35 @@ use super::{
     error::{Code, RpcError},
     framing::{Decoder, Frame, MAX_BODY},
     jsonrpc::{self, Id, Message},
-    methods::{self, MethodReply},
-    notifier::FrameSender,
+    methods::{self, CallContext, MethodReply},
 };
 
-/// Frames that may wait for a slow reader, 1 MiB each at most.
+/// Frames that may wait for a slow client. Each has at most 1 MiB.
 const QUEUED_FRAMES: usize = 16;
 
-/// Calls that are answered at a time, and what their parameters may take together, in KiB: three of the
-/// largest.
+/// The most calls that are answered at a time.
 const MAX_CALLS: usize = 128;
+
+/// The most memory, in KiB, that the parameters of all calls may take together: three of the largest ones.
 const MAX_PARAMS_KIB: u32 = 32 * 1024;
 
-/// Time for what is going to be answered and written once the client has ended its side.
+/// How long each step of the end of a connection may take: answering calls, cancelling runs, writing frames.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What handlers know of the connection they are called on.
-pub(super) struct Connection {
-    pub shared: Arc<Shared>,
-    pub outbox: FrameSender,
-    /// Given when the client is gone.
-    pub cancel: Cancel,
-    /// Given when its runs have to end.
-    pub cancel_runs: Cancel,
+/// The state of a connection.
+struct Connection {
+    context: CallContext,
     calls: TaskTracker,
+    /// The ids of requests that have not been answered.
     pending_ids: Mutex<HashSet<Id>>,
+    /// Limits the calls that are answered at a time.
     call_slots: Arc<Semaphore>,
+    /// Limits the memory of their parameters, in KiB.
     params_memory: Arc<Semaphore>,
     lifecycle: Mutex<Lifecycle>,
 }
 
-/// How far the client is in the life of a language server.
+/// How far the client is in the lifecycle of a language server.
 #[derive(Clone, Copy, Default)]
 struct Lifecycle {
     initialized: bool,
@@ -63,21 +62,20 @@ struct Lifecycle {
 
 /// Why nothing more is read.
 enum ReadEnd {
-    /// The client said `exit`; the exit code.
+    /// The client sent `exit`. Holds the exit code.
     Exit(u8),
     Disconnected,
 }
 
-/// Serves it to its end.
+/// Serves a connection to its end.
 pub(super) async fn serve(shared: &Arc<Shared>, stream: UnixStream, cancel: Cancel) {
     let (input, output) = stream.into_split();
     let (outbox, queue) = mpsc::channel(QUEUED_FRAMES);
     let mut writer = tokio::spawn(write(queue, output));
+    let context =
+        CallContext { shared: Arc::clone(shared), outbox, runs: cancel.child(), connection: cancel.clone() };
     let connection = Arc::new(Connection {
-        shared: Arc::clone(shared),
-        outbox,
-        cancel_runs: cancel.child(),
-        cancel: cancel.clone(),
+        context,
         calls: TaskTracker::new(),
         pending_ids: Mutex::default(),
         call_slots: Arc::new(Semaphore::new(MAX_CALLS)),
@@ -87,24 +85,24 @@ pub(super) async fn serve(shared: &Arc<Shared>, stream: UnixStream, cancel: Canc
     let end = tokio::select! {
         biased;
         () = cancel.cancelled() => ReadEnd::Disconnected,
-        // Nobody reads any more.
+        // The writer ends early only if the client does not read any more.
         _ = &mut writer => {
             cancel.cancel();
             return;
         }
         end = connection.read(input) => end,
     };
-    // What was asked before the end is answered; runs are cancelled.
+    // Calls that came before the end are answered. Then runs are cancelled.
     connection.calls.close();
-    tokio::time::timeout(DRAIN_TIMEOUT, connection.calls.wait()).await.ok();
+    timeout(DRAIN_TIMEOUT, connection.calls.wait()).await.ok();
     cancel.cancel();
-    tokio::time::timeout(DRAIN_TIMEOUT, connection.calls.wait()).await.ok();
+    timeout(DRAIN_TIMEOUT, connection.calls.wait()).await.ok();
     if let ReadEnd::Exit(code) = end {
-        tokio::time::timeout(DRAIN_TIMEOUT, connection.outbox.send(vec![code])).await.ok();
+        timeout(DRAIN_TIMEOUT, connection.context.outbox.send(vec![code])).await.ok();
     }
-    // The writer ends with the last sender; the requests that were cancelled hold some.
+    // The writer ends with the last sender. Requests that were cancelled may still hold one.
     drop(connection);
-    if tokio::time::timeout(DRAIN_TIMEOUT, &mut writer).await.is_err() {
+    if timeout(DRAIN_TIMEOUT, &mut writer).await.is_err() {
         writer.abort();
     }
 }
@@ -125,14 +123,14 @@ impl Connection {
             let Ok(count @ 1..) = input.read(&mut buffer).await else { return ReadEnd::Disconnected };
             let mut bytes = &buffer[..count];
             while let Some(frame) = decoder.next(&mut bytes) {
-                if let Some(end) = self.handle_frame(frame).await {
+                if let Err(end) = self.handle_frame(frame).await {
                     return end;
                 }
             }
         }
     }
 
-    async fn handle_frame(self: &Arc<Self>, frame: Frame) -> Option<ReadEnd> {
+    async fn handle_frame(self: &Arc<Self>, frame: Frame) -> Result<(), ReadEnd> {
         let too_large = |bytes| {
             Code::ResourceExhausted.with(json!({
                 "limit": "request_payload", "max_bytes": MAX_BODY, "actual_bytes": bytes,
@@ -148,30 +146,30 @@ impl Connection {
             }
             Frame::TooLarge(bytes) => self.respond(&Id::null(), &Err(too_large(bytes))).await,
             Frame::TooLargeToSkip(bytes) => {
-                self.respond(&Id::null(), &Err(too_large(bytes))).await;
-                Some(ReadEnd::Disconnected)
+                self.respond(&Id::null(), &Err(too_large(bytes))).await?;
+                Err(ReadEnd::Disconnected)
             }
         }
     }
 
-    /// Sends an answer; `Some` when nobody is there to read it.
-    async fn respond(&self, id: &Id, outcome: &Result<Value, RpcError>) -> Option<ReadEnd> {
-        self.outbox.send(jsonrpc::encode_response(id, outcome)).await.err().map(|_| ReadEnd::Disconnected)
+    async fn respond(&self, id: &Id, outcome: &Result<Value, RpcError>) -> Result<(), ReadEnd> {
+        let frame = jsonrpc::encode_response(id, outcome);
+        self.context.outbox.send(frame).await.map_err(|_| ReadEnd::Disconnected)
     }
 
-    async fn handle_message(self: &Arc<Self>, message: Message<'_>) -> Option<ReadEnd> {
+    async fn handle_message(self: &Arc<Self>, message: Message<'_>) -> Result<(), ReadEnd> {
         match message {
-            Message::Response => None,
+            Message::Response => Ok(()),
             Message::Notification { method, params } => {
                 match method.as_str() {
-                    "exit" => return Some(ReadEnd::Exit(u8::from(!self.lifecycle().shut_down))),
+                    "exit" => return Err(ReadEnd::Exit(u8::from(!self.lifecycle().shut_down))),
                     "kaiak/fix/cancel" | "kaiak/interaction/respond" | "kaiak/session/terminate" => {
                         self.spawn_call(None, method, params).await;
                     }
-                    // `initialized`, `$/…`, `textDocument/…`, and what nobody knows.
+                    // `initialized`, `$/…`, `textDocument/…` and unknown notifications are ignored.
                     _ => {}
                 }
-                None
+                Ok(())
             }
             Message::Request { id, method, params } => {
                 if !self.pending_ids().insert(id.clone()) {
@@ -182,12 +180,12 @@ impl Connection {
                     "initialize" => self.initialize(),
                     "shutdown" => {
                         self.lifecycle().shut_down = true;
-                        self.cancel_runs.cancel();
+                        self.context.runs.cancel();
                         Ok(Value::Null)
                     }
                     _ => {
                         self.spawn_call(Some(id), method, params).await;
-                        return None;
+                        return Ok(());
                     }
                 };
                 self.pending_ids().remove(&id);
@@ -196,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// Starts a call on its own task; waits while too many are going.
+    /// Starts a call on its own task. Waits while too many calls are being answered.
     async fn spawn_call(self: &Arc<Self>, id: Option<Id>, method: String, params: Option<&str>) {
         let slot = Arc::clone(&self.call_slots).acquire_owned().await.expect("it is never closed");
         let size = params.map_or(0, str::len) / 1024 + 1;
@@ -206,20 +204,23 @@ impl Connection {
         let params = params.map(str::to_owned);
         let this = Arc::clone(self);
         self.calls.spawn(async move {
-            let lifecycle = *this.lifecycle();
-            let work = {
+            let shut_down = this.lifecycle().shut_down;
+            let answering = {
                 let this = Arc::clone(&this);
-                async move { methods::dispatch(&this, &method, params.as_deref(), lifecycle.shut_down).await }
+                async move { methods::dispatch(&this.context, &method, params.as_deref(), shut_down).await }
             };
-            // A bug in one call is not the end of the others.
-            let MethodReply { outcome, after_sending: then } =
-                tokio::spawn(work).await.unwrap_or_else(|_| Err::<Value, _>(Code::Internal.into()).into());
+            // On a task of its own a panic in one call does not end the others.
+            let reply = tokio::spawn(answering).await.unwrap_or_else(|_| Err(Code::Internal.into()));
+            let (outcome, after_sending) = match reply {
+                Ok(MethodReply { result, after_sending }) => (Ok(result), after_sending),
+                Err(error) => (Err(error), None),
+            };
             if let Some(id) = id {
                 this.pending_ids().remove(&id);
-                this.respond(&id, &outcome).await;
+                this.respond(&id, &outcome).await.ok();
             }
-            if let Some(then) = then {
-                then();
+            if let Some(after_sending) = after_sending {
+                after_sending();
             }
             drop((slot, memory_permit));
         });

@@ -1,4 +1,4 @@
-//! What a request tells its client: numbered, in order, and no faster than it is read.
+//! The notifications of a request: numbered, in order, and sent no faster than the client reads them.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -9,21 +9,22 @@ use crate::core::clock;
 
 use super::{convert::StreamError, framing::encode, request::Request, session::Session};
 
-/// Frames on their way to one client. A full queue makes who writes wait.
+/// Queues frames for a client. Sending waits while the queue is full.
 pub(super) type FrameSender = mpsc::Sender<Vec<u8>>;
 
-/// The client is gone or the request was cancelled.
+/// The error of a notification that was not sent: the client is gone or the request was cancelled.
 pub(super) struct NotDelivered;
 
-/// The notifications of one request.
+/// Sends the notifications of one request.
 pub(super) struct Notifier {
     session: Arc<Session>,
     request: Arc<Request>,
     outbox: FrameSender,
+    /// The highest progress that was reported.
     percentage: u8,
 }
 
-/// An id beside the content.
+/// The id that a notification has besides its content.
 pub(super) enum Correlation<'a> {
     None,
     Interaction(&'a str),
@@ -35,7 +36,7 @@ impl Notifier {
         Self { session, request, outbox, percentage: 0 }
     }
 
-    /// Sends one notification; a cancel ends the wait for a slow reader.
+    /// Sends one notification. Waits for a slow client until the request is cancelled.
     pub(super) async fn notify(
         &self,
         name: &str,
@@ -53,7 +54,7 @@ impl Notifier {
         Ok(())
     }
 
-    /// Sends what is said even of a request that was cancelled.
+    /// Sends a notification even if the request was cancelled.
     pub(super) async fn notify_final(&self, name: &str, content: Value) {
         let Ok(permit) = self.outbox.reserve().await else { return };
         self.session.send_numbered(name == "error", |number| {
@@ -78,7 +79,7 @@ impl Notifier {
         encode(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string().as_bytes())
     }
 
-    /// Says how far it is; never less than before.
+    /// Reports progress. A percentage below an earlier one is raised to it.
     pub(super) async fn progress(
         &mut self,
         percentage: u8,
@@ -96,10 +97,11 @@ impl Notifier {
         self.percentage
     }
 
-    pub(super) async fn error(&self, trouble: &StreamError) -> Result<(), NotDelivered> {
-        self.notify("error", Correlation::None, trouble.content()).await
+    pub(super) async fn error(&self, error: &StreamError) -> Result<(), NotDelivered> {
+        self.notify("error", Correlation::None, error.content()).await
     }
 
+    /// Sends a notification about the request itself.
     pub(super) async fn system_event(
         &self,
         event: &str,

@@ -1,4 +1,4 @@
-//! A change of a file as an editor is shown it. Pure.
+//! A change of a file, as an editor shows it to the user. Pure.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -13,13 +13,13 @@ use super::{
     error::{Code, RpcError},
 };
 
-/// The largest file, before and after, in bytes. Source: the seed's "Maximum 1MB per file".
+/// The largest file, before and after the change, in bytes. Source: the seed's "Maximum 1MB per file".
 pub(super) const MAX_FILE: u64 = 1024 * 1024;
 
 /// The largest message, in bytes. Source: the seed's "Maximum 1MB per message".
 pub(super) const MAX_MESSAGE: usize = 1024 * 1024;
 
-/// What the message adds to its content: ids, a number, a time.
+/// The most bytes that a message adds to its content: ids, a number and a time.
 const ENVELOPE: usize = 2048;
 
 /// A change that the user decides on.
@@ -27,17 +27,19 @@ const ENVELOPE: usize = 2048;
 pub(super) struct Proposal {
     pub id: String,
     pub path: String,
+    /// What the user is asked.
     pub question: String,
+    /// The content of `stream/file_modification`.
     pub content: Value,
 }
 
 impl Proposal {
-    /// `about` says why, in a few words.
+    /// Makes a proposal of `change`. `reason` describes in a few words why the file is changed.
     ///
     /// # Errors
     ///
-    /// What cannot be shown in whole is not proposed.
-    pub(super) fn new(change: &Change, about: &str, caution: Option<&str>) -> Result<Self, StreamError> {
+    /// A [`StreamError`] for a change that cannot be shown as a whole or that is never allowed.
+    pub(super) fn new(change: &Change, reason: &str, caution: Option<&str>) -> Result<Self, StreamError> {
         let path = &change.path;
         let details = json!({"file_path": path});
         let refused = |error_code, code, message: String| {
@@ -62,8 +64,8 @@ impl Proposal {
             None => ("create", format!("Should I create {path}?")),
         };
         let description = match caution {
-            Some(caution) => format!("{about} (look closely: {caution})"),
-            None => about.to_owned(),
+            Some(caution) => format!("{reason} (look closely: {caution})"),
+            None => reason.to_owned(),
         };
         let content = json!({
             "file_path": path, "change_type": change_type, "description": description,
@@ -77,7 +79,12 @@ impl Proposal {
         Ok(Self { id: format!("prop-{}", Uuid::new_v4()), path: path.clone(), question, content })
     }
 
-    /// The answer to an approval whose write did not happen.
+    /// Returns the summary of the system events about this proposal.
+    pub(super) fn summary(&self) -> Value {
+        json!({"proposal_id": self.id, "file_path": self.path})
+    }
+
+    /// Returns the answer to an approval whose write failed with `outcome`.
     pub(super) fn write_error(&self, outcome: &ToolOutcome) -> RpcError {
         let reason = match outcome.failure_kind() {
             Some(ToolFailureKind::Stale | ToolFailureKind::NotFound) => "stale",
@@ -115,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_is_not_proposed() {
+    fn a_change_that_cannot_be_shown_is_not_proposed() {
         let large = "x".repeat(1024 * 1024 + 1);
         let half = "x".repeat(600_000);
         for (change, error_code) in [
@@ -131,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn why_nothing_was_written_is_told() {
+    fn a_failed_write_is_answered_with_its_reason() {
         let proposal = Proposal::new(&change("a", Some(b"x"), "y"), "d", None).unwrap();
         let reason = |error: FileError| {
             let outcome = ToolOutcome::failed(error.failure_kind(), error.message());

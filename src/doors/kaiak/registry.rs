@@ -1,12 +1,14 @@
-//! Things by their id, and those that are over for a while longer.
+//! Values by their id. Retired values are found for a while longer.
 
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Things that clients name by an id. What is over is kept until so many others are, too, so that a late
-/// caller hears that it is over and not that it never was.
+/// Values that clients name by an id.
+///
+/// A retired value stays until `max_tombstones` others were retired after it. Until then a late caller is told that
+/// the value is over, and not that it never existed.
 pub(super) struct Registry<T> {
     max_tombstones: usize,
     inner: Mutex<Inner<T>>,
@@ -14,6 +16,7 @@ pub(super) struct Registry<T> {
 
 struct Inner<T> {
     entries: HashMap<String, Arc<T>>,
+    /// The ids of retired values, the oldest first.
     tombstones: VecDeque<String>,
 }
 
@@ -33,7 +36,7 @@ impl<T> Registry<T> {
         self.lock().entries.insert(id.to_owned(), value);
     }
 
-    /// Says once for each id that nothing more will happen to it.
+    /// Marks a value as over. Call it once for each id.
     pub(super) fn retire(&self, id: &str) {
         let mut inner = self.lock();
         inner.tombstones.push_back(id.to_owned());
@@ -58,15 +61,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_over_stays_until_others_are() {
-        let shelf = Registry::new(2);
+    fn a_retired_value_stays_until_enough_others_are_retired() {
+        let registry = Registry::new(2);
         for id in ["a", "b", "c", "d"] {
-            shelf.insert(id, Arc::new(()));
+            registry.insert(id, Arc::new(()));
         }
         for id in ["a", "b", "c"] {
-            shelf.retire(id);
+            registry.retire(id);
         }
-        let found: Vec<_> = ["a", "b", "c", "d"].map(|id| shelf.find(id).is_some()).into();
+        let found: Vec<_> = ["a", "b", "c", "d"].map(|id| registry.find(id).is_some()).into();
         assert_eq!(found, [false, true, true, true]);
     }
 }

@@ -1,4 +1,4 @@
-//! One `kaiak/fix/generate` from its answer to its ending.
+//! The state of one `kaiak/fix/generate`, from its answer to its end.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,9 +11,9 @@ use super::error::{Code, RpcError};
 
 pub(super) struct Request {
     pub id: String,
-    /// Stops its runs; the connection's end does, too.
+    /// Cancels the runs of the request. The end of the connection cancels it as well.
     pub cancel: Cancel,
-    /// Given when its last notification is on its way.
+    /// Cancelled when the last notification has been queued.
     pub finished: Cancel,
     phase: Mutex<Phase>,
 }
@@ -53,18 +53,18 @@ impl Request {
         }
     }
 
-    /// Stops it.
+    /// Cancels the request.
     ///
     /// # Errors
     ///
-    /// [`Code::RequestCompleted`] when it is over or somebody else has stopped it.
+    /// [`Code::RequestCompleted`] if the request is over or was cancelled before.
     pub(super) fn stop(&self) -> Result<(), RpcError> {
         {
             let mut phase = self.phase();
             if *phase != Phase::Running {
                 let status = match *phase {
                     Phase::Finished(RequestOutcome::Success) => "completed",
-                    Phase::Finished(ending) => ending.as_str(),
+                    Phase::Finished(outcome) => outcome.as_str(),
                     Phase::Running | Phase::Cancelling => "cancelled",
                 };
                 let data = json!({"request_id": self.id, "status": status});
@@ -76,12 +76,13 @@ impl Request {
         Ok(())
     }
 
-    /// Ends it; one that was stopped ends as cancelled, whatever its runs did meanwhile.
-    pub(super) fn finish(&self, ending: RequestOutcome) -> RequestOutcome {
+    /// Ends the request and returns its outcome. A cancelled request ends as cancelled, whatever its runs did in the
+    /// meantime.
+    pub(super) fn finish(&self, outcome: RequestOutcome) -> RequestOutcome {
         let mut phase = self.phase();
-        let ending = if *phase == Phase::Cancelling { RequestOutcome::Cancelled } else { ending };
-        *phase = Phase::Finished(ending);
-        ending
+        let outcome = if *phase == Phase::Cancelling { RequestOutcome::Cancelled } else { outcome };
+        *phase = Phase::Finished(outcome);
+        outcome
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {

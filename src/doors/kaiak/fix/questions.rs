@@ -1,4 +1,4 @@
-//! Questions to the user, and the time they take.
+//! Asks the user and waits for the answer. The time for this does not count against the request's timeout.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,10 +16,11 @@ use super::{
     FixTask, Stop,
 };
 
-/// What the user is asked.
+/// A question to the user.
 pub(super) struct Question {
     prompt: String,
     kind: InteractionKind,
+    /// The id of the proposal that the question is about.
     proposal: Option<String>,
 }
 
@@ -32,6 +33,7 @@ impl Question {
         }
     }
 
+    /// Returns the content of `stream/user_interaction`.
     fn content(&self, interaction: &str, timeout: Duration) -> Value {
         let mut content = json!({
             "interaction_type": self.kind.name(),
@@ -50,7 +52,7 @@ impl Question {
     }
 }
 
-/// Closes a question that nobody waits for any more, however the waiting ends.
+/// Closes its interaction when dropped, so that no answer is accepted after the wait has ended.
 struct OpenInteraction {
     shared: Arc<Shared>,
     interaction: Arc<Interaction>,
@@ -64,41 +66,41 @@ impl Drop for OpenInteraction {
 }
 
 impl FixTask {
-    /// Asks and waits for the answer; `None` when none came in time, which the client is told.
+    /// Asks the user and waits for the answer. Returns `None` if it did not come in time, which the client is told.
     pub(super) async fn ask(&mut self, question: Question) -> Result<Option<SubmittedReply>, Stop> {
-        let patience = Duration::from_secs(self.shared.core.config().kaiak.approval_timeout_seconds);
+        let timeout = Duration::from_secs(self.shared.core.config().kaiak.approval_timeout_seconds);
         let name = question.kind.name();
-        let content = |id: &str| question.content(id, patience);
+        let content = |id: &str| question.content(id, timeout);
         let (interaction, mut answer) = Interaction::new(question.kind.clone());
         let interaction = Arc::new(interaction);
         self.shared.interactions.insert(&interaction.id, Arc::clone(&interaction));
         let open = OpenInteraction { shared: Arc::clone(&self.shared), interaction };
         let id = &open.interaction.id;
-        self.count.interactions += 1;
+        self.counters.interactions += 1;
         let began = tokio::time::Instant::now();
-        self.voice.notify("user_interaction", Correlation::Interaction(id), content(id)).await?;
+        self.notifier.notify("user_interaction", Correlation::Interaction(id), content(id)).await?;
         let answered = tokio::select! {
             biased;
             () = self.request.cancel.cancelled() => return Err(Stop::Cancelled),
             answered = &mut answer => Some(answered.map_err(|_| Stop::Cancelled)?),
-            () = tokio::time::sleep(patience) => {
-                // An answer that came at the same moment counts.
+            () = tokio::time::sleep(timeout) => {
+                // If the interaction is closed already, an answer came at the same moment and counts.
                 if open.interaction.close(CloseReason::Expired) { None } else { answer.await.ok() }
             }
         };
-        // The model's time is not the user's.
+        // The timeout of the request is for the model, so the user's time is added to it.
         self.deadline += began.elapsed();
         if answered.is_none() {
             let default = if name == "approval" { "deny" } else { "cancel" };
             let summary = json!({
                 "interaction_id": id, "default_action": default, "interaction_type": name,
             });
-            self.voice.system_event("interaction_timeout", "timeout_processed", summary).await?;
+            self.notifier.system_event("interaction_timeout", "timeout_processed", summary).await?;
         }
         Ok(answered)
     }
 
-    /// Runs a call of the tool by which the model asks.
+    /// Runs a call of [`convert::ask_tool`].
     pub(super) async fn ask_user(&mut self, call: &ToolCall) -> Result<ToolOutcome, Stop> {
         let question = call.parse_arguments().and_then(|arguments| convert::parse_question(&arguments));
         let (prompt, kind) = match question {
@@ -114,13 +116,13 @@ impl FixTask {
         };
         let outcome = match answer.reply {
             Reply::Chosen(chosen) => {
-                let picked: Vec<&str> =
-                    chosen.iter().filter_map(|at| options.get(*at)).map(String::as_str).collect();
-                ToolOutcome::Done(format!("the user chose: {}", picked.join("; ")))
+                let chosen: Vec<&str> =
+                    chosen.iter().filter_map(|index| options.get(*index)).map(String::as_str).collect();
+                ToolOutcome::Done(format!("the user chose: {}", chosen.join("; ")))
             }
             Reply::Text(text) => ToolOutcome::Done(text),
             Reply::Approved | Reply::Refused { .. } => {
-                unreachable!("an answer is of its question's kind")
+                unreachable!("a reply has the kind of its question")
             }
         };
         answer.result_sender.send(Ok(())).ok();

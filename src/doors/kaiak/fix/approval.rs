@@ -1,0 +1,154 @@
+//! Decides on the calls that a run proposes. A change of a file becomes a proposal that the user decides on.
+
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use crate::{
+    agent::protocol::{AfterDenial, Command, ProposedCall},
+    core::{CallId, ToolOutcome},
+    tools::{Change, Effect},
+};
+
+use super::{
+    super::{
+        convert::StreamError,
+        error::{Code, RpcError},
+        incident::FileGroup,
+        interaction::Reply,
+        notifier::Correlation,
+        proposal::Proposal,
+    },
+    FixTask, ProgressRange, Stop,
+    questions::Question,
+};
+
+/// A change that the user has approved and whose write has not ended.
+///
+/// The user's approval is answered through `result_sender`. Dropping it answers that the request ended before.
+pub(super) struct ApprovedChange {
+    call: CallId,
+    proposal: Proposal,
+    result_sender: oneshot::Sender<Result<(), RpcError>>,
+}
+
+/// What the user decided about a change.
+enum Verdict {
+    Approved(ApprovedChange),
+    /// The change is not made, for this reason. The model reads it.
+    Denied(String),
+}
+
+impl FixTask {
+    /// Decides whether a call may run. Nothing is written unless the user has approved that change.
+    pub(super) async fn decide_call(
+        &mut self,
+        proposed: ProposedCall,
+        group: &FileGroup,
+        range: &ProgressRange,
+    ) -> Result<Command, Stop> {
+        let ProposedCall { call, caution, effect, .. } = proposed;
+        let verdict = match effect {
+            Effect::Change(change) if change.old.as_deref() == Some(change.new.as_bytes()) => {
+                return Ok(Command::Approve(call.id));
+            }
+            Effect::Change(change) => {
+                self.propose(call.id.clone(), &change, caution.as_deref(), group, range).await?
+            }
+            Effect::Unknown if matches!(call.name.as_str(), "read_file" | "list_files") => {
+                return Ok(Command::Approve(call.id));
+            }
+            // The call changes nothing and tells the model why it failed.
+            Effect::Fails(_) => return Ok(Command::Approve(call.id)),
+            Effect::Unknown => Verdict::Denied("this tool is not available here".to_owned()),
+            Effect::Refused(why) => {
+                let details = json!({"tool_name": call.name});
+                let code = Code::FileModificationFailed;
+                let error = StreamError::recoverable("PROPOSAL_REFUSED", code, &why, details);
+                self.notifier.error(&error).await?;
+                Verdict::Denied(why)
+            }
+        };
+        Ok(match verdict {
+            Verdict::Approved(change) => {
+                self.approved = Some(change);
+                Command::Approve(call.id)
+            }
+            Verdict::Denied(reason) => Command::Deny { call: call.id, reason, then: AfterDenial::Continue },
+        })
+    }
+
+    /// Proposes a change to the user and waits for the decision.
+    async fn propose(
+        &mut self,
+        call: CallId,
+        change: &Change,
+        caution: Option<&str>,
+        group: &FileGroup,
+        range: &ProgressRange,
+    ) -> Result<Verdict, Stop> {
+        let proposal = match Proposal::new(change, &change_description(group, &change.path), caution) {
+            Ok(proposal) => proposal,
+            Err(error) => {
+                self.notifier.error(&error).await?;
+                return Ok(Verdict::Denied(error.message));
+            }
+        };
+        let description = format!("{}: a change is proposed", range.label);
+        self.notifier.progress(range.at_fraction(0.8), "generating_fixes", description).await?;
+        self.counters.proposals += 1;
+        let question = Question::approval(&proposal);
+        self.notifier
+            .notify("file_modification", Correlation::Proposal(&proposal.id), proposal.content.clone())
+            .await?;
+        let reason = match self.ask(question).await? {
+            Some(answer) if answer.reply == Reply::Approved => {
+                let result_sender = answer.result_sender;
+                return Ok(Verdict::Approved(ApprovedChange { call, proposal, result_sender }));
+            }
+            Some(answer) => {
+                answer.result_sender.send(Ok(())).ok();
+                match answer.reply {
+                    Reply::Refused { comment: Some(comment) } => format!("the user refused: {comment}"),
+                    _ => "the user refused this change".to_owned(),
+                }
+            }
+            None => "the user did not answer in time".to_owned(),
+        };
+        self.notifier.system_event("proposal_rejected", "discarded", proposal.summary()).await?;
+        Ok(Verdict::Denied(reason))
+    }
+
+    /// Reports what came of the approved change, if `call` was its write.
+    pub(super) async fn resolve_approved(
+        &mut self,
+        call: &CallId,
+        outcome: &ToolOutcome,
+    ) -> Result<(), Stop> {
+        let Some(approved) = self.approved.take_if(|approved| approved.call == *call) else { return Ok(()) };
+        let ApprovedChange { proposal, result_sender, .. } = approved;
+        if outcome.is_error() {
+            result_sender.send(Err(proposal.write_error(outcome))).ok();
+            return Ok(());
+        }
+        self.counters.applied += 1;
+        result_sender.send(Ok(())).ok();
+        self.notifier.system_event("proposal_applied", "applied", proposal.summary()).await?;
+        Ok(())
+    }
+}
+
+/// Describes in a few words why the file at `path` is changed.
+fn change_description(group: &FileGroup, path: &str) -> String {
+    if group.path != path {
+        return format!("Part of the fix of {}", group.path);
+    }
+    let mut descriptions: Vec<&str> = Vec::new();
+    for incident in &group.incidents {
+        if descriptions.len() < 3 && !descriptions.contains(&incident.description.as_str()) {
+            descriptions.push(&incident.description);
+        }
+    }
+    let mut text = descriptions.join("; ");
+    text.truncate(text.floor_char_boundary(500));
+    text
+}
