@@ -1,7 +1,7 @@
-//! One daemon for every client, started when absent.
+//! Connects to the daemon, and starts it if there is none.
 //!
-//! A client tries to connect without any lock. Only when that fails does it take the spawn lock, try
-//! again (another client may have won), and start a daemon. See `ARCHITECTURE.md`, "Daemon lifecycle".
+//! A client first tries to connect without any lock. If that fails, it takes the spawn lock, tries again, because
+//! another client may have started the daemon meanwhile, and then starts it. See `ARCHITECTURE.md`, "Daemon lifecycle".
 
 use std::{io, os::unix::net::UnixStream, path::Path, time::Duration};
 
@@ -12,22 +12,23 @@ use crate::{
 
 use super::{ClientError, channel, daemon, runtime, spawn::spawn, version::is_older};
 
-/// A daemon that leaves may take ten seconds, and the one before us in the queue may wait for it.
-const SPAWN_LOCK_LIMIT: Duration = Duration::from_secs(30);
+/// How long to wait for the spawn lock. A client that holds it may be waiting for a daemon to stop, which takes up to ten
+/// seconds, and another client may be waiting in front of this one.
+const SPAWN_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A connection, and what there is to say about how it came to be.
+/// A connection to the daemon.
 #[derive(Debug)]
 pub struct Connected {
     pub stream: UnixStream,
-    /// For the user, on stderr.
+    /// What the user should know about the daemon, for stderr.
     pub notice: Option<String>,
 }
 
-/// Connects to the daemon if one is there.
+/// Connects to the daemon if it is running.
 ///
 /// # Errors
 ///
-/// [`ClientError::NotRunning`], or that what listens there is not ours.
+/// [`ClientError::NotRunning`], or [`ClientError::WrongOwner`] if another user's process listens there.
 pub fn probe(home: &Home) -> Result<UnixStream, ClientError> {
     connect(&home.socket())
 }
@@ -51,12 +52,11 @@ pub(super) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
     }
 }
 
-/// Connects to the daemon, starting it if it is not there and replacing it if it is older than this
-/// program and idle.
+/// Connects to the daemon. Starts it if it is not running, and replaces it if it is idle and older than this program.
 ///
 /// # Errors
 ///
-/// [`ClientError`] says why there is no daemon, in the daemon's own words where it had any.
+/// [`ClientError`] says why there is no daemon, with the daemon's own message if it wrote one.
 pub fn ensure(home: &Home) -> Result<Connected, ClientError> {
     match probe(home) {
         Ok(stream) => match older_daemon_version(home) {
@@ -75,10 +75,10 @@ pub fn ensure(home: &Home) -> Result<Connected, ClientError> {
         Err(error) => return Err(error),
     }
     home.create()?;
-    let lock = Lock::acquire(&home.spawn_lock(), SPAWN_LOCK_LIMIT)?;
+    let lock = Lock::acquire(&home.spawn_lock(), SPAWN_LOCK_TIMEOUT)?;
     match probe(home) {
-        // Somebody else started it while we waited for the lock. One that was told to leave may still
-        // answer; ours then waits for its lock.
+        // Another client started it while we waited for the lock. An older daemon that was told to stop may still
+        // answer; the new one then waits for its lock.
         Ok(stream) if older_daemon_version(home).is_none() => return Ok(Connected { stream, notice: None }),
         Ok(_) | Err(ClientError::NotRunning) => {}
         Err(error) => return Err(error),
@@ -87,13 +87,13 @@ pub fn ensure(home: &Home) -> Result<Connected, ClientError> {
     Ok(Connected { stream: probe(home)?, notice: None })
 }
 
-/// The running daemon's version, if it is older than ours.
+/// Returns the version of the running daemon if it is older than this program.
 fn older_daemon_version(home: &Home) -> Option<String> {
     let version = DaemonInfo::load(home)?.version;
     is_older(&version, env!("CARGO_PKG_VERSION")).then_some(version)
 }
 
-/// Asks an older daemon to leave. `false` means that it has runs going.
+/// Asks the daemon to stop if no run is active. Returns false if it refused.
 fn stop_if_idle(stream: UnixStream) -> Result<bool, ClientError> {
     runtime()?.block_on(async {
         let mut daemon = daemon(channel(stream).await?);

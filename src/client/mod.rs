@@ -18,22 +18,22 @@ use crate::pb::{
     daemon_service_client::DaemonServiceClient,
 };
 
-/// Why there is no daemon to talk to.
+/// Why the daemon cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error("the daemon is not running")]
     NotRunning,
-    /// Somebody else listens where our daemon should.
+    /// Another user's process listens on the daemon's socket.
     #[error("the process that listens at `{path}` belongs to user {uid}")]
     WrongOwner { path: String, uid: u32 },
     #[error("cannot connect to the daemon at `{path}`")]
     Connect { path: String, source: io::Error },
     #[error("cannot start the daemon")]
     Spawn(#[source] io::Error),
-    /// The daemon said why it cannot start. `config` says that a file of the user's is at fault.
+    /// The daemon reported why it cannot start. `config` is true if one of the user's files is at fault.
     #[error("the daemon cannot start: {message}")]
     Refused { message: String, causes: Vec<String>, config: bool },
-    /// The daemon ended without a word; the end of its log.
+    /// The daemon ended before it reported anything. `log` has the last lines of its log.
     #[error("the daemon ended before it was ready")]
     Died { log: Vec<String> },
     #[error(transparent)]
@@ -54,8 +54,7 @@ impl From<tonic::Status> for ClientError {
     }
 }
 
-/// A runtime for one client: no worker threads, which a process that lives for milliseconds would
-/// only pay for.
+/// Makes a runtime without worker threads, which would only cost time in a process that lives for milliseconds.
 ///
 /// # Errors
 ///
@@ -64,11 +63,11 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, ClientError> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClientError::Runtime)
 }
 
-/// Speaks gRPC over a connection that is there already.
+/// Opens a gRPC channel over an existing connection.
 ///
 /// # Errors
 ///
-/// [`ClientError::Transport`] when the other end does not speak HTTP/2.
+/// [`ClientError::Transport`] if the other end does not speak HTTP/2.
 pub async fn channel(stream: UnixStream) -> Result<Channel, ClientError> {
     let mut stream = Some(stream);
     let connector = service_fn(move |_: tonic::transport::Uri| {
@@ -80,7 +79,7 @@ pub async fn channel(stream: UnixStream) -> Result<Channel, ClientError> {
             Ok::<_, io::Error>(hyper_util::rt::TokioIo::new(stream))
         }
     });
-    // The address is not used; HTTP/2 wants one.
+    // HTTP/2 needs an address, which the connector does not use.
     let endpoint = Endpoint::from_static("http://kontekst")
         .initial_stream_window_size(4 * 1024 * 1024)
         .initial_connection_window_size(8 * 1024 * 1024);

@@ -1,4 +1,4 @@
-//! Carries bytes between an editor and the daemon.
+//! Carries an editor's bytes to the daemon and back.
 
 use std::{
     io::{self, Read, Write},
@@ -18,15 +18,15 @@ use super::{ClientError, ensure, ensure::connect};
 /// How a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayEnd {
-    /// The editor said `exit`; with this exit code.
+    /// The editor sent `exit`, and the process is to end with this code.
     Exit(u8),
-    /// The editor closed its side, or reads no more.
+    /// The editor closed its side, or no longer reads.
     EditorLeft,
-    /// The daemon is gone.
+    /// The daemon closed the connection.
     DaemonLeft,
 }
 
-/// Connects to the door for editors, starting the daemon if it is not there.
+/// Connects to the socket for editors, and starts the daemon if it is not running.
 ///
 /// # Errors
 ///
@@ -37,18 +37,18 @@ pub fn editor_stream(home: &Home) -> Result<UnixStream, ClientError> {
         drop(ensure(home)?);
         tries += 1;
         match connect(&home.kaiak_socket()) {
-            // One that was just leaving; its successor is started next.
+            // That daemon was just stopping. The next round starts another one.
             Err(ClientError::NotRunning) if tries < 3 => {}
             connected => return connected,
         }
     }
 }
 
-/// Carries bytes until one side ends. `input` is read on a thread of its own, which ends with it.
+/// Carries bytes until one side closes. Reads `input` on a thread of its own, which ends at the end of `input`.
 ///
 /// # Errors
 ///
-/// No second handle of the connection could be had.
+/// The handle of the connection could not be duplicated.
 pub fn relay(
     mut input: impl Read + Send + 'static,
     output: &mut impl Write,
@@ -59,8 +59,8 @@ pub fn relay(
     let leaving = left.clone();
     thread::spawn(move || {
         let copied = io::copy(&mut input, &mut to_daemon);
-        // Only writing breaks a pipe: then it is the daemon that is gone. It is said before the daemon sees the
-        // end, which it may answer at once.
+        // Only writing gives a broken pipe, and then the daemon is gone. The flag is set before the daemon sees the end
+        // of the input, because it may answer that at once.
         let daemon_left = copied.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         leaving.store(!daemon_left, Ordering::Release);
         to_daemon.shutdown(Shutdown::Write).ok();
@@ -75,7 +75,7 @@ pub fn relay(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => break,
         };
-        // No frame holds a control character but line ends: the byte behind the last one is the exit code.
+        // A frame has no control characters other than line ends, so a final 0 or 1 is the exit code.
         let (frames, end) = match buffer[count - 1] {
             code @ 0..=1 => (&buffer[..count - 1], Some(code)),
             _ => (&buffer[..count], None),
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Nothing more to read, and a thread that reads it is not done before it is told.
+    /// An input at its end, whose reading thread ends only when the test lets it.
     struct Closed(mpsc::Receiver<()>);
 
     impl Read for Closed {

@@ -11,14 +11,14 @@ use crate::config::{Home, Lock, Readiness};
 
 use super::ClientError;
 
-/// Starts a daemon and returns when it is ready. `_lock` proves that nobody else does.
+/// Starts a daemon and returns when it is ready. `_lock` proves that no other client starts one.
 ///
 /// # Errors
 ///
 /// [`ClientError::Refused`] with the daemon's reason, [`ClientError::Died`] with the end of its log.
 pub(super) fn spawn(home: &Home, _lock: &Lock) -> Result<(), ClientError> {
-    // The caller's other descriptors stay with the caller: a shell that waits for a pipe to close must
-    // not wait for the daemon.
+    // The daemon inherits none of our other descriptors: a shell that waits for a pipe to close must not wait for the
+    // daemon.
     close_fds::set_fds_cloexec_threadsafe(3, &[]);
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(home.log());
     let mut child = Command::new(std::env::current_exe().map_err(ClientError::Spawn)?)
@@ -31,7 +31,7 @@ pub(super) fn spawn(home: &Home, _lock: &Lock) -> Result<(), ClientError> {
         .map_err(ClientError::Spawn)?;
     let stdout = child.stdout.take().expect("stdout is piped");
     let mut line = String::new();
-    // The pipe closes when the daemon dies, so this ends in any case.
+    // The pipe closes when the daemon dies, so this read always returns.
     BufReader::new(stdout.take(64 * 1024)).read_line(&mut line).map_err(ClientError::Spawn)?;
     match serde_json::from_str(&line) {
         Ok(Readiness::Ready(_)) => Ok(()),
@@ -46,7 +46,7 @@ pub(super) fn spawn(home: &Home, _lock: &Lock) -> Result<(), ClientError> {
     }
 }
 
-/// The last few lines of the daemon's log.
+/// Returns the last five lines of the daemon's log.
 fn log_end(home: &Home) -> io::Result<Vec<String>> {
     use std::io::{Seek as _, SeekFrom};
     let mut file = std::fs::File::open(home.log())?;

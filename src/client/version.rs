@@ -1,7 +1,7 @@
-//! Which of two versions is newer.
+//! Compares versions of kontekst.
 
-/// Whether version `a` is older than version `b`. What cannot be read counts as the same: a daemon is
-/// never stopped on a guess.
+/// Returns true if version `a` is older than version `b`. A text that is not a version counts as equal, so that no daemon
+/// is stopped because of it.
 pub(super) fn is_older(a: &str, b: &str) -> bool {
     match (parse(a), parse(b)) {
         (Some(a), Some(b)) => a < b,

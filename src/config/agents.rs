@@ -11,40 +11,40 @@ use super::{
 };
 use crate::core::{Name, Sampling};
 
-/// How tool results reach the model: the `tool_role` key.
+/// How the model gets tool results: the `tool_role` key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolRole {
     /// `false`: as text in `user` messages.
     Text,
     /// `true`: as messages of role `tool`.
     Native,
-    /// `"auto"` or absent: what the model's chat template can do.
+    /// `"auto"` or absent: as the model's chat template has it.
     #[default]
     Auto,
 }
 
-/// One agent, as its directory describes it. Read anew for each run.
+/// An agent, as its directory describes it. Each run reads it again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentConfig {
-    /// The directory's name.
+    /// The name of the directory.
     pub id: Name,
     /// The `name` key, else the id.
     pub display_name: String,
-    /// GGUF file name in `model_dir`; empty for the server's own choice.
+    /// The name of a GGUF file in `model_dir`. If it is empty, the server chooses.
     pub model: String,
     pub tool_role: ToolRole,
-    /// Stands in for the global `endpoint`.
+    /// Replaces the global `endpoint`.
     pub endpoint: Option<String>,
-    /// Stands in for the global `context_size`.
+    /// Replaces the global `context_size`.
     pub context_size: Option<u32>,
-    /// Its runs may start workers.
+    /// Whether its runs may start subagents.
     pub workers: bool,
     pub sampling: Sampling,
-    /// `agent.md`, trimmed; empty when absent.
+    /// The content of `agent.md`, trimmed, or an empty text.
     pub prompt: String,
     pub has_prompt: bool,
     pub has_config: bool,
-    /// Keys in its `config.toml` that mean nothing here; worth a warning.
+    /// Keys of its `config.toml` that are not known. The daemon warns about them.
     pub unknown_keys: Vec<String>,
 }
 
@@ -80,10 +80,10 @@ const KEYS: &[&str] = &[
     "sampling.max_tokens",
 ];
 
-/// The longest `agent.md`: far beyond what a local model can see.
+/// The maximum size of `agent.md`, in bytes, which is far more than fits in the window of a local model.
 const MAX_PROMPT: u64 = 256 * 1024;
 
-/// `config.toml` of an agent. Source: architecture seed, "Per-Agent Config".
+/// The `config.toml` of an agent. Source: architecture seed, "Per-Agent Config".
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct AgentFile {
@@ -144,13 +144,13 @@ impl AgentConfig {
     ///
     /// # Errors
     ///
-    /// [`AgentError::NotFound`] when neither of its two files exists; otherwise the file that is wrong.
+    /// [`AgentError::NotFound`] if neither of its two files exists, else an error that names the file.
     pub fn load(home: &Home, id: &Name) -> Result<Self, AgentError> {
         Self::read(home, id)?
             .ok_or_else(|| AgentError::NotFound { name: id.to_string(), available: names(home) })
     }
 
-    /// All agents in name order, each as [`AgentConfig::load`] would give it.
+    /// Loads all agents, sorted by name.
     ///
     /// Hidden directories, and those whose name is not a [`Name`], are not agents.
     pub fn list(home: &Home) -> Vec<Result<Self, AgentError>> {
@@ -196,7 +196,7 @@ fn is_absent(error: &PathError) -> bool {
     matches!(error.source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Names of the directories that have at least one of the two files, sorted.
+/// Returns the names of the directories with at least one of the two files, sorted.
 pub fn names(home: &Home) -> Vec<Name> {
     let Ok(entries) = fs::read_dir(home.agents()) else { return Vec::new() };
     let mut names: Vec<Name> = entries
@@ -210,10 +210,10 @@ pub fn names(home: &Home) -> Vec<Name> {
     names
 }
 
-/// The agent that is used when nobody chooses one.
+/// The agent that is used when none is chosen.
 pub const DEFAULT: &str = "default";
 
-/// Source of the values: architecture seed, "Per-Agent Config". `tool_role` is left to the model.
+/// The values are those of the architecture seed, "Per-Agent Config", except that `tool_role` is left to the model.
 const DEFAULT_CONFIG: &str = r#"name = "Default Assistant"
 model = "gpt-oss-20b-Q4_K_M.gguf"   # a file in `model_dir`
 # tool_role = "auto"                # true: tool results have a role of their own; false: they are user text
@@ -237,9 +237,9 @@ You are a helpful assistant that runs on the user's own machine, in the director
 - Be brief. Answer in plain text for a terminal. When you do not know, say so.
 ";
 
-/// Writes `agents/default` if there is no such agent. Returns whether it did.
+/// Writes `agents/default` if there is no such agent. Returns true if it did.
 ///
-/// An empty directory, as a crash may leave it, counts as absent; one of the two files does not.
+/// An empty directory, as a crash may leave it, counts as no agent. A directory with one of the two files is an agent.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Where gRPC clients on TCP connect.
+//! An address to listen on.
 
 use std::{
     fmt,
@@ -8,24 +8,24 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// The `bind` key: `off`, `:PORT` (loopback), `localhost:PORT`, `IP:PORT` or `[IPv6]:PORT`.
+/// The value of `bind`: `off`, `:PORT` (loopback), `localhost:PORT`, `IP:PORT` or `[IPv6]:PORT`.
 ///
-/// Blank is the default, `:50051`. Displays as `off` or `IP:PORT`, which reads back as the same.
+/// A blank text is the default, `:50051`. Displays as `off` or `IP:PORT`, which can be read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Bind {
-    /// Only the unix socket.
+    /// Does not listen on TCP.
     Off,
     Tcp(SocketAddr),
 }
 
-/// What was given is not an address to listen on.
+/// The text is not an address to listen on.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{0}` is not an address: use `:PORT` for this machine only, `IP:PORT`, or `off`")]
 pub struct BadBind(String);
 
 impl Bind {
-    /// Whether other machines could reach it. An unspecified address (`0.0.0.0`, `[::]`) is remote.
+    /// Returns true if other machines can reach the address. An unspecified one (`0.0.0.0`, `[::]`) is reachable.
     pub fn is_remote(&self) -> bool {
         match self {
             Self::Off => false,
@@ -35,7 +35,7 @@ impl Bind {
 }
 
 impl Default for Bind {
-    /// Source: architecture seed, "Global Config". The seed's `:50051` is read as loopback.
+    /// The architecture seed's `:50051` ("Global Config"), on loopback.
     fn default() -> Self {
         Self::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 50051))
     }
@@ -55,7 +55,7 @@ impl FromStr for Bind {
         let bad = || BadBind(text.chars().take(64).collect());
         let host_port = text.rsplit_once(':');
         if let Some(("" | "localhost", port)) = host_port {
-            // `u16::from_str` takes a leading `+`, which no address has.
+            // `u16::from_str` accepts a leading `+`, which no address has.
             let port = port.parse().ok().filter(|_| !port.starts_with('+')).ok_or_else(bad)?;
             return Ok(Self::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)));
         }

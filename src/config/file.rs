@@ -1,4 +1,4 @@
-//! Small files: read with a limit, written whole or not at all.
+//! Reads small files up to a limit, and writes files atomically.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::OFlags;
 
-/// A path that could not be read or written. The source says why.
+/// An I/O error with its path.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot access `{}`", path.display())]
 pub struct PathError {
@@ -24,7 +24,7 @@ impl PathError {
     }
 }
 
-/// Names the path in an I/O error: `fs::read(&path).context(&path)?`.
+/// Adds the path to an I/O error: `fs::read(&path).context(&path)?`.
 pub trait PathContext<T> {
     /// # Errors
     ///
@@ -42,16 +42,15 @@ impl<T, E: Into<io::Error>> PathContext<T> for Result<T, E> {
 ///
 /// # Errors
 ///
-/// Also for something that is not a regular file (a FIFO is not waited for) and for a longer file,
-/// which is refused before it is read.
+/// Also for anything but a regular file (it does not wait for a FIFO), and for a longer file, of which nothing is read.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, PathError> {
-    // Without O_NONBLOCK, opening a FIFO that nobody writes to would hang the caller.
+    // Without O_NONBLOCK, opening a FIFO that has no writer would block the caller.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).context(path)?;
     read_opened(file, path, limit)
 }
 
-/// As [`read_text`], for a file that was opened another way; `path` is what errors name.
+/// Reads a file that is open already, as [`read_text`] does. Errors name `path`.
 pub fn read_opened(file: File, path: &Path, limit: u64) -> Result<String, PathError> {
     let refuse = |reason: String| PathError::new(path, io::Error::new(io::ErrorKind::InvalidData, reason));
     let meta = file.metadata().context(path)?;
@@ -62,7 +61,7 @@ pub fn read_opened(file: File, path: &Path, limit: u64) -> Result<String, PathEr
         return Err(refuse(format!("{} bytes, the limit is {limit}", meta.len())));
     }
     let mut text = String::new();
-    // Taken one byte beyond the limit: the file may have grown since it was measured.
+    // Reads one byte more than the limit, because the file may have grown since its length was read.
     file.take(limit + 1).read_to_string(&mut text).context(path)?;
     if text.len() as u64 > limit {
         return Err(refuse(format!("more than {limit} bytes")));
@@ -70,10 +69,9 @@ pub fn read_opened(file: File, path: &Path, limit: u64) -> Result<String, PathEr
     Ok(text)
 }
 
-/// Replaces a file: after a crash at any moment it holds either its old bytes or these.
+/// Replaces a file. After a crash at any moment it has either its old content or the new one.
 ///
-/// The new file has mode 0600 and is on disk when this returns. A symlink at `path` is replaced, not
-/// followed.
+/// The new file has mode 0600 and is on disk when this returns. A symlink at `path` is replaced and not followed.
 ///
 /// # Errors
 ///
@@ -84,7 +82,8 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), PathError> {
     sync_dir_of(path)
 }
 
-/// As [`write_atomic`], but not on disk when this returns: for hints that a power loss may take.
+/// Replaces a file as [`write_atomic`] does, but does not wait until it is on disk. For hints, which may be lost with
+/// the power.
 ///
 /// # Errors
 ///
@@ -95,7 +94,7 @@ pub fn write_hint(path: &Path, bytes: &[u8]) -> Result<(), PathError> {
     Ok(())
 }
 
-/// As [`write_atomic`], but leaves a file alone that exists. Returns whether it was written.
+/// Writes a new file as [`write_atomic`] does. Returns false, and writes nothing, if the file exists.
 ///
 /// # Errors
 ///
@@ -112,7 +111,7 @@ pub fn create_atomic(path: &Path, bytes: &[u8]) -> Result<bool, PathError> {
     }
 }
 
-/// Makes a name that was just created, renamed or removed survive a power loss.
+/// Syncs the directory of `path`, so that a file that was just created, renamed or removed stays so after a power loss.
 pub fn sync_dir_of(path: &Path) -> Result<(), PathError> {
     let dir = parent(path);
     File::open(dir).and_then(|dir| dir.sync_all()).context(dir)
@@ -126,7 +125,7 @@ fn synced_temp(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, Pat
 
 fn temp(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, PathError> {
     let dir = parent(path);
-    // Hidden and without an ending, so that no listing takes it for a session, a skill or an agent.
+    // The name is hidden and has no extension, so that no listing shows it as a session, a skill or an agent.
     let mut temp = tempfile::Builder::new().prefix(".new-").tempfile_in(dir).context(dir)?;
     temp.write_all(bytes).context(temp.path())?;
     Ok(temp)

@@ -1,4 +1,4 @@
-//! What a client and the daemon it starts agree on: the readiness line and `run/daemon.json`.
+//! What a daemon tells its clients when it starts: the readiness line, and `run/daemon.json`.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Home;
 
-/// `run/daemon.json`: a hint for clients and people. The lock, not this file, says whether a daemon lives.
+/// `run/daemon.json`: a hint for clients and people. Only the lock tells whether a daemon runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonInfo {
     pub pid: u32,
@@ -17,13 +17,13 @@ pub struct DaemonInfo {
 }
 
 impl DaemonInfo {
-    /// What the daemon of this home wrote when it started, if that can be read.
+    /// Reads what the daemon of this data directory wrote when it started.
     pub fn load(home: &Home) -> Option<Self> {
         serde_json::from_slice(&fs::read(home.daemon_info()).ok()?).ok()
     }
 }
 
-/// One JSON line on the stdout of a daemon that a client started.
+/// The JSON line that a daemon writes to stdout for the client that started it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Readiness {
@@ -31,7 +31,7 @@ pub enum Readiness {
     Failed {
         message: String,
         causes: Vec<String>,
-        /// A file of the user's is at fault, so trying again is of no use.
+        /// One of the user's files is at fault, so starting the daemon again would fail again.
         config: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! Every path under `~/.kontekst`.
+//! The data directory, and every path in it.
 
 use std::{
     fs::{DirBuilder, OpenOptions},
@@ -13,13 +13,15 @@ use super::{PathContext, PathError};
 
 /// The data directory: `$KONTEKST_HOME`, else `~/.kontekst`.
 ///
-/// The only place that knows file names in it, and the only caller of `directories`.
+/// Only this type knows the names of the files in it, and only this type calls `directories`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
+    /// The home directory of the user, for paths that start with `~/`.
+    user_home: Option<PathBuf>,
 }
 
-/// There is no home directory to put `.kontekst` in.
+/// The user has no home directory that could hold `.kontekst`.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot tell the home directory of this user")]
 pub struct NoHome;
@@ -27,10 +29,10 @@ pub struct NoHome;
 /// Why the data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
-    /// Another user owns it and could swap what is in it.
+    /// Another user owns the directory and could replace its files.
     #[error("`{}` belongs to user {owner}, not to this user ({user})", path.display())]
     NotOurs { path: PathBuf, owner: u32, user: u32 },
-    /// Others may enter it and the mode cannot be changed.
+    /// Other users can enter the directory, and its mode cannot be changed.
     #[error("`{}` is open to other users (mode {mode:03o}) and that cannot be changed", path.display())]
     Open {
         path: PathBuf,
@@ -43,29 +45,31 @@ pub enum HomeError {
 }
 
 impl Home {
-    /// Finds the directory; does not create it.
+    /// Finds the directory, and does not create it.
     ///
-    /// `chosen` is the value of `KONTEKST_HOME`. Works in an empty environment, as cron gives it:
-    /// the user database is asked then.
+    /// `chosen` is the value of `KONTEKST_HOME`. In an empty environment, as cron has it, the home directory comes from the
+    /// user database.
     ///
     /// # Errors
     ///
     /// [`NoHome`] when neither the variable nor the user database names one.
     pub fn find(chosen: Option<PathBuf>) -> Result<Self, NoHome> {
-        if let Some(root) = chosen.filter(|path| !path.as_os_str().is_empty()) {
-            return Ok(Self { root: std::path::absolute(&root).unwrap_or(root) });
-        }
-        let base = directories::BaseDirs::new().ok_or(NoHome)?;
-        Ok(Self { root: base.home_dir().join(".kontekst") })
+        let user_home = directories::BaseDirs::new().map(|base| base.home_dir().to_owned());
+        let root = match (chosen.filter(|path| !path.as_os_str().is_empty()), &user_home) {
+            (Some(root), _) => std::path::absolute(&root).unwrap_or(root),
+            (None, Some(user_home)) => user_home.join(".kontekst"),
+            (None, None) => return Err(NoHome),
+        };
+        Ok(Self { root, user_home })
     }
 
-    /// Makes the directory and those in it, for this user only (0700). Repairs looser modes.
+    /// Creates the directory and its subdirectories, for this user only (0700), and repairs modes that are looser.
     ///
-    /// Cheap when all is well: a few system calls.
+    /// Costs a few system calls if there is nothing to do.
     ///
     /// # Errors
     ///
-    /// [`HomeError`] when one of them belongs to another user or stays open to others.
+    /// [`HomeError`] if one of them belongs to another user, or stays open to others.
     pub fn create(&self) -> Result<(), HomeError> {
         for dir in [self.root.clone(), self.run(), self.agents(), self.skills(), self.sessions()] {
             private_dir(&dir)?;
@@ -101,17 +105,17 @@ impl Home {
         self.root.join("sessions")
     }
 
-    /// What people think of answers.
+    /// The ratings of answers that clients sent.
     pub fn feedback(&self) -> PathBuf {
         self.root.join("feedback.jsonl")
     }
 
-    /// What the workers of runs do.
+    /// The logs of subagents.
     pub fn teams(&self) -> PathBuf {
         self.root.join("teams")
     }
 
-    /// Makes [`Home::teams`], for this user only.
+    /// Creates [`Home::teams`], for this user only.
     ///
     /// # Errors
     ///
@@ -120,7 +124,7 @@ impl Home {
         private_dir(&self.teams())
     }
 
-    /// Sockets, locks, the token and `daemon.json`; nothing in it outlives a reboot in meaning.
+    /// Sockets, locks, the token and `daemon.json`. Except for the token, nothing in it matters after a reboot.
     pub fn run(&self) -> PathBuf {
         self.root.join("run")
     }
@@ -129,17 +133,17 @@ impl Home {
         self.run().join("daemon.sock")
     }
 
-    /// Where `kontekst rpc` hands its bytes over.
+    /// The socket to which `kontekst rpc` connects.
     pub fn kaiak_socket(&self) -> PathBuf {
         self.run().join("kaiak.sock")
     }
 
-    /// Held by the daemon for its life.
+    /// The daemon holds this lock for its whole life.
     pub fn daemon_lock(&self) -> PathBuf {
         self.run().join("daemon.lock")
     }
 
-    /// Held by a client while it starts a daemon.
+    /// A client holds this lock while it starts a daemon.
     pub fn spawn_lock(&self) -> PathBuf {
         self.run().join("spawn.lock")
     }
@@ -148,12 +152,12 @@ impl Home {
         self.run().join("daemon.json")
     }
 
-    /// What model servers have made of conversations; all of it can be made again.
+    /// The prompt caches of model servers. All of them can be made again.
     pub fn kv(&self) -> PathBuf {
         self.root.join("cache").join("kv")
     }
 
-    /// Makes [`Home::kv`], for this user only.
+    /// Creates [`Home::kv`], for this user only, and returns it.
     ///
     /// # Errors
     ///
@@ -167,25 +171,24 @@ impl Home {
     pub fn token(&self) -> PathBuf {
         self.run().join("token")
     }
-}
 
-/// Puts the home directory of this user for a leading `~/`. Other paths, `~user` too, stay as they are.
-pub(super) fn expand(path: &Path) -> PathBuf {
-    let Ok(rest) = path.strip_prefix("~") else { return path.to_owned() };
-    match directories::BaseDirs::new() {
-        Some(base) => base.home_dir().join(rest),
-        None => path.to_owned(),
+    /// Replaces a leading `~/` by the home directory of this user. Other paths, also `~user`, stay as they are.
+    pub(super) fn expand(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), &self.user_home) {
+            (Ok(rest), Some(user_home)) => user_home.join(rest),
+            _ => path.to_owned(),
+        }
     }
 }
 
-/// Makes one directory that must not exist yet, for this user only.
+/// Creates a directory that must not exist yet, for this user only.
 pub(super) fn new_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
 fn private_dir(path: &Path) -> Result<(), HomeError> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).context(path)?;
-    // Through one handle, so that what is looked at is what is repaired.
+    // One handle for both, so that the directory that was checked is the one whose mode is changed.
     let flags = (OFlags::DIRECTORY | OFlags::NONBLOCK).bits().cast_signed();
     let dir = OpenOptions::new().read(true).custom_flags(flags).open(path).context(path)?;
     let meta = dir.metadata().context(path)?;

@@ -1,24 +1,24 @@
-//! `[http]`: the door for scripts and browsers.
+//! `[http]`: settings of the HTTP door, for scripts and browsers.
 
 use serde::{Deserialize, Serialize};
 
 use super::Bind;
 
-/// Where it listens and what it lets in.
+/// `[http]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HttpConfig {
-    /// Off until set. An address that other machines reach needs `allow_remote` and a token.
+    /// The address to listen on. One that other machines can reach needs `allow_remote`, and clients there need the token.
     #[serde(deserialize_with = "off_when_blank")]
     pub listen: Bind,
-    /// What becomes of tool calls that want approval.
+    /// Who approves tool calls.
     pub approval: HttpApproval,
-    /// Send CORS headers. Source: Kolosal seed, "CORS".
+    /// Whether responses have CORS headers. Source: Kolosal seed, "CORS".
     pub cors: bool,
-    /// Origins, such as `http://localhost:3000`, whose pages may use the door without the token.
+    /// Origins, such as `http://localhost:3000`, whose pages need no token.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
-    /// Further names of this machine that a `Host` header may have, without the port.
+    /// More host names that a `Host` header may have, without the port.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
 }
@@ -35,22 +35,21 @@ impl Default for HttpConfig {
     }
 }
 
-/// [`Bind`] of its own has the gRPC port for a blank.
+/// Reads an address; a blank text is [`Bind::Off`]. [`Bind`] itself takes it for the default gRPC port.
 fn off_when_blank<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Bind, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.trim().is_empty() { Ok(Bind::Off) } else { text.parse().map_err(serde::de::Error::custom) }
 }
 
-/// Who approves the calls of runs over HTTP.
+/// Who approves the tool calls of runs over HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HttpApproval {
-    /// All calls of that run, within its working directory, that no tool warns of. Source: Kolosal seed, "Tool
-    /// Calls and Approval Mode".
+    /// The daemon approves every call that no tool warns of, and denies the others. Source: Kolosal seed, "Tool Calls and Approval Mode".
     #[default]
     Auto,
-    /// Those that only read.
+    /// The daemon approves calls that only read, and denies the others.
     ReadOnly,
-    /// A person, with `kontekst approvals` or on the page.
+    /// A person decides, with `kontekst approvals` or on the web page.
     Ask,
 }

@@ -1,4 +1,4 @@
-//! `[kaiak]`: how editors are served by `kontekst rpc`.
+//! `[kaiak]`: settings for editors, which connect with `kontekst rpc`.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 use super::toml_file::{http_url, whole};
 use crate::core::Name;
 
-/// `[kaiak]`. Source of the figures: the Kaiak seed's limits, and the 300 seconds of its example interaction.
+/// `[kaiak]`. The figures are the limits of the Kaiak seed, and the 300 seconds of its example interaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KaiakConfig {
-    /// The agent that fixes what editors report.
+    /// The agent that makes the fixes.
     pub agent: Name,
-    /// Sessions that may be open at a time.
+    /// The maximum number of open sessions.
     #[serde(deserialize_with = "whole::<_, _, 1, 1000>")]
     pub max_sessions: usize,
-    /// Seconds after which a question to the user counts as answered with no.
+    /// The seconds after which an unanswered question to the user counts as denied.
     #[serde(deserialize_with = "whole::<_, _, 1, 86_400>")]
     pub approval_timeout_seconds: u64,
-    /// What clients may name as `provider`.
+    /// The providers that clients can choose by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub providers: BTreeMap<String, KaiakProvider>,
 }
 
-/// `[kaiak.providers.NAME]`: a model server that a client may choose by this name.
+/// `[kaiak.providers.NAME]`: a model server that clients can choose by this name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KaiakProvider {
     #[serde(deserialize_with = "http_url")]
     pub endpoint: String,
-    /// The model of a client that names none; absent is the agent's.
+    /// The model for clients that name none. Without it, they get the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Name of the environment variable of the daemon that holds its API key. Clients send no keys.
+    /// The environment variable of the daemon that has its API key. Clients send no keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
 }

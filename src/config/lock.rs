@@ -1,4 +1,4 @@
-//! A lock between processes that goes away with its holder.
+//! File locks between processes, which end with the process that holds them.
 
 use std::{
     fs::{File, OpenOptions},
@@ -11,17 +11,17 @@ use std::{
 
 use super::{PathContext, PathError};
 
-/// Held until it is dropped or the process ends, however it ends.
+/// A lock that is held until it is dropped or the process ends, however it ends.
 ///
-/// The file is a place to lock, never proof of a holder, so it is never removed: a removed lock file
-/// lets two processes hold "the same" lock. The handle is not inherited by children.
+/// The file exists only to be locked and says nothing about a holder. It is never removed, because two processes could
+/// then hold locks on two files of the same name. Child processes do not inherit the handle.
 #[derive(Debug)]
 #[must_use = "the lock is released when this is dropped"]
 pub struct Lock {
     _file: File,
 }
 
-/// Why a lock was not taken.
+/// Why a lock was not acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error("another process holds `{}`", path.display())]
@@ -31,11 +31,11 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// Takes the lock if nobody has it.
+    /// Acquires the lock without waiting.
     ///
     /// # Errors
     ///
-    /// [`LockError::Held`] when somebody has.
+    /// [`LockError::Held`] if another process has it.
     pub fn try_acquire(path: &Path) -> Result<Self, LockError> {
         let file = open(path)?;
         match try_lock(&file) {
@@ -45,15 +45,15 @@ impl Lock {
         }
     }
 
-    /// Waits for the lock, at most for `deadline`. Blocks the thread.
+    /// Waits for the lock, at most for `timeout`. Blocks the thread.
     ///
     /// # Errors
     ///
-    /// [`LockError::Held`] when time is up.
-    pub fn acquire(path: &Path, deadline: Duration) -> Result<Self, LockError> {
-        // A blocking flock has no deadline, so this asks again; each attempt costs a microsecond.
+    /// [`LockError::Held`] if another process still has it then.
+    pub fn acquire(path: &Path, timeout: Duration) -> Result<Self, LockError> {
+        // A blocking flock has no timeout, so this tries again and again. An attempt costs a microsecond.
         const RETRY_INTERVAL: Duration = Duration::from_millis(5);
-        let end = Instant::now() + deadline;
+        let end = Instant::now() + timeout;
         let file = open(path)?;
         loop {
             if try_lock(&file).context(path)? {

@@ -1,27 +1,27 @@
 //! The `config.toml` that first use writes, and the keys it may have.
 
-/// All documented keys with their defaults; a test holds that it parses to them.
+/// All keys with their documentation and defaults. A test checks that the file parses to the defaults.
 pub(super) const CONFIG: &str = r##"# kontekst configuration. Keys left out keep the defaults shown here.
 
 bind = ":50051"                      # gRPC on TCP; `:PORT` is this machine only, "off" leaves the unix socket
-endpoint = "http://127.0.0.1:8080"   # model server; used as it is when something healthy answers there
+endpoint = "http://127.0.0.1:8080"   # model server; used if a healthy one answers there
 model_dir = "~/models"               # where GGUF files are
-context_size = 4096                  # tokens the model can see
+context_size = 4096                  # size of the context window in tokens
 # gpu_layers = 0                     # layers on the GPU; llama-server decides when absent
-# provider = "endpoint"              # "endpoint", "llama-server" or "builtin" pins one; tried in order when absent
+# provider = "endpoint"              # "endpoint", "llama-server" or "builtin" uses only that one; tried in order when absent
 # llama_server = "/usr/bin/llama-server"   # the binary; looked for when absent
 # llama_args = []                    # added at the end of its command line
-max_loaded_models = 1                # models that are loaded at a time; the one used least leaves first
-keep_warm_minutes = 10               # how long one stays that nobody uses; 0 is for ever
-kv_cache_mb = 2048                   # disk for what our servers have read of conversations; 0 keeps nothing
+max_loaded_models = 1                # models that are loaded at a time; the least recently used is unloaded
+keep_warm_minutes = 10               # how long an unused model stays loaded; 0 is for ever
+kv_cache_mb = 2048                   # disk for the prompt caches of our model servers; 0 keeps none
 # endpoints = ["http://gpu1:8000", { url = "http://gpu2:8000", api_key_env = "GPU2_KEY" }]   # tried in order
-# api_key_env = "OPENAI_API_KEY"     # environment variable of the daemon with the endpoint's key
-# allow_remote = false               # lets `bind` be an address that other machines reach; needs a token
-compaction = "summary"               # a conversation that outgrows the window: "summary" or "trim"
-max_turns = 50                       # model calls in one run before it fails
+# api_key_env = "OPENAI_API_KEY"     # environment variable of the daemon that has the key of `endpoint`
+# allow_remote = false               # allows an address in `bind` that other machines can reach; needs a token
+compaction = "summary"               # when a conversation no longer fits the window: "summary" or "trim"
+max_turns = 50                       # maximum number of model calls in one run
 
 [tools]
-working_dir = ""                     # used when a client names no working directory
+working_dir = ""                     # for clients that name no working directory
 timeout_seconds = 120                # for one tool call
 
 [tools.file]
@@ -29,41 +29,41 @@ max_size_bytes = 10485760            # largest file that is read or written
 
 [tools.web]
 timeout_seconds = 30                 # for one fetch
-max_response_bytes = 5242880         # a longer body is cut, and the cut is marked
-# allow_private = []                 # hosts that may be fetched although their address is private
+max_response_bytes = 5242880         # a longer page is cut, and the cut is marked
+# allow_private = []                 # hosts that may be fetched although their addresses are private
 
 [http]
 listen = "off"                       # HTTP, SSE and the web page, for example "127.0.0.1:8787"
 approval = "auto"                    # tool calls over HTTP: "auto", "read-only", or "ask" (kontekst approvals)
 cors = true                          # send CORS headers
-# origins = []                       # pages that may use it without the token, as "http://localhost:3000"
-# hosts = []                         # further names of this machine that a Host header may have
+# origins = []                       # origins of pages that need no token, for example "http://localhost:3000"
+# hosts = []                         # more host names that a Host header may have
 
 [kaiak]                              # editors, through `kontekst rpc`
-agent = "default"                    # who fixes what they report
-max_sessions = 10                    # open at a time
-approval_timeout_seconds = 300       # a question that nobody answers for so long means no
+agent = "default"                    # the agent that makes the fixes
+max_sessions = 10                    # maximum number of open sessions
+approval_timeout_seconds = 300       # after this time, an unanswered question counts as denied
 # providers = { openai = { endpoint = "https://api.openai.com", api_key_env = "OPENAI_API_KEY", model = "gpt-4" } }
 
 [roz]                                # clients of roz.v1.AgentService, which run the tools themselves
-agent = "default"                    # whose prompt and model they get
-daemon_tools = []                    # tools of the daemon that join theirs; files need [tools] working_dir
+agent = "default"                    # the agent whose prompt and model they get
+daemon_tools = []                    # tools of the daemon beside theirs; file tools need [tools] working_dir
 events = "both"                      # "first" or "second" sends one generation's form only
 
-[roz.models]                         # what the short names stand for; empty is the agent's own model
+[roz.models]                         # models behind the short names; empty is the agent's own model
 fast = ""
 standard = ""
 max = ""
 
-[workers]                            # runs that a model starts, where an agent has `workers = true`
-at_once = 2                          # of one run, at the same time
-per_run = 8                          # of one run in all, theirs included
-max_turns = 20                       # model calls of one worker
-max_tokens = 16384                   # tokens that the model may write for it
-max_seconds = 600                    # its time
+[workers]                            # limits of runs that a model starts, if its agent has `workers = true`
+at_once = 2                          # workers of one run that work at the same time
+per_run = 8                          # workers of one run in all, including those that workers start
+max_turns = 20                       # maximum number of model calls of one worker
+max_tokens = 16384                   # maximum number of tokens that the model writes for one worker
+max_seconds = 600                    # maximum duration of one worker
 "##;
 
-/// Dotted paths of every key; a test holds that these are the fields of [`super::Config`].
+/// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
 pub(super) const KEYS: &[&str] = &[
     "bind",
     "endpoint",

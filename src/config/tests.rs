@@ -36,7 +36,7 @@ fn refused(text: &str, expect: &Expect) {
 fn first_use_writes_a_file_that_means_the_defaults() {
     let (_dir, home) = home();
     let config = Config::load(&home).unwrap();
-    let expected = Config { model_dir: home::expand("~/models".as_ref()), ..Config::default() };
+    let expected = Config { model_dir: home.expand("~/models".as_ref()), ..Config::default() };
     assert_eq!(config, expected);
     assert!(config.model_dir.is_absolute());
     assert_eq!(mode(&home.config()), 0o600);

@@ -1,4 +1,4 @@
-//! Reading a TOML file so that every complaint has a file, a line and a column.
+//! Reads TOML files, with the line and the column in every error.
 
 use std::path::{Path, PathBuf};
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
 
 use super::{PathError, file::read_text};
 
-/// A TOML file that cannot be used.
+/// Why a TOML file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TomlError {
-    /// Not TOML, a value of the wrong type, or one out of its range. Counted from 1.
+    /// The text is not TOML, or a value has the wrong type or is out of range. Lines and columns count from 1.
     #[error("{}, line {line}, column {column}: {message}", path.display())]
     Invalid { path: PathBuf, line: usize, column: usize, message: String },
     #[error(transparent)]
     Path(#[from] PathError),
 }
 
-/// Reads a file of at most 1 MiB. The second value is the keys that are not in `known`, dotted.
+/// Reads a file of at most 1 MiB. Returns its value, and the dotted paths of the keys that are not in `known`.
 ///
-/// `known` has the dotted paths of all values; their tables are known through them.
+/// `known` has the dotted paths of all values, and so their tables are known too.
 ///
 /// # Errors
 ///
-/// [`TomlError`]; nothing is replaced by a default.
+/// [`TomlError`] for any mistake. No wrong value is replaced by a default.
 pub(super) fn read<T: DeserializeOwned>(path: &Path, known: &[&str]) -> Result<(T, Vec<String>), TomlError> {
     let text = read_text(path, 1 << 20)?;
     let invalid = |error: toml::de::Error| {
@@ -41,14 +41,14 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path, known: &[&str]) -> Result<(
     Ok((value, unknown))
 }
 
-/// Line and column of a byte offset, both from 1, the column in characters.
+/// Returns the line and the column of a byte offset. Both count from 1, and the column counts characters.
 pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// The key whose value is at `offset`, if it is on the same line.
+/// Returns the key whose value is at `offset`, if the key is on the same line.
 fn key_before(text: &str, offset: usize) -> Option<&str> {
     let before = text.get(..offset)?;
     let (key, _) = before[before.rfind('\n').map_or(0, |at| at + 1)..].split_once('=')?;
@@ -71,7 +71,7 @@ fn collect_unknown(table: &toml::Table, prefix: &str, known: &[&str], unknown: &
     }
 }
 
-/// For `deserialize_with`: a whole number from `MIN` to `MAX`.
+/// For `deserialize_with`: reads a whole number from `MIN` to `MAX`.
 pub(super) fn whole<'de, D, T, const MIN: u64, const MAX: u64>(from: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -83,7 +83,7 @@ where
     whole.and_then(|whole| T::try_from(whole).ok()).ok_or_else(|| out_of_range(value))
 }
 
-/// As [`whole`], for a key that may be absent.
+/// As [`whole`], for an optional key.
 pub(super) fn some_whole<'de, D, T, const MIN: u64, const MAX: u64>(from: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -92,7 +92,7 @@ where
     whole::<D, T, MIN, MAX>(from).map(Some)
 }
 
-/// As [`fraction`], for a key that may be absent.
+/// As [`fraction`], for an optional key.
 pub(super) fn some_fraction<'de, D, const MAX: u32>(from: D) -> Result<Option<f64>, D::Error>
 where
     D: Deserializer<'de>,
@@ -100,7 +100,7 @@ where
     fraction::<D, MAX>(from).map(Some)
 }
 
-/// For `deserialize_with`: a number from 0 to `MAX`.
+/// For `deserialize_with`: reads a number from 0 to `MAX`.
 pub(super) fn fraction<'de, D, const MAX: u32>(from: D) -> Result<f64, D::Error>
 where
     D: Deserializer<'de>,
@@ -113,7 +113,7 @@ where
     }
 }
 
-/// For `deserialize_with`: an `http://` or `https://` address, without a slash at its end.
+/// For `deserialize_with`: reads an `http://` or `https://` address, and removes slashes at its end.
 pub(super) fn http_url<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     let text = text.trim().trim_end_matches('/');
@@ -127,7 +127,7 @@ pub(super) fn http_url<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::
     }
 }
 
-/// As [`http_url`], for a key that may be absent.
+/// As [`http_url`], for an optional key.
 pub(super) fn some_http_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     http_url(from).map(Some)
 }
@@ -142,6 +142,6 @@ mod tests {
         assert_eq!(position("a\nbc\n", 3), (2, 2));
         assert_eq!(position("é = x", "é = ".len()), (1, 5));
         assert_eq!(position("a\n", 2), (2, 1));
-        assert_eq!(position("a", 99), (1, 2), "an offset beyond the end is the end");
+        assert_eq!(position("a", 99), (1, 2), "an offset after the end is the end");
     }
 }

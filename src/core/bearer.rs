@@ -1,13 +1,14 @@
-//! The token that opens a door.
+//! Checks the token of a request.
 
-/// Whether an `Authorization` header shows this token, as `Bearer TOKEN`. The time that it takes does not tell where
-/// the two differ.
+/// Returns true if an `Authorization` header has this token, as `Bearer TOKEN`.
+///
+/// The comparison takes the same time wherever the two tokens differ.
 pub fn is_bearer(header: &str, token: &str) -> bool {
-    let Some((scheme, shown)) = header.split_once(' ') else { return false };
-    let (shown, token) = (shown.trim().as_bytes(), token.as_bytes());
+    let Some((scheme, sent)) = header.split_once(' ') else { return false };
+    let (sent, token) = (sent.trim().as_bytes(), token.as_bytes());
     scheme.eq_ignore_ascii_case("bearer")
-        && shown.len() == token.len()
-        && shown.iter().zip(token).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+        && sent.len() == token.len()
+        && sent.iter().zip(token).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
 #[cfg(test)]
@@ -15,7 +16,7 @@ mod tests {
     use super::is_bearer;
 
     #[test]
-    fn only_the_whole_token_opens() {
+    fn only_the_whole_token_is_accepted() {
         for good in ["Bearer abc", "bearer abc", "BEARER  abc "] {
             assert!(is_bearer(good, "abc"), "{good}");
         }

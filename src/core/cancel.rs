@@ -1,4 +1,4 @@
-//! One stop signal for async and for blocking code.
+//! One stop signal for async code and for blocking code.
 
 use std::{
     collections::BTreeMap,
@@ -8,9 +8,9 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-/// A stop signal: [`Cancel::cancelled`] for async code, [`Cancel::on_cancel`] for code that blocks.
+/// A stop signal. Async code awaits [`Cancel::cancelled`], blocking code registers a hook with [`Cancel::on_cancel`].
 ///
-/// Cheap to clone; all clones are one signal. [`Cancel::child`] makes one that its parent also stops.
+/// Cheap to clone; all clones are one signal. [`Cancel::child`] makes a signal that its parent cancels too.
 #[derive(Clone, Default)]
 pub struct Cancel {
     token: CancellationToken,
@@ -24,8 +24,8 @@ struct Hooks {
     registered: BTreeMap<u64, Box<dyn FnOnce() + Send>>,
 }
 
-/// Takes its hook back when it is dropped.
-#[must_use = "the hook is taken back when this is dropped"]
+/// Removes its hook when it is dropped.
+#[must_use = "the hook is removed when this is dropped"]
 pub struct OnCancel {
     id: u64,
     hooks: Arc<Mutex<Hooks>>,
@@ -35,7 +35,7 @@ pub struct OnCancel {
 impl Drop for OnCancel {
     fn drop(&mut self) {
         let hook = lock(&self.hooks).registered.remove(&self.id);
-        drop(hook); // outside the lock: a hook may own anything
+        drop(hook); // after the lock is released, because a hook may own anything
     }
 }
 
@@ -48,12 +48,12 @@ impl Cancel {
         Self::default()
     }
 
-    /// A signal of its own that is also given when `self` is.
+    /// Makes a signal that is also cancelled when `self` is.
     pub fn child(&self) -> Self {
         Self { token: self.token.child_token(), hooks: Arc::default(), parent: Some(Arc::new(self.clone())) }
     }
 
-    /// Gives the signal and runs the hooks on this thread. Again is harmless.
+    /// Cancels and runs the hooks on this thread. Further calls do nothing.
     pub fn cancel(&self) {
         self.token.cancel();
         let hooks = std::mem::take(&mut lock(&self.hooks).registered);
@@ -78,9 +78,9 @@ impl Cancel {
         cancelled.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Disconnected)
     }
 
-    /// Runs `hook` once when the signal is given, at once if it was. The hook must not block.
+    /// Runs `hook` once when the signal is cancelled, or now if it already is. The hook must not block.
     pub fn on_cancel(&self, hook: impl FnOnce() + Send + 'static) -> OnCancel {
-        // The hook is shared by this signal and its parents; whoever fires first takes it.
+        // This signal and its parents share the hook. The first one that is cancelled takes it.
         let hook = Arc::new(Mutex::new(Some(hook)));
         self.register(move || {
             let taken = hook.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -95,7 +95,7 @@ impl Cancel {
         let mut hooks = lock(&self.hooks);
         let id = hooks.next;
         hooks.next += 1;
-        // Looked at under the lock: `cancel` sets the token before it takes the hooks.
+        // This reads the token under the lock, because `cancel` sets the token before it takes the hooks.
         if self.token.is_cancelled() {
             drop(hooks);
             hook();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_runs_once_whoever_fires() {
+    fn a_hook_runs_once_for_a_signal_and_its_parent() {
         let count = Arc::new(AtomicUsize::new(0));
         let parent = Cancel::new();
         let child = parent.child();

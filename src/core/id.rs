@@ -1,19 +1,19 @@
-//! Identifiers: of sessions, runs and tool calls, and the names that come from outside.
+//! Identifiers of sessions, runs and tool calls, and names that come from outside.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A name given by a person or a client that becomes part of a path: an agent, a skill, a session.
+/// The name of an agent, a skill or a session, which becomes part of a path.
 ///
-/// One to 128 characters of `A-Z a-z 0-9 . _ -`, the first a letter or a digit, so that no name can
-/// leave the directory it is looked up in.
+/// It has 1 to 128 characters of `A-Z a-z 0-9 . _ -` and starts with a letter or a digit, so that no name leads out of
+/// the directory in which it is looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
 
-/// What was given is not a [`Name`].
+/// The text is not a [`Name`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{0}` is not a name: use letters, digits, `.`, `_` and `-`, at most 128, the first a letter or digit"
@@ -28,7 +28,7 @@ impl FromStr for Name {
         let ok = text.len() <= 128
             && text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
             && text.bytes().all(rest_ok);
-        // A refused name may be megabytes long or full of escapes: the message shows its start.
+        // The message shows only the start of a refused name, which may be megabytes long.
         if ok { Ok(Self(text.to_owned())) } else { Err(BadName(text.chars().take(64).collect())) }
     }
 }
@@ -59,7 +59,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// A stored conversation. New ones are UUIDs (version 7, so they sort by age); any [`Name`] is accepted.
+/// The id of a session. A new one is a UUID of version 7, so that ids sort by age; any [`Name`] is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(Name);
@@ -94,7 +94,7 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// One prompt to one ending.
+/// The id of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(String);
@@ -112,7 +112,7 @@ impl RunId {
 impl FromStr for RunId {
     type Err = uuid::Error;
 
-    /// Takes what [`RunId::new`] makes, and no other text.
+    /// Accepts what [`RunId::new`] makes, and no other text.
     fn from_str(text: &str) -> Result<Self, uuid::Error> {
         Uuid::try_parse(text).map(|id| Self(id.to_string()))
     }
@@ -130,9 +130,9 @@ impl fmt::Display for RunId {
     }
 }
 
-/// One tool call, unique within its session.
+/// The id of a tool call, unique in its session.
 ///
-/// The model's own id is kept where it is usable; see [`CallId::local`] for the others.
+/// It is the model's own id where that is usable, else one that [`CallId::local`] makes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(String);
@@ -142,8 +142,8 @@ impl CallId {
         Self(id.into())
     }
 
-    /// An id of nine letters and digits, the only form that every chat template takes
-    /// (Mistral's refuses any other).
+    /// Makes an id of nine letters and digits, the only form that every chat template accepts. Mistral's refuses any
+    /// other.
     pub fn local() -> Self {
         const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
         let mut random = Uuid::new_v4().as_u128();

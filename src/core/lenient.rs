@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Number, Value};
 
-/// How deep values may be nested.
-const DEPTH: usize = 64;
+/// The maximum nesting of values.
+const MAX_DEPTH: usize = 64;
 
-/// Reads one JSON value that is wrong in a common and harmless way: single quotes, names without quotes,
-/// a comma too many, `True` and `None`, line ends inside a text, closing brackets missing or too many.
+/// Reads one JSON value, and accepts mistakes that are common and harmless: single quotes, names without quotes, an extra
+/// comma, `True` and `None`, line ends inside a string, closing brackets that are missing or too many.
 ///
-/// `None` for anything else, above all for a text that has no end: what was to follow is not known.
+/// Returns `None` for anything else, above all for a string that has no end, because what was to follow is not known.
 /// Takes time in proportion to the text.
 pub fn lenient(text: &str) -> Option<Value> {
     let mut reader = Reader { text, at: 0 };
@@ -25,7 +25,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The next byte that is no white space, not taken.
+    /// Skips white space and returns the next byte, which stays unread.
     fn peek(&mut self) -> Option<u8> {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
@@ -33,7 +33,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Option<Value> {
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return None;
         }
         match self.peek()? {
@@ -54,7 +54,7 @@ impl Reader<'_> {
                     self.at += 1;
                     break;
                 }
-                // The bracket of what is around: this one's own is missing.
+                // This bracket closes the surrounding list; the object's own bracket is missing.
                 Some(b']') if depth > 0 => break,
                 Some(_) => {}
             }
@@ -89,7 +89,7 @@ impl Reader<'_> {
         Some(Value::Array(list))
     }
 
-    /// A comma, or else something that ends the list.
+    /// Reads a comma, unless the list or object ends here.
     fn comma(&mut self) -> Option<()> {
         match self.peek() {
             Some(b',') => self.at += 1,
@@ -141,7 +141,8 @@ impl Reader<'_> {
                     'f' => out.push('\u{c}'),
                     c @ ('"' | '\'' | '\\' | '/') => out.push(c),
                     'u' => out.push(unicode(&mut chars)?),
-                    other => out.extend(['\\', other]), // `\d`, in a pattern that was not escaped twice
+                    // As in `\d`, in a pattern whose backslash was not escaped.
+                    other => out.extend(['\\', other]),
                 },
                 c => out.push(c),
             }
@@ -150,21 +151,22 @@ impl Reader<'_> {
     }
 }
 
-/// What four digits, or two times four, stand for.
+/// Reads the character of a `\u` escape: four digits, or two escapes that are a surrogate pair.
 fn unicode(chars: &mut std::str::CharIndices<'_>) -> Option<char> {
-    let mut unit = || (0..4).try_fold(0, |sum, _| Some(sum * 16 + chars.next()?.1.to_digit(16)?));
-    let first: u32 = unit()?;
+    let first = code_unit(chars)?;
     if !(0xd800..0xdc00).contains(&first) {
         return char::from_u32(first);
     }
-    let mut mark = || chars.next().map(|(_, c)| c);
-    if (mark(), mark()) != (Some('\\'), Some('u')) {
+    if (chars.next()?.1, chars.next()?.1) != ('\\', 'u') {
         return None;
     }
-    let mut unit = || (0..4).try_fold(0, |sum, _| Some(sum * 16 + chars.next()?.1.to_digit(16)?));
-    let second: u32 = unit()?;
-    let low = second.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
+    let low = code_unit(chars)?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
     char::from_u32(0x10000 + (first - 0xd800) * 0x400 + low)
+}
+
+/// Reads four hexadecimal digits.
+fn code_unit(chars: &mut std::str::CharIndices<'_>) -> Option<u32> {
+    (0..4).try_fold(0, |sum, _| Some(sum * 16 + chars.next()?.1.to_digit(16)?))
 }
 
 #[cfg(test)]
@@ -174,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn common_slips_are_understood() {
+    fn common_mistakes_are_accepted() {
         for (text, value) in [
             (r#"{"a": 1,}"#, json!({"a": 1})),
             (r#"{'a': 'it is "so"'}"#, json!({"a": "it is \"so\""})),
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_guessed() {
+    fn nothing_is_guessed() {
         for text in [
             "",
             "no",

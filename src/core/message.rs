@@ -1,10 +1,10 @@
-//! One message of a conversation, which is also one line of a session file.
+//! A message of a conversation, which is also a line of a session file.
 
 use serde::{Deserialize, Serialize};
 
 use super::{CallId, RunId, ToolCall};
 
-/// Who speaks.
+/// Who wrote a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -25,10 +25,10 @@ impl Role {
     }
 }
 
-/// One message. Empty optional fields are left out of the file.
+/// A message. Empty optional fields are left out of the file.
 ///
-/// Source: architecture seed, "Session Persistence" (`role`, `content`, `tokens`); `run` and `at` are
-/// ours and may be absent in files that others wrote.
+/// Source: architecture seed, "Session Persistence" (`role`, `content`, `tokens`). `run` and `at` are additions, which
+/// files of other programs may not have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
@@ -40,7 +40,7 @@ pub struct Message {
     pub tool_result: Option<ToolResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_name: Option<String>,
-    /// Model tokens of the message's own text; 0 when nobody counted.
+    /// Model tokens of the message's own text; 0 if they were not counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u32,
     /// The run that made the message.
@@ -49,12 +49,12 @@ pub struct Message {
     /// Unix time in milliseconds when the message was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
-    /// What the model thought before it answered. Sent back within one run, never stored.
+    /// The model's thoughts before its answer. They are sent back within one run and never stored.
     #[serde(skip)]
     pub reasoning: String,
 }
 
-/// What a tool call gave, carried by a message of role [`Role::Tool`].
+/// The result of a tool call, in a message of role [`Role::Tool`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
     pub call_id: CallId,
@@ -70,7 +70,7 @@ fn is_zero(tokens: &u32) -> bool {
 }
 
 impl Message {
-    /// A message that is nothing but text.
+    /// Makes a message that has only text.
     pub fn text(role: Role, content: impl Into<String>) -> Self {
         Self {
             role,
@@ -85,7 +85,7 @@ impl Message {
         }
     }
 
-    /// The answer to one tool call. `content` stays empty: the output is in the result.
+    /// Makes the message with the result of a tool call. Its `content` is empty, because the output is in the result.
     pub fn result(result: ToolResult) -> Self {
         Self { tool_result: Some(result), ..Self::text(Role::Tool, "") }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The sampling keys of an agent. An absent key is not sent, except `max_tokens`.
+/// The sampling settings of an agent. Those that are absent are not sent, except `max_tokens`.
 ///
 /// Source: architecture seed, "Per-Agent Config".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Takes what `other` sets.
+    /// Overwrites the settings that `other` has.
     pub fn overlay(&mut self, other: &Self) {
         self.temperature = other.temperature.or(self.temperature);
         self.top_p = other.top_p.or(self.top_p);
@@ -30,7 +30,7 @@ impl Sampling {
         self.max_tokens = other.max_tokens.or(self.max_tokens);
     }
 
-    /// Tokens that one answer may take: 4096 unless the agent says otherwise.
+    /// Returns the maximum number of tokens of one answer: 4096 unless the agent sets another.
     pub fn reply_limit(&self) -> u32 {
         self.max_tokens.unwrap_or(4096)
     }

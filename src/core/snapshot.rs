@@ -1,4 +1,4 @@
-//! A picture of the context window: who takes how many tokens.
+//! How the tokens of the context window are used.
 
 use super::Role;
 
@@ -6,9 +6,9 @@ use super::Role;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     System,
-    /// An earlier run, read from the session file.
+    /// An earlier run, from the session file.
     History,
-    /// The run that is going.
+    /// The current run.
     Memory,
 }
 
@@ -22,7 +22,7 @@ impl Source {
     }
 }
 
-/// One message's share.
+/// The tokens of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageStats {
     pub role: Role,
@@ -32,8 +32,8 @@ pub struct MessageStats {
 
 /// Token usage after a turn, in model tokens.
 ///
-/// `total = system + tools + history + memory` and `remaining = context_size - total`, which is
-/// negative when the window is overdrawn. `messages` has one entry for each message, the system text first.
+/// `total = system + tools + history + memory`, and `remaining = context_size - total`, which is negative when there is
+/// more than fits. `messages` has one entry for each message, the system text first.
 ///
 /// Source: gRPC seed, "ContextSnapshot".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,11 +43,12 @@ pub struct ContextSnapshot {
     pub tool_tokens: u32,
     pub history_tokens: u32,
     pub memory_tokens: u32,
-    /// What the history was allowed to take when it was loaded.
+    /// The maximum for the history when it was loaded.
     pub history_budget: u32,
     pub messages: Vec<MessageStats>,
-    /// Prompt tokens that the server says it read, and how many of them it took from its cache.
+    /// Tokens of the prompt, as the server counted them.
     pub prompt_tokens: Option<u32>,
+    /// Those of them that the server took from its cache.
     pub cached_tokens: Option<u32>,
     /// Tokens of the answer, as the server counted them.
     pub answer_tokens: Option<u32>,

@@ -14,8 +14,10 @@ use crate::config::Home;
 
 use super::Mode;
 
-/// A log file is renamed to `daemon.log.1` when it reaches this size; `.2` is the oldest kept.
+/// The size in bytes at which `daemon.log` is renamed to `daemon.log.1`.
 const ROTATE_AT: u64 = 10 * 1024 * 1024;
+
+/// The number of renamed files that are kept.
 const ROTATED_FILES: u32 = 2;
 
 /// Starts logging and returns warnings. A log that cannot be written does not keep the daemon from running.
@@ -25,7 +27,7 @@ pub(super) fn start(home: &Home, mode: Mode, filter: Option<&str>) -> Vec<String
     let filter = filter.and_then(|filter| EnvFilter::try_new(filter).ok());
     let filter = filter.unwrap_or_else(|| EnvFilter::new("info"));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
-    // A test or a second call may have set a subscriber already.
+    // `try_init` fails if a test has set a subscriber already; then that one stays.
     match mode {
         Mode::Foreground => {
             let colour = io::stderr().is_terminal();
@@ -43,7 +45,7 @@ pub(super) fn start(home: &Home, mode: Mode, filter: Option<&str>) -> Vec<String
     }
 }
 
-/// Shares the file between threads; without one it swallows what is logged.
+/// Shares the log file between threads. Without a file, it discards what is logged.
 struct LogWriter(Mutex<Option<RotatingFile>>);
 
 impl LogWriter {
@@ -52,7 +54,7 @@ impl LogWriter {
     }
 }
 
-/// One log line on its way to the file.
+/// Writes one log line to the file.
 struct LogLine<'a>(&'a LogWriter);
 
 impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for LogWriter {
@@ -67,7 +69,7 @@ impl Write for LogLine<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut file = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = file.as_mut() {
-            // A full disk must not stop the daemon; the line is lost.
+            // On a full disk the line is lost and the daemon goes on.
             file.append(line).ok();
         }
         Ok(line.len())
@@ -78,6 +80,7 @@ impl Write for LogLine<'_> {
     }
 }
 
+/// A log file that is renamed when it is full.
 struct RotatingFile {
     path: PathBuf,
     file: File,
@@ -116,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_file_moves_aside_and_only_so_many_are_kept() {
+    fn a_full_file_is_renamed_and_the_oldest_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("daemon.log");
         let mut log = RotatingFile::open(path.clone()).unwrap();

@@ -7,10 +7,11 @@ use crate::config::{DaemonInfo, Readiness};
 
 use super::{DaemonError, Mode};
 
+/// Tells the client that started this daemon that it is ready, and closes stdout.
 pub(super) fn announce_ready(mode: Mode, info: &DaemonInfo) {
     if mode == Mode::Spawned {
         print_line(&Readiness::Ready(info.clone()));
-        // The client reads until the pipe closes, and a child of ours must not inherit it.
+        // The client reads until the pipe closes, so no child process may inherit it.
         let closed = File::options().write(true).open("/dev/null").map(rustix::stdio::dup2_stdout);
         if !matches!(closed, Ok(Ok(()))) {
             tracing::warn!("stdout could not be closed");
@@ -18,6 +19,7 @@ pub(super) fn announce_ready(mode: Mode, info: &DaemonInfo) {
     }
 }
 
+/// Tells the client why the daemon did not start.
 pub(super) fn announce_failure(error: &DaemonError) {
     let mut causes = Vec::new();
     let mut source = std::error::Error::source(error);

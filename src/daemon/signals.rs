@@ -1,4 +1,4 @@
-//! What signals mean to the daemon.
+//! The signals that stop the daemon.
 
 use std::io;
 
@@ -6,9 +6,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::core::Cancel;
 
-/// SIGTERM, SIGINT and SIGHUP stop the daemon; a second one stops it at once.
+/// Cancels `stop` on SIGTERM, SIGINT and SIGHUP. A second signal ends the process at once.
 ///
-/// SIGXFSZ, which would kill the process, becomes an ordinary write error.
+/// SIGXFSZ would kill the process when a file grows beyond its limit. With a handler it becomes a write error.
 ///
 /// # Errors
 ///
@@ -19,6 +19,7 @@ pub(super) fn stop_on_signals(stop: &Cancel) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     let mut too_large = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
     let stop = stop.clone();
+    // The task runs until the process ends: it must see the second signal after `stop` is cancelled.
     tokio::spawn(async move {
         loop {
             tokio::select! {
@@ -37,7 +38,7 @@ pub(super) fn stop_on_signals(stop: &Cancel) -> io::Result<()> {
     Ok(())
 }
 
-#[expect(clippy::exit, reason = "the second signal means now")]
+#[expect(clippy::exit, reason = "the second signal does not wait for anything")]
 fn leave_now() -> ! {
     std::process::exit(1)
 }

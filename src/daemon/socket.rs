@@ -1,13 +1,13 @@
-//! The daemon's socket file: whether it is still ours.
+//! The daemon's socket file, and when somebody removes it.
 
 use std::{fs, io, os::unix::fs::MetadataExt as _, path::PathBuf, thread};
 
 use tokio::sync::oneshot;
 
-/// Bytes of the stack that watching takes, and some more for a log line.
+/// The stack of the watching thread, in bytes: its read buffer, and room to format a log line.
 const STACK: usize = 128 * 1024;
 
-/// A socket file, known by what no other file at its path can have.
+/// A socket file, known by its device and inode. Another file at the same path has others.
 #[derive(Clone, Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -16,36 +16,36 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// The file that has just been bound.
+    /// Remembers the file at `path`, which has just been bound.
     pub(super) fn bound_at(path: PathBuf) -> io::Result<Self> {
         let found = fs::symlink_metadata(&path)?;
         Ok(Self { path, device: found.dev(), inode: found.ino() })
     }
 
-    /// Nobody has deleted it or put another in its place.
+    /// Returns true if the file has been neither removed nor replaced.
     pub(super) fn is_there(&self) -> bool {
         fs::symlink_metadata(&self.path)
             .is_ok_and(|found| (found.dev(), found.ino()) == (self.device, self.inode))
     }
 
-    /// Deletes it, if it is still ours: at its path may be that of a daemon that came after us.
+    /// Removes the file, but not one that a later daemon has put in its place.
     pub(super) fn remove(&self) {
         if self.is_there() {
             fs::remove_file(&self.path).ok();
         }
     }
 
-    /// Resolves when it is gone. Costs a thread that sleeps, and no time, while it is there.
+    /// Resolves when the file is removed or replaced. Until then a thread sleeps in the kernel.
     pub(super) async fn removed(&self) {
-        let (tell, told) = oneshot::channel();
+        let (sender, removed) = oneshot::channel();
         let file = self.clone();
         let watch = move || match file.watch() {
-            Ok(()) => drop(tell.send(())),
+            Ok(()) => drop(sender.send(())),
             Err(error) => tracing::warn!(%error, "the socket file is not watched"),
         };
-        // Not one of the runtime's: those are waited for at the end.
+        // Not a thread of the runtime, which waits for its own threads when it ends.
         let started = thread::Builder::new().name("socket-watch".to_owned()).stack_size(STACK).spawn(watch);
-        if started.is_err() || told.await.is_err() {
+        if started.is_err() || removed.await.is_err() {
             std::future::pending::<()>().await;
         }
     }
@@ -61,13 +61,13 @@ impl SocketFile {
         inotify::add_watch(&events, dir, leaving | WatchFlags::ONLYDIR)?;
         let mut block = [0_u8; 4096];
         while self.is_there() {
-            // What happened does not matter, only that something did.
+            // The events themselves do not matter: the loop looks at the file again.
             rustix::io::retry_on_intr(|| rustix::io::read(&events, &mut block))?;
         }
         Ok(())
     }
 
-    /// Where nothing tells, it is looked for once a minute.
+    /// Other systems have no inotify, so this looks for the file once a minute.
     #[cfg(not(target_os = "linux"))]
     fn watch(&self) -> io::Result<()> {
         while self.is_there() {

@@ -1,0 +1,67 @@
+//! `[tools]`: the limits of the daemon's own tools.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::toml_file::whole;
+
+/// The largest limit: 1 GiB. Tools hold whole files and whole pages in memory.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// `[tools]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolsConfig {
+    /// The working directory for clients that send none.
+    pub working_dir: PathBuf,
+    /// The maximum duration of a tool call, in seconds.
+    #[serde(deserialize_with = "whole::<_, _, 1, 86_400>")]
+    pub timeout_seconds: u64,
+    pub file: FileToolsConfig,
+    pub web: WebToolsConfig,
+}
+
+/// `[tools.file]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FileToolsConfig {
+    #[serde(deserialize_with = "whole::<_, _, 1, MAX_BYTES>")]
+    pub max_size_bytes: u64,
+}
+
+/// `[tools.web]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WebToolsConfig {
+    #[serde(deserialize_with = "whole::<_, _, 1, 3_600>")]
+    pub timeout_seconds: u64,
+    #[serde(deserialize_with = "whole::<_, _, 1, MAX_BYTES>")]
+    pub max_response_bytes: u64,
+    /// Hosts (`name` or `name:port`) that may be fetched although their addresses are not public.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_private: Vec<String>,
+}
+
+impl Default for ToolsConfig {
+    fn default() -> Self {
+        Self {
+            working_dir: PathBuf::new(),
+            timeout_seconds: 120,
+            file: FileToolsConfig::default(),
+            web: WebToolsConfig::default(),
+        }
+    }
+}
+
+impl Default for FileToolsConfig {
+    fn default() -> Self {
+        Self { max_size_bytes: 10_485_760 }
+    }
+}
+
+impl Default for WebToolsConfig {
+    fn default() -> Self {
+        Self { timeout_seconds: 30, max_response_bytes: 5_242_880, allow_private: Vec::new() }
+    }
+}
