@@ -1,11 +1,11 @@
-//! `kontekst agents`: who answers.
+//! `kontekst agents`: lists the agents and shows one.
 
 use std::io::Write;
 
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{error::CliError, printable::PrintableWriter, table::Table};
+use super::{error::CliError, json::json_pretty, printable::PrintableWriter, table::Table};
 use crate::{
     config::{AgentConfig, Home, ToolRole, agents},
     core::Name,
@@ -13,9 +13,8 @@ use crate::{
 
 /// List the agents, or show one
 ///
-/// An agent is a directory in ~/.kontekst/agents with a system prompt (agent.md), settings
-/// (config.toml: name, model, tool_role, sampling), or both. Changes count from the next run on; the
-/// daemon need not be restarted.
+/// An agent is a directory in ~/.kontekst/agents. It has a system prompt (agent.md), settings (config.toml, see
+/// kontekst-config(5)), or both. The next run uses what you change; you need not restart the daemon.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst agents
@@ -32,25 +31,25 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the agents (what `agents` alone does)
+    /// List the agents; the default if no command is given
     List,
     /// Show an agent's settings and system prompt
     Show {
-        /// The name of its directory
+        /// The name of the agent, which is the name of its directory
         name: Name,
     },
 }
 
-/// Reads the disk only. `terminal` says whether `out` is one.
+/// Runs the command on the files of the data directory. The daemon is not asked.
 ///
 /// # Errors
 ///
-/// Exit code 2 for an agent that does not exist or cannot be read.
-pub fn run(args: Args, home: &Home, out: &mut dyn Write, terminal: bool) -> Result<(), CliError> {
+/// The exit status is 2 for an agent that does not exist or cannot be read.
+pub fn run(args: Args, home: &Home, out: &mut dyn Write, is_terminal: bool) -> Result<(), CliError> {
     let Args { json, command } = args;
     home.create()?;
     agents::create_default(home)?;
-    let mut out = PrintableWriter::new(out, terminal);
+    let mut out = PrintableWriter::new(out, is_terminal);
     match command.unwrap_or(Command::List) {
         Command::List if json => list_json(home, &mut out),
         Command::List => list(home, &mut out),
@@ -98,7 +97,7 @@ fn list_json(home: &Home, out: &mut dyn Write) -> Result<(), CliError> {
             Err(error) => json!({"name": name, "error": error.to_string()}),
         })
         .collect();
-    Ok(writeln!(out, "{:#}", Value::from(agents))?)
+    Ok(writeln!(out, "{}", json_pretty(&Value::from(agents)))?)
 }
 
 fn to_json(agent: &AgentConfig) -> Value {
@@ -122,9 +121,9 @@ fn to_json(agent: &AgentConfig) -> Value {
 
 fn show(agent: &AgentConfig, home: &Home, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     if json {
-        let mut described = to_json(agent);
-        described["prompt"] = Value::from(agent.prompt.as_str());
-        return Ok(writeln!(out, "{described:#}")?);
+        let mut json = to_json(agent);
+        json["prompt"] = Value::from(agent.prompt.as_str());
+        return Ok(writeln!(out, "{}", json_pretty(&json))?);
     }
     let or = |text: &str, absent: &str| if text.is_empty() { absent.to_owned() } else { text.to_owned() };
     let number = |value: Option<f64>| value.map(|value| value.to_string());

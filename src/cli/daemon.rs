@@ -1,4 +1,4 @@
-//! `kontekst daemon`: run it, stop it, restart it, read its log.
+//! `kontekst daemon`: runs, stops and restarts the daemon, and shows its log.
 
 use std::{
     fs::File,
@@ -16,12 +16,12 @@ use crate::{
     pb::ShutdownRequest,
 };
 
-use super::{error::CliError, printable::printable};
+use super::{error::CliError, output::print_status, printable::printable};
 
-/// Runs the daemon in this terminal, or looks after the one in the background.
+/// Run the daemon in this terminal, or control the one in the background
 ///
-/// Nobody has to: `kontekst run` starts the daemon when it is needed. Run it here to watch it work, or
-/// under systemd to have the model warm before the first question.
+/// You do not have to run this command, because `kontekst run` starts the daemon when it is needed. Run it in a terminal to
+/// watch the daemon work, or as a systemd unit to have the model loaded before the first prompt.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -32,37 +32,37 @@ use super::{error::CliError, printable::printable};
   [Install]
   WantedBy=default.target
 
-and then `systemctl --user enable --now kontekst`."
+Then run `systemctl --user enable --now kontekst`."
 )]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// Serve HTTP and the web page there too, for example 127.0.0.1:8787
+    /// Serve HTTP and the web page at this address, for example 127.0.0.1:8787
     #[arg(long, value_name = "ADDR")]
     http: Option<Bind>,
 
-    /// How a client starts it.
+    /// Set by a client that starts the daemon in the background.
     #[arg(long, hide = true)]
     spawned: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Stop the daemon; runs that are going end as cancelled
+    /// Stop the daemon and cancel its runs
     Stop {
-        /// Only if no run is going
+        /// Do nothing if the daemon has a run
         #[arg(long)]
         if_idle: bool,
     },
-    /// Stop the daemon and start it again, for example after a change to config.toml
+    /// Stop the daemon and start it again, so that it reads config.toml
     Restart,
     /// Show the daemon's log
     Logs {
-        /// Go on showing what is added
+        /// Keep running and show new lines
         #[arg(short, long)]
         follow: bool,
-        /// How many lines to start with
+        /// The number of past lines to show
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         lines: usize,
     },
@@ -92,9 +92,9 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     }
 }
 
-/// What this process was given that a model server may need.
+/// Returns what starting a model server needs from this process.
 pub(in crate::cli) fn process_env(environment: &Environment) -> ProcessEnv {
-    // The kernel's own link to this program survives an upgrade that replaces the file.
+    // This link still leads to the running program after an upgrade has replaced its file.
     let link = PathBuf::from("/proc/self/exe");
     ProcessEnv {
         environment: environment.clone(),
@@ -103,19 +103,18 @@ pub(in crate::cli) fn process_env(environment: &Environment) -> ProcessEnv {
     }
 }
 
-fn print_status(text: &str) {
-    writeln!(io::stderr(), "{text}").ok();
-}
-
 enum StopOutcome {
     Stopped,
     NotRunning,
 }
 
-/// How long one that was killed may take until it is gone.
+/// How long a daemon that was killed can still hold its lock.
 const KILLED_EXIT_LIMIT: Duration = Duration::from_secs(2);
 
-/// Asks the daemon to stop and waits until its lock is free: it is gone then.
+/// How long a daemon may take to stop. It gives its runs up to nine seconds, and model servers a few more.
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+
+/// Asks the daemon to stop, and waits until it has released its lock, which is the last thing that it does.
 fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
     let stream = match client::probe(home) {
         Ok(stream) => stream,
@@ -128,7 +127,7 @@ fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
     });
     let answer = match answer {
         Ok(answer) => answer,
-        // One that was killed takes connections until it is quite dead. Then its lock is free.
+        // A daemon that was killed accepts connections until the kernel has ended it. After that its lock is free.
         Err(_) if Lock::acquire(&home.daemon_lock(), KILLED_EXIT_LIMIT).is_ok() => {
             return Ok(StopOutcome::Stopped);
         }
@@ -137,7 +136,7 @@ fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
     if answer.refused {
         return Err(CliError::failed("the daemon is busy").cause(answer.message));
     }
-    drop(Lock::acquire(&home.daemon_lock(), Duration::from_secs(15)).map_err(ClientError::from)?);
+    drop(Lock::acquire(&home.daemon_lock(), STOP_LIMIT).map_err(ClientError::from)?);
     Ok(StopOutcome::Stopped)
 }
 
@@ -146,7 +145,7 @@ fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {
     let failed = |error: io::Error| {
         CliError::failed(format!("cannot read `{}`", path.display()))
             .cause(error.to_string())
-            .hint("a daemon that runs in a terminal or under systemd logs there instead (`journalctl --user -u kontekst`)")
+            .hint("a daemon in a terminal logs to that terminal, and one under systemd to the journal (`journalctl --user -u kontekst`)")
     };
     let mut file = File::open(&path).map_err(failed)?;
     let shown = print_tail(&mut file, lines).map_err(failed)?;
@@ -157,7 +156,7 @@ fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {
     let mut line = String::new();
     loop {
         if log.read_line(&mut line).map_err(failed)? == 0 {
-            // The log has no event to wait for; `tail -f` looks again the same way.
+            // A file has no event to wait for, so this looks again and again.
             std::thread::sleep(Duration::from_millis(200));
             if was_replaced(log.get_ref(), &path) {
                 log = BufReader::new(File::open(&path).map_err(failed)?);
@@ -171,7 +170,7 @@ fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {
     }
 }
 
-/// The last `lines` lines; leaves the file at its end. `false` when nobody reads any more.
+/// Prints the last `lines` lines and leaves the file at its end. Returns false if stdout is closed.
 fn print_tail(file: &mut File, lines: usize) -> io::Result<bool> {
     const BLOCK: u64 = 1024 * 1024;
     let size = file.metadata()?.len();
@@ -183,11 +182,12 @@ fn print_tail(file: &mut File, lines: usize) -> io::Result<bool> {
     Ok(all[all.len().saturating_sub(lines)..].iter().all(|line| print_line(line)))
 }
 
+/// Prints one line. Returns false if stdout is closed.
 fn print_line(line: &str) -> bool {
     writeln!(io::stdout(), "{}", printable(line.trim_end_matches('\n'))).is_ok()
 }
 
-/// Whether another file stands at the path now.
+/// Returns true if the path leads to another file now, because the log was rotated.
 fn was_replaced(file: &File, path: &std::path::Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     match (file.metadata(), std::fs::metadata(path)) {

@@ -1,11 +1,11 @@
-//! Run events as JSON lines, for `run --json`.
+//! Run events as JSON, for `--json`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use serde_json::{Value, json};
 
 use crate::pb::{self, progress_event::Progress, run_event::Event};
 
-/// One event as one JSON object. Its `type` is the event's name in `proto/kontekst.proto`.
+/// Converts an event to a JSON object. Its `type` is the event's name in `proto/kontekst.proto`.
 pub(super) fn to_json(event: &Event) -> Value {
     match event {
         Event::Started(e) => {
@@ -65,7 +65,7 @@ fn call_to_json(call: &pb::ProposedToolCall) -> Value {
     })
 }
 
-/// What a worker did. `event` is its name in `proto/kontekst.proto`.
+/// Converts what a subagent did to a JSON object. Its `event` is the event's name in `proto/kontekst.proto`.
 pub(super) fn worker_event_to_json(worker: &pb::WorkerEvent) -> Value {
     use pb::worker_event::Event;
     let mut json = match &worker.event {

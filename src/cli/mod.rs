@@ -1,20 +1,16 @@
-//! The command line.
+//! The command line: what was typed becomes a struct (clap), and each command is a function of that struct.
 //!
-//! What was typed becomes a struct (clap), the struct becomes one call, and every error becomes a
-//! [`CliError`] with a hint and an exit code.
+//! Every error becomes a [`CliError`] with a hint and an exit code.
 
 pub mod agents;
-mod approval_prompt;
 mod approvals;
 mod daemon;
-mod daemon_errors;
 pub mod error;
 mod event_json;
+mod json;
 mod models;
-mod policy;
+mod output;
 pub mod printable;
-mod prompt;
-mod render;
 mod rpc;
 mod run;
 pub mod sessions;
@@ -22,19 +18,16 @@ pub mod skills;
 mod status;
 mod subagent_names;
 pub mod table;
+mod units;
 mod web;
 
-use std::{
-    ffi::OsString,
-    io::{IsTerminal as _, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::{config::Home, core::Environment};
+use crate::{config::Home, core::Environment, provider::supervisor::exec::exec_child};
 use error::CliError;
+use output::to_stdout;
 
 /// Asks a local model, and lets it use tools with your approval.
 #[derive(Debug, Parser)]
@@ -52,31 +45,32 @@ use error::CliError;
   kontekst models pull Qwen/Qwen3-8B-GGUF
   kontekst status
 
-The first run starts a daemon that keeps the model warm; `kontekst daemon stop` ends it.
-Everything is kept in ~/.kontekst (or $KONTEKST_HOME).",
+The first run starts a daemon, which keeps the model loaded. `kontekst daemon stop` stops it.
+All data is in ~/.kontekst, or in $KONTEKST_HOME if that is set.",
     after_long_help = "Exit status:
-  0    done
+  0    the command did what it was asked to do
   1    the run failed
-  2    usage or configuration
-  3    a tool needs approval and there is no terminal to ask on
-  4    a tool was denied
-  5    a limit was reached: max_turns, max_tokens, the window
+  2    the command line or the configuration is wrong
+  3    a tool call needs approval and there is no terminal to ask on
+  4    a tool call was denied
+  5    a limit was reached: max_turns, max_tokens or the context window
   6    the daemon or the model server cannot be reached
-  130  interrupted (143: terminated)
+  130  interrupted by SIGINT (143: terminated by SIGTERM)
 
 Environment:
-  KONTEKST_HOME          the data directory, instead of ~/.kontekst
-  KONTEKST_LLAMA_SERVER  the llama-server binary, if it is not on PATH
-  KONTEKST_LOG           what the daemon logs, for example debug
-  HF_TOKEN, KONTEKST_HUB for `kontekst models pull`: the token of Hugging Face, and another hub
-  NO_COLOR               no colours
+  KONTEKST_HOME          the data directory; ~/.kontekst if it is not set
+  KONTEKST_LLAMA_SERVER  the llama-server binary; the one on PATH if it is not set
+  KONTEKST_LOG           what the daemon logs: error, warn, info (the default), debug or trace
+  HF_TOKEN               the token that `kontekst models pull` sends to the hub
+  KONTEKST_HUB           the hub of `kontekst models pull`; https://huggingface.co if it is not set
+  NO_COLOR               if it is set, nothing is printed in colour
 
 Files:
-  ~/.kontekst/config.toml         endpoint, model_dir, context_size, tools
-  ~/.kontekst/agents/NAME/        config.toml (model, sampling) and agent.md (system prompt)
+  ~/.kontekst/config.toml         the configuration, see kontekst-config(5)
+  ~/.kontekst/agents/NAME/        an agent: config.toml (model, sampling) and agent.md (system prompt)
   ~/.kontekst/skills/             prompt templates: NAME.md or NAME/SKILL.md
-  ~/.kontekst/sessions/ID.jsonl   conversations, one message a line
-  ~/.kontekst/teams/ID.jsonl      what the workers of a session did, one event a line"
+  ~/.kontekst/sessions/ID.jsonl   stored conversations, one message per line
+  ~/.kontekst/teams/ID.jsonl      what the workers of a session did, one event per line"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -95,7 +89,7 @@ enum Command {
     Web(web::Args),
     Daemon(daemon::Args),
     Rpc(rpc::Args),
-    /// Becomes a model server that dies with the daemon.
+    /// Replaces this process by a model server that ends when the daemon does.
     #[command(hide = true)]
     ExecChild {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
@@ -103,28 +97,27 @@ enum Command {
     },
 }
 
-/// The command line's definition: `man/` and `completions/` are made from it.
+/// Returns the definition of the command line, from which `man/` and `completions/` are generated.
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// The program.
+/// Runs the program.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version go to stdout and are a success; a closed pipe is not a failure.
+            // clap prints help and versions to stdout. A closed pipe is not a failure there.
             error.print().ok();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    // The environment is read here and nowhere else: everything below gets it passed.
+    // The environment is read here and nowhere else. Everything below gets its variables as arguments.
     match dispatch(cli.command, &Environment::read(), ureq::Proxy::try_from_env()) {
         Ok(code) => code,
         Err(error) => {
-            let mut stderr = std::io::stderr().lock();
-            // There is nobody left to tell when stderr is closed.
-            error.write(&mut stderr).ok();
+            // If stderr is closed, there is nowhere left to report the error.
+            error.write(&mut std::io::stderr().lock()).ok();
             error.exit_code()
         }
     }
@@ -136,7 +129,7 @@ fn dispatch(
     proxy: Option<ureq::Proxy>,
 ) -> Result<ExitCode, CliError> {
     if let Command::ExecChild { command } = command {
-        let error = crate::provider::supervisor::exec::exec_child(command);
+        let error = exec_child(command);
         return Err(CliError::failed("cannot become the model server").cause(error.to_string()));
     }
     let home = Home::find(environment.get("KONTEKST_HOME").map(PathBuf::from))?;
@@ -148,24 +141,9 @@ fn dispatch(
         Command::Daemon(args) => daemon::run(&args, &home, environment),
         Command::Rpc(args) => rpc::run(&args, &home),
         Command::Models(args) => models::run(args, &home, environment, proxy),
-        Command::Agents(args) => on_stdout(|out, terminal| agents::run(args, &home, out, terminal)),
-        Command::Skills(args) => on_stdout(|out, terminal| skills::run(args, &home, out, terminal)),
-        Command::Sessions(args) => on_stdout(|out, terminal| sessions::run(args, &home, out, terminal)),
+        Command::Agents(args) => to_stdout(|out, is_terminal| agents::run(args, &home, out, is_terminal)),
+        Command::Skills(args) => to_stdout(|out, is_terminal| skills::run(args, &home, out, is_terminal)),
+        Command::Sessions(args) => to_stdout(|out, is_terminal| sessions::run(args, &home, out, is_terminal)),
         Command::ExecChild { .. } => unreachable!("handled above"),
-    }
-}
-
-/// Runs a command that prints a whole page. A reader that has seen enough is no error.
-fn on_stdout(
-    page: impl FnOnce(&mut dyn std::io::Write, bool) -> Result<(), CliError>,
-) -> Result<ExitCode, CliError> {
-    let terminal = std::io::stdout().is_terminal();
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    page(&mut out, terminal)?;
-    match out.flush() {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(CliError::failed("cannot write to stdout").cause(error.to_string()))
-        }
-        _ => Ok(ExitCode::SUCCESS),
     }
 }

@@ -1,24 +1,24 @@
-//! The filter between other people's text and the user's terminal.
+//! Filters text from models, tools, files and servers before the terminal sees it.
 
 use std::{
     fmt::Write as _,
     io::{self, Write},
 };
 
-/// Lets nothing but text through.
+/// A filter that lets only text through.
 ///
-/// Model text, tool output, file names and errors can hold escape sequences that set the clipboard,
-/// rename the window or overwrite what was printed. Sequences are swallowed whole, also when they are
-/// cut over several pieces; other controls are dropped; characters that change how their neighbours
-/// look (bidi, zero width, tags) are shown as `\u{…}`. Line feed and tab pass.
+/// Model text, tool output, file names and errors can hold escape sequences that set the clipboard, rename the
+/// window or overwrite what was printed. The filter removes such a sequence as a whole, even if it arrives in
+/// several pieces. It drops all other control characters except line feed and tab. Characters that change how their
+/// neighbours look (bidirectional marks, zero-width characters, tags) are written as `\u{…}`.
 ///
-/// Swallowing hides what was in a sequence. Where a person decides by what is shown, use
-/// [`Printable::literal`], which shows every control as `\u{…}` and hides nothing.
+/// Removing a sequence hides what was in it. Where a person decides by what is shown, use [`Printable::literal`],
+/// which writes every control character as `\u{…}` and removes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Printable {
     state: State,
     literal: bool,
-    /// The character before, to tell a joiner inside a script from one that hides.
+    /// The character before this one. It tells a joiner that a script needs from one that only hides.
     previous: char,
 }
 
@@ -26,37 +26,37 @@ pub struct Printable {
 enum State {
     #[default]
     Text,
-    /// After ESC.
+    /// ESC was read.
     Escape,
-    /// After ESC and an intermediate: one more character ends it.
+    /// ESC and an intermediate character were read; a final character ends the sequence.
     Intermediate,
-    /// After CSI: parameters until a letter.
+    /// CSI was read; parameters follow until a final character.
     Csi,
-    /// After OSC, DCS, APC, PM or SOS: anything until BEL or ST.
+    /// OSC, DCS, APC, PM or SOS was read; any text follows until BEL or ST.
     ControlString,
-    /// After ESC within one of those.
+    /// ESC was read inside such a string; a backslash completes ST.
     ControlStringEscape,
 }
 
 impl Printable {
-    /// Swallows escape sequences.
+    /// Creates a filter that removes escape sequences.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Shows them.
+    /// Creates a filter that writes escape sequences as visible text.
     pub fn literal() -> Self {
         Self { literal: true, ..Self::default() }
     }
 
-    /// Filters the next piece.
+    /// Filters the next piece of the text.
     pub fn push(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         self.push_into(text, &mut out);
         out
     }
 
-    /// As [`Printable::push`], to the end of `out`.
+    /// Filters the next piece of the text and appends it to `out`.
     pub fn push_into(&mut self, text: &str, out: &mut String) {
         for c in text.chars() {
             self.push_char(c, out);
@@ -64,7 +64,7 @@ impl Printable {
     }
 
     fn push_char(&mut self, c: char, out: &mut String) {
-        // A few arms end a sequence by a character that is not part of it; that one is looked at as text.
+        // Some arms end a sequence at a character that does not belong to it. They handle it as text.
         self.state = match (self.state, c) {
             (State::Text, _) => return self.push_text(c, out),
             (State::Escape, '[') => State::Csi,
@@ -74,10 +74,10 @@ impl Printable {
             (State::Csi, ' '..='?') => State::Csi,
             (State::Csi, '@'..='~') => State::Text,
             (State::ControlStringEscape, '\\') => State::Text,
-            // BEL, ST; CAN and SUB abort.
+            // BEL and ST end the string; CAN and SUB abort it.
             (State::ControlString, '\x07' | '\u{9c}' | '\x18' | '\x1a') => State::Text,
             (State::ControlString, '\x1b') => State::ControlStringEscape,
-            // No such sequence has a line feed, so one that never ends hides no more than its line.
+            // A line feed ends the string, so a string without an end hides at most the rest of its line.
             (State::ControlString, c) if c != '\n' => State::ControlString,
             (State::ControlStringEscape, c) if c != '\n' => {
                 self.state = State::Escape;
@@ -98,7 +98,7 @@ impl Printable {
             '\u{9b}' => self.state = State::Csi,
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::ControlString,
             '\0'..='\x1f' | '\x7f'..='\u{9f}' => {}
-            // Persian and the Indic scripts need the joiners, and so do emoji of several parts.
+            // Persian, the Indic scripts and composed emoji need the joiners.
             '\u{200c}' | '\u{200d}' if !self.previous.is_ascii() && !is_misleading(self.previous) => {
                 out.push(c);
             }
@@ -113,53 +113,58 @@ fn push_escaped(c: char, out: &mut String) {
     write!(out, "{}", c.escape_unicode()).expect("a String takes everything");
 }
 
-/// Whether a character is there to change how others look, or to be invisible.
-fn is_misleading(c: char) -> bool {
+/// Returns true for a character that is invisible or changes how other characters look.
+pub(super) fn is_misleading(c: char) -> bool {
     matches!(c,
         '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Filters a whole text and swallows escape sequences.
+/// Filters a whole text and removes escape sequences.
 pub fn printable(text: &str) -> String {
     Printable::new().push(text)
 }
 
-/// Filters a whole text and shows every control: for what a person approves.
+/// Filters a whole text and writes every control character as `\u{…}`. For text that a person approves.
 pub fn literal(text: &str) -> String {
     Printable::literal().push(text)
 }
 
-/// A writer that filters when it writes to a terminal, and passes bytes through when it does not.
+/// As [`literal`], and on one line.
+pub fn literal_line(text: &str) -> String {
+    literal(text).replace('\n', "\\n")
+}
+
+/// A writer that filters what it writes to a terminal. Without a terminal it passes all bytes through.
 pub struct PrintableWriter<'a> {
     out: &'a mut dyn Write,
     filter: Option<Printable>,
-    /// The start of a character that a write cut off.
-    cut: Vec<u8>,
+    /// The first bytes of a character whose rest has not been written yet.
+    incomplete: Vec<u8>,
 }
 
 impl<'a> PrintableWriter<'a> {
-    pub fn new(out: &'a mut dyn Write, terminal: bool) -> Self {
-        Self { out, filter: terminal.then(Printable::new), cut: Vec::new() }
+    pub fn new(out: &'a mut dyn Write, is_terminal: bool) -> Self {
+        Self { out, filter: is_terminal.then(Printable::new), incomplete: Vec::new() }
     }
 }
 
 impl Write for PrintableWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(filter) = &mut self.filter else { return self.out.write(bytes) };
-        self.cut.extend_from_slice(bytes);
+        self.incomplete.extend_from_slice(bytes);
         let mut text = String::new();
         let mut whole = 0;
-        for chunk in self.cut.utf8_chunks() {
+        for chunk in self.incomplete.utf8_chunks() {
             filter.push_into(chunk.valid(), &mut text);
             whole += chunk.valid().len();
-            // At the very end it may be a character whose rest is still to come.
-            if whole + chunk.invalid().len() < self.cut.len() || chunk.invalid().len() > 3 {
+            // At the very end it can be a character whose rest comes with the next write.
+            if whole + chunk.invalid().len() < self.incomplete.len() || chunk.invalid().len() > 3 {
                 whole += chunk.invalid().len();
                 text.push(char::REPLACEMENT_CHARACTER);
             }
         }
-        self.cut.drain(..whole);
+        self.incomplete.drain(..whole);
         self.out.write_all(text.as_bytes())?;
         Ok(bytes.len())
     }
@@ -174,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sequences_are_swallowed_whole() {
+    fn sequences_are_removed_whole() {
         for (text, shown) in [
             ("plain\ttext\n", "plain\ttext\n"),
             ("\x1b[1;31mred\x1b[0m", "red"),
@@ -198,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_misleads_is_shown() {
+    fn misleading_characters_are_shown_as_escapes() {
         for (text, shown) in [
             ("a\u{202e}b\u{2066}c", "a\\u{202e}b\\u{2066}c"),
             ("pass\u{200b}word", "pass\\u{200b}word"),
@@ -215,11 +220,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_approved_hides_nothing() {
+    fn literal_text_hides_nothing() {
         assert_eq!(literal("a\x1b]0;rm -rf\x07\r\u{9b}b\n\t"), "a\\u{1b}]0;rm -rf\\u{7}\\u{d}\\u{9b}b\n\t");
     }
 
-    /// Pieces that attacks are made of.
+    /// The pieces that the random texts below are made of.
     const PIECES: &[&str] = &[
         "\x1b",
         "[",
@@ -260,7 +265,7 @@ mod tests {
     ];
 
     #[test]
-    fn no_cut_lets_a_control_through() {
+    fn text_in_pieces_lets_no_control_through() {
         let mut seed = 0x1234_5678_u64;
         let mut below = |end: usize| {
             seed ^= seed << 13;
@@ -272,13 +277,13 @@ mod tests {
             let text: String = (0..below(24)).map(|_| PIECES[below(PIECES.len())]).collect();
             let whole = printable(&text);
             let mut pieces = Printable::new();
-            let mut incomplete = String::new();
-            let mut page = Vec::new();
-            let mut writer = PrintableWriter::new(&mut page, true);
+            let mut filtered = String::new();
+            let mut written = Vec::new();
+            let mut writer = PrintableWriter::new(&mut written, true);
             let mut rest = text.as_str();
             while !rest.is_empty() {
                 let (at, _) = rest.char_indices().nth(1 + below(3)).unwrap_or((rest.len(), ' '));
-                pieces.push_into(&rest[..at], &mut incomplete);
+                pieces.push_into(&rest[..at], &mut filtered);
                 rest = &rest[at..];
             }
             let mut bytes = text.as_bytes();
@@ -287,8 +292,8 @@ mod tests {
                 writer.write_all(&bytes[..at]).unwrap();
                 bytes = &bytes[at..];
             }
-            assert_eq!(incomplete, whole, "{text:?}");
-            assert_eq!(String::from_utf8(page).unwrap(), whole, "{text:?}");
+            assert_eq!(filtered, whole, "{text:?}");
+            assert_eq!(String::from_utf8(written).unwrap(), whole, "{text:?}");
             for shown in [&whole, &literal(&text)] {
                 assert!(
                     shown.chars().all(|c| matches!(c, '\n' | '\t' | '\u{200d}')
@@ -300,10 +305,10 @@ mod tests {
     }
 
     #[test]
-    fn a_page_replaces_bytes_that_are_not_text() {
-        let mut page = Vec::new();
-        PrintableWriter::new(&mut page, true).write_all(b"a\xffb\xe2\x82c\x1b[31m").unwrap();
-        assert_eq!(String::from_utf8(page).unwrap(), "a\u{fffd}b\u{fffd}c");
+    fn a_writer_replaces_bytes_that_are_not_text() {
+        let mut written = Vec::new();
+        PrintableWriter::new(&mut written, true).write_all(b"a\xffb\xe2\x82c\x1b[31m").unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), "a\u{fffd}b\u{fffd}c");
         let mut file = Vec::new();
         PrintableWriter::new(&mut file, false).write_all(b"a\xff\x1b[31m").unwrap();
         assert_eq!(file, b"a\xff\x1b[31m", "what is not a terminal gets every byte");

@@ -1,11 +1,11 @@
-//! `kontekst skills`: prompt templates.
+//! `kontekst skills`: lists the skills and shows one.
 
 use std::io::Write;
 
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{error::CliError, printable::PrintableWriter, table::Table};
+use super::{error::CliError, json::json_pretty, printable::PrintableWriter, table::Table};
 use crate::{
     config::Home,
     skills::{Skill, Skills},
@@ -13,10 +13,10 @@ use crate::{
 
 /// List the skills, or show one
 ///
-/// A skill is a prompt template: ~/.kontekst/skills/NAME.md, or NAME/SKILL.md with other files beside
-/// it. Before the template may stand `+++` TOML or `---` YAML with name, description,
-/// user_invocable and disable_model_invocation. In it, $ARGUMENTS is all that follows the name, and
-/// $0, $1 and so on are the single arguments.
+/// A skill is a prompt template: the file ~/.kontekst/skills/NAME.md, or the directory NAME with a file SKILL.md and other
+/// files. The file can begin with settings, as TOML between lines of `+++` or as YAML between lines of `---`: name,
+/// description, user_invocable and disable_model_invocation. In the template, $ARGUMENTS stands for all text after the
+/// skill's name, and $0, $1 and so on stand for the single words.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst skills
@@ -32,30 +32,30 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the skills (what `skills` alone does)
+    /// List the skills; the default if no command is given
     List,
     /// Show a skill's template
     Show {
-        /// The skill, with or without its slash
+        /// The name of the skill, with or without the slash
         name: String,
     },
 }
 
-/// Reads the disk only. `terminal` says whether `out` is one.
+/// Runs the command on the files of the data directory. The daemon is not asked.
 ///
 /// # Errors
 ///
-/// Exit code 2 for a skill that does not exist.
-pub fn run(args: Args, home: &Home, out: &mut dyn Write, terminal: bool) -> Result<(), CliError> {
+/// The exit status is 2 for a skill that does not exist.
+pub fn run(args: Args, home: &Home, out: &mut dyn Write, is_terminal: bool) -> Result<(), CliError> {
     let Args { json, command } = args;
     home.create()?;
     let skills = Skills::load(home);
-    let mut out = PrintableWriter::new(out, terminal);
+    let mut out = PrintableWriter::new(out, is_terminal);
     match command.unwrap_or(Command::List) {
         Command::List if json => {
             let listed: Vec<Value> = skills.iter().map(to_json).collect();
             let problems: Vec<String> = skills.problems().iter().map(ToString::to_string).collect();
-            Ok(writeln!(out, "{:#}", json!({"skills": listed, "problems": problems}))?)
+            Ok(writeln!(out, "{}", json_pretty(&json!({"skills": listed, "problems": problems})))?)
         }
         Command::List => list(&skills, home, &mut out),
         Command::Show { name } => show(find(&skills, &name)?, json, &mut out),
@@ -66,13 +66,13 @@ fn find<'a>(skills: &'a Skills, name: &str) -> Result<&'a Skill, CliError> {
     let name = name.strip_prefix('/').unwrap_or(name);
     skills.find(name).ok_or_else(|| {
         let error = CliError::usage(format!("no skill `{}`", name.chars().take(128).collect::<String>()));
-        // It may be there and broken: then that is the news.
-        let about = |path: &std::path::Path| {
+        // If its file is there but cannot be used, the error tells why.
+        let is_its_file = |path: &std::path::Path| {
             path.ancestors().take(2).any(|part| part.file_stem().is_some_and(|stem| stem == name))
         };
-        match skills.problems().iter().find(|problem| about(&problem.path)) {
+        match skills.problems().iter().find(|problem| is_its_file(&problem.path)) {
             Some(problem) => error.cause(problem.to_string()),
-            None => error.hint("`kontekst skills` lists them"),
+            None => error.hint("run `kontekst skills` to list the skills"),
         }
     })
 }
@@ -114,9 +114,9 @@ fn to_json(skill: &Skill) -> Value {
 
 fn show(skill: &Skill, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     if json {
-        let mut described = to_json(skill);
-        described["body"] = Value::from(skill.body.as_str());
-        return Ok(writeln!(out, "{described:#}")?);
+        let mut json = to_json(skill);
+        json["body"] = Value::from(skill.body.as_str());
+        return Ok(writeln!(out, "{}", json_pretty(&json))?);
     }
     writeln!(out, "Skill        {}", skill.name)?;
     if !skill.description.is_empty() {
@@ -218,9 +218,9 @@ mod tests {
             show("none"),
             false,
             &expect![[r#"
-            kontekst: error: no skill `none`
-              hint: `kontekst skills` lists them
-        "#]],
+                kontekst: error: no skill `none`
+                  hint: run `kontekst skills` to list the skills
+            "#]],
         );
     }
 }

@@ -1,6 +1,6 @@
-//! `kontekst status`.
+//! `kontekst status`: shows the daemon and the model server.
 
-use std::process::ExitCode;
+use std::{fs, os::unix::net::UnixStream, process::ExitCode};
 
 use serde_json::json;
 
@@ -10,41 +10,55 @@ use crate::{
     pb::{GetStatusRequest, GetStatusResponse},
 };
 
-use super::{error::CliError, on_stdout, printable::printable, web};
+use super::{error::CliError, json::json_pretty, output::to_stdout, printable::printable, units::uptime};
 
-/// Shows the daemon and the model server.
+/// Show the daemon and the model server
 ///
-/// Never starts the daemon: if it is not running, the exit status is 6.
+/// This command does not start the daemon. If the daemon is not running, the exit status is 6.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Print one JSON object
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
-    /// Print the token of the HTTP door, and nothing else
+    /// Print only the token that HTTP clients have to send
     #[arg(long, conflicts_with = "json")]
     token: bool,
 }
 
 pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     if args.token {
-        let token = web::read_token(home)?;
-        return on_stdout(|out, _| Ok(writeln!(out, "{token}")?));
+        let token = read_token(home)?;
+        return to_stdout(|out, _| Ok(writeln!(out, "{token}")?));
     }
     let stream = client::probe(home).map_err(|error| match error {
         ClientError::NotRunning => CliError::unreachable("the daemon is not running")
-            .hint("`kontekst run` starts it when it is needed, `kontekst daemon` runs it in this terminal"),
+            .hint("run `kontekst run`, which starts it when it is needed")
+            .hint("or run `kontekst daemon` to have it in this terminal"),
         other => other.into(),
     })?;
-    let status = client::runtime()?.block_on(async {
+    let status = get_status(stream)?;
+    let text = if args.json { format!("{}\n", json_pretty(&to_json(&status))) } else { format_text(&status) };
+    to_stdout(|out, _| Ok(out.write_all(text.as_bytes())?))
+}
+
+/// Asks the daemon for its status.
+pub(super) fn get_status(stream: UnixStream) -> Result<GetStatusResponse, ClientError> {
+    client::runtime()?.block_on(async {
         let mut daemon = client::daemon(client::channel(stream).await?);
-        Ok::<_, ClientError>(daemon.get_status(GetStatusRequest {}).await?.into_inner())
-    })?;
-    on_stdout(|out, _| {
-        let format_text = if args.json { format!("{:#}\n", to_json(&status)) } else { page(&status) };
-        out.write_all(format_text.as_bytes())
-            .map_err(|error| CliError::failed("cannot write to stdout").cause(error.to_string()))
+        Ok(daemon.get_status(GetStatusRequest {}).await?.into_inner())
     })
+}
+
+/// Reads the token that HTTP clients send.
+pub(super) fn read_token(home: &Home) -> Result<String, CliError> {
+    let path = home.token();
+    match fs::read_to_string(&path) {
+        Ok(token) => Ok(token.trim().to_owned()),
+        Err(error) => Err(CliError::usage(format!("there is no token in {}", path.display()))
+            .cause(error.to_string())
+            .hint("turn on HTTP, see `kontekst web --help`; the daemon then writes the token")),
+    }
 }
 
 fn to_json(status: &GetStatusResponse) -> serde_json::Value {
@@ -52,7 +66,7 @@ fn to_json(status: &GetStatusResponse) -> serde_json::Value {
         "version": status.version, "pid": status.pid, "uptime_seconds": status.uptime_seconds,
         "started_at": status.started_at_rfc3339, "active_runs": status.active_runs,
         "socket": status.socket, "bind": status.bind, "data_dir": status.data_dir,
-        "http": status.http, "warnings": status.warnings,
+        "http": status.http,
         "confinement": status.confinement, "warnings": status.warnings,
         "model_server": {
             "engine": status.engine, "endpoint": status.endpoint, "model": status.model,
@@ -63,24 +77,25 @@ fn to_json(status: &GetStatusResponse) -> serde_json::Value {
     })
 }
 
-fn page(status: &GetStatusResponse) -> String {
+fn format_text(status: &GetStatusResponse) -> String {
+    let daemon = format!("{} (pid {}), up {}", status.version, status.pid, uptime(status.uptime_seconds));
+    let http = if status.http.is_empty() { "off".to_owned() } else { format!("http://{}", status.http) };
     let model = if status.model.is_empty() { "unknown" } else { &status.model };
     let mut rows = vec![
-        (
-            "daemon",
-            format!("{} (pid {}), up {}", status.version, status.pid, format_uptime(status.uptime_seconds)),
-        ),
+        ("daemon", daemon),
         ("runs", status.active_runs.to_string()),
         ("socket", status.socket.clone()),
         ("bind", status.bind.clone()),
-        ("http", if status.http.is_empty() { "off".to_owned() } else { format!("http://{}", status.http) }),
+        ("http", http),
         ("data", status.data_dir.clone()),
         ("model server", format_model_server(status)),
         ("model", model.to_owned()),
         ("models in", status.model_dir.clone()),
-        ("file tools", status.confinement.clone()),
     ];
-    rows.retain(|(name, value)| *name != "file tools" || !value.is_empty()); // an older daemon does not say
+    // A daemon of an older version does not report this.
+    if !status.confinement.is_empty() {
+        rows.push(("file tools", status.confinement.clone()));
+    }
     rows.extend(status.warnings.iter().map(|warning| ("warning", warning.clone())));
     rows.iter().map(|(name, value)| format!("{name:<13} {}\n", printable(value))).collect()
 }
@@ -101,26 +116,4 @@ fn format_model_server(status: &GetStatusResponse) -> String {
         (false, false) => "nothing answers there; the next run looks again".to_owned(),
     };
     format!("{}: {state}", status.endpoint)
-}
-
-/// `1h2m3s`.
-fn format_uptime(seconds: i64) -> String {
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    match (hours, minutes) {
-        (0, 0) => format!("{seconds}s"),
-        (0, _) => format!("{minutes}m{seconds}s"),
-        _ => format!("{hours}h{minutes}m{seconds}s"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::format_uptime;
-
-    #[test]
-    fn durations_are_short() {
-        for (seconds, expect) in [(5, "5s"), (65, "1m5s"), (3723, "1h2m3s"), (90_000, "25h0m0s")] {
-            assert_eq!(format_uptime(seconds), expect);
-        }
-    }
 }

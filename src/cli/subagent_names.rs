@@ -1,20 +1,21 @@
-//! Workers in one line each time: while a run goes on, and while they are watched.
+//! Describes what a subagent does, one line for each event.
 
 use crate::pb::{self, worker_event::Event};
 
-use super::{printable::printable, render::Verbosity};
+use super::{output::Verbosity, printable::printable};
 
-/// Characters of a prompt or a message that are shown.
+/// The most characters of a prompt or a message that are shown.
 const MAX_EXCERPT: usize = 100;
 
-/// The workers that were seen, so that each has a short name.
+/// Gives each subagent a short name, `worker 1`, `worker 2` and so on, in the order of their first events.
 #[derive(Default)]
 pub(super) struct SubagentNames {
-    seen: Vec<String>,
+    ids: Vec<String>,
 }
 
 impl SubagentNames {
-    /// One line about an event, and for whom. `None` for what says nothing new.
+    /// Returns one line about an event, and how verbose the output must be to show it. Returns `None` for an event that
+    /// tells nothing new.
     pub(super) fn describe(&mut self, event: &pb::WorkerEvent) -> Option<(Verbosity, String)> {
         let name = self.name(&event.worker_id);
         let (level, text) = match event.event.as_ref()? {
@@ -48,15 +49,15 @@ impl SubagentNames {
     }
 
     fn name(&mut self, id: &str) -> String {
-        let at = self.seen.iter().position(|seen| seen == id).unwrap_or_else(|| {
-            self.seen.push(id.to_owned());
-            self.seen.len() - 1
+        let index = self.ids.iter().position(|known| known == id).unwrap_or_else(|| {
+            self.ids.push(id.to_owned());
+            self.ids.len() - 1
         });
-        format!("worker {}", at + 1)
+        format!("worker {}", index + 1)
     }
 }
 
-/// The start of a text on one line, and nothing but text.
+/// Returns the start of a text on one line, without control characters.
 pub(super) fn excerpt(text: &str) -> String {
     let text = printable(text);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

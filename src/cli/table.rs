@@ -1,4 +1,4 @@
-//! Columns under headings.
+//! Tables on the terminal.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::printable::printable;
 
-/// A table as people read it: left-aligned columns, two spaces between, no rules.
+/// A table of left-aligned columns with two spaces between them.
 #[derive(Clone, Debug)]
 pub struct Table<const COLUMNS: usize> {
     rows: Vec<[String; COLUMNS]>,
@@ -17,14 +17,17 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         Self { rows: vec![headings.map(str::to_owned)] }
     }
 
-    /// Adds a row. A cell is one line: only text is kept, and white space in it is one space.
+    /// Adds a row. Each cell becomes one line: its escape sequences are removed, and each run of white space becomes
+    /// one space.
     pub fn row(&mut self, cells: [String; COLUMNS]) {
         self.rows.push(cells.map(|cell| printable(&cell).split_whitespace().collect::<Vec<_>>().join(" ")));
     }
 
+    /// Writes the table, each column as wide as its widest cell.
+    ///
     /// # Errors
     ///
-    /// When `out` cannot be written.
+    /// Returns the error of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut widths = [0; COLUMNS];
         for row in &self.rows {
@@ -36,7 +39,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
             let mut line = String::new();
             for (width, cell) in widths.iter().zip(row) {
                 line.push_str(cell);
-                // By terminal cells: `{:<w$}` counts characters, and 日 is two cells wide.
+                // `{:<w$}` would count characters, but 日 takes two cells of a terminal.
                 line.extend(std::iter::repeat_n(' ', width - cell.width() + 2));
             }
             writeln!(out, "{}", line.trim_end())?;

@@ -40,7 +40,7 @@ fn a_killed_daemon_is_noticed_and_replaced() {
     model.wait_for_chats(1);
     kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
     let stderr = wait_with_output(client).fails(6);
-    assert!(stderr.contains("the daemon went away"), "{stderr}");
+    assert!(stderr.contains("the daemon closed the connection before the run ended"), "{stderr}");
     assert_eq!(home.run(&["run", "--new", "hi"]).success(), "whole\n");
 }
 
@@ -102,7 +102,7 @@ fn sigterm_cancels_runs_properly() {
     model.wait_for_chats(1);
     kill_process(home.daemon().unwrap(), Signal::TERM).unwrap();
     let stderr = wait_with_output(client).fails(1);
-    assert!(stderr.contains("cancelled by the daemon"), "{stderr}");
+    assert!(stderr.contains("the daemon cancelled the run"), "{stderr}");
     model.wait_for_disconnect();
 }
 

@@ -181,6 +181,17 @@ fn json_is_one_event_a_line() {
 }
 
 #[test]
+fn json_escapes_what_a_terminal_acts_on() {
+    let text = "a\u{9b}31mb\u{202e}c\u{7f}d";
+    let model = FakeLlama::start([Reply::text(text)]);
+    let home = TestHome::new(&model.url());
+    let stdout = home.run(&["run", "--json", "go"]).success();
+    assert!(stdout.chars().all(|c| c == '\n' || !(c.is_control() || c == '\u{202e}')), "{stdout:?}");
+    let last: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(last["content"], text);
+}
+
+#[test]
 fn sampling_reaches_the_server_and_absent_keys_do_not() {
     let model = FakeLlama::start([Reply::text("a"), Reply::text("b")]);
     let home = TestHome::new(&model.url());

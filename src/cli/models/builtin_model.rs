@@ -1,4 +1,4 @@
-//! The model and the engine that are part of the program, as `kontekst models` shows them.
+//! The built-in model and the built-in engine, as `kontekst models` shows them.
 
 use crate::{
     models::{
@@ -10,7 +10,7 @@ use crate::{
 
 pub use crate::provider::builtin::NAME;
 
-/// The built-in model; `None` in a program that was built without it.
+/// Returns the built-in model, or `None` if the program was built without it.
 pub fn load() -> Option<(Model, Result<ModelInfo, GgufError>)> {
     let bytes = builtin::BYTES;
     let model = Model {
@@ -26,12 +26,12 @@ pub fn load() -> Option<(Model, Result<ModelInfo, GgufError>)> {
     })
 }
 
-/// Whether `name` means the built-in model.
+/// Returns true if `name` is the name of the built-in model.
 pub fn is_builtin_name(name: &str) -> bool {
     builtin::AVAILABLE && name == builtin::NAME
 }
 
-/// Whether the built-in engine runs models of this kind; others need llama-server.
+/// Returns true if the built-in engine can run the model. All other models need llama-server.
 pub fn engine_can_run(facts: &ModelInfo) -> bool {
     builtin::AVAILABLE
         && !facts.is_embedding

@@ -1,39 +1,42 @@
-//! What went wrong with a model file, and what to do about it.
+//! What to do about errors of model files and downloads.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use super::units;
 use crate::{
-    cli::error::{CliError, ExitStatus},
+    cli::{
+        error::{CliError, ExitStatus},
+        units,
+    },
     models::{pull::PullError, selection::LinkError},
 };
 
 impl From<LinkError> for CliError {
     fn from(error: LinkError) -> Self {
         match error {
-            LinkError::Exists(_) => {
-                Self::from_error(ExitStatus::Usage, &error).hint("rename that file, or use it by its name")
-            }
+            LinkError::Exists(_) => Self::from_error(ExitStatus::Usage, &error)
+                .hint("rename that file, or use the model by the name of that file"),
             LinkError::Path(error) => error.into(),
         }
     }
 }
 
-/// Files that a hint names.
-const NAMED: usize = 24;
+/// The most files that a hint lists.
+const MAX_LISTED: usize = 24;
 
 impl From<PullError> for CliError {
     fn from(error: PullError) -> Self {
         match error {
             PullError::Source(_) => Self::from_error(ExitStatus::Usage, &error)
-                .hint("ORG/NAME, ORG/NAME:Q4_K_M, ORG/NAME:FILE.gguf, or the address of a .gguf file"),
+                .hint("write ORG/NAME, ORG/NAME:Q4_K_M, ORG/NAME:FILE.gguf, or the address of a .gguf file"),
             PullError::Choice { ref files, .. } => {
                 let shown = Self::from_error(ExitStatus::Usage, &error);
                 if files.is_empty() {
-                    return shown.hint("repositories whose names end in -GGUF have models that run here");
+                    return shown.hint(
+                        "choose a repository whose name ends in -GGUF; those have models that run here",
+                    );
                 }
-                let more = if files.len() > NAMED { ", …" } else { "" };
-                let names = files[..files.len().min(NAMED)].join(", ");
-                shown.hint(format!("put one of these, or its quantisation, behind a colon: {names}{more}"))
+                let more = if files.len() > MAX_LISTED { ", …" } else { "" };
+                let names = files[..files.len().min(MAX_LISTED)].join(", ");
+                shown.hint(format!("add a colon and one of these files, or its quantisation: {names}{more}"))
             }
             PullError::Cancelled { name, have, total } => {
                 let of = total.map(|total| format!(" of {}", units::bytes(total))).unwrap_or_default();
@@ -45,38 +48,36 @@ impl From<PullError> for CliError {
             }
             PullError::Unreachable { have, .. } => {
                 let shown = Self::from_error(ExitStatus::Unreachable, &error);
-                if have == 0 { shown.hint("is this machine online?") } else { shown.hint(RESUME) }
+                if have == 0 { shown.hint("check that this machine is online") } else { shown.hint(RESUME) }
             }
             PullError::Refused { status, .. } => {
                 let shown = Self::from_error(ExitStatus::Failed, &error);
                 match status {
                     401 | 403 => shown
-                        .hint("there is no such repository, or it needs a login: put a token into HF_TOKEN, and accept its licence on its page"),
-                    404 => shown.hint("there is no such file; names are case-sensitive, and a repository alone lists its files"),
+                        .hint("check the name; if the repository needs a login, accept its licence on its page and set HF_TOKEN to a token"),
+                    404 => shown.hint("check the name, which is case-sensitive; the repository name alone lists its files"),
                     _ => shown,
                 }
             }
-            PullError::Answer { .. } => {
-                Self::from_error(ExitStatus::Failed, &error).hint("is that the address of the file itself?")
-            }
+            PullError::Answer { .. } => Self::from_error(ExitStatus::Failed, &error)
+                .hint("check that this is the address of the file itself"),
             PullError::Checksum { .. } => Self::from_error(ExitStatus::Failed, &error)
-                .hint("nothing was kept; try again, or ask where the checksum is from"),
+                .hint("try again, or check the source of the checksum; the download was deleted"),
             PullError::Exists(_) => Self::from_error(ExitStatus::Usage, &error)
-                .hint("move it away, or give --into another directory"),
-            PullError::Busy(_) => {
-                Self::from_error(ExitStatus::Failed, &error).hint("wait for the other `kontekst models pull`")
-            }
+                .hint("move that file away, or choose another directory with --into"),
+            PullError::Busy(_) => Self::from_error(ExitStatus::Failed, &error)
+                .hint("wait for the other `kontekst models pull` to end"),
             PullError::Space { name, need, free, dir } => {
                 let (need, free) = (units::bytes(need), units::bytes(free));
                 Self::failed(format!("{name} needs {need} and `{}` has {free}", dir.display()))
-                    .hint("free some space, set `model_dir` in config.toml, or give --into another directory")
+                    .hint("free some space, set `model_dir` in config.toml, or choose another directory with --into")
             }
             PullError::Path(error) => error.into(),
         }
     }
 }
 
-const RESUME: &str = "what is here is kept; the same command goes on from there";
+const RESUME: &str = "run the same command again to continue; what was fetched so far is kept";
 
 #[cfg(test)]
 mod tests {
@@ -95,7 +96,7 @@ mod tests {
             (
                 PullError::Cancelled { name: name(), have: 5, total: Some(10) },
                 130,
-                "5 B of 10 B\n  hint: what is here",
+                "5 B of 10 B\n  hint: run the same command again",
             ),
             (
                 PullError::Unreachable {
@@ -105,7 +106,7 @@ mod tests {
                     source: std::io::ErrorKind::TimedOut.into(),
                 },
                 6,
-                "online?",
+                "online",
             ),
             (refused(401), 1, "HF_TOKEN"),
             (refused(404), 1, "case-sensitive"),

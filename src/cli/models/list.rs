@@ -1,20 +1,20 @@
-//! `kontekst models list`.
+//! `kontekst models list`: the models on this machine.
 
 use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::{builtin_model, sources::ModelSources, units};
+use super::{builtin_model, sources::ModelSources};
 use crate::{
-    cli::{error::CliError, table::Table},
+    cli::{error::CliError, json::json_pretty, table::Table, units},
     config::{AgentConfig, Config, Home, ProviderKind},
     models::{Model, ModelInfo, ModelOrigin, catalog, gguf::GgufError},
 };
 
-/// List the models on this machine (what `models` alone does)
+/// List the models on this machine; the default if no command is given
 ///
-/// Those in model_dir come first: they can be used as they are. Of what other programs have fetched,
-/// `models use` makes a link in model_dir.
+/// The models in model_dir come first, because an agent can use them as they are. The other models were fetched by other
+/// programs; `models use` creates a link to them in model_dir.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print JSON instead of a table
@@ -30,12 +30,12 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
-    let here = catalog::list(&sources.places).into_iter().map(|model| (model.info(), model));
+    let on_disk = catalog::list(&sources.places).into_iter().map(|model| (model.info(), model));
     let models: Vec<(Model, Result<ModelInfo, GgufError>)> =
-        here.map(|(facts, model)| (model, facts)).chain(builtin_model::load()).collect();
+        on_disk.map(|(facts, model)| (model, facts)).chain(builtin_model::load()).collect();
     if args.json {
         let models: Vec<Value> = models.iter().map(|(model, facts)| to_json(model, facts, &agents)).collect();
-        return Ok(writeln!(out, "{:#}", Value::from(models))?);
+        return Ok(writeln!(out, "{}", json_pretty(&Value::from(models)))?);
     }
     if !models.is_empty() {
         table(&models, &agents).write(out)?;
@@ -45,24 +45,23 @@ pub fn run(
         writeln!(out, "{blank}There are no models in {} yet.", config.model_dir.display())?;
         writeln!(out, "\n  kontekst models pull ORG/NAME    fetches one from Hugging Face")?;
     }
-    let lacking: Vec<&AgentConfig> =
-        agents.iter().filter(|agent| lacks_its_model(agent, config, &models)).collect();
-    let stands_in = match builtin_model::load() {
+    let fallback = match builtin_model::load() {
         Some(_) if config.provider.is_none() => "; the built-in model answers until it is",
         _ => "",
     };
-    for (at, agent) in lacking.iter().enumerate() {
-        let blank = if at == 0 { "\n" } else { "" };
+    let without_model = agents.iter().filter(|agent| lacks_its_model(agent, config, &models));
+    for (index, agent) in without_model.enumerate() {
+        let blank = if index == 0 { "\n" } else { "" };
         writeln!(
             out,
-            "{blank}Agent {} asks for {}, which is not in model_dir{stands_in}.",
+            "{blank}Agent {} asks for {}, which is not in model_dir{fallback}.",
             agent.id, agent.model
         )?;
     }
     Ok(())
 }
 
-/// Whether an agent's model is a file that is not there. At an endpoint it is a name.
+/// Returns true if an agent needs a model file that is not there. At an endpoint, the model is only a name.
 fn lacks_its_model(
     agent: &AgentConfig,
     config: &Config,
@@ -80,13 +79,12 @@ fn uses(agent: &AgentConfig, model: &Model) -> bool {
         && (agent.model == model.name || model.name.strip_suffix(".gguf") == Some(agent.model.as_str()))
 }
 
-/// The agents that have this model.
+/// Returns the names of the agents that use this model.
 pub(super) fn agents_using<'a>(model: &Model, agents: &'a [AgentConfig]) -> Vec<&'a str> {
     agents.iter().filter(|agent| uses(agent, model)).map(|agent| agent.id.as_str()).collect()
 }
 
 fn table(models: &[(Model, Result<ModelInfo, GgufError>)], agents: &[AgentConfig]) -> Table<9> {
-    // The last but one: who can run it.
     let head = ["NAME", "SIZE", "QUANT", "ARCH", "PARAMS", "WINDOW", "WHERE", "RUNS IN", "AGENTS"];
     let mut table = Table::new(head);
     for (model, facts) in models {
@@ -115,12 +113,12 @@ fn table(models: &[(Model, Result<ModelInfo, GgufError>)], agents: &[AgentConfig
     table
 }
 
-/// What can run a model. llama-server can run every one of them.
+/// Returns what can run a model. llama-server can run all of them.
 fn runs_in(facts: &ModelInfo) -> &'static str {
     if builtin_model::engine_can_run(facts) { "anywhere" } else { "llama-server" }
 }
 
-/// Where a model is, and what is wrong with that.
+/// Describes where a model is, and how many files it has or lacks.
 pub(super) fn describe_place(model: &Model) -> String {
     let mut text = model.origin.as_str().to_owned();
     if let Some(repository) = &model.repository {
@@ -133,9 +131,9 @@ pub(super) fn describe_place(model: &Model) -> String {
     }
 }
 
-/// A model as JSON.
+/// Converts a model to a JSON object.
 pub(super) fn to_json(model: &Model, facts: &Result<ModelInfo, GgufError>, agents: &[AgentConfig]) -> Value {
-    let mut described = json!({
+    let mut json = json!({
         "name": model.name,
         "place": model.origin.as_str(),
         "repository": model.repository,
@@ -165,8 +163,8 @@ pub(super) fn to_json(model: &Model, facts: &Result<ModelInfo, GgufError>, agent
         }),
         Err(error) => json!({"error": error.to_string()}),
     };
-    if let (Value::Object(described), Value::Object(facts)) = (&mut described, facts) {
-        described.extend(facts);
+    if let (Value::Object(json), Value::Object(facts)) = (&mut json, facts) {
+        json.extend(facts);
     }
-    described
+    json
 }

@@ -1,24 +1,21 @@
-//! `kontekst models`: what is on disk, more of it, and how good it is.
+//! `kontekst models`: lists, fetches, chooses and measures models.
 
 mod builtin_model;
 mod check;
 mod errors;
 mod list;
-mod measure;
 mod progress;
 mod pull;
-mod report;
 mod show;
 mod signals;
 mod sources;
-mod units;
 mod use_model;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{error::CliError, on_stdout, printable::PrintableWriter};
+use super::{error::CliError, output::to_stdout, printable::PrintableWriter};
 use crate::{
     config::{Config, Home, agents},
     core::Environment,
@@ -27,9 +24,9 @@ use sources::ModelSources;
 
 /// List, fetch, choose and measure models
 ///
-/// A model is a GGUF file in `model_dir`, ~/models unless config.toml says otherwise. What Hugging Face,
-/// Ollama, LM Studio and llama.cpp have fetched is found too, and `models use` links to it, so that nothing
-/// is fetched twice.
+/// A model is a GGUF file in `model_dir`, which is ~/models unless config.toml sets another directory. Models that Hugging
+/// Face tools, Ollama, LM Studio and llama.cpp have fetched are listed, too. `models use` creates a link to such a model, so
+/// that you need not fetch it twice.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Examples:
@@ -66,14 +63,14 @@ pub(super) fn run(
     let config = Config::load(home)?;
     let sources = ModelSources::new(&config, environment, proxy);
     match args.command.unwrap_or(Command::List(list::Args { json: args.json })) {
-        Command::List(list) => on_stdout(|out, terminal| {
-            list::run(&list, home, &config, &sources, &mut PrintableWriter::new(out, terminal))
+        Command::List(args) => to_stdout(|out, is_terminal| {
+            list::run(&args, home, &config, &sources, &mut PrintableWriter::new(out, is_terminal))
         }),
-        Command::Show(show) => on_stdout(|out, terminal| {
-            show::run(&show, home, &config, &sources, &mut PrintableWriter::new(out, terminal))
+        Command::Show(args) => to_stdout(|out, is_terminal| {
+            show::run(&args, home, &config, &sources, &mut PrintableWriter::new(out, is_terminal))
         }),
-        Command::Pull(pull) => pull::run(&pull, home, &config, &sources),
-        Command::Use(choice) => use_model::run(&choice, home, &config, &sources),
-        Command::Check(check) => check::run(&check, home, &config, &sources, environment),
+        Command::Pull(args) => pull::run(&args, home, &config, &sources),
+        Command::Use(args) => use_model::run(&args, home, &config, &sources),
+        Command::Check(args) => check::run(&args, home, &config, &sources, environment),
     }
 }

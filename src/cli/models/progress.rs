@@ -1,4 +1,4 @@
-//! How far a download is: a bar on a terminal, a line every tenth elsewhere.
+//! Shows the progress of a download: a bar on a terminal, and elsewhere a line after each tenth.
 
 use std::{
     fmt::Write as _,
@@ -6,15 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::units;
-use crate::{cli::printable::printable, models::pull::PullEvent};
+use crate::{
+    cli::{printable::printable, units},
+    models::pull::PullEvent,
+};
 
-/// Between two drawings of the bar.
+/// The time between two drawings of the bar.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
-/// A line each so many bytes, when nobody knows how many there are.
+/// Bytes between two lines if the size of the file is unknown.
 const UNKNOWN_SIZE_STEP: u64 = 1 << 30;
 
-/// Shows steps on stderr.
+/// Shows the steps of a download on stderr.
 pub struct DownloadProgress {
     quiet: bool,
     terminal: bool,
@@ -22,7 +24,7 @@ pub struct DownloadProgress {
     total: Option<u64>,
     rate: Rate,
     last_drawn: Option<Instant>,
-    /// Tenths, or gigabytes, that were told.
+    /// The last tenth, or gigabyte, that a line was printed for.
     last_printed: u64,
 }
 
@@ -39,12 +41,12 @@ impl DownloadProgress {
         }
     }
 
-    pub fn show(&mut self, step: &PullEvent) {
+    pub fn show(&mut self, event: &PullEvent) {
         if self.quiet {
             return;
         }
         let now = Instant::now();
-        match step {
+        match event {
             PullEvent::Started { name, have, total } => {
                 (self.name, self.total) = (printable(name), *total);
                 self.rate = Rate::new(now, *have);
@@ -53,7 +55,7 @@ impl DownloadProgress {
                 match have {
                     0 => self.print_line(&format!("{}: {size}", self.name)),
                     have => self.print_line(&format!(
-                        "{}: {size}, going on at {}",
+                        "{}: {size}, continuing at {}",
                         self.name,
                         units::bytes(*have)
                     )),
@@ -73,7 +75,10 @@ impl DownloadProgress {
             }
             PullEvent::Restarted { why } => self.print_line(&format!("starting over: {why}")),
             PullEvent::Retrying { why, wait } => {
-                self.print_line(&format!("it broke off ({why}); trying again in {} s", wait.as_secs_f32()));
+                self.print_line(&format!(
+                    "the connection broke ({why}); trying again in {} s",
+                    wait.as_secs_f32()
+                ));
             }
             PullEvent::Saving => {
                 if let (true, Some(total)) = (self.terminal, self.total) {
@@ -91,7 +96,7 @@ impl DownloadProgress {
         }
     }
 
-    /// Leaves the line of the bar.
+    /// Ends the line of the bar, if there is one.
     pub fn end_line(&mut self) {
         if self.last_drawn.take().is_some() {
             writeln!(std::io::stderr()).ok();
@@ -108,7 +113,7 @@ impl DownloadProgress {
         let columns =
             rustix::termios::tcgetwinsize(&stderr).map_or(80, |size| usize::from(size.ws_col)).max(20);
         let progress_bar = bar(have, self.total, self.rate.per_second(), columns - 1);
-        // One write, so that nothing gets between the parts.
+        // Everything is in one write, so that no other output comes between the parts.
         write!(stderr.lock(), "\r{progress_bar}\x1b[K").ok();
     }
 }
@@ -130,7 +135,7 @@ fn percent(have: u64, total: u64) -> u64 {
     (u128::from(have.min(total)) * 100 / u128::from(total.max(1))) as u64
 }
 
-/// One line of at most `columns` characters: percentage, bar, bytes, rate, time left.
+/// Formats one line of at most `columns` characters: percentage, bar, bytes, rate and time left.
 fn bar(have: u64, total: Option<u64>, rate: Option<f64>, columns: usize) -> String {
     let Some(total) = total else {
         let rate = rate.map(|rate| format!("  {}/s", units::bytes(rate as u64))).unwrap_or_default();
@@ -139,11 +144,11 @@ fn bar(have: u64, total: Option<u64>, rate: Option<f64>, columns: usize) -> Stri
     let mut right = format!("{} of {}", units::bytes(have), units::bytes(total));
     if let Some(rate) = rate.filter(|rate| *rate >= 1.0) {
         let left = (total.saturating_sub(have) as f64 / rate).ceil();
-        write!(right, "  {}/s  {} left", units::bytes(rate as u64), units::duration(left as u64))
+        write!(right, "  {}/s  {} left", units::bytes(rate as u64), units::time_left(left as u64))
             .expect("a String takes everything");
     }
     let left = format!("{:>3} % ", percent(have, total));
-    // Two spaces at the right of the bar; without room for ten cells there is none.
+    // Two spaces separate the bar from what follows. With less room than ten cells there is no bar.
     let room = columns.saturating_sub(left.len() + right.len() + 2).min(40);
     if room < 10 {
         return format!("{left}{right}").chars().take(columns).collect();
@@ -152,7 +157,7 @@ fn bar(have: u64, total: Option<u64>, rate: Option<f64>, columns: usize) -> Stri
     format!("{left}{}{}  {right}", "█".repeat(full), "░".repeat(room - full))
 }
 
-/// Bytes in a second, over the last few of them.
+/// The bytes per second of the last few seconds.
 struct Rate {
     at: Instant,
     have: u64,
@@ -170,7 +175,7 @@ impl Rate {
             return;
         }
         let rate = have.saturating_sub(self.have) as f64 / passed;
-        // What is older than five seconds hardly counts.
+        // An exponential average with a time constant of five seconds.
         let weight = (-passed / 5.0).exp();
         self.smooth = Some(self.smooth.map_or(rate, |smooth| smooth * weight + rate * (1.0 - weight)));
         (self.at, self.have) = (now, have);
@@ -203,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_follows_what_comes() {
+    fn a_rate_follows_the_download() {
         let start = Instant::now();
         let after = |seconds: u64| start + Duration::from_secs(seconds);
         let mut rate = Rate::new(start, 1000);

@@ -1,10 +1,17 @@
-//! `kontekst models pull`.
+//! `kontekst models pull`: fetches a model.
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use super::{progress::DownloadProgress, signals::Signals, sources::ModelSources, units, use_model};
+use super::{progress::DownloadProgress, signals::Signals, sources::ModelSources, use_model};
 use crate::{
-    cli::{error::CliError, on_stdout, printable::printable},
+    cli::{
+        error::CliError,
+        output::{print_status, to_stdout},
+        units,
+    },
     config::{AgentConfig, Config, Home, agents},
     core::Name,
     models::{
@@ -15,11 +22,11 @@ use crate::{
 
 /// Fetch a model
 ///
-/// From a repository of Hugging Face, or from any address. A repository alone means its Q4_K_M file, or the
-/// only one it has. The file gets its name when all of it is here and its checksum is right; what breaks
-/// off is kept as NAME.part, and the same command goes on from there.
+/// The source is a repository of Hugging Face, or any address. A repository without a file name means its Q4_K_M file, or its
+/// only file. The file gets its name when it is complete and its checksum is right. A download that was interrupted is kept as
+/// NAME.part, and the same command continues it.
 ///
-/// The name to use is printed on stdout, the progress on stderr.
+/// The name of the model is printed to stdout, and the progress to stderr.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst models pull Qwen/Qwen3-8B-GGUF
@@ -29,22 +36,22 @@ use crate::{
   kontekst models pull --use Qwen/Qwen3-4B-GGUF
 
 Environment:
-  HF_TOKEN      for repositories that need a login; shown to the hub only
-  KONTEKST_HUB  the hub, instead of https://huggingface.co (HF_ENDPOINT will do)")]
+  HF_TOKEN      the token for repositories that need a login; it is sent to the hub only
+  KONTEKST_HUB  the hub, instead of https://huggingface.co; HF_ENDPOINT sets it, too")]
 pub struct Args {
     /// ORG/NAME, ORG/NAME:QUANTISATION, ORG/NAME:FILE.gguf, or an address
     #[arg(value_name = "SOURCE")]
     source: String,
-    /// The directory, instead of model_dir
+    /// The directory for the file, instead of model_dir
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     into: Option<PathBuf>,
-    /// The checksum that the file must have
+    /// The SHA-256 checksum that the file must have
     #[arg(long, value_name = "HEX", value_parser = checksum)]
     sha256: Option<String>,
-    /// Make it the one that answers: the model of the agent `default`, or of the one named
+    /// Make it the model of this agent; of the agent `default` if no name is given
     #[arg(long = "use", value_name = "AGENT", num_args = 0..=1, default_missing_value = agents::DEFAULT, require_equals = true, conflicts_with = "into")]
     agent: Option<Name>,
-    /// Show no progress
+    /// Do not show the progress
     #[arg(short, long)]
     quiet: bool,
 }
@@ -54,14 +61,9 @@ fn checksum(text: &str) -> Result<String, String> {
     if is_one { Ok(text.to_ascii_lowercase()) } else { Err("a SHA-256 is 64 hexadecimal digits".to_owned()) }
 }
 
-/// A line for the person who waits.
-pub(super) fn print_status(text: &str) {
-    writeln!(std::io::stderr(), "{}", printable(text)).ok();
-}
-
 pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<ExitCode, CliError> {
     let net = sources.net()?;
-    // Before gigabytes are fetched for one that is not there.
+    // The agent is looked up before gigabytes are fetched for it.
     let agent = args.agent.as_ref().map(|name| AgentConfig::load(home, name)).transpose()?;
     let dir = match &args.into {
         Some(dir) => std::path::absolute(dir).map_err(|error| {
@@ -70,55 +72,59 @@ pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) ->
         None => config.model_dir.clone(),
     };
     let signals = Signals::listen()?;
-    let cancel = &signals.cancel;
-    let failed = |error: PullError| {
-        let cancelled = matches!(error, PullError::Cancelled { .. });
-        let shown = CliError::from(error);
-        match signals.exit_status().filter(|_| cancelled) {
-            Some(kind) => CliError { status: kind, ..shown },
-            None => shown,
-        }
-    };
+    let failed = |error| pull_failed(error, &signals);
     let source = Source::parse(&args.source, &net.hub).map_err(failed)?;
-    let mut files = pull::files(&source, &net, cancel).map_err(failed)?;
+    let mut files = pull::files(&source, &net, &signals.cancel).map_err(failed)?;
     if let Some(sha256) = &args.sha256 {
         let [file] = files.as_mut_slice() else {
-            return Err(CliError::usage(format!(
-                "this model has {} files and --sha256 is for one",
-                files.len()
-            )));
+            let message = format!("this model has {} files and --sha256 is for one", files.len());
+            return Err(CliError::usage(message));
         };
         file.sha256 = Some(sha256.clone());
     }
     let mut progress = DownloadProgress::new(args.quiet);
-    for (at, file) in files.iter().enumerate() {
+    for (index, file) in files.iter().enumerate() {
         if files.len() > 1 && !args.quiet {
-            print_status(&format!("file {} of {}", at + 1, files.len()));
+            print_status(&format!("file {} of {}", index + 1, files.len()));
         }
-        let fetched = pull::fetch(file, &dir, &net, cancel, &mut |step| progress.show(&step));
+        let fetched = pull::fetch(file, &dir, &net, &signals.cancel, &mut |step| progress.show(&step));
         progress.end_line();
-        let path = dir.join(&file.name);
-        match fetched.map_err(failed)? {
-            Outcome::AlreadyPresent => {
-                print_status(&format!("{} is there already, and the same file", path.display()));
-            }
-            Outcome::Downloaded { bytes, sha256, verified } => {
-                let checked = match verified {
-                    true => "its checksum is right".to_owned(),
-                    false => format!("nobody told its checksum; it is {sha256}"),
-                };
-                print_status(&format!("{}: {}, {checked}", path.display(), units::bytes(bytes)));
-                if let Err(error) = Header::open(&path) {
-                    print_status(&format!("note: it may not be a model that can be loaded: {error}"));
-                }
-            }
-        }
+        report(&dir.join(&file.name), fetched.map_err(failed)?);
     }
     let name = &files[0].name;
     if let Some(agent) = agent {
         use_model::set(home, &agent.id, name)?;
     } else if args.into.is_none() {
-        print_status(&format!("`kontekst models use {name}` makes it the one that answers"));
+        print_status(&format!("run `kontekst models use {name}` to make it the model that answers"));
     }
-    on_stdout(|out, _| Ok(writeln!(out, "{name}")?))
+    to_stdout(|out, _| Ok(writeln!(out, "{name}")?))
+}
+
+/// Takes the exit status from the signal if a signal cancelled the download.
+fn pull_failed(error: PullError, signals: &Signals) -> CliError {
+    let cancelled = matches!(error, PullError::Cancelled { .. });
+    let shown = CliError::from(error);
+    match signals.exit_status().filter(|_| cancelled) {
+        Some(status) => CliError { status, ..shown },
+        None => shown,
+    }
+}
+
+/// Reports a fetched file on stderr, and whether it looks like a model.
+fn report(path: &Path, outcome: Outcome) {
+    match outcome {
+        Outcome::AlreadyPresent => {
+            print_status(&format!("{} is there already, and it is the same file", path.display()));
+        }
+        Outcome::Downloaded { bytes, sha256, verified } => {
+            let checksum = match verified {
+                true => "its checksum is right".to_owned(),
+                false => format!("the source has no checksum to compare; it is {sha256}"),
+            };
+            print_status(&format!("{}: {}, {checksum}", path.display(), units::bytes(bytes)));
+            if let Err(error) = Header::open(path) {
+                print_status(&format!("note: this may not be a model that can be loaded: {error}"));
+            }
+        }
+    }
 }

@@ -1,12 +1,16 @@
-//! `kontekst models show`.
+//! `kontekst models show`: what one model is, and whether it fits into the memory of this machine.
 
 use std::{fmt::Write as _, io::Write};
 
 use serde_json::json;
 
-use super::{builtin_model, list, sources::ModelSources, units};
+use super::{builtin_model, list, sources::ModelSources};
 use crate::{
-    cli::error::CliError,
+    cli::{
+        error::{CliError, ExitStatus},
+        json::json_pretty,
+        units,
+    },
     config::{AgentConfig, Config, Home},
     models::{
         Model, ModelCatalog, ModelInfo, ModelOrigin, catalog,
@@ -15,17 +19,34 @@ use crate::{
     },
 };
 
-/// Show what a model is, what its chat template can do, and whether it fits this machine
+/// Show what a model is, what its chat template supports, and whether it fits into memory
 ///
-/// All of it comes from the file; nothing is loaded. The chat template is judged by its text: `models check`
-/// knows for sure.
+/// All of this is read from the file. The model is not loaded. The text of the chat template shows what it supports, but only
+/// `models check` tries it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A name that `kontekst models` lists (without .gguf will do), or the path of such a file
+    /// The name of the model in `kontekst models`, with or without .gguf, or the path of a model file
     name: String,
-    /// Print one JSON object
+    /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What is shown of a model.
+struct Shown {
+    model: Model,
+    facts: ModelInfo,
+    file: String,
+    agents: Vec<AgentConfig>,
+    memory: Memory,
+}
+
+/// The memory that the model needs with a context window of `context_size` tokens, and the memory that is free.
+struct Memory {
+    need: MemoryNeed,
+    context_size: u64,
+    /// Unknown on systems without /proc.
+    free: Option<u64>,
 }
 
 pub fn run(
@@ -35,11 +56,16 @@ pub fn run(
     sources: &ModelSources,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let built_in = builtin_model::load().filter(|_| builtin_model::is_builtin_name(&args.name));
+    let shown = read(&args.name, home, config, sources)?;
+    if args.json { write_json(shown, out) } else { write_text(&shown, out) }
+}
+
+fn read(name: &str, home: &Home, config: &Config, sources: &ModelSources) -> Result<Shown, CliError> {
+    let built_in = builtin_model::load().filter(|_| builtin_model::is_builtin_name(name));
     let (model, facts) = match built_in {
         Some(built_in) => built_in,
         None => {
-            let model = find(&sources.places, &args.name)?;
+            let model = find(&sources.places, name)?;
             let facts = model.info();
             (model, facts)
         }
@@ -47,36 +73,52 @@ pub fn run(
     let file =
         model.files.first().map_or_else(|| "in the program".to_owned(), |file| file.display().to_string());
     let facts = facts.map_err(|error| {
-        CliError::from_error(crate::cli::error::ExitStatus::Failed, &error)
+        CliError::from_error(ExitStatus::Failed, &error)
             .cause(&file)
-            .hint("a file that was cut short? `kontekst models pull` fetches it again once it is moved away")
+            .hint("if the file was cut short, move it away and run `kontekst models pull` to fetch it again")
     })?;
-    let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
-    let window = u64::from(config.context_size);
-    let need = MemoryNeed::new(model.bytes, facts.cache_bytes_per_token, window);
-    let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
-    if args.json {
-        let mut described = list::to_json(&model, &Ok(facts), &agents);
-        described["memory"] = json!({
-            "context_size": window,
-            "weights": need.weights,
-            "cache": need.cache,
-            "needed": need.total(),
-            "available": free,
-            "fits": free.map(|free| need.fitness(free) != Fitness::TooLarge),
-        });
-        return Ok(writeln!(out, "{described:#}")?);
-    }
+    let context_size = u64::from(config.context_size);
+    let memory = Memory {
+        need: MemoryNeed::new(model.bytes, facts.cache_bytes_per_token, context_size),
+        context_size,
+        free: std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text)),
+    };
+    let agents = AgentConfig::list(home).into_iter().flatten().collect();
+    Ok(Shown { model, facts, file, agents, memory })
+}
+
+fn write_json(shown: Shown, out: &mut dyn Write) -> Result<(), CliError> {
+    let Memory { need, context_size, free } = &shown.memory;
+    let memory = json!({
+        "context_size": context_size,
+        "weights": need.weights,
+        "cache": need.cache,
+        "needed": need.total(),
+        "available": free,
+        "fits": free.map(|free| need.fitness(free) != Fitness::TooLarge),
+    });
+    let mut json = list::to_json(&shown.model, &Ok(shown.facts), &shown.agents);
+    json["memory"] = memory;
+    Ok(writeln!(out, "{}", json_pretty(&json))?)
+}
+
+fn write_text(shown: &Shown, out: &mut dyn Write) -> Result<(), CliError> {
+    let Shown { model, facts, file, agents, memory } = shown;
     let unknown = || "unknown".to_owned();
-    let users = list::agents_using(&model, &agents);
+    let parameters = if facts.parameters == 0 { unknown() } else { units::parameters(facts.parameters) };
+    let users = list::agents_using(model, agents);
+    let runs_in = match builtin_model::engine_can_run(facts) {
+        true => "the built-in engine, and llama-server",
+        false => "llama-server",
+    };
     let lines = [
         ("Model", model.name.clone()),
         ("Title", facts.title.clone().unwrap_or_else(unknown)),
-        ("Where", list::describe_place(&model)),
-        ("File", file),
+        ("Where", list::describe_place(model)),
+        ("File", file.clone()),
         ("Size", units::bytes(model.bytes)),
         ("Architecture", facts.architecture.clone().unwrap_or_else(unknown)),
-        ("Parameters", if facts.parameters == 0 { unknown() } else { units::parameters(facts.parameters) }),
+        ("Parameters", parameters),
         ("Quantisation", facts.quantisation.clone().unwrap_or_else(unknown)),
         (
             "Trained on",
@@ -90,23 +132,15 @@ pub fn run(
                 .map_or_else(unknown, |cache| format!("{cache} bytes for each token, at most")),
         ),
         ("Tokenizer", facts.tokenizer.clone().unwrap_or_else(unknown)),
-        ("Chat template", template(facts.template)),
-        ("Memory", memory(&need, window, free)),
-        (
-            "Runs in",
-            if builtin_model::engine_can_run(&facts) {
-                "the built-in engine, and llama-server"
-            } else {
-                "llama-server"
-            }
-            .to_owned(),
-        ),
+        ("Chat template", describe_template(facts.template)),
+        ("Memory", describe_memory(memory)),
+        ("Runs in", runs_in.to_owned()),
         ("Used by", if users.is_empty() { "no agent".to_owned() } else { users.join(", ") }),
     ];
     for (label, value) in lines {
         writeln!(out, "{label:<14} {value}")?;
     }
-    for note in notes(&model, &facts, window) {
+    for note in notes(model, facts, memory.context_size) {
         writeln!(out, "{:<14} {note}", "Note")?;
     }
     if matches!(model.origin, ModelOrigin::ModelDir | ModelOrigin::BuiltIn) {
@@ -118,11 +152,11 @@ pub fn run(
     Ok(())
 }
 
-/// The model of that name.
-pub(super) fn find(places: &ModelCatalog, name: &str) -> Result<Model, CliError> {
+/// Finds the model of that name.
+fn find(places: &ModelCatalog, name: &str) -> Result<Model, CliError> {
     catalog::find(places, name).ok_or_else(|| {
         CliError::usage(format!("there is no model `{name}` on this machine"))
-            .hint("`kontekst models` lists them, `kontekst models pull ORG/NAME` fetches one")
+            .hint("run `kontekst models` to list the models, or `kontekst models pull ORG/NAME` to fetch one")
     })
 }
 
@@ -130,32 +164,33 @@ fn toml_text(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
-fn template(template: Option<TemplateSupport>) -> String {
+fn describe_template(template: Option<TemplateSupport>) -> String {
     let Some(TemplateSupport { tools, tool_results, reasoning, system }) = template else {
         return "none in the file: the server falls back to a plain one".to_owned();
     };
     let parts =
         [(tools, "tools"), (tool_results, "tool results"), (reasoning, "reasoning"), (system, "system text")];
-    let said = |wanted: bool| {
+    let listed = |wanted: bool| {
         let names: Vec<&str> =
             parts.iter().filter(|(has, _)| *has == wanted).map(|(_, name)| *name).collect();
         names.join(", ")
     };
-    match (said(true), said(false)) {
+    match (listed(true), listed(false)) {
         (has, lacks) if lacks.is_empty() => has,
         (has, lacks) if has.is_empty() => format!("without {lacks}"),
         (has, lacks) => format!("{has}; without {lacks}"),
     }
 }
 
-fn memory(need: &MemoryNeed, window: u64, free: Option<u64>) -> String {
-    let mut text = format!("{} with a window of {window} tokens", units::bytes(need.total()));
+fn describe_memory(memory: &Memory) -> String {
+    let Memory { need, context_size, free } = memory;
+    let mut text = format!("{} with a window of {context_size} tokens", units::bytes(need.total()));
     match need.cache {
         Some(cache) => write!(text, " ({} of it for the window)", units::bytes(cache)),
         None => write!(text, " and more for the window"),
     }
     .expect("a String takes everything");
-    let Some(free) = free else { return text };
+    let Some(free) = *free else { return text };
     let verdict = match need.fitness(free) {
         Fitness::Fits => "it fits",
         Fitness::Tight => "it is tight",
@@ -164,14 +199,15 @@ fn memory(need: &MemoryNeed, window: u64, free: Option<u64>) -> String {
     format!("{text}; {} are free: {verdict}", units::bytes(free))
 }
 
-fn notes(model: &Model, facts: &ModelInfo, window: u64) -> Vec<String> {
+fn notes(model: &Model, facts: &ModelInfo, context_size: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if model.missing > 0 {
         notes.push(format!("{} of its files are missing: it cannot be loaded", model.missing));
     }
-    if let Some(trained) = facts.context_window.filter(|&trained| trained < window) {
-        notes
-            .push(format!("`context_size` is {window}, and it was trained on no more than {trained} tokens"));
+    if let Some(trained) = facts.context_window.filter(|&trained| trained < context_size) {
+        notes.push(format!(
+            "`context_size` is {context_size}, and it was trained on no more than {trained} tokens"
+        ));
     }
     if facts.is_embedding {
         notes.push("it turns texts into vectors and does not answer".to_owned());

@@ -1,4 +1,4 @@
-//! Ctrl-C for commands that block.
+//! Cancels a blocking command on Ctrl-C.
 
 use std::{
     sync::{
@@ -16,14 +16,14 @@ use crate::{
     core::Cancel,
 };
 
-/// SIGINT and SIGTERM give a [`Cancel`]. A second one ends the process.
+/// Turns the first SIGINT or SIGTERM into a [`Cancel`]. The second one ends the process.
 pub struct Signals {
     pub cancel: Cancel,
     received: Arc<AtomicU8>,
 }
 
 impl Signals {
-    /// Listens from now on, on a thread of its own.
+    /// Starts to listen for the signals, on a thread of its own.
     pub fn listen() -> Result<Self, CliError> {
         let runtime = client::runtime()?;
         let entered = runtime.enter();
@@ -39,7 +39,7 @@ impl Signals {
                     _ = terminate.recv() => 15,
                 };
                 if given.swap(number, SeqCst) != 0 {
-                    // Asked twice: whatever still blocks is not waited for.
+                    // Whatever still blocks after the second signal is not waited for.
                     std::process::exit(128 + i32::from(number));
                 }
                 cancel.cancel();
@@ -49,7 +49,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// How a command ends that a signal stopped; `None` without one.
+    /// Returns the exit status for the signal that was received, or `None` if there was none.
     pub fn exit_status(&self) -> Option<ExitStatus> {
         match self.received.load(SeqCst) {
             0 => None,

@@ -1,4 +1,4 @@
-//! What the commands about models take from the environment.
+//! Where models are found and fetched, as the environment variables say.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// The hub, unless `KONTEKST_HUB` or `HF_ENDPOINT` names another.
+/// The hub that is used if neither `KONTEKST_HUB` nor `HF_ENDPOINT` is set.
 const HUB: &str = "https://huggingface.co";
 
 /// The directories in which models are found, and the hub from which they are fetched.
@@ -38,7 +38,7 @@ impl ModelSources {
             .or_else(|| dir("HF_HOME").or_else(|| cached("huggingface")).map(|at| at.join("hub")));
         let ollama = match dir("OLLAMA_MODELS") {
             Some(dir) => vec![dir],
-            // For this user, and for the service that its installer sets up.
+            // The first is a user's own, the second that of the system service.
             None => at_home(".ollama/models")
                 .into_iter()
                 .chain(["/usr/share/ollama/.ollama/models".into()])
@@ -61,22 +61,22 @@ impl ModelSources {
         }
     }
 
-    /// How the network is reached.
+    /// Returns how a download reaches the hub.
     ///
     /// # Errors
     ///
-    /// When the variable that names the hub holds no address.
+    /// Fails if the variable for the hub is not an address, or the one for the token not a token.
     pub fn net(&self) -> Result<DownloadConfig, CliError> {
         let hub = self.hub.as_deref().unwrap_or(HUB);
         let url =
             Url::parse(hub).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let Some(hub) = url else {
             return Err(CliError::usage(format!("`{hub}` is not the address of a hub"))
-                .hint("KONTEKST_HUB (or HF_ENDPOINT) takes one such as https://huggingface.co"));
+                .hint("set KONTEKST_HUB (or HF_ENDPOINT) to an address such as https://huggingface.co"));
         };
-        // A token with a line feed in it would be a header of its own.
+        // A token with a line feed would add a header to the request.
         if self.token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
-            return Err(CliError::usage("HF_TOKEN holds something that is not a token"));
+            return Err(CliError::usage("the value of HF_TOKEN is not a token"));
         }
         let (token, proxy) = (self.token.clone(), self.proxy.clone());
         Ok(DownloadConfig { hub, token, proxy, timing: Timing::default() })
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hub_and_no_token_is_refused() {
+    fn a_bad_hub_or_token_is_refused() {
         assert_eq!(with(&[]).net().unwrap().hub.as_str(), "https://huggingface.co/");
         assert_eq!(
             with(&[("HF_ENDPOINT", "http://mirror.example")]).net().unwrap().hub.as_str(),

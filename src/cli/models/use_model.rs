@@ -1,31 +1,31 @@
-//! `kontekst models use`.
+//! `kontekst models use`: sets the model of an agent.
 
 use std::{io, process::ExitCode};
 
-use super::{builtin_model, pull::print_status, sources::ModelSources};
+use super::{builtin_model, sources::ModelSources};
 use crate::{
-    cli::error::CliError,
+    cli::{error::CliError, output::print_status},
     config::{AgentConfig, Config, Home, ProviderKind, agents, file::read_text, write_atomic},
     core::Name,
     models::{ModelOrigin, catalog, selection},
 };
 
-/// Make a model the one that an agent uses
+/// Choose the model that an agent uses
 ///
-/// Sets `model` in the agent's config.toml and leaves the rest as it is, comments too. A model that
-/// another program fetched gets a link in model_dir. It counts from the next run on.
+/// This command sets `model` in the agent's config.toml and changes nothing else there, comments included. If another program
+/// has fetched the model, the command creates a link to it in model_dir. The next run of the agent uses the model.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst models use Qwen3-8B-Q4_K_M
   kontekst models use qwen3:8b --agent coder     # from Ollama's store
   kontekst models use gpt-oss:20b --anyway       # a name that your endpoint knows")]
 pub struct Args {
-    /// A name that `kontekst models` lists (without .gguf will do)
+    /// The name of the model in `kontekst models`, with or without .gguf
     name: String,
-    /// The agent
+    /// The agent whose model is set
     #[arg(short, long, value_name = "AGENT", default_value = agents::DEFAULT)]
     agent: Name,
-    /// Also if there is no such file here: the endpoint knows the name
+    /// Accept a name that is not on this machine, because your endpoint knows it
     #[arg(long)]
     anyway: bool,
 }
@@ -41,7 +41,7 @@ pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) ->
                 "{} of the files of {} are missing",
                 model.missing, model.name
             ))
-            .hint("fetch them with `kontekst models pull`"));
+            .hint("run `kontekst models pull` to fetch them"));
         }
         Some(model) => {
             let name = selection::link(&model, &config.model_dir)?;
@@ -56,25 +56,25 @@ pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) ->
         }
         None => {
             return Err(CliError::usage(format!("there is no model `{}` on this machine", args.name))
-                .hint("`kontekst models` lists them, `kontekst models pull ORG/NAME` fetches one")
-                .hint("--anyway takes a name that your endpoint knows"));
+                .hint("run `kontekst models` to list the models, or `kontekst models pull ORG/NAME` to fetch one")
+                .hint("add --anyway if it is a name that your endpoint knows"));
         }
     };
     set(home, &agent.id, &name)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes `model` the one that an agent uses.
+/// Sets the model of an agent in its config.toml.
 pub(super) fn set(home: &Home, agent: &Name, model: &str) -> Result<(), CliError> {
     let path = home.agents().join(agent.as_str()).join("config.toml");
     let before = match read_text(&path, 1 << 20) {
         Ok(text) => text,
-        // An agent may have a prompt only.
+        // An agent can have a prompt and no config.toml.
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error.into()),
     };
     let after = selection::with_model(&before, model).map_err(|error| {
-        CliError::usage(format!("`{}` cannot be understood", path.display())).cause(error.to_string())
+        CliError::usage(format!("`{}` is not valid TOML", path.display())).cause(error.to_string())
     })?;
     if after != before {
         write_atomic(&path, after.as_bytes())?;

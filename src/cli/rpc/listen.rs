@@ -1,4 +1,4 @@
-//! `kontekst rpc --socket`: any number of editors, one after the other or at once.
+//! `kontekst rpc --socket`: serves any number of editors, also at the same time.
 
 use std::{
     fs,
@@ -18,18 +18,18 @@ use crate::{client, config::Home};
 
 use super::super::{error::CliError, printable::printable};
 
-/// Listens until this process is ended. The socket file goes with the next one that listens there.
+/// Listens until this process ends. The socket file stays; the next process that listens there removes it.
 pub(super) fn listen(path: &Path, home: &Home) -> Result<ExitCode, CliError> {
     let shown = path.display();
     remove_stale_socket(path)?;
-    // Nobody else may connect, not even before the mode could be changed.
+    // With this umask, other users cannot connect even in the moment after the socket was created.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
     let listener = UnixListener::bind(path)
         .map_err(|error| CliError::failed(format!("cannot listen on `{shown}`")).cause(error.to_string()))?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    // The first editor should not wait for the daemon, and a daemon that cannot start is told here.
+    // The daemon starts before the first editor connects. If it cannot start, this command reports why.
     drop(client::editor_stream(home)?);
-    // Whoever started us may wait for this line.
+    // A program that started this command can wait for this line.
     writeln!(io::stderr(), "listening on {}", printable(&shown.to_string())).ok();
     for editor in listener.incoming() {
         let editor = editor.map_err(|error| {
@@ -44,14 +44,14 @@ pub(super) fn listen(path: &Path, home: &Home) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One editor. What goes wrong with it is told on stderr and ends no other.
+/// Serves one editor. An error is reported on stderr and does not affect other editors.
 fn serve_editor(mut editor: UnixStream, home: &Home) {
-    let told = |error: CliError| {
-        error.write(&mut io::stderr().lock()).ok();
-    };
     let daemon = match client::editor_stream(home) {
         Ok(daemon) => daemon,
-        Err(error) => return told(error.into()),
+        Err(error) => {
+            CliError::from(error).write(&mut io::stderr().lock()).ok();
+            return;
+        }
     };
     if let Ok(input) = editor.try_clone() {
         client::relay(input, &mut editor, &daemon).ok();
@@ -59,17 +59,17 @@ fn serve_editor(mut editor: UnixStream, home: &Home) {
     }
 }
 
-/// Removes a socket that nobody listens on any more, and nothing else.
+/// Removes a socket that no process listens on any more. Refuses to remove anything else.
 fn remove_stale_socket(path: &Path) -> Result<(), CliError> {
-    let taken = |why: &str| CliError::usage(format!("`{}` {why}", path.display()));
+    let refused = |why: &str| CliError::usage(format!("`{}` {why}", path.display()));
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() || found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(taken("exists and is not a socket of this user"));
+        return Err(refused("exists and is not a socket of this user"));
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(|error| taken("cannot be removed").cause(error.to_string()))
+            fs::remove_file(path).map_err(|error| refused("cannot be removed").cause(error.to_string()))
         }
-        _ => Err(taken("is in use by another process")),
+        _ => Err(refused("is in use by another process")),
     }
 }

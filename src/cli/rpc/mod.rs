@@ -1,4 +1,4 @@
-//! `kontekst rpc`: the language server that an editor starts.
+//! `kontekst rpc`: the language server that an editor starts. It relays the editor's bytes to the daemon.
 
 mod listen;
 mod parent;
@@ -18,18 +18,18 @@ use crate::{
 
 use super::error::CliError;
 
-/// Serves an editor: fixes for what a static analysis found, as JSON-RPC.
+/// Serve an editor that wants fixes for the findings of a static analysis
 ///
-/// Speaks the Kaiak API over the framing of the language server protocol, on stdin and stdout unless another
-/// transport is chosen, and passes everything to the daemon, which it starts if there is none. Every change
-/// of a file waits for the approval of the editor's user. Ends when the editor does.
+/// This command speaks the Kaiak API, which is JSON-RPC in the framing of the language server protocol, on stdin and stdout
+/// or on another transport. It starts the daemon if it is not running. Every change to a file waits for the approval of the
+/// editor's user. The command ends when the editor closes the connection.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Talk on stdin and stdout. The default
+    /// Use stdin and stdout; this is the default
     #[arg(long, conflicts_with_all = ["socket", "pipe"])]
     stdio: bool,
 
-    /// Listen on a unix socket, for this user only, until interrupted
+    /// Listen on a unix socket, which only this user can connect to, until you press Ctrl-C
     #[arg(long, value_name = "PATH", conflicts_with = "pipe", value_hint = clap::ValueHint::FilePath)]
     socket: Option<PathBuf>,
 
@@ -37,7 +37,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
     pipe: Option<PathBuf>,
 
-    /// End when this process does
+    /// End when the process with this id ends
     #[arg(long = "clientProcessId", alias = "client-process-id", value_name = "PID")]
     client_process: Option<i32>,
 }
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
             if let Some(socket) = socket {
                 std::fs::remove_file(socket).ok();
             }
-            // The other threads block on pipes that may never end.
+            // The other threads can be blocked on pipes that never end.
             parent::exit();
         });
     }
@@ -75,17 +75,18 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     }
 }
 
-/// Refuses what cannot be a socket.
+/// Refuses a path that cannot be a socket.
 fn check_socket_path(path: &Path) -> Result<(), CliError> {
     let text = path.as_os_str().as_bytes();
     if text.iter().all(u8::is_ascii_digit) {
         return Err(CliError::usage(format!("`{}` is a port, and TCP is not served", path.display()))
-            .hint("use the transport `stdio` or `pipe` of the editor's client"));
+            .hint("choose the transport `stdio` or `pipe` in the configuration of the editor"));
     }
-    // Source: `sun_path` of Linux has 108 bytes, that of macOS 104.
-    let most = if cfg!(target_os = "macos") { 103 } else { 107 };
-    if text.len() > most {
-        let message = format!("`{}` has more than {most} bytes, too many for a socket", path.display());
+    // `sun_path` has 108 bytes on Linux and 104 on macOS, one of them for the final NUL.
+    let max = if cfg!(target_os = "macos") { 103 } else { 107 };
+    if text.len() > max {
+        let message =
+            format!("`{}` has more than {max} bytes, which is too long for a socket", path.display());
         return Err(CliError::usage(message).hint("choose a shorter path"));
     }
     Ok(())
@@ -103,6 +104,6 @@ fn relay(
         RelayEnd::Exit(code) => Ok(ExitCode::from(code)),
         RelayEnd::EditorLeft => Ok(ExitCode::SUCCESS),
         RelayEnd::DaemonLeft => Err(CliError::unreachable("the daemon closed the connection")
-            .hint("start the server again in the editor; `kontekst daemon logs` may say why")),
+            .hint("restart the language server in the editor; run `kontekst daemon logs` to see why")),
     }
 }

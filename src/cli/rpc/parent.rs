@@ -1,10 +1,10 @@
-//! The end of the process that started us.
+//! Watches the process that started this one.
 
 use std::io;
 
 use rustix::process::{Pid, test_kill_process};
 
-/// A process that is watched.
+/// A process whose end can be waited for.
 pub(super) struct WatchedProcess {
     #[cfg(target_os = "linux")]
     process: Option<std::os::fd::OwnedFd>,
@@ -12,21 +12,21 @@ pub(super) struct WatchedProcess {
     pid: Pid,
 }
 
-/// Watches a process. One that is gone already counts as ended.
+/// Starts to watch a process. If it is gone already, it counts as ended.
 ///
 /// # Errors
 ///
-/// `pid` is no process id.
+/// Fails if `pid` is not a process id.
 pub(super) fn watch(pid: i32) -> io::Result<WatchedProcess> {
     let id = Pid::from_raw(pid).filter(|_| pid > 0);
-    let pid = id.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is no process id"))?;
+    let pid = id.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is not a process id"))?;
     #[cfg(target_os = "linux")]
     {
         use rustix::{io::Errno, process::PidfdFlags};
         match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(process) => Ok(WatchedProcess { process: Some(process) }),
             Err(Errno::SRCH) => Ok(WatchedProcess { process: None }),
-            // A thread's id, or a kernel that does not have it: better to live than to end for nothing.
+            // This is the id of a thread, or the kernel has no pidfd. The process lives, so it must not count as ended.
             Err(error) if test_kill_process(pid).is_ok() => Err(error.into()),
             Err(_) => Ok(WatchedProcess { process: None }),
         }
@@ -36,7 +36,7 @@ pub(super) fn watch(pid: i32) -> io::Result<WatchedProcess> {
 }
 
 impl WatchedProcess {
-    /// Returns when it has ended.
+    /// Waits until the process has ended.
     pub(super) fn wait(self) {
         #[cfg(target_os = "linux")]
         if let Some(process) = self.process {
@@ -46,14 +46,14 @@ impl WatchedProcess {
         }
         #[cfg(not(target_os = "linux"))]
         while test_kill_process(self.pid).is_ok() {
-            // There is no event to wait for.
+            // Without pidfd there is no event to wait for.
             std::thread::sleep(std::time::Duration::from_secs(1));
         }
     }
 }
 
-/// Ends this process. The daemon sees the connection end and cancels what was going.
-#[expect(clippy::exit, reason = "other threads are blocked on pipes that nobody will close")]
+/// Ends this process. The daemon sees the end of the connection and cancels its runs.
+#[expect(clippy::exit, reason = "other threads are blocked on pipes that may never be closed")]
 pub(super) fn exit() -> ! {
     std::process::exit(0)
 }

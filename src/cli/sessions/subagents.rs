@@ -1,4 +1,4 @@
-//! The workers of a session: what became of them, and what they do.
+//! `kontekst sessions workers`: the subagents that the runs of a session started. Users know them as workers.
 
 use std::{
     io::{self, Write},
@@ -7,13 +7,14 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::format_age;
 use crate::{
     cli::{
         error::CliError,
         event_json,
+        json::{json_line, json_pretty},
         subagent_names::{SubagentNames, excerpt},
         table::Table,
+        units::age,
     },
     client::{self, ClientError},
     config::Home,
@@ -23,7 +24,8 @@ use crate::{
     subagent_log::{SubagentExit, SubagentLogError, SubagentLogs, SubagentSummary, summarize},
 };
 
-/// More generations than there can be: a file that was changed by hand may name itself.
+/// The most parents that are followed. Runs nest less deeply, but a file that was changed by hand can name itself as its
+/// parent.
 const MAX_DEPTH: usize = 8;
 
 impl From<SubagentLogError> for CliError {
@@ -32,7 +34,7 @@ impl From<SubagentLogError> for CliError {
     }
 }
 
-/// The session at the top: its log has all workers below it.
+/// Returns the topmost parent of a session. Its log has the events of all subagents below it.
 fn root_session(sessions: &Sessions, id: &SessionId) -> SessionId {
     let mut root = id.clone();
     for _ in 0..MAX_DEPTH {
@@ -44,20 +46,20 @@ fn root_session(sessions: &Sessions, id: &SessionId) -> SessionId {
     root
 }
 
-/// The workers of a session, and theirs.
+/// Returns the subagents of a session, and the subagents of those.
 pub(super) fn subagents_of(
     sessions: &Sessions,
-    teams: &SubagentLogs,
+    logs: &SubagentLogs,
     id: &SessionId,
 ) -> Result<Vec<SubagentSummary>, CliError> {
-    let mut found = summarize(&teams.read(&root_session(sessions, id))?);
+    let mut found = summarize(&logs.read(&root_session(sessions, id))?);
     let mut family = vec![id.clone()];
-    found.retain(|worker| {
-        let ours = family.contains(&worker.parent);
-        if ours {
-            family.push(worker.id.clone());
+    found.retain(|subagent| {
+        let is_ours = family.contains(&subagent.parent);
+        if is_ours {
+            family.push(subagent.id.clone());
         }
-        ours
+        is_ours
     });
     Ok(found)
 }
@@ -69,7 +71,7 @@ pub(super) fn state(worker: &SubagentSummary) -> &'static str {
 pub(super) fn list(workers: &[SubagentSummary], json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     if json {
         let workers: Vec<Value> = workers.iter().map(to_json).collect();
-        return Ok(writeln!(out, "{:#}", Value::from(workers))?);
+        return Ok(writeln!(out, "{}", json_pretty(&Value::from(workers)))?);
     }
     if workers.is_empty() {
         return Ok(writeln!(out, "No workers. `kontekst run --workers \"…\"` lets the model start some.")?);
@@ -83,13 +85,15 @@ pub(super) fn list(workers: &[SubagentSummary], json: bool, out: &mut dyn Write)
             state(worker).to_owned(),
             worker.turns.to_string(),
             worker.tool_calls.to_string(),
-            format_age(now, UNIX_EPOCH + Duration::from_millis(worker.started)),
+            age(now, UNIX_EPOCH + Duration::from_millis(worker.started)),
             excerpt(&worker.prompt),
         ]);
     }
     table.write(out)?;
-    for (worker, failure) in workers.iter().filter_map(|worker| Some((worker, worker.failure.as_ref()?))) {
-        writeln!(out, "\n{}: {}", worker.id, excerpt(failure))?;
+    for worker in workers {
+        if let Some(failure) = &worker.failure {
+            writeln!(out, "\n{}: {}", worker.id, excerpt(failure))?;
+        }
     }
     Ok(())
 }
@@ -109,12 +113,12 @@ pub(super) fn to_json(worker: &SubagentSummary) -> Value {
     })
 }
 
-/// Prints a line for each event until it is interrupted, or at once all there is when no daemon runs: then
-/// nobody works.
+/// Prints a line for each event, past ones first, until it is interrupted. If no daemon runs, no subagent can be running;
+/// then it prints the past events and returns.
 pub(super) fn watch(
     home: &Home,
     sessions: &Sessions,
-    teams: &SubagentLogs,
+    logs: &SubagentLogs,
     id: &SessionId,
     json: bool,
     out: &mut dyn Write,
@@ -127,7 +131,7 @@ pub(super) fn watch(
             return Ok(());
         }
         if json {
-            writeln!(out, "{}", event_json::worker_event_to_json(event))?;
+            writeln!(out, "{}", json_line(&event_json::worker_event_to_json(event)))?;
         } else if let Some((_, line)) = names.describe(event) {
             writeln!(out, "{line}")?;
         }
@@ -136,7 +140,7 @@ pub(super) fn watch(
     let stream = match client::probe(home) {
         Ok(stream) => stream,
         Err(ClientError::NotRunning) => {
-            for event in teams.read(&root)? {
+            for event in logs.read(&root)? {
                 show(&event.into())?;
             }
             return Ok(());

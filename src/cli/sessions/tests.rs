@@ -1,8 +1,12 @@
-//! What the commands print and refuse.
+//! Tests of what the commands print and what they refuse.
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, SystemTime},
+};
 
 use expect_test::{Expect, expect};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{
@@ -26,7 +30,7 @@ impl TestHome {
         Self { _dir: dir, home, sessions }
     }
 
-    /// `age` is in seconds before now.
+    /// Creates a session that was written `age` seconds ago.
     fn session(&self, id: &str, age: u64, messages: &[Message]) {
         let id = id.parse().unwrap();
         let records: Vec<_> = messages.iter().map(Record::Message).collect();
@@ -61,24 +65,24 @@ fn showing(id: Option<&str>) -> Option<Command> {
 
 #[test]
 fn the_list_is_newest_first_and_marks_the_active_one() {
-    let bench = TestHome::new();
-    bench.check(
+    let home = TestHome::new();
+    home.check(
         None,
         &expect![[r#"
         No sessions. `kontekst run "…"` starts one.
     "#]],
     );
-    bench.session("old", 3 * 86_400 + 5, &[text(Role::User, "x", 1)]);
-    bench.session("new", 65, &[text(Role::User, &"x".repeat(5000), 1)]);
-    bench.session("mid", 2 * 3600 + 5, &[]);
-    bench.check(
+    home.session("old", 3 * 86_400 + 5, &[text(Role::User, "x", 1)]);
+    home.session("new", 65, &[text(Role::User, &"x".repeat(5000), 1)]);
+    home.session("mid", 2 * 3600 + 5, &[]);
+    home.check(
         Some(Command::Use { id: "o".to_owned() }),
         &expect![[r#"
         session old is active
     "#]],
     );
-    bench.sessions.set_default_agent(&"mid".parse().unwrap(), &"coder".parse().unwrap()).unwrap();
-    bench.check(
+    home.sessions.set_default_agent(&"mid".parse().unwrap(), &"coder".parse().unwrap()).unwrap();
+    home.check(
         Some(Command::List { all: false }),
         &expect![[r#"
            SESSION ID  AGENT  SIZE  MODIFIED
@@ -87,20 +91,20 @@ fn the_list_is_newest_first_and_marks_the_active_one() {
         *  old         -      41B   3 days ago
     "#]],
     );
-    let json: Value = serde_json::from_str(&bench.run(None, true).unwrap()).unwrap();
+    let json: Value = serde_json::from_str(&home.run(None, true).unwrap()).unwrap();
     assert_eq!(json[0]["id"], "new");
     assert_eq!((&json[1]["default_agent"], &json[2]["active"]), (&Value::from("coder"), &Value::from(true)));
 }
 
 #[test]
 fn a_conversation_is_readable_and_cannot_forge_its_form() {
-    let bench = TestHome::new();
-    bench.check(
+    let home = TestHome::new();
+    home.check(
         showing(None),
         &expect![[r#"
-        kontekst: error: no session is active
-          hint: name one (`kontekst sessions` lists them), or make one active with `kontekst sessions use ID`
-    "#]],
+            kontekst: error: no session is active
+              hint: name a session (`kontekst sessions` lists them), or choose one with `kontekst sessions use ID`
+        "#]],
     );
     let call = ToolCall {
         id: CallId::new("c1"),
@@ -113,7 +117,7 @@ fn a_conversation_is_readable_and_cannot_forge_its_form() {
         output: "1: x\x1b]0;title\x07\n2: y".to_owned(),
         is_error: true,
     };
-    bench.session(
+    home.session(
         "s",
         0,
         &[
@@ -127,9 +131,9 @@ fn a_conversation_is_readable_and_cannot_forge_its_form() {
             text(Role::Assistant, "It is\x1b[31m red.", 42),
         ],
     );
-    let path = bench.home.sessions().join("s.jsonl");
+    let path = home.home.sessions().join("s.jsonl");
     fs::write(&path, [fs::read(&path).unwrap(), b"garbage\n".to_vec()].concat()).unwrap();
-    bench.check(
+    home.check(
         showing(Some("last")),
         &expect![[r#"
         Session   s
@@ -159,7 +163,7 @@ fn a_conversation_is_readable_and_cannot_forge_its_form() {
         4 messages, 1 damaged line
     "#]],
     );
-    let json: Value = serde_json::from_str(&bench.run(showing(Some("s")), true).unwrap()).unwrap();
+    let json: Value = serde_json::from_str(&home.run(showing(Some("s")), true).unwrap()).unwrap();
     assert_eq!(json["messages"].as_array().unwrap().len(), 4);
     assert_eq!(json["messages"][1]["tool_calls"][0]["id"], "c1");
     assert_eq!((&json["id"], &json["damaged_lines"]), (&Value::from("s"), &json!([5])));
@@ -167,95 +171,97 @@ fn a_conversation_is_readable_and_cannot_forge_its_form() {
 
 #[test]
 fn a_typing_error_deletes_nothing() {
-    let bench = TestHome::new();
+    let home = TestHome::new();
     for id in ["aa1", "aa2", "b"] {
-        bench.session(id, 0, &[]);
+        home.session(id, 0, &[]);
     }
-    bench.sessions.set_active(&"b".parse().unwrap()).unwrap();
-    bench.check(
+    home.sessions.set_active(&"b".parse().unwrap()).unwrap();
+    home.check(
         deleting(&["aa1", "nope"], false),
         &expect![[r#"
-        kontekst: error: no session `nope`
-          hint: `kontekst sessions` lists them
-    "#]],
+            kontekst: error: no session `nope`
+              hint: run `kontekst sessions` to list the sessions
+        "#]],
     );
-    bench.check(
+    home.check(
         deleting(&["aa"], false),
         &expect![[r#"
-        kontekst: error: `aa` is the start of 2 session ids
-          hint: type more of it: aa2, aa1
-    "#]],
+            kontekst: error: `aa` is the start of 2 session ids
+              hint: type more characters; it can be aa2, aa1
+        "#]],
     );
-    bench.check(
+    home.check(
         deleting(&["aa1", "b"], false),
         &expect![[r#"
-        kontekst: error: session `b` is the active one
-          hint: add --force; no session is active then
-    "#]],
+            kontekst: error: session `b` is the active one
+              hint: add --force to delete it all the same; no session is active then
+        "#]],
     );
-    assert_eq!(bench.sessions.list().unwrap().len(), 3);
-    bench.check(
+    assert_eq!(home.sessions.list().unwrap().len(), 3);
+    home.check(
         deleting(&["aa1", "aa1", "aa2"], false),
         &expect![[r#"
         deleted aa1
         deleted aa2
     "#]],
     );
-    bench.check(
+    home.check(
         deleting(&["b"], true),
         &expect![[r#"
         deleted b
     "#]],
     );
-    assert_eq!(bench.sessions.active(), None);
+    assert_eq!(home.sessions.active(), None);
 }
 
 #[test]
 fn an_agent_is_set_for_a_session_that_exists() {
-    let bench = TestHome::new();
+    let home = TestHome::new();
     let set = |name: &str, session: Option<&str>| {
         Some(Command::SetAgent { name: name.parse().unwrap(), session: session.map(str::to_owned) })
     };
-    bench.check(
+    home.check(
         set("default", None),
         &expect![[r#"
-        kontekst: error: no agent `default`; there are: none
-          hint: `kontekst agents` lists them; agents/default/agent.md in the data directory makes one
-    "#]],
+            kontekst: error: no agent `default`; there are: none
+              hint: run `kontekst agents` to list the agents
+              hint: write agents/default/agent.md in the data directory to create this agent
+        "#]],
     );
-    crate::config::agents::create_default(&bench.home).unwrap();
-    bench.check(
+    crate::config::agents::create_default(&home.home).unwrap();
+    home.check(
         set("default", None),
         &expect![[r#"
-        kontekst: error: no session is active
-          hint: name one (`kontekst sessions` lists them), or make one active with `kontekst sessions use ID`
-    "#]],
+            kontekst: error: no session is active
+              hint: name a session (`kontekst sessions` lists them), or choose one with `kontekst sessions use ID`
+        "#]],
     );
-    bench.session("s", 0, &[]);
-    bench.check(
+    home.session("s", 0, &[]);
+    home.check(
         set("default", Some("s")),
         &expect![[r#"
         session s uses agent default
     "#]],
     );
-    assert_eq!(bench.sessions.default_agent(&"s".parse().unwrap()), Some("default".parse().unwrap()));
-    bench.check(
+    assert_eq!(home.sessions.default_agent(&"s".parse().unwrap()), Some("default".parse().unwrap()));
+    home.check(
         set("none", Some("s")),
         &expect![[r#"
-        kontekst: error: no agent `none`; there are: default
-          hint: `kontekst agents` lists them; agents/none/agent.md in the data directory makes one
-    "#]],
+            kontekst: error: no agent `none`; there are: default
+              hint: run `kontekst agents` to list the agents
+              hint: write agents/none/agent.md in the data directory to create this agent
+        "#]],
     );
 }
 
 #[test]
 fn a_session_in_use_cannot_be_deleted_but_shown() {
-    let bench = TestHome::new();
+    let home = TestHome::new();
     let id = "s".parse().unwrap();
-    let _log = bench.sessions.open(&id).unwrap();
-    let error = bench.run(deleting(&["s"], true), false).unwrap_err();
+    let _log = home.sessions.open(&id).unwrap();
+    let error = home.run(deleting(&["s"], true), false).unwrap_err();
     assert_eq!(error.status, ExitStatus::Failed);
-    bench.run(showing(Some("s")), false).unwrap();
+    home.run(showing(Some("s")), false).unwrap();
 }
 
 #[test]
@@ -269,40 +275,26 @@ fn a_reader_that_went_away_is_quiet() {
             Ok(())
         }
     }
-    let bench = TestHome::new();
-    bench.session("s", 0, &[]);
+    let home = TestHome::new();
+    home.session("s", 0, &[]);
     for terminal in [true, false] {
-        let error = run(Args { json: false, command: None }, &bench.home, &mut Closed, terminal).unwrap_err();
+        let error = run(Args { json: false, command: None }, &home.home, &mut Closed, terminal).unwrap_err();
         assert_eq!(error.status, ExitStatus::OutputClosed);
     }
 }
 
 #[test]
-fn sizes_and_ages() {
-    let sizes = [0, 1023, 1024, 1536, 1 << 20, (1 << 30) + (1 << 29)].map(format_size);
-    assert_eq!(sizes, ["0B", "1023B", "1.0K", "1.5K", "1.0M", "1.5G"]);
-    let now = SystemTime::now();
-    let ages = [0, 59, 60, 3599, 3600, 86_400, 90 * 86_400]
-        .map(|seconds| format_age(now, now - Duration::from_secs(seconds)));
-    assert_eq!(
-        ages,
-        ["just now", "just now", "1 minute ago", "59 minutes ago", "1 hour ago", "1 day ago", "90 days ago"]
-    );
-    assert_eq!(format_age(now, now + Duration::from_secs(99)), "just now", "a clock that went back");
-}
-
-#[test]
-fn workers_are_told_with_their_state_and_go_with_their_session() {
+fn workers_are_listed_with_their_state_and_deleted_with_their_session() {
     use crate::subagent_log::{FailureCause, SubagentEventKind, SubagentExit};
 
-    let bench = TestHome::new();
+    let home = TestHome::new();
     for (id, age) in [("s", 60), ("w1", 30), ("w2", 20)] {
-        bench.session(id, age, &[text(Role::User, "hi", 1)]);
+        home.session(id, age, &[text(Role::User, "hi", 1)]);
     }
     let id = |id: &str| id.parse::<SessionId>().unwrap();
-    bench.sessions.set_parent(&id("w1"), &id("s")).unwrap();
-    bench.sessions.set_parent(&id("w2"), &id("w1")).unwrap();
-    let team = SubagentLogs::new(&bench.home).open(&id("s")).unwrap();
+    home.sessions.set_parent(&id("w1"), &id("s")).unwrap();
+    home.sessions.set_parent(&id("w2"), &id("w1")).unwrap();
+    let team = SubagentLogs::new(&home.home).open(&id("s")).unwrap();
     let started = |depth, prompt: &str| SubagentEventKind::Started {
         agent: "default".into(),
         prompt: prompt.into(),
@@ -317,7 +309,7 @@ fn workers_are_told_with_their_state_and_go_with_their_session() {
     team.append(&id("w2"), &id("w1"), SubagentEventKind::Exited { how: SubagentExit::Failed }).unwrap();
 
     let workers = |id: &str| Some(Command::Workers { id: Some(id.to_owned()), watch: false });
-    bench.check(
+    home.check(
         workers("s"),
         &expect![[r#"
             WORKER  AGENT    STATE    TURNS  CALLS  STARTED   TASK
@@ -327,28 +319,28 @@ fn workers_are_told_with_their_state_and_go_with_their_session() {
             w2: the run used up its 2 turns
         "#]],
     );
-    let json: Value = serde_json::from_str(&bench.run(workers("w1"), true).unwrap()).unwrap();
+    let json: Value = serde_json::from_str(&home.run(workers("w1"), true).unwrap()).unwrap();
     assert_eq!((json.as_array().unwrap().len(), &json[0]["id"]), (1, &Value::from("w2")));
-    bench.check(
+    home.check(
         workers("w2"),
         &expect![[r#"
             No workers. `kontekst run --workers "…"` lets the model start some.
         "#]],
     );
-    let shown = bench.run(showing(Some("w1")), false).unwrap();
+    let shown = home.run(showing(Some("w1")), false).unwrap();
     assert!(shown.contains("Parent    s\nWorkers   w2 (default, failed)\n"), "{shown}");
-    let json: Value = serde_json::from_str(&bench.run(showing(Some("s")), true).unwrap()).unwrap();
+    let json: Value = serde_json::from_str(&home.run(showing(Some("s")), true).unwrap()).unwrap();
     assert_eq!((&json["parent"], &json["workers"][0]["state"]), (&Value::Null, &Value::from("running")));
-    assert!(bench.run(showing(Some("last")), false).unwrap().starts_with("Session   s\n"));
+    assert!(home.run(showing(Some("last")), false).unwrap().starts_with("Session   s\n"));
 
-    let listed = bench.run(None, false).unwrap();
+    let listed = home.run(None, false).unwrap();
     assert!(!listed.contains("w1") && listed.ends_with("\nNot listed: 2 of workers (--all).\n"), "{listed}");
-    bench.check(
+    home.check(
         deleting(&["s", "w1"], false),
         &expect![[r#"
             deleted s and its 2 workers
         "#]],
     );
-    assert!(bench.run(Some(Command::List { all: true }), false).unwrap().starts_with("No sessions."));
-    assert!(!SubagentLogs::new(&bench.home).exists(&id("s")));
+    assert!(home.run(Some(Command::List { all: true }), false).unwrap().starts_with("No sessions."));
+    assert!(!SubagentLogs::new(&home.home).exists(&id("s")));
 }

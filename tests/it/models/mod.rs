@@ -221,7 +221,7 @@ fn a_repository_is_pulled_by_name() {
     assert!(store.requests().iter().all(|seen| seen.header("authorization").is_none()));
 
     let again = catalog.run_at(&hub, &["pull", "org/m-GGUF:m-Q4_K_M.gguf"]);
-    assert!(again.stderr.contains("is there already, and the same file"), "{again:?}");
+    assert!(again.stderr.contains("is there already, and it is the same file"), "{again:?}");
     fs::write(catalog.dir().join("m-Q4_K_M.gguf"), "mine").unwrap();
     assert!(catalog.run_at(&hub, &["pull", "org/m-GGUF"]).fails(2).contains("is another file"));
     assert_eq!(fs::read(catalog.dir().join("m-Q4_K_M.gguf")).unwrap(), b"mine");
@@ -258,10 +258,10 @@ fn ctrl_c_keeps_the_part_and_the_next_pull_resumes() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     std::io::Read::read_to_string(&mut stderr, &mut output).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{output}");
-    assert!(output.contains("the same command goes on from there"), "{output}");
+    assert!(output.contains("run the same command again to continue"), "{output}");
     assert_eq!(catalog.files(), ["m.gguf.part", "m.gguf.part.json"]);
     let pulled = catalog.run(&["pull", &url]);
-    assert!(pulled.stderr.contains("going on at"), "{pulled:?}");
+    assert!(pulled.stderr.contains("continuing at"), "{pulled:?}");
     assert_eq!(pulled.success(), "m.gguf\n");
     assert_eq!(fs::read(catalog.dir().join("m.gguf")).unwrap(), whole);
     assert_eq!(catalog.files(), ["m.gguf"]);

@@ -1,4 +1,4 @@
-//! What is asked: the words of the command line and what is piped in.
+//! Builds the prompt from the words of the command line and from stdin.
 
 use std::{
     fs::File,
@@ -11,34 +11,32 @@ use rustix::{
     fs::{FileType, fstat},
 };
 
-use crate::pb::SkillInvocation;
+use crate::{cli::error::CliError, pb::SkillInvocation};
 
-use super::error::CliError;
-
-/// The largest input that is taken; more would not fit any window.
+/// The most bytes that are read from stdin. More would not fit into any context window.
 const INPUT_LIMIT: u64 = 32 * 1024 * 1024;
 
-/// How stdin is to be used.
+/// Whether stdin is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StdinUse {
-    /// Read if it is a pipe or a file.
+    /// It is read if it is a pipe or a file.
     Auto,
-    Forced,
-    Forbidden,
+    Always,
+    Never,
 }
 
-/// A prompt, or a skill and the text it works on.
+/// A prompt, or a skill and the data that it is about.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PromptInput {
     pub(super) prompt: String,
     pub(super) skill: Option<SkillInvocation>,
 }
 
-/// Puts the question together. `warn` is told when stdin keeps us waiting.
+/// Builds the prompt. `warn` gets a message if stdin is silent for two seconds.
 ///
 /// # Errors
 ///
-/// Nothing was asked, or the input is binary, not UTF-8, or too large. Nothing is cut silently.
+/// Fails if there is no prompt, or if the input is binary, not UTF-8 or too large. Input is never cut.
 pub(super) fn read_prompt(
     words: &[String],
     stdin: StdinUse,
@@ -48,25 +46,26 @@ pub(super) fn read_prompt(
     let words = words.join(" ");
     let words = words.trim();
     let data = match stdin {
-        StdinUse::Forbidden => None,
-        StdinUse::Forced => Some(read_stdin(warn)?),
+        StdinUse::Never => None,
+        StdinUse::Always => Some(read_stdin(warn)?),
         StdinUse::Auto if stdin_is_data() => Some(read_stdin(warn)?),
         StdinUse::Auto => None,
     };
     let data = data.filter(|data| !data.trim().is_empty());
     if words.is_empty() && data.is_none() {
-        return Err(CliError::usage("there is no prompt")
-            .hint("kontekst run \"your question\", or pipe one in: `kontekst run < question.txt`"));
+        return Err(CliError::usage("there is no prompt").hint(
+            "run `kontekst run \"your question\"`, or pipe a prompt in: `kontekst run < question.txt`",
+        ));
     }
-    if skills && let Some((name, arguments)) = skill(words) {
-        let parse_skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
-        return Ok(PromptInput { prompt: data.unwrap_or_default(), skill: Some(parse_skill) });
+    if skills && let Some((name, arguments)) = parse_skill(words) {
+        let skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
+        return Ok(PromptInput { prompt: data.unwrap_or_default(), skill: Some(skill) });
     }
     Ok(PromptInput { prompt: join(data, words), skill: None })
 }
 
-/// Data first and the instruction last, so that several questions about one file share their prefix,
-/// which is what the model's cache keeps.
+/// Puts the data first and the instruction last. Several questions about one file then start with the same text, which
+/// the model's cache still has.
 fn join(data: Option<String>, words: &str) -> String {
     match data {
         None => words.to_owned(),
@@ -80,15 +79,15 @@ fn join(data: Option<String>, words: &str) -> String {
     }
 }
 
-/// `/name arguments`. A first word with a second slash is a path, not a skill.
-fn skill(words: &str) -> Option<(&str, &str)> {
+/// Parses `/name arguments`. A first word with a second slash is a path and not a skill.
+fn parse_skill(words: &str) -> Option<(&str, &str)> {
     let rest = words.strip_prefix('/')?;
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     (!name.is_empty() && !name.contains('/')).then_some((name, arguments.trim_start()))
 }
 
-/// A pipe or a regular file: what a shell redirects. A socket or a device is somebody else's stdin that
-/// we happen to share, and reading it could wait for ever.
+/// Returns true if stdin is a pipe or a regular file, which is what a shell redirects. A socket or a device is usually the
+/// stdin of a parent process, and reading it could block forever.
 fn stdin_is_data() -> bool {
     fstat(io::stdin().as_fd()).is_ok_and(|stat| {
         matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::RegularFile)
@@ -100,7 +99,7 @@ fn read_stdin(warn: &mut dyn FnMut(&str)) -> Result<String, CliError> {
     let stdin: OwnedFd = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let patience = Timespec { tv_sec: 2, tv_nsec: 0 };
     if let Ok(0) = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&patience)) {
-        warn("waiting for input on stdin; --no-stdin goes on without it");
+        warn("waiting for input on stdin (--no-stdin runs without it)");
     }
     let mut bytes = Vec::new();
     File::from(stdin).take(INPUT_LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
@@ -111,17 +110,17 @@ fn decode(bytes: Vec<u8>) -> Result<String, CliError> {
     if bytes.len() as u64 > INPUT_LIMIT {
         let limit = INPUT_LIMIT / 1024 / 1024;
         return Err(CliError::usage(format!("stdin is larger than {limit} MiB")).hint(
-            "send the part that matters (`head -c`, `grep`), or let the model read the file with read_file",
+            "pipe in only the part that matters (`head -c`, `grep`), or name the file and let the model read it with read_file",
         ));
     }
     if bytes.contains(&0) {
         return Err(CliError::usage("stdin is binary: it contains NUL bytes")
-            .hint("turn it into text first (`strings`, `pdftotext`, `xxd`)"));
+            .hint("convert it to text first, for example with `strings`, `pdftotext` or `xxd`"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         CliError::usage(format!("stdin is not UTF-8: byte {at} is not text"))
-            .hint("convert it first, for example `iconv -f latin1 -t utf-8`")
+            .hint("convert it to UTF-8 first, for example with `iconv -f latin1 -t utf-8`")
     })
 }
 
@@ -138,10 +137,10 @@ mod tests {
 
     #[test]
     fn a_path_is_not_a_skill() {
-        assert_eq!(skill("/review src \"a b\""), Some(("review", "src \"a b\"")));
-        assert_eq!(skill("/review"), Some(("review", "")));
+        assert_eq!(parse_skill("/review src \"a b\""), Some(("review", "src \"a b\"")));
+        assert_eq!(parse_skill("/review"), Some(("review", "")));
         for text in ["/etc/hosts what is this?", "review", "/", "/ x", ""] {
-            assert_eq!(skill(text), None, "{text}");
+            assert_eq!(parse_skill(text), None, "{text}");
         }
     }
 

@@ -1,37 +1,38 @@
-//! Approvals, asked on the terminal.
+//! The question whether a tool call may run, asked on the terminal.
 
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader, Write as _},
 };
 
-use crate::pb::ProposedToolCall;
+use crate::{
+    cli::{output::Palette, printable::literal},
+    pb::ProposedToolCall,
+};
 
-use super::{printable::literal, render::Palette};
-
-/// What a person said to a proposed call.
+/// The user's answer about a proposed call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ApprovalAnswer {
     Yes,
-    /// Yes, and do not ask about this tool again in this run.
+    /// Yes, and this tool needs no question for the rest of the run.
     Always,
     No,
-    /// No, because; the model reads it and goes on.
+    /// No, with a reason that the model reads before it continues.
     NoWithReason(String),
 }
 
-/// The controlling terminal. stdin and stdout may be pipes; this is where the person is.
+/// The controlling terminal, which is there even if stdin and stdout are pipes.
 pub(super) struct Terminal {
     tty: File,
 }
 
 impl Terminal {
-    /// `None` under cron, in a pipeline without a terminal, in a service.
+    /// Opens the terminal. A process under cron or in a service has none.
     pub(super) fn open() -> Option<Self> {
         File::options().read(true).write(true).open("/dev/tty").ok().map(|tty| Self { tty })
     }
 
-    /// Shows the call and waits for a line. The end of input means no.
+    /// Shows the call and waits for a line of input. The end of input means no.
     pub(super) fn ask(&self, call: &ProposedToolCall, palette: Palette) -> io::Result<ApprovalAnswer> {
         let mut tty = &self.tty;
         tty.write_all(format_proposal(call, palette).as_bytes())?;
@@ -53,7 +54,7 @@ fn parse_answer(line: &str) -> ApprovalAnswer {
     }
 }
 
-/// The call as a person reads it: nothing in it can be anything but text.
+/// Formats a call for the user. All of it is plain text, whatever the model put into the call.
 pub(super) fn format_proposal(call: &ProposedToolCall, palette: Palette) -> String {
     let who = match call.worker_id.as_str() {
         "" => String::new(),
@@ -83,7 +84,7 @@ fn diff_line(line: &str, palette: Palette) -> String {
     }
 }
 
-/// Arguments on one line. Long values are cut with their length, because the preview shows the bytes.
+/// Formats the arguments on one line. A long value is cut, and its length is told; the preview shows all of it.
 pub(super) fn format_arguments(json: &str) -> String {
     const MAX_SHOWN: usize = 200;
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(json) else {
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proposal_is_nothing_but_text() {
+    fn a_proposal_is_plain_text() {
         let call = ProposedToolCall {
             call_id: "1".into(),
             name: "write\u{1b}[2Jfile".into(),

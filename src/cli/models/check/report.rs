@@ -1,4 +1,4 @@
-//! What `kontekst models check` found, for people and for programs.
+//! The report of `kontekst models check`, as text and as JSON.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::measure::{CacheReuse, Measurements, ToolCallCheck};
 use crate::cli::printable::printable;
 
-/// What was measured, and of what.
+/// What was measured, and with what.
 pub struct CheckReport<'a> {
     pub model: &'a str,
     pub endpoint: &'a str,
@@ -101,7 +101,7 @@ impl CheckReport<'_> {
     }
 }
 
-/// A few sentences. People read some five to seven tokens a second.
+/// Sums the results up in a few sentences. People read about five to seven tokens per second.
 fn verdict(measured: &Measurements) -> String {
     let mut parts = Vec::new();
     parts.push(match measured.decode {
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_is_a_sentence() {
+    fn a_verdict_is_a_few_sentences() {
         let good = Measurements {
             prompt_tokens: 2000,
             prefill: Some(650.0),

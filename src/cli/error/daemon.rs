@@ -1,36 +1,39 @@
-//! What a user is told when the daemon cannot be reached or cannot start.
+//! What to do when the daemon cannot be reached or cannot start.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::{client::ClientError, daemon::DaemonError};
 
-use super::error::{CliError, ExitStatus};
+use super::{CliError, ExitStatus};
+
+const WATCH_IT_START: &str = "run `kontekst daemon` to watch it start in this terminal";
+const SOCKET_PATH_LENGTH: &str =
+    "if the path is too long for a socket, set KONTEKST_HOME to a directory with a shorter path";
 
 impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Home(error) => error.into(),
             ClientError::Refused { message, causes, config } => {
-                let kind = if config { ExitStatus::Usage } else { ExitStatus::Unreachable };
-                let error = Self::new(kind, format!("the daemon cannot start: {message}"));
+                let status = if config { ExitStatus::Usage } else { ExitStatus::Unreachable };
+                let error = Self::new(status, format!("the daemon cannot start: {message}"));
                 let error = causes.into_iter().fold(error, Self::cause);
-                if config { error } else { error.hint("`kontekst daemon` shows it start, in this terminal") }
+                error.maybe_hint((!config).then_some(WATCH_IT_START))
             }
             ClientError::Died { log } => {
                 let error = Self::unreachable("the daemon ended before it was ready");
-                log.into_iter()
-                    .fold(error, |error, line| error.cause(super::printable::printable(&line)))
-                    .hint("`kontekst daemon` shows it start, in this terminal")
+                log.into_iter().fold(error, Self::cause).hint(WATCH_IT_START)
             }
             ClientError::NotRunning => Self::from_error(ExitStatus::Unreachable, &error)
-                .hint("`kontekst run` starts it when it is needed"),
+                .hint("run `kontekst run`, which starts it when it is needed"),
             ClientError::WrongOwner { .. } => Self::from_error(ExitStatus::Unreachable, &error)
-                .hint("nothing was sent to it; choose another data directory with KONTEKST_HOME"),
-            ClientError::Connect { .. } => Self::from_error(ExitStatus::Unreachable, &error)
-                .hint("a path that is too long for a socket? KONTEKST_HOME can be a shorter one"),
+                .hint("set KONTEKST_HOME to another data directory; nothing was sent to that process"),
+            ClientError::Connect { .. } => {
+                Self::from_error(ExitStatus::Unreachable, &error).hint(SOCKET_PATH_LENGTH)
+            }
             ClientError::Lock(_) => Self::from_error(ExitStatus::Unreachable, &error)
-                .hint("another kontekst is starting the daemon and takes long; try again"),
+                .hint("another kontekst is still starting the daemon; try again"),
             ClientError::Transport(_) => Self::from_error(ExitStatus::Unreachable, &error)
-                .hint("`kontekst daemon restart` replaces it"),
+                .hint("run `kontekst daemon restart` to replace the daemon"),
             ClientError::Spawn(_) | ClientError::Runtime(_) | ClientError::Status(_) => {
                 Self::from_error(ExitStatus::Unreachable, &error)
             }
@@ -44,9 +47,10 @@ impl From<DaemonError> for CliError {
             DaemonError::Home(error) => error.into(),
             DaemonError::Config(error) => error.into(),
             DaemonError::Running(_) => Self::from_error(ExitStatus::Failed, &error)
-                .hint("`kontekst status` shows it, `kontekst daemon stop` ends it"),
-            DaemonError::Listen { .. } => Self::from_error(ExitStatus::Failed, &error)
-                .hint("a path that is too long for a socket? KONTEKST_HOME can be a shorter one"),
+                .hint("run `kontekst status` to see it, or `kontekst daemon stop` to stop it"),
+            DaemonError::Listen { .. } => {
+                Self::from_error(ExitStatus::Failed, &error).hint(SOCKET_PATH_LENGTH)
+            }
             DaemonError::Lock(_) | DaemonError::Path(_) | DaemonError::Runtime(_) | DaemonError::Serve(_) => {
                 Self::from_error(ExitStatus::Failed, &error)
             }

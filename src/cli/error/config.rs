@@ -1,0 +1,149 @@
+//! What to do about errors of the data directory, the configuration and the sessions.
+//!
+//! The layers below report what happened. Each `match` here is exhaustive, so that a new variant gets a hint too.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use std::io;
+
+use super::{CliError, ExitStatus};
+use crate::{
+    config::{AgentError, BadBind, ConfigError, HomeError, LockError, NoHome, PathError, TomlError},
+    core::BadName,
+    sessions::SessionError,
+};
+
+/// Returns what to do about an I/O error, if its kind alone says that.
+fn io_hint(error: &io::Error) -> Option<&'static str> {
+    use io::ErrorKind;
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the standard library adds kinds; most need no hint")]
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some("free some disk space and try again"),
+        ErrorKind::PermissionDenied => Some(
+            "run kontekst as the user who owns the file, or set KONTEKST_HOME to a directory that you own",
+        ),
+        ErrorKind::ReadOnlyFilesystem => Some("set KONTEKST_HOME to a directory on a writable file system"),
+        _ => None,
+    }
+}
+
+impl From<NoHome> for CliError {
+    fn from(error: NoHome) -> Self {
+        Self::from_error(ExitStatus::Usage, &error).hint("set KONTEKST_HOME to a directory that you own")
+    }
+}
+
+impl From<BadName> for CliError {
+    fn from(error: BadName) -> Self {
+        Self::from_error(ExitStatus::Usage, &error)
+    }
+}
+
+impl From<BadBind> for CliError {
+    fn from(error: BadBind) -> Self {
+        Self::from_error(ExitStatus::Usage, &error)
+    }
+}
+
+impl From<PathError> for CliError {
+    fn from(error: PathError) -> Self {
+        Self::from_error(ExitStatus::Failed, &error).maybe_hint(io_hint(&error.source))
+    }
+}
+
+impl From<HomeError> for CliError {
+    fn from(error: HomeError) -> Self {
+        match error {
+            HomeError::NotOurs { .. } => Self::from_error(ExitStatus::Usage, &error)
+                .hint("run kontekst as that user, or set KONTEKST_HOME to a directory that you own"),
+            HomeError::Open { ref path, .. } => {
+                let hint = format!("run `chmod 700 '{}'`", path.display());
+                Self::from_error(ExitStatus::Usage, &error).hint(hint)
+            }
+            HomeError::Path(error) => Self { status: ExitStatus::Usage, ..error.into() },
+        }
+    }
+}
+
+impl From<TomlError> for CliError {
+    fn from(error: TomlError) -> Self {
+        match error {
+            TomlError::Invalid { .. } => Self::from_error(ExitStatus::Usage, &error),
+            TomlError::Path(error) => Self { status: ExitStatus::Usage, ..error.into() },
+        }
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::Home(error) => error.into(),
+            ConfigError::File(error @ TomlError::Invalid { .. }) => Self::from(error).hint(
+                "correct that line, or move the file away: the next command writes a new one with all keys and their defaults",
+            ),
+            ConfigError::File(error @ TomlError::Path(_)) => error.into(),
+            ConfigError::Remote { .. } => Self::from_error(ExitStatus::Usage, &error)
+                .hint("set `bind = \":50051\"` to listen for this machine only")
+                .hint("or set `allow_remote = true`; everyone who has the token can then run tools as you"),
+        }
+    }
+}
+
+impl From<AgentError> for CliError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::NotFound { ref name, .. } => {
+                let create =
+                    format!("write agents/{name}/agent.md in the data directory to create this agent");
+                Self::from_error(ExitStatus::Usage, &error)
+                    .hint("run `kontekst agents` to list the agents")
+                    .hint(create)
+            }
+            AgentError::Config(error) => error.into(),
+            AgentError::Path(error) => Self { status: ExitStatus::Usage, ..error.into() },
+        }
+    }
+}
+
+impl From<LockError> for CliError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Held { .. } => Self::from_error(ExitStatus::Failed, &error)
+                .hint("run `kontekst status` to see the daemon that holds it"),
+            LockError::Path(error) => error.into(),
+        }
+    }
+}
+
+impl From<SessionError> for CliError {
+    fn from(error: SessionError) -> Self {
+        let (status, hint) = match &error {
+            SessionError::Busy(_) => (
+                ExitStatus::Failed,
+                Some("wait for the run that uses it, or choose another session with --session".to_owned()),
+            ),
+            SessionError::NotFound(_) => {
+                (ExitStatus::Usage, Some("run `kontekst sessions` to list the sessions".to_owned()))
+            }
+            SessionError::Ambiguous { ids, .. } => {
+                let shown: Vec<_> = ids.iter().take(5).map(ToString::to_string).collect();
+                let more = if ids.len() > shown.len() { " …" } else { "" };
+                (
+                    ExitStatus::Usage,
+                    Some(format!("type more characters; it can be {}{more}", shown.join(", "))),
+                )
+            }
+            SessionError::Active(_) => (
+                ExitStatus::Usage,
+                Some("add --force to delete it all the same; no session is active then".to_owned()),
+            ),
+            SessionError::TooLong { .. } => (ExitStatus::Limit, None),
+            SessionError::Append { source, .. } => (ExitStatus::Failed, io_hint(source).map(str::to_owned)),
+            SessionError::ReadOnly { source, .. } => {
+                let hint = source.as_ref().and_then(io_hint);
+                (ExitStatus::Failed, Some(hint.unwrap_or("check the disk and daemon.log").to_owned()))
+            }
+            SessionError::Path(error) => (ExitStatus::Failed, io_hint(&error.source).map(str::to_owned)),
+        };
+        Self::from_error(status, &error).maybe_hint(hint)
+    }
+}

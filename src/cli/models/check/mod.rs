@@ -1,0 +1,198 @@
+//! `kontekst models check`: measures a model and reports the result.
+
+mod measure;
+mod report;
+
+use std::{
+    process::ExitCode,
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use super::{builtin_model, signals::Signals, sources::ModelSources};
+use crate::{
+    cli::{
+        daemon,
+        error::{CliError, ExitStatus},
+        json::json_pretty,
+        output::{print_status, to_stdout},
+        status::get_status,
+    },
+    client,
+    config::{AgentConfig, Config, Home, agents},
+    core::{Cancel, Environment, Name},
+    models::{ModelOrigin, catalog},
+    provider::{ModelSelector, Models as _, Progress, ProviderError, router},
+};
+use measure::{Measurements, ToolCallCheck, measure};
+use report::CheckReport;
+
+const BUILTIN_ENGINE: &str = "the built-in engine";
+
+/// The time for all requests together, after the model is loaded.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Measure how fast a model reads and writes, what it caches, and whether it can call a tool
+///
+/// This takes at most a minute after the model is loaded. It uses the same model server as a run: the server at `endpoint` if it
+/// answers, or else a llama-server that is started and stopped again, or else the built-in engine. The daemon is not needed.
+///
+/// The exit status is 1 if the model cannot call a tool, and 6 if there is no model server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  kontekst models check
+  kontekst models check Qwen3-8B-Q4_K_M
+  kontekst models check --json | jq .decode_tokens_per_second")]
+pub struct Args {
+    /// The model [default: the model of the agent `default`]
+    name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A model, and the settings with which a run would use it.
+struct Subject {
+    model: String,
+    config: Config,
+    /// The server that the agent's config.toml names.
+    endpoint: Option<String>,
+}
+
+pub fn run(
+    args: &Args,
+    home: &Home,
+    config: &Config,
+    sources: &ModelSources,
+    environment: &Environment,
+) -> Result<ExitCode, CliError> {
+    let subject = model_to_check(args, home, config, sources)?;
+    let signals = Signals::listen()?;
+    if daemon_has_model_loaded(home) {
+        print_status("note: the daemon has a model loaded, too, which slows this check down");
+        print_status("note: `kontekst daemon stop --if-idle` frees its memory and its cores");
+    }
+    let router = router::Router::new(&subject.config, daemon::process_env(environment));
+    let wanted = ModelSelector { model: &subject.model, endpoint: subject.endpoint.as_deref() };
+    let checked = check(&router, wanted, &signals.cancel);
+    let endpoint = subject.endpoint.clone().unwrap_or_else(|| router.status().endpoint);
+    router.stop();
+    let checked = checked.map_err(|error| check_failed(error, &signals))?;
+    if let Some(status) = signals.exit_status() {
+        return Err(CliError::new(status, "the check was interrupted"));
+    }
+    let (model, endpoint) = match checked.used_builtin_model {
+        true => (builtin_model::NAME, BUILTIN_ENGINE),
+        false if endpoint.is_empty() => (&*subject.model, BUILTIN_ENGINE),
+        false => (&*subject.model, &*endpoint),
+    };
+    let CheckResult { measured, window, took, .. } = &checked;
+    let report = CheckReport { model, endpoint, window: *window, took: *took, measured };
+    let text = if args.json { format!("{}\n", json_pretty(&report.to_json())) } else { report.to_text() };
+    to_stdout(|out, _| Ok(out.write_all(text.as_bytes())?))?;
+    verdict(measured)
+}
+
+/// Returns success if the model made a valid tool call.
+fn verdict(measured: &Measurements) -> Result<ExitCode, CliError> {
+    match &measured.tool_call {
+        Some(ToolCallCheck::Valid) => Ok(ExitCode::SUCCESS),
+        Some(ToolCallCheck::Invalid(why)) => Err(CliError::failed(
+            "the model did not call the tool that it was asked to call",
+        )
+        .cause(why)
+        .hint("use it for questions only, and choose a model that was trained on tools for work with files")),
+        None => Err(CliError::failed("a minute was not enough to check this model")
+            .hint("choose a smaller model, or one with fewer bits per parameter")),
+    }
+}
+
+/// Finds the model and the settings that a run would use.
+fn model_to_check(
+    args: &Args,
+    home: &Home,
+    config: &Config,
+    sources: &ModelSources,
+) -> Result<Subject, CliError> {
+    let mut config = config.clone();
+    let Some(name) = &args.name else {
+        let name: Name = agents::DEFAULT.parse().expect("it is a valid name");
+        let agent = AgentConfig::load(home, &name)?;
+        config.context_size = agent.context_size.unwrap_or(config.context_size);
+        return Ok(Subject { model: agent.model, config, endpoint: agent.endpoint });
+    };
+    if let Some(model) = catalog::find(&sources.places, name)
+        && model.origin != ModelOrigin::ModelDir
+    {
+        return Err(CliError::usage(format!("{name} is in the cache of {}", model.origin.as_str()))
+            .hint(format!("run `kontekst models use {name}` to create a link to it in model_dir")));
+    }
+    Ok(Subject { model: name.clone(), config, endpoint: None })
+}
+
+/// Returns true if the daemon runs a model server of its own, which takes memory and cores from this check.
+fn daemon_has_model_loaded(home: &Home) -> bool {
+    let Ok(stream) = client::probe(home) else { return false };
+    get_status(stream).is_ok_and(|status| status.llama_server_running)
+}
+
+/// What was measured, and with what.
+struct CheckResult {
+    measured: Measurements,
+    window: Option<u32>,
+    took: Duration,
+    /// The built-in model answered in place of the model that was asked for.
+    used_builtin_model: bool,
+}
+
+fn check(
+    router: &router::Router,
+    wanted: ModelSelector<'_>,
+    cancel: &Cancel,
+) -> Result<CheckResult, ProviderError> {
+    let mut said = false;
+    let provider = router.open(wanted, cancel, &mut |progress| {
+        if let Progress::Loading { .. } = progress
+            && !std::mem::replace(&mut said, true)
+        {
+            print_status("the model is being loaded");
+        }
+    })?;
+    let notice = provider.notice();
+    notice.iter().for_each(|notice| print_status(&format!("note: {notice}")));
+    let start = Instant::now();
+    let limited = cancel.child();
+    let (done, end) = mpsc::channel::<()>();
+    let late = limited.clone();
+    thread::spawn(move || {
+        if end.recv_timeout(TIME_LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
+            late.cancel();
+        }
+    });
+    let nonce = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let measured =
+        measure(&*provider, nonce, &limited, &mut |step| print_status(&format!("measuring: {step}")))?;
+    drop(done);
+    Ok(CheckResult {
+        measured,
+        window: provider.window(),
+        took: start.elapsed(),
+        used_builtin_model: notice.is_some(),
+    })
+}
+
+fn check_failed(error: ProviderError, signals: &Signals) -> CliError {
+    match error {
+        ProviderError::NoServer(no_server) => CliError::unreachable(no_server.fact).hint(no_server.hint),
+        ProviderError::Cancelled => CliError::new(
+            signals.exit_status().unwrap_or(ExitStatus::Interrupted),
+            "the check was interrupted",
+        ),
+        ProviderError::Unreachable { .. } => CliError::from_error(ExitStatus::Unreachable, &error),
+        ProviderError::Status { .. }
+        | ProviderError::Overflow { .. }
+        | ProviderError::Protocol(_)
+        | ProviderError::Engine(_) => CliError::from_error(ExitStatus::Failed, &error),
+    }
+}

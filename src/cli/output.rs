@@ -1,0 +1,85 @@
+//! How every command writes to stdout and stderr.
+
+use std::{
+    io::{self, IsTerminal as _, Write},
+    process::ExitCode,
+};
+
+use crate::core::Environment;
+
+use super::{error::CliError, printable::printable};
+
+/// How much a command tells on stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verbosity {
+    Quiet,
+    Normal,
+    Verbose,
+}
+
+/// Runs a command that prints to stdout, and flushes what it printed.
+///
+/// `print` also gets whether stdout is a terminal. A reader that closes the pipe early, as `head` does, is not an
+/// error.
+pub(super) fn to_stdout(
+    print: impl FnOnce(&mut dyn Write, bool) -> Result<(), CliError>,
+) -> Result<ExitCode, CliError> {
+    let is_terminal = io::stdout().is_terminal();
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    print(&mut out, is_terminal)?;
+    match out.flush() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CliError::failed("cannot write to stdout").cause(error.to_string()))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Prints one line on stderr. If stderr is closed, there is nowhere left to report that.
+pub(super) fn print_status(text: &str) {
+    writeln!(io::stderr(), "{}", printable(text)).ok();
+}
+
+/// The colours of the terminal, or none.
+#[derive(Clone, Copy)]
+pub(super) struct Palette {
+    enabled: bool,
+}
+
+impl Palette {
+    /// Enables colours on a terminal, unless `NO_COLOR` is set or the terminal is a dumb one.
+    pub(super) fn new(is_terminal: bool, environment: &Environment) -> Self {
+        let unwanted = environment.non_empty("NO_COLOR").is_some()
+            || environment.get("TERM").is_some_and(|term| term == "dumb");
+        Self { enabled: is_terminal && !unwanted }
+    }
+
+    #[cfg(test)]
+    pub(super) fn plain() -> Self {
+        Self { enabled: false }
+    }
+
+    pub(super) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(super) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub(super) fn red(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    pub(super) fn green(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    pub(super) fn cyan(self, text: &str) -> String {
+        self.paint("36", text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.enabled { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}

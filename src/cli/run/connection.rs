@@ -1,0 +1,186 @@
+//! The connection to the daemon for one run: sends commands, shows events, and ends with an exit code.
+
+use std::{io, os::unix::net::UnixStream, process::ExitCode};
+
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+};
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::{
+    cli::{error::CliError, output::Verbosity},
+    client::{self, ClientError},
+    config::Home,
+    core::SessionId,
+    pb::{
+        CancelRunCommand, FailureKind, RunCancelledEvent, RunCommand, RunFailedEvent, RunStartedEvent,
+        StartRunCommand, run_command::Command, run_event::Event,
+    },
+    sessions::Sessions,
+};
+
+use super::{approver::Approver, renderer::RunRenderer};
+
+/// Commands that may wait to be sent.
+const COMMAND_QUEUE: usize = 64;
+
+/// One run, as its client sees it.
+pub(super) struct RunConnection<'a> {
+    pub(super) renderer: RunRenderer,
+    approver: Approver,
+    home: &'a Home,
+    /// The session of the run becomes the active one.
+    make_active: bool,
+    started: bool,
+    /// The number of the signal that asked for the end of the run.
+    signal: Option<u8>,
+}
+
+/// Why the connection ended before the run did.
+pub(super) enum RunConnectionError {
+    Daemon(CliError),
+    Stdout(io::Error),
+}
+
+impl From<ClientError> for RunConnectionError {
+    fn from(error: ClientError) -> Self {
+        Self::Daemon(error.into())
+    }
+}
+
+impl From<tonic::Status> for RunConnectionError {
+    fn from(status: tonic::Status) -> Self {
+        // These codes come from a broken connection. All others carry a message that the daemon wrote.
+        let connection_broke =
+            matches!(status.code(), tonic::Code::Unknown | tonic::Code::Cancelled | tonic::Code::Unavailable);
+        let error = CliError::unreachable("the daemon closed the connection before the run ended");
+        let error = if connection_broke { error } else { error.cause(status.message()) };
+        Self::Daemon(error.hint("run `kontekst daemon logs` to see why; the next run starts a new daemon"))
+    }
+}
+
+impl<'a> RunConnection<'a> {
+    pub(super) fn new(home: &'a Home, renderer: RunRenderer, approver: Approver, make_active: bool) -> Self {
+        Self { renderer, approver, home, make_active, started: false, signal: None }
+    }
+
+    /// Returns true if the daemon has started the run. It must not be sent again then.
+    pub(super) fn has_started(&self) -> bool {
+        self.started
+    }
+
+    /// Sends the run to the daemon and shows its events. Returns the last event.
+    ///
+    /// The first SIGINT or SIGTERM asks the daemon to cancel the run. The second one returns at once.
+    pub(super) async fn drive(
+        &mut self,
+        stream: UnixStream,
+        start: StartRunCommand,
+    ) -> Result<Event, RunConnectionError> {
+        let mut agent = client::agent(client::channel(stream).await?);
+        let (commands, outbox) = mpsc::channel(COMMAND_QUEUE);
+        let wrap = |command| RunCommand { command: Some(command) };
+        commands.try_send(wrap(Command::Start(start))).expect("a new channel has room");
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(ClientError::Runtime)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(ClientError::Runtime)?;
+        let mut events = agent.run(ReceiverStream::new(outbox)).await?.into_inner();
+        loop {
+            let to_send = tokio::select! {
+                biased;
+                _ = interrupt.recv() => self.on_signal(2),
+                _ = terminate.recv() => self.on_signal(15),
+                decisions = self.approver.answered() => Some(decisions),
+                event = events.message() => {
+                    let Some(event) = event?.and_then(|event| event.event) else {
+                        return Err(ClientError::from(tonic::Status::unavailable("the stream ended")).into());
+                    };
+                    self.renderer.render(&event).map_err(RunConnectionError::Stdout)?;
+                    match event {
+                        Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => return Ok(event),
+                        event => Some(self.on_event(event)),
+                    }
+                }
+            };
+            let Some(to_send) = to_send else {
+                // Dropping the stream cancels the run, too.
+                return Ok(Event::Cancelled(RunCancelledEvent::default()));
+            };
+            for command in to_send {
+                // A send fails only if the stream has ended; then the next event says so.
+                commands.send(wrap(command)).await.ok();
+            }
+        }
+    }
+
+    /// Handles an event that is not the last one, and returns the commands that answer it.
+    fn on_event(&mut self, event: Event) -> Vec<Command> {
+        match event {
+            Event::Started(started) => {
+                self.on_started(&started);
+                Vec::new()
+            }
+            Event::ToolsProposed(proposed) => self.approver.propose(proposed.calls),
+            _ => Vec::new(),
+        }
+    }
+
+    fn on_started(&mut self, started: &RunStartedEvent) {
+        self.started = true;
+        if !self.make_active {
+            return;
+        }
+        let Ok(id) = started.session_id.parse::<SessionId>() else { return };
+        let sessions = Sessions::new(self.home);
+        if sessions.active().as_ref() != Some(&id)
+            && let Err(error) = sessions.set_active(&id)
+        {
+            let text = format!("the session could not be made the active one: {error}");
+            self.renderer.note(Verbosity::Normal, &text);
+        }
+    }
+
+    /// Returns the command that cancels the run, or `None` if this is the second signal.
+    fn on_signal(&mut self, number: u8) -> Option<Vec<Command>> {
+        let first = self.signal.replace(number).is_none();
+        first.then(|| vec![Command::Cancel(CancelRunCommand {})])
+    }
+
+    /// Returns the exit code for the last event of the run.
+    pub(super) fn exit_code(&self, last: &Event) -> Result<ExitCode, CliError> {
+        if let Some(number) = self.signal {
+            return Ok(ExitCode::from(128 + number));
+        }
+        match last {
+            Event::Completed(completed) if completed.truncated => Err(CliError::limit(
+                "the answer was cut: it reached max_tokens or the end of the context window",
+            )
+            .hint("raise `max_tokens` of the agent or `context_size`, or ask the model to continue")),
+            Event::Completed(_) => Ok(ExitCode::SUCCESS),
+            Event::Cancelled(cancelled) if cancelled.denied && self.approver.lacked_terminal() => {
+                Err(CliError::needs_approval("a tool needs approval and there is no terminal to ask on")
+                    .hint(
+                        "use --allow TOOL to approve the calls of one tool, or --auto-approve to approve all",
+                    )
+                    .hint("use --on-deny continue to let the model continue without the tool"))
+            }
+            Event::Cancelled(cancelled) if cancelled.denied => Err(CliError::denied("a tool was denied")),
+            Event::Cancelled(_) => Err(CliError::failed("the daemon cancelled the run")
+                .hint("it is probably stopping; run the command again")),
+            Event::Failed(failed) => Err(failure(failed)),
+            _ => Err(CliError::failed("the daemon stopped sending events before the run ended")),
+        }
+    }
+}
+
+fn failure(failed: &RunFailedEvent) -> CliError {
+    let error = match failed.kind() {
+        FailureKind::Request => CliError::usage(&failed.error),
+        FailureKind::Unreachable => CliError::unreachable(&failed.error),
+        FailureKind::Limit => CliError::limit(&failed.error),
+        FailureKind::Unspecified | FailureKind::Model | FailureKind::Storage | FailureKind::Internal => {
+            CliError::failed(&failed.error)
+        }
+    };
+    error.maybe_hint((!failed.hint.is_empty()).then_some(&failed.hint))
+}

@@ -1,0 +1,248 @@
+//! Shows the events of a run: the answer on stdout, everything else on stderr.
+
+use std::{
+    collections::HashMap,
+    io::{self, IsTerminal as _, Write as _},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    cli::{
+        event_json,
+        json::json_line,
+        output::{Palette, Verbosity},
+        printable::{Printable, printable},
+        subagent_names::SubagentNames,
+    },
+    core::Environment,
+    pb::{self, progress_event::Progress, run_event::Event},
+};
+
+use super::approval_prompt::format_arguments;
+
+/// The form of the output on stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// The model's text as it comes.
+    Text,
+    /// Every event as one line of JSON.
+    Json,
+}
+
+/// Progress is shown only for a run that takes longer than this.
+const PROGRESS_DELAY: Duration = Duration::from_millis(400);
+
+/// Writes the events of one run to stdout and stderr.
+pub(super) struct RunRenderer {
+    format: Format,
+    verbosity: Verbosity,
+    stdout_is_terminal: bool,
+    stderr_is_terminal: bool,
+    palette: Palette,
+    filter: Printable,
+    /// The last byte on stdout was not a line feed.
+    in_middle_of_line: bool,
+    /// stderr ends in a progress line, which the next output replaces.
+    progress_shown: bool,
+    started_at: Instant,
+    /// Name and arguments of the proposed calls, by call id.
+    call_descriptions: HashMap<String, String>,
+    subagent_names: SubagentNames,
+}
+
+impl RunRenderer {
+    pub(super) fn new(format: Format, verbosity: Verbosity, environment: &Environment) -> Self {
+        let stderr_is_terminal = io::stderr().is_terminal();
+        Self {
+            format,
+            verbosity,
+            stdout_is_terminal: io::stdout().is_terminal(),
+            stderr_is_terminal,
+            palette: Palette::new(stderr_is_terminal, environment),
+            filter: Printable::default(),
+            in_middle_of_line: false,
+            progress_shown: false,
+            started_at: Instant::now(),
+            call_descriptions: HashMap::new(),
+            subagent_names: SubagentNames::default(),
+        }
+    }
+
+    pub(super) fn palette(&self) -> Palette {
+        self.palette
+    }
+
+    /// Shows an event.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of stdout: [`io::ErrorKind::BrokenPipe`] if its reader closed it.
+    pub(super) fn render(&mut self, event: &Event) -> io::Result<()> {
+        match self.format {
+            Format::Json => self.write_stdout(&format!("{}\n", json_line(&event_json::to_json(event)))),
+            Format::Text => self.render_text(event),
+        }
+    }
+
+    fn render_text(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Token(token) => self.write_answer(&token.text)?,
+            Event::Reasoning(reasoning) => self.write_reasoning(&reasoning.text),
+            Event::Progress(progress) => self.show_progress(progress.progress.as_ref()),
+            Event::Notice(notice) => self.note(Verbosity::Normal, &printable(&notice.text)),
+            Event::Compacted(compacted) => self.note(Verbosity::Normal, &format_compaction(*compacted)),
+            Event::ToolsProposed(proposed) => {
+                self.end_line()?;
+                self.remember_calls(&proposed.calls);
+            }
+            Event::ToolStarted(started) => {
+                self.end_line()?;
+                let call = self.call_descriptions.get(&started.call_id).cloned();
+                let call = call.unwrap_or_else(|| printable(&started.name));
+                self.note(Verbosity::Normal, &format!("· {call}"));
+            }
+            Event::ToolCompleted(completed) => {
+                let (lines, bytes) = (completed.output.lines().count(), completed.output.len());
+                self.note(Verbosity::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
+            }
+            Event::ToolFailed(failed) => {
+                let first_line = printable(failed.error.lines().next().unwrap_or_default());
+                self.note(Verbosity::Normal, &self.palette.red(&format!("  failed: {first_line}")));
+            }
+            Event::TurnCompleted(turn) => {
+                self.end_line()?;
+                if let Some(context) = &turn.context {
+                    self.note(Verbosity::Verbose, &format_context(context));
+                }
+            }
+            Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => {
+                self.clear_progress();
+                self.end_line()?;
+            }
+            Event::Started(started) => {
+                let text = format!("run {} in session {}", started.run_id, started.session_id);
+                self.note(Verbosity::Verbose, &text);
+            }
+            Event::Worker(event) => {
+                if let Some((level, text)) = self.subagent_names.describe(event) {
+                    self.end_line()?;
+                    self.note(level, &format!("  {text}"));
+                }
+            }
+            Event::ContextSnapshot(_) | Event::ToolsCompleted(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Writes a line to stderr if the user wants to see this much and the output is not JSON.
+    pub(super) fn note(&mut self, level: Verbosity, text: &str) {
+        if level <= self.verbosity && self.format == Format::Text {
+            self.clear_progress();
+            write_stderr(&format!("{}\n", self.palette.dim(text)));
+        }
+    }
+
+    /// Ends a line that was begun on stdout, so that the next output starts on its own line.
+    pub(super) fn end_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.in_middle_of_line) { self.write_stdout("\n") } else { Ok(()) }
+    }
+
+    fn write_answer(&mut self, text: &str) -> io::Result<()> {
+        self.clear_progress();
+        let filtered;
+        let text = if self.stdout_is_terminal {
+            filtered = self.filter.push(text);
+            &filtered
+        } else {
+            text
+        };
+        if let Some(last) = text.as_bytes().last() {
+            self.in_middle_of_line = *last != b'\n';
+            self.write_stdout(text)?;
+        }
+        Ok(())
+    }
+
+    fn write_stdout(&self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    fn write_reasoning(&mut self, text: &str) {
+        if self.verbosity == Verbosity::Verbose {
+            self.clear_progress();
+            write_stderr(&self.palette.dim(&printable(text)));
+        }
+    }
+
+    fn remember_calls(&mut self, calls: &[pb::ProposedToolCall]) {
+        for call in calls {
+            let description = format!("{} {}", printable(&call.name), format_arguments(&call.arguments_json));
+            self.call_descriptions.insert(call.call_id.clone(), description);
+        }
+    }
+
+    /// Shows what the run waits for, on a line that the next output replaces.
+    fn show_progress(&mut self, progress: Option<&Progress>) {
+        let wanted = self.stderr_is_terminal
+            && self.verbosity != Verbosity::Quiet
+            && self.started_at.elapsed() >= PROGRESS_DELAY;
+        if wanted && let Some(progress) = progress {
+            write_stderr(&format!("\r\x1b[K{}", self.palette.dim(&format_progress(progress))));
+            self.progress_shown = true;
+        }
+    }
+
+    fn clear_progress(&mut self) {
+        if std::mem::take(&mut self.progress_shown) {
+            write_stderr("\r\x1b[K");
+        }
+    }
+}
+
+/// Writes to stderr. If stderr is closed, there is nowhere left to report that.
+fn write_stderr(text: &str) {
+    io::stderr().write_all(text.as_bytes()).ok();
+}
+
+fn format_progress(progress: &Progress) -> String {
+    match progress {
+        Progress::Queued(queued) if queued.waiting_for == "session" => {
+            "waiting for another run of this session (--new starts another session)".to_owned()
+        }
+        Progress::Queued(queued) => format!("number {} in the queue for the model", queued.place),
+        Progress::Loading(loading) => {
+            let percent = loading.fraction.map(|part| format!(" {:.0} %", part * 100.0)).unwrap_or_default();
+            format!("loading {}{percent}", printable(&loading.model))
+        }
+        Progress::Prefill(prefill) => {
+            format!("reading the prompt: {} of {} tokens", prefill.processed, prefill.total)
+        }
+    }
+}
+
+fn format_compaction(compacted: pb::CompactedEvent) -> String {
+    let (before, after) = (compacted.tokens_before, compacted.tokens_after);
+    format!(
+        "the conversation was summarised from {before} to {after} tokens; the session file still has all of it"
+    )
+}
+
+/// Formats how full the context window is: `context: 812/4096 tokens (20 %) | system …`.
+fn format_context(context: &pb::ContextSnapshot) -> String {
+    let percent = i64::from(context.total_tokens) * 100 / i64::from(context.context_size.max(1));
+    let cached = match (context.prompt_tokens, context.cached_tokens) {
+        (Some(prompt), Some(cached)) => format!(" | prompt {prompt}, {cached} cached"),
+        _ => String::new(),
+    };
+    format!(
+        "context: {}/{} tokens ({percent} %) | system {} tools {} history {} memory {}{cached}",
+        context.total_tokens,
+        context.context_size,
+        context.system_tokens,
+        context.tool_tokens,
+        context.history_tokens,
+        context.memory_tokens,
+    )
+}
