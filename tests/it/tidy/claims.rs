@@ -1,0 +1,89 @@
+//! Rules that ARCHITECTURE.md and CONTRIBUTING.md state and the compiler does not know.
+
+use super::{File, assert_none, files, source};
+
+/// Returns `path:line` of each place in `code` where `part` stands as a whole word.
+fn places(file: &File, code: &str, part: &str) -> Vec<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let places = code.match_indices(part).filter(|(at, _)| {
+        !(part.starts_with(is_word) && code[..*at].ends_with(is_word))
+            && !(part.ends_with(is_word) && code[at + part.len()..].starts_with(is_word))
+    });
+    places.map(|(at, _)| format!("{}:{}: {part}", file.path, source::line_of(code, at))).collect()
+}
+
+/// Returns every place in the production code of `src` that names one of `parts`, except in files for which
+/// `is_allowed`.
+fn places_in_src(parts: &[&str], is_allowed: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in files().iter().filter(|file| file.is_rust() && file.path.starts_with("src/")) {
+        if source::is_test_file(&file.path) || is_allowed(&file.path) {
+            continue;
+        }
+        let code = source::code_without_tests(&file.text);
+        found.extend(parts.iter().flat_map(|part| places(file, &code, part)));
+    }
+    found
+}
+
+#[test]
+fn only_the_doors_the_client_and_the_cli_name_protobuf_types() {
+    let allowed = ["src/pb", "src/doors/", "src/client/", "src/cli/"];
+    let found =
+        places_in_src(&["crate::pb", "pb::"], |path| allowed.iter().any(|part| path.starts_with(part)));
+    assert_none("protobuf types outside the doors", &found);
+}
+
+#[test]
+fn the_environment_is_read_where_the_program_starts() {
+    // `main` hands the arguments on, `Environment::read` is called once by `cli::main`, and `kontekst run` asks
+    // for the directory it was called in.
+    let allowed = ["src/main.rs", "src/core/environment.rs", "src/cli/run.rs"];
+    let reads = [
+        "env::var",
+        "env::vars",
+        "env::var_os",
+        "env::vars_os",
+        "env::args",
+        "env::args_os",
+        "env::current_dir",
+    ];
+    assert_none("these read the environment", &places_in_src(&reads, |path| allowed.contains(&path)));
+    let found = places_in_src(&["Environment::read"], |path| path == "src/cli/mod.rs");
+    assert_none("the environment is read a second time", &found);
+}
+
+#[test]
+fn blocking_work_goes_through_one_file() {
+    let calls = ["spawn_blocking", "block_in_place"];
+    assert_none("blocking work", &places_in_src(&calls, |path| path == "src/core/blocking.rs"));
+}
+
+/// Test code that may sleep or read the clock, and why.
+const CLOCKS: &[(&str, &str)] = &[
+    ("tests/it/wait.rs", "the one loop that polls, for what gives no event"),
+    ("tests/it/fake_llama/reply.rs", "a server that is slow"),
+    ("src/tools/builtin/web_fetch/tests.rs", "a server that is slow"),
+];
+
+#[test]
+fn no_test_sleeps_or_asserts_a_time() {
+    let clocks = ["thread::sleep", "time::sleep", "time::sleep_until", "elapsed"];
+    let mut found = Vec::new();
+    for file in files().iter().filter(|file| file.is_rust()) {
+        if !["src/", "tests/"].iter().any(|folder| file.path.starts_with(folder))
+            || CLOCKS.iter().any(|(allowed, _)| *allowed == file.path)
+        {
+            continue;
+        }
+        let code = if source::is_test_file(&file.path) {
+            source::code(&file.text)
+        } else {
+            source::test_code(&file.text)
+        };
+        // `Instant` serves as a plain value in tests of `src`; in `tests/` it could only measure.
+        let parts = if file.path.starts_with("tests/") { &["Instant::now"][..] } else { &[] };
+        found.extend(clocks.iter().chain(parts).flat_map(|part| places(file, &code, part)));
+    }
+    assert_none("tests that sleep or measure", &found);
+}
