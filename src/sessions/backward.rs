@@ -1,33 +1,35 @@
-//! The lines of a file from its end, in blocks, without holding more than one line.
+//! Reads the lines of a file backwards, in blocks, and holds at most one line in memory.
 
 use std::io;
 
 use memchr::{memchr, memrchr};
 
-/// Fills the buffer with the bytes at an offset, all of them.
+/// Fills the whole buffer with the bytes at a file offset.
 pub(super) type ReadAt<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
 
-/// Source: architecture seed, "Session Persistence".
+/// The size of a block in bytes. Source: architecture seed, "Session Persistence".
 const BLOCK: usize = 8 * 1024;
 
-/// Reads lines backwards. The first is what follows the last newline, empty in a well-formed file.
+/// Reads lines backwards. The first line is the text after the last newline, which is empty in a
+/// well-formed file.
 pub(super) struct Backward<'a> {
     read: &'a ReadAt<'a>,
-    /// Lines longer than this are passed over without being held.
+    /// Lines longer than this many bytes are skipped.
     limit: usize,
-    /// File offset of `buf[0]`.
+    /// The file offset of `buf[0]`.
     start: u64,
     buf: Vec<u8>,
-    /// `buf[..end]` is not handed out yet.
+    /// `buf[..end]` has not been returned yet.
     end: usize,
     done: bool,
 }
 
-/// One line, without its newline.
+/// A line without its newline.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RawLine<'a> {
     Whole(&'a [u8]),
-    /// Longer than the limit. `nul` when it holds a NUL byte, which no JSON text does.
+    /// The line is longer than the limit. `has_nul` says whether it contains a NUL byte, which JSON text
+    /// never does.
     TooLong {
         bytes: u64,
         has_nul: bool,
@@ -39,7 +41,7 @@ impl<'a> Backward<'a> {
         Self { read, limit, start: len, buf: Vec::new(), end: 0, done: false }
     }
 
-    /// File offset of the first byte of the line that was returned last.
+    /// Returns the file offset of the first byte of the line that was returned last.
     pub(super) fn position(&self) -> u64 {
         if self.done { 0 } else { self.start + self.end as u64 + 1 }
     }
@@ -48,7 +50,8 @@ impl<'a> Backward<'a> {
         if self.done {
             return Ok(None);
         }
-        // Only new bytes are searched, and blocks double: a long line costs its length, once.
+        // Only new bytes are searched and the blocks double in size, so the cost of a long line is
+        // proportional to its length.
         let mut newline = memrchr(b'\n', &self.buf[..self.end]);
         while newline.is_none() && self.start > 0 {
             let held = self.end;
@@ -79,7 +82,7 @@ impl<'a> Backward<'a> {
         }))
     }
 
-    /// Puts the `size` bytes before `start` in front of what is held.
+    /// Reads the `size` bytes before `start` and puts them at the front of the buffer.
     fn prepend(&mut self, size: usize) -> io::Result<()> {
         let mut buf = vec![0; size + self.end];
         let at = self.start - size as u64;
@@ -91,7 +94,7 @@ impl<'a> Backward<'a> {
         Ok(())
     }
 
-    /// Goes to the newline before a line that is too long to hold.
+    /// Skips a line that is too long to hold, back to the newline before it.
     fn skip_line(&mut self) -> io::Result<RawLine<'_>> {
         const STEP: usize = 256 * 1024;
         let mut bytes = self.end as u64;

@@ -1,4 +1,4 @@
-//! What people think of answers: `feedback.jsonl`, one opinion a line.
+//! What users think of answers: `feedback.jsonl`, with one rating per line.
 
 use std::{
     fs::OpenOptions,
@@ -15,17 +15,17 @@ use crate::{
 
 use super::SessionError;
 
-/// Bytes that the file may have; no client fills the disk with opinions.
+/// The maximum size of the file, in bytes, so that no client can fill the disk with ratings.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// Characters of each of the texts; ids and ratings are far shorter.
+/// The maximum number of characters of each text. Ids and ratings are much shorter.
 const MAX_TEXT: usize = 128;
 
-/// One opinion about one answer.
+/// The rating of one answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Feedback {
     pub session: String,
     pub message: String,
-    /// What the client calls it; `up` and `down` are usual.
+    /// The client's own word for the rating, usually `up` or `down`.
     pub rating: String,
 }
 
@@ -38,11 +38,11 @@ struct StoredFeedback<'a> {
 }
 
 impl Feedback {
-    /// Appends it in one write. Long texts are cut.
+    /// Appends the rating in one write. Long texts are cut.
     ///
     /// # Errors
     ///
-    /// [`SessionError::Path`], also when the file has reached 16 MiB.
+    /// [`SessionError::Path`] if the file cannot be written or would become larger than 16 MiB.
     pub fn append(self, home: &Home) -> Result<(), SessionError> {
         let path = home.feedback();
         let cut = |text: String| text.chars().take(MAX_TEXT).collect();
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_opinion_is_one_line_whatever_it_says() {
+    fn a_rating_is_one_line_whatever_it_says() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::find(Some(dir.path().to_owned())).unwrap();
         let opinion = |rating: &str| Feedback {

@@ -1,4 +1,4 @@
-//! A session that one run has open: locked, repaired, and appended to.
+//! A session that one run has open for appending.
 
 use std::{
     fs::{File, OpenOptions},
@@ -20,16 +20,16 @@ use crate::{
     core::{Message, SessionId, clock},
 };
 
-/// An open session. While it lives, nobody else can open the same one.
+/// An open session. It holds a lock, so the session cannot be opened a second time, in any process.
 #[derive(Debug)]
 pub struct SessionLog {
     id: SessionId,
     path: PathBuf,
-    /// Opened for appending; the lock is on it and goes with it.
+    /// The file, opened for appending. It holds the lock.
     file: File,
-    /// A failed sync or rollback: the file may end in anything.
+    /// Set after a failed sync or rollback, because the end of the file is unknown from then on.
     read_only: bool,
-    /// The file is new and its directory does not know it for certain yet.
+    /// The file is new, and its directory entry may not be on disk yet.
     needs_dir_sync: bool,
 }
 
@@ -48,15 +48,16 @@ impl SessionLog {
         &self.id
     }
 
-    /// Writes the records in one piece. They are on disk when this returns.
+    /// Appends the records in one write. They are on disk when this returns.
     ///
-    /// Costs one `write` and one `fdatasync`, 0.2 ms on an idle disk, so it belongs after a message,
-    /// never between tokens.
+    /// This costs one `write` and one `fdatasync`, about 0.2 ms on an idle disk. It should be called once
+    /// per message and never for single tokens.
     ///
     /// # Errors
     ///
-    /// After [`SessionError::Append`] (a full disk) and [`SessionError::TooLong`] the file is as before
-    /// and the log can be used. [`SessionError::ReadOnly`] is final for this log.
+    /// After [`SessionError::Append`], for example because of a full disk, and after
+    /// [`SessionError::TooLong`] the file is unchanged and the log can still be used. After
+    /// [`SessionError::ReadOnly`] nothing can be appended to this log any more.
     pub fn append(&mut self, records: &[Record<'_>]) -> Result<(), SessionError> {
         self.write(records)?;
         self.file.sync_data().map_err(|source| self.make_read_only(source))?;
@@ -76,7 +77,8 @@ impl SessionLog {
             record.write(&mut lines)?;
         }
         let before = self.file.metadata().context(&self.path)?.len();
-        // One write(2) unless the system takes only a part, as on a disk that fills up.
+        // This is one write(2), unless the system accepts only a part, for example because the disk is
+        // almost full.
         if let Err(source) = self.file.write_all(&lines) {
             return Err(match self.file.set_len(before) {
                 Ok(()) => SessionError::Append { id: self.id.clone(), source },
@@ -86,16 +88,19 @@ impl SessionLog {
         Ok(())
     }
 
-    /// Loads the newest messages that fit in `budget`, oldest first, fit to be sent to a model.
+    /// Loads the newest messages that fit in `budget`, oldest first.
     ///
-    /// `budget` is in model tokens; a message costs its stored `tokens`, else what `estimate` says, at
-    /// least 1. Reading stops at the first message that does not fit. Then the start moves up to a user
-    /// message, and calls without results get one that says what is known, so that every budget gives
-    /// a valid conversation. The file is read backwards in blocks: the cost follows the budget.
+    /// `budget` is in model tokens. A message costs its stored `tokens`. If there are none, it costs what
+    /// `estimate` returns, but at least 1. Reading stops at the first message that does not fit.
+    ///
+    /// The result can be sent to a model for every budget: it begins with a user message, and a call
+    /// without a result gets a placeholder that says what is known. The file is read backwards in blocks,
+    /// so the cost depends on the budget and not on the size of the file.
     ///
     /// # Errors
     ///
-    /// Only when the file cannot be read. What cannot be understood is skipped and counted.
+    /// [`SessionError::Path`] if the file cannot be read. Lines that cannot be parsed are skipped and
+    /// counted.
     ///
     /// Source: architecture seed, "Session Persistence".
     pub fn tail(&self, budget: u32, estimate: &dyn Fn(&Message) -> u32) -> Result<Tail, SessionError> {
@@ -114,7 +119,7 @@ impl SessionLog {
         let read = |buf: &mut [u8], at| self.file.read_exact_at(buf, at);
         let mut lines = Backward::new(len, &read, MAX_LINE);
         let whole = match lines.next().context(&self.path)? {
-            // Nothing after the last newline, or nothing at all.
+            // There is nothing after the last newline, or the file is empty.
             None | Some(RawLine::Whole([])) => return Ok(()),
             Some(RawLine::Whole(bytes)) => {
                 matches!(
@@ -134,7 +139,7 @@ impl SessionLog {
         Ok(self.file.sync_data().context(&self.path)?)
     }
 
-    /// Copies the bytes from `start` to `end` into a file of their own: evidence is not thrown away.
+    /// Copies the bytes from `start` to `end` into a file of their own, so that no data is lost.
     fn move_torn_bytes(&self, start: u64, end: u64) -> Result<(), PathError> {
         let (path, mut torn) = self.create_torn_file()?;
         let mut block = vec![0; 64 * 1024];
@@ -163,13 +168,13 @@ impl SessionLog {
 
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    // A session is a regular file in its directory: links are not followed, a FIFO is not waited for.
+    // A session must be a regular file, so links are not followed and opening a FIFO does not block.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     options.read(true).append(true).mode(0o600).custom_flags(flags);
     options
 }
 
-/// The file, and whether it is new.
+/// Opens and locks a session, which is created if it does not exist. Also returns whether it is new.
 fn lock_or_create(path: &Path, id: &SessionId) -> Result<(File, bool), SessionError> {
     let mut new = false;
     loop {
@@ -179,7 +184,7 @@ fn lock_or_create(path: &Path, id: &SessionId) -> Result<(File, bool), SessionEr
         }
         match options().create_new(true).open(path) {
             Ok(_) => new = true,
-            // Somebody was faster; theirs is as good.
+            // Another thread or process created it first, and its file is just as good.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(PathError::new(path, error).into()),
         }
@@ -187,6 +192,10 @@ fn lock_or_create(path: &Path, id: &SessionId) -> Result<(File, bool), SessionEr
 }
 
 /// Opens and locks a session that exists.
+///
+/// # Errors
+///
+/// [`SessionError::NotFound`], [`SessionError::Busy`], or [`SessionError::Path`].
 pub(super) fn lock_existing(path: &Path, id: &SessionId) -> Result<File, SessionError> {
     let file = match options().open(path) {
         Ok(file) => file,
@@ -202,7 +211,7 @@ pub(super) fn lock_existing(path: &Path, id: &SessionId) -> Result<File, Session
     if !try_lock(&file).context(path)? {
         return Err(SessionError::Busy(id.clone()));
     }
-    // Deleted between open and lock: what we hold is no longer the session of this name.
+    // If the file was deleted between open and lock, it is no longer the session of this name.
     if file.metadata().context(path)?.nlink() == 0 {
         return Err(SessionError::NotFound(id.to_string()));
     }

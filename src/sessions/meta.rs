@@ -1,4 +1,4 @@
-//! `<id>.meta.json`: what is kept beside a conversation.
+//! `<id>.meta.json`: settings that belong to a conversation.
 
 use serde_json::{Map, Value};
 
@@ -11,19 +11,19 @@ use crate::{
 /// Source: architecture seed, "Session Persistence".
 const DEFAULT_AGENT: &str = "default_agent";
 
-/// The session whose run started this one as a worker.
+/// The key for the session whose run started this one as a subagent.
 const PARENT: &str = "parent";
 
-/// A hundred times what we write.
+/// The maximum size that is read, in bytes. It is a hundred times what the daemon writes.
 const MAX_META: u64 = 64 * 1024;
 
 impl Sessions {
-    /// The agent that runs of this session use unless told otherwise.
+    /// Returns the agent that runs of this session use by default.
     pub fn default_agent(&self, id: &SessionId) -> Option<Name> {
         self.meta(id).get(DEFAULT_AGENT)?.as_str()?.parse().ok()
     }
 
-    /// Sets [`Sessions::default_agent`] and keeps what else the file holds.
+    /// Sets [`Sessions::default_agent`]. Other keys of the file are not changed.
     ///
     /// # Errors
     ///
@@ -32,12 +32,12 @@ impl Sessions {
         self.set(id, DEFAULT_AGENT, agent.as_str())
     }
 
-    /// The session whose run started this one as a worker.
+    /// Returns the session whose run started this one as a subagent.
     pub fn parent(&self, id: &SessionId) -> Option<SessionId> {
         self.meta(id).get(PARENT)?.as_str()?.parse().ok()
     }
 
-    /// Sets [`Sessions::parent`] and keeps what else the file holds.
+    /// Sets [`Sessions::parent`]. Other keys of the file are not changed.
     ///
     /// # Errors
     ///
@@ -56,7 +56,8 @@ impl Sessions {
         Ok(write_atomic(&self.meta_path(id), text.as_bytes())?)
     }
 
-    /// Empty when absent or unreadable: a lost default agent must not cost the conversation.
+    /// Returns an empty map if the file is absent or cannot be read, because a conversation must stay
+    /// usable without its settings.
     fn meta(&self, id: &SessionId) -> Map<String, Value> {
         let text = read_text(&self.meta_path(id), MAX_META).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()

@@ -1,7 +1,7 @@
-//! The conversations on disk: `sessions/<id>.jsonl`, one record a line, and `<id>.meta.json`.
+//! The conversations on disk: `sessions/<id>.jsonl`, with one record per line, and `<id>.meta.json`.
 //!
-//! What is promised: a record that [`SessionLog::append`] accepted is on disk; one that was torn by a
-//! crash costs itself and no other; what cannot be read is counted, never dropped silently.
+//! The guarantees: a record that [`SessionLog::append`] accepted is on disk. A record that was torn by a
+//! crash damages no other record. Lines that cannot be read are counted and never dropped silently.
 
 mod backward;
 mod feedback;
@@ -32,16 +32,16 @@ use crate::{
     core::{Name, SessionId},
 };
 
-/// All sessions of one data directory. Cheap to make and to clone; holds nothing open.
+/// All sessions of one data directory. It is cheap to create and to clone, and holds no file open.
 #[derive(Clone, Debug)]
 pub struct Sessions {
     dir: PathBuf,
     active_file: PathBuf,
-    /// What model servers have made of them.
+    /// The directory of the KV caches that model servers have saved for the sessions.
     kv_dir: PathBuf,
 }
 
-/// What a listing shows of a session. Taken from the directory; no conversation is opened for it.
+/// What a listing shows of a session. It is taken from the directory; no conversation is opened for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSummary {
     pub id: SessionId,
@@ -56,28 +56,29 @@ pub struct SessionSummary {
 /// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// A run, here or in another process, has the session open.
+    /// A run in this or another process has the session open.
     #[error("session `{0}` is in use")]
     Busy(SessionId),
     #[error("no session `{0}`")]
     NotFound(String),
-    /// A shortened id that fits several sessions.
+    /// Several session ids start with the given text.
     #[error("`{text}` is the start of {} session ids", ids.len())]
     Ambiguous { text: String, ids: Vec<SessionId> },
-    /// Deleting the active session needs force.
+    /// The active session is deleted only with `force`.
     #[error("session `{0}` is the active one")]
     Active(SessionId),
-    /// One record is longer than a reader accepts. Nothing was written.
+    /// A record is longer than a reader accepts. Nothing was written.
     #[error("a record of {bytes} bytes is too long for a session, the limit is {}", record::MAX_LINE)]
     TooLong { bytes: usize },
-    /// The record is not in the file, which is as it was.
+    /// The record could not be written. The file is unchanged.
     #[error("session `{id}` was not extended")]
     Append {
         id: SessionId,
         #[source]
         source: io::Error,
     },
-    /// The system could not say that a record is on disk. Final: asking again would get a false yes.
+    /// A sync failed, so it is not known whether a record is on disk. The log stays read-only, because a
+    /// later sync could succeed although the record was lost.
     #[error("session `{id}` is read-only since a write failed")]
     ReadOnly {
         id: SessionId,
@@ -97,10 +98,10 @@ impl Sessions {
         fs::symlink_metadata(self.path(id)).is_ok_and(|meta| meta.is_file())
     }
 
-    /// Opens a session for one run, making it if there is none, and repairs its end.
+    /// Opens a session for one run and repairs its end. Creates the session if it does not exist.
     ///
-    /// Bytes after the last newline are what a crash tore off: they are moved to `<id>.torn-<unix ms>`
-    /// unless they are a whole record that lacks only its newline.
+    /// Bytes after the last newline are the remains of a write that a crash interrupted. They are moved to
+    /// `<id>.torn-<unix ms>`, unless they are a complete record that lacks only its newline.
     ///
     /// # Errors
     ///
@@ -109,11 +110,11 @@ impl Sessions {
         SessionLog::open(self.path(id), id.clone())
     }
 
-    /// All sessions, the one written last first.
+    /// Lists all sessions. The one that was written last comes first.
     ///
     /// # Errors
     ///
-    /// When the directory cannot be read. A missing directory has no sessions.
+    /// [`SessionError::Path`] if the directory cannot be read. A missing directory has no sessions.
     pub fn list(&self) -> Result<Vec<SessionSummary>, SessionError> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -127,7 +128,8 @@ impl Sessions {
             let name = entry.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
             let Some(id) = id.and_then(|id| id.parse::<SessionId>().ok()) else { continue };
-            // Not followed, as when it is opened. Gone by now: deleted while we looked.
+            // Links are not followed, just as when a session is opened. An error means that the session
+            // was deleted meanwhile.
             let Ok(meta) = entry.metadata() else { continue };
             if meta.is_file() {
                 sessions.push(SessionSummary {
@@ -144,8 +146,8 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// The session that `text` names: an id, the unique start of one, or `last` for the newest that is no
-    /// worker's.
+    /// Returns the session that `text` names: an id, the unique start of an id, or `last` for the newest
+    /// session that does not belong to a subagent.
     ///
     /// # Errors
     ///
@@ -157,23 +159,23 @@ impl Sessions {
             return Ok(id);
         }
         let sessions = self.list()?;
-        // The start of a name may be shown, never all of what was typed: it can be megabytes.
-        let shown = || text.chars().take(128).collect();
+        // Error messages contain only the start of the text, because it can be megabytes long.
+        let start = || text.chars().take(128).collect();
         if text == "last" {
             let newest = sessions.into_iter().find(|session| session.parent.is_none());
-            return newest.map(|session| session.id).ok_or_else(|| SessionError::NotFound(shown()));
+            return newest.map(|session| session.id).ok_or_else(|| SessionError::NotFound(start()));
         }
         let ids = sessions.into_iter().map(|session| session.id);
         let mut ids: Vec<SessionId> =
             ids.filter(|id| !text.is_empty() && id.as_str().starts_with(text)).collect();
         match ids.len() {
-            0 => Err(SessionError::NotFound(shown())),
+            0 => Err(SessionError::NotFound(start())),
             1 => Ok(ids.remove(0)),
-            _ => Err(SessionError::Ambiguous { text: shown(), ids }),
+            _ => Err(SessionError::Ambiguous { text: start(), ids }),
         }
     }
 
-    /// Reads a conversation from its start, one record at a time. Takes no lock.
+    /// Reads a conversation from its start, one record at a time. It takes no lock.
     ///
     /// # Errors
     ///
@@ -198,12 +200,14 @@ impl Sessions {
         Ok(transcript)
     }
 
-    /// Removes a conversation, its metadata and what was torn off it.
+    /// Deletes a conversation with its metadata, its torn files and its KV caches.
+    ///
+    /// With `force`, the active session is deleted too, and no session is active afterwards.
     ///
     /// # Errors
     ///
-    /// [`SessionError::Active`] for the active session without `force`; with it, no session is active
-    /// afterwards. [`SessionError::Busy`] while a run has it open, force or not.
+    /// [`SessionError::Active`] for the active session without `force`, and [`SessionError::Busy`] while a
+    /// run has the session open, even with `force`.
     pub fn delete(&self, id: &SessionId, force: bool) -> Result<(), SessionError> {
         if !self.exists(id) {
             return Err(SessionError::NotFound(id.to_string()));
@@ -222,33 +226,37 @@ impl Sessions {
             let entry = entry.context(&self.dir)?;
             let name = entry.file_name();
             let stamp = name.to_str().and_then(|name| name.strip_prefix(&torn));
-            // All digits: `x.torn-1.jsonl` is a session of its own.
+            // The rest must be digits only, because `x.torn-1.jsonl` is a session of its own.
             if stamp.is_some_and(|stamp| !stamp.is_empty() && stamp.bytes().all(|b| b.is_ascii_digit())) {
                 remove_if_exists(&entry.path())?;
             }
         }
-        // An id has no `@`: this is about no other session.
-        let kept = format!("{id}@");
+        // An id contains no `@`, so this prefix matches the caches of no other session.
+        let cache_prefix = format!("{id}@");
         for entry in fs::read_dir(&self.kv_dir).into_iter().flatten().flatten() {
-            if entry.file_name().to_str().is_some_and(|name| name.starts_with(&kept)) {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(&cache_prefix)) {
                 remove_if_exists(&entry.path())?;
             }
         }
         remove_if_exists(&self.meta_path(id))?;
-        // Last, so that what a crash leaves is still listed and can be deleted again.
+        // The conversation comes last: if a crash interrupts this, the session is still listed and can be
+        // deleted again.
         remove_if_exists(&path)?;
         sync_dir_of(&path)?;
         Ok(())
     }
 
-    /// The session that the next run continues. None when there is none or its name is unreadable.
+    /// Returns the session that the next run continues, or `None` if there is none or the file that names
+    /// it cannot be read.
     pub fn active(&self) -> Option<SessionId> {
         read_text(&self.active_file, 1024).ok()?.trim().parse().ok()
     }
 
+    /// Makes this session the active one.
+    ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// [`SessionError::Path`] if the file cannot be written.
     pub fn set_active(&self, id: &SessionId) -> Result<(), SessionError> {
         Ok(write_hint(&self.active_file, id.as_str().as_bytes())?)
     }
@@ -262,7 +270,7 @@ impl Sessions {
     }
 }
 
-/// Removes a file; that it is gone already is fine.
+/// Removes a file. It is not an error if the file does not exist.
 fn remove_if_exists(path: &std::path::Path) -> Result<(), PathError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,22 +1,22 @@
-//! One line of a session file.
+//! The format of one line of a session file.
 
 use serde::{Deserialize, Serialize};
 
 use super::SessionError;
 use crate::core::{CallId, Message, RunId, clock};
 
-/// What can be appended to a session.
+/// A record that can be appended to a session.
 #[derive(Clone, Copy, Debug)]
 pub enum Record<'a> {
     Message(&'a Message),
-    /// Intent before effect: a call is about to run. A reader that finds this without a result knows
-    /// that the call may have run.
+    /// A call is about to run. This is written before the call has any effect, so a reader that finds it
+    /// without a result knows that the call may have run.
     ToolStarted {
         call: &'a CallId,
         run: &'a RunId,
     },
-    /// Everything before this is also said by `summary`, `tokens` long: a run that continues the session
-    /// starts here. The original stays where it is.
+    /// `summary`, with a length of `tokens`, replaces everything before this record for a run that
+    /// continues the session. The original messages stay in the file.
     Compacted {
         summary: &'a str,
         tokens: u32,
@@ -24,10 +24,11 @@ pub enum Record<'a> {
     },
 }
 
-/// Longest line in bytes that is read or written. Longer ones are damage: no tool gives as much.
+/// The maximum length of a line, in bytes. A longer line in a file is damage, because no tool produces
+/// that much output.
 pub(super) const MAX_LINE: usize = 64 << 20;
 
-/// What a line turned out to be.
+/// A parsed line.
 pub(super) enum SessionLine {
     Message(Message),
     ToolStarted(CallId),
@@ -35,7 +36,7 @@ pub(super) enum SessionLine {
         summary: String,
         tokens: u32,
     },
-    /// Blank, or a mark that a later version writes.
+    /// The line is blank, or it is a mark of a later version of the program.
     Nothing,
     Damaged,
 }
@@ -73,7 +74,8 @@ impl Record<'_> {
     /// Appends the record's line, newline included.
     pub(super) fn write(self, line: &mut Vec<u8>) -> Result<(), SessionError> {
         if let Self::Message(message) = self {
-            // JSON is never shorter than the text in it, so this costs no memory to know.
+            // JSON is never shorter than the text in it, so a message that is too long is refused before
+            // any memory is spent on it.
             let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
             let calls: usize = message.tool_calls.iter().map(|call| call.arguments.len()).sum();
             let bytes = message.content.len() + result + calls;
@@ -105,7 +107,7 @@ impl Record<'_> {
 }
 
 impl SessionLine {
-    /// Reads one line without its newline.
+    /// Parses one line without its newline.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         let bytes = bytes.trim_ascii();
         if bytes.is_empty() {

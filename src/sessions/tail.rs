@@ -1,4 +1,4 @@
-//! The newest part of a conversation that fits a budget.
+//! Loads the newest part of a conversation that fits in a token budget.
 
 use std::{collections::HashSet, io};
 
@@ -9,21 +9,22 @@ use super::{
 };
 use crate::core::{Message, Role};
 
-/// What of a conversation a model is shown.
+/// The part of a conversation that a model is shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tail {
-    /// Oldest first. Empty, or the first is a user's and every tool call has its result.
+    /// The messages, oldest first. The first one is from the user, and every tool call has its result.
     pub messages: Vec<Message>,
-    /// What the messages cost, at most the budget.
+    /// The number of tokens of the messages. It is at most the budget.
     pub tokens: u32,
     /// Whether there are older messages that were left out.
     pub has_older: bool,
-    /// Lines that were met on the way and could not be understood.
+    /// The number of lines that were read and could not be parsed.
     pub damaged: usize,
 }
 
-/// Longest line that can fit a budget. No token is longer than 128 bytes in the vocabularies of the
-/// models at hand, and JSON makes at most four of one byte but for control characters.
+/// Returns the maximum length of a line that can fit in the budget, in bytes. The longest tokens of the
+/// known vocabularies have 128 bytes, and JSON needs at most four bytes for one, except for control
+/// characters.
 fn longest_line(budget: u32) -> usize {
     (budget as usize).saturating_mul(512).saturating_add(64 * 1024).min(MAX_LINE)
 }
@@ -54,7 +55,7 @@ pub(super) fn load(
             SessionLine::ToolStarted(call) => {
                 started.insert(call);
             }
-            // What came before is in the summary, if that fits.
+            // The summary replaces everything before it, if it fits in the budget.
             SessionLine::Compacted { summary, tokens } => {
                 let summary = summary_messages(&summary, tokens, estimate);
                 let cost: u32 = summary.iter().map(|message| message.tokens).sum();
@@ -67,7 +68,7 @@ pub(super) fn load(
                 }
                 break;
             }
-            // The system text is the agent's, not the conversation's.
+            // The system message belongs to the agent and not to the conversation.
             SessionLine::Message(message) if message.role == Role::System => {}
             SessionLine::Message(mut message) => {
                 ensure_token_count(&mut message, estimate);
@@ -91,7 +92,8 @@ pub(super) fn load(
     Ok(tail)
 }
 
-/// A summary as a conversation carries it: the user reminds, the assistant takes note.
+/// Returns the messages that stand for a summary in a conversation: one from the user that contains it,
+/// and an acknowledgement from the assistant.
 pub fn summary_messages(summary: &str, tokens: u32, estimate: &dyn Fn(&Message) -> u32) -> [Message; 2] {
     let mut reminder =
         Message::text(Role::User, format!("This is what we have talked about so far:\n\n{summary}"));
@@ -101,16 +103,16 @@ pub fn summary_messages(summary: &str, tokens: u32, estimate: &dyn Fn(&Message) 
     [reminder, noted]
 }
 
-/// Sees to it that `tokens` is what the message costs.
+/// Sets `tokens` of the message to an estimate if it is not known.
 fn ensure_token_count(message: &mut Message, estimate: &dyn Fn(&Message) -> u32) {
     if message.tokens == 0 {
-        // At least 1, so that a file of uncounted empty messages cannot make the cost follow the file.
+        // It is at least 1, so that a file full of empty messages is not read as a whole.
         message.tokens = estimate(message).max(1);
     }
 }
 
-/// Drops from the front until a user speaks first and the rest fits: results made up for calls that
-/// have none cost tokens as well.
+/// Removes messages from the front until the first one is from the user and the rest fits in the budget.
+/// It may no longer fit because placeholder results cost tokens as well.
 fn start_at_user(tail: &mut Tail, budget: u32) {
     let mut total: u64 = tail.messages.iter().map(|message| u64::from(message.tokens)).sum();
     let mut first = 0;

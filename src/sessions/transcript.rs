@@ -1,4 +1,4 @@
-//! A whole conversation, from its start.
+//! Reads a whole conversation from its start.
 
 use std::{
     fs::{File, OpenOptions},
@@ -22,11 +22,11 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transcript {
     pub messages: Vec<Message>,
-    /// Numbers, from 1, of the lines that could not be understood.
+    /// The numbers, from 1, of the lines that could not be parsed.
     pub damaged: Vec<u64>,
 }
 
-/// One line of a conversation. Marks are left out.
+/// One line of a conversation. Marks such as [`super::Record::ToolStarted`] are skipped.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are messages, and there is one at a time")]
 pub enum Entry {
@@ -37,7 +37,7 @@ pub enum Entry {
     },
 }
 
-/// Iterates over a session file. Holds one line at a time.
+/// Iterates over a session file and holds one line at a time in memory.
 #[derive(Debug)]
 pub struct Entries {
     path: PathBuf,
@@ -63,8 +63,8 @@ impl Entries {
         }
     }
 
-    /// Reads the next line into `line`. False at the end. Of a line that is too long, only as much is
-    /// kept as shows that it is.
+    /// Reads the next line into `line`. Returns false at the end of the file. Of a line that is too long,
+    /// only one byte more than the limit is kept.
     fn read_line(&mut self) -> io::Result<bool> {
         self.line.clear();
         let mut any = false;

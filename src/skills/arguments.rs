@@ -1,8 +1,8 @@
-//! Filling arguments into a template.
+//! Inserts arguments into a skill template.
 
 use std::fmt::Write as _;
 
-/// Replaces `$ARGUMENTS` and `$0`, `$1` … in one pass.
+/// Replaces `$ARGUMENTS` and `$0`, `$1` … in one pass, so that inserted text is not searched again.
 pub(super) fn render(template: &str, arguments: &str) -> String {
     const ALL: &str = "ARGUMENTS";
     let arguments = arguments.trim();
@@ -20,7 +20,8 @@ pub(super) fn render(template: &str, arguments: &str) -> String {
             continue;
         }
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        // The empty number and one beyond every index do not parse or are not there.
+        // An empty or too large number does not parse, and a missing argument is not found. Both leave the
+        // text as it is.
         let value = after[..digits].parse::<usize>().ok().and_then(|index| positional.get(index));
         match value {
             Some(value) => {
@@ -41,10 +42,11 @@ pub(super) fn render(template: &str, arguments: &str) -> String {
     rendered
 }
 
-/// Splits at white space. Quotes group and are taken off; an empty pair is an argument of its own.
+/// Splits the arguments at white space. Quotes group words and are removed. An empty pair of quotes is an
+/// empty argument.
 ///
-/// A single quote groups only at the start of a word: within one it is an apostrophe. A quote that is
-/// not closed takes the rest. There are no escapes.
+/// A single quote groups only at the start of a word, because inside a word it is an apostrophe. A quote
+/// that is not closed extends to the end. There are no escapes.
 fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! Opens files in a directory and nowhere else: symlinks that lead out of it are refused.
+//! Opens files in one directory only. Symbolic links that lead out of it are refused.
 
 use std::{
     fs::{self, File},
@@ -26,21 +26,21 @@ impl ConfinedDir {
         Ok(Self { handle, path: path.to_owned() })
     }
 
-    /// Names of what is in it. Those that are not UTF-8 are left out.
+    /// Returns the names of all entries. Names that are not UTF-8 are left out.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         fs::read_dir(&self.path)?
             .filter_map(|entry| entry.map(|entry| entry.file_name().into_string().ok()).transpose())
             .collect()
     }
 
-    /// Opens a file for reading, without waiting for anything.
+    /// Opens a file for reading. It never blocks, not even on a FIFO.
     pub(super) fn open_file(&self, path: &Path) -> io::Result<File> {
         #[cfg(target_os = "linux")]
         {
             use rustix::fs::ResolveFlags;
             let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
             match rustix::fs::openat2(&self.handle, path, READ, Mode::empty(), beneath) {
-                // Kernels before 5.6, and sandboxes that do not know the call.
+                // This is a kernel before 5.6, or a sandbox that does not know the call.
                 Err(Errno::NOSYS | Errno::PERM) => {}
                 opened => return Ok(File::from(opened?)),
             }
@@ -48,7 +48,7 @@ impl ConfinedDir {
         self.open_without_links(path)
     }
 
-    /// Follows no symlink at all: where the kernel cannot confine them, none is safe.
+    /// Opens a file without following any link, because no link is safe if the kernel cannot confine it.
     fn open_without_links(&self, path: &Path) -> io::Result<File> {
         let mut at = self.handle.try_clone()?;
         let mut components = path.components().peekable();
@@ -61,7 +61,7 @@ impl ConfinedDir {
     }
 }
 
-/// Says in words what refusing a link looks like to the kernel.
+/// Describes an error of opening a file. The kernel reports a link that leads out with special error codes.
 pub(super) fn describe_error(error: &io::Error) -> String {
     match Errno::from_io_error(error) {
         Some(Errno::XDEV | Errno::LOOP) => "a link that leads out of the skills directory".to_owned(),

@@ -1,10 +1,11 @@
-//! What stands before a skill's body: `+++` TOML, or the `---` YAML of the Agent Skills standard.
+//! Parses the front matter of a skill: TOML between `+++` lines, or YAML between `---` lines as in the
+//! Agent Skills standard.
 
 use serde::Deserialize;
 
 use crate::config::toml_file::position;
 
-/// The keys that mean something here, in both spellings. Others are ignored.
+/// The keys that are used. Both spellings are accepted, and all other keys are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct FrontMatter {
@@ -16,11 +17,12 @@ pub(super) struct FrontMatter {
     pub(super) user_invocable: Option<bool>,
 }
 
-/// Takes a file apart. Without front matter, or without its end, all of it is the body.
+/// Splits a file into front matter and body. If there is no front matter, or it does not end, the whole
+/// file is the body.
 ///
 /// # Errors
 ///
-/// The line, from 1, and what is wrong there.
+/// The line number, from 1, and what is wrong there.
 pub(super) fn split(text: &str) -> Result<(FrontMatter, &str), (usize, String)> {
     // Some editors write a byte order mark.
     let trimmed = text.trim_start_matches('\u{feff}').trim_start();
@@ -57,14 +59,15 @@ fn yaml(text: &str) -> Result<FrontMatter, (usize, String)> {
     if text.trim().is_empty() {
         return Ok(FrontMatter::default());
     }
-    // A skill needs neither anchors nor nesting, and the file may come from anywhere.
+    // The file may come from an untrusted source, and a skill needs neither anchors nor nesting.
     let options = serde_saphyr::options! {
         with_snippet: false,
         budget: serde_saphyr::budget! { max_anchors: 16, max_aliases: 16, max_depth: 32, max_events: 20_000 },
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error: serde_saphyr::Error| {
         let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
-        // Its own position counts from the fence; ours stands in for it.
+        // The position in the message counts from the fence, so it is removed. The caller adds the line
+        // number in the file.
         let message = error.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());
         (line.max(1), message[..end].to_owned())

@@ -1,4 +1,4 @@
-//! Skills: prompt templates in `skills/<dir>/SKILL.md` and `skills/*.md`.
+//! Skills, which are prompt templates in `skills/<dir>/SKILL.md` and `skills/*.md`.
 
 mod arguments;
 mod confined_dir;
@@ -23,26 +23,28 @@ use crate::{
     core::Name,
 };
 
-/// Largest skill file in bytes. A template goes into a prompt whole, and this is 16,000 tokens.
+/// The maximum size of a skill file in bytes. The whole template goes into a prompt, where this size is
+/// about 16,000 tokens.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// Skills that are loaded; far more than a model can choose among.
+/// The maximum number of skills, which is far more than a model can choose from.
 const MAX_SKILLS: usize = 1000;
 
-/// Characters of a description: it costs prompt tokens in every run. The Agent Skills standard's limit.
+/// The maximum length of a description in characters, because it costs prompt tokens in every run.
+/// Source: the Agent Skills standard.
 const MAX_DESCRIPTION: usize = 1024;
 
 /// A prompt template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
     pub name: Name,
-    /// One line, at most 1024 characters; empty when the file has none.
+    /// One line of at most 1024 characters. Empty if the file has no description.
     pub description: String,
-    /// Whether a person may invoke it with `/name`.
+    /// Whether a user may invoke it with `/name`.
     pub user_invocable: bool,
-    /// Hidden from the model.
+    /// Whether it is hidden from the model.
     pub disable_model_invocation: bool,
-    /// The directory of `path`, where the skill's other files are.
+    /// The directory of `path`, which may contain other files of the skill.
     pub dir: PathBuf,
     pub path: PathBuf,
     /// The template, trimmed.
@@ -50,26 +52,27 @@ pub struct Skill {
 }
 
 impl Skill {
-    /// Fills the arguments into the template.
+    /// Inserts the arguments into the template.
     ///
-    /// `$ARGUMENTS` is all of them as typed, `$0`, `$1` … one each, quotes grouping. One pass: what
-    /// comes from the arguments is never looked at again. A position that was not given stays as it
-    /// is. Arguments of a template without places for them follow it, so that they are not lost.
+    /// `$ARGUMENTS` stands for all of them as typed, and `$0`, `$1` … for one each, where quotes group
+    /// words. Inserted text is not searched for placeholders again. A placeholder without an argument stays
+    /// as it is. If the template has no placeholders, the arguments are appended, so that they are not
+    /// lost.
     pub fn render(&self, arguments: &str) -> String {
         arguments::render(&self.body, arguments)
     }
 
-    /// The rendered template as it goes into a conversation.
+    /// Returns the rendered template with a header, as it goes into a conversation.
     pub fn prompt_block(&self, arguments: &str) -> String {
         format!("[Skill: {}]\nBase path: {}\n\n{}", self.name, self.dir.display(), self.render(arguments))
     }
 }
 
-/// Something about a skill file that a person should know.
+/// A problem of a skill file, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub path: PathBuf,
-    /// From 1.
+    /// The line number, from 1.
     pub line: Option<usize>,
     pub message: String,
 }
@@ -84,12 +87,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The skills at one moment.
+/// All skills, as they were when they were loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Skills {
     skills: BTreeMap<Name, Arc<Skill>>,
     problems: Vec<Problem>,
-    /// What was read, by file, so that an unchanged file is not read again.
+    /// The content of each file, so that an unchanged file is not read again.
     files: BTreeMap<PathBuf, CachedFile>,
 }
 
@@ -100,7 +103,7 @@ struct CachedFile {
     problems: Vec<Problem>,
 }
 
-/// Changes when the file does.
+/// Metadata that changes whenever the file changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: (u64, u64),
@@ -110,15 +113,15 @@ struct Stamp {
 }
 
 impl Skills {
-    /// Reads the skills. A missing directory has none; what is wrong is in [`Skills::problems`].
+    /// Reads the skills. A missing directory has none. Errors are reported by [`Skills::problems`].
     ///
-    /// `x.md` stands in for `x/SKILL.md`, and generally the file whose name sorts last for others of
-    /// the same skill name.
+    /// If several files define a skill of the same name, the one whose path sorts last is used. So `x.md`
+    /// is used rather than `x/SKILL.md`.
     pub fn load(home: &Home) -> Self {
         Self::default().reload(home)
     }
 
-    /// As [`Skills::load`], but reads only files that changed since `self` was loaded.
+    /// Like [`Skills::load`], but reads only the files that changed since `self` was loaded.
     #[must_use]
     pub fn reload(&self, home: &Home) -> Self {
         let mut skills = Self::default();
@@ -154,13 +157,13 @@ impl Skills {
         skills
     }
 
-    /// Reads one file into `to`, from `self` if it is still the same.
+    /// Loads one file into `to`. Takes it from `self` if it has not changed.
     fn read(&self, dir: &ConfinedDir, root: &Path, file: &Path, default_name: &str, to: &mut Self) {
         let path = root.join(file);
         let opened = dir.open_file(file).and_then(|opened| Ok((opened.metadata()?, opened)));
         let (meta, opened) = match opened {
             Ok(opened) => opened,
-            // Not a skill: a directory without SKILL.md, or a file that is not Markdown.
+            // This is a directory without SKILL.md or a file that is not Markdown, so it is no skill.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return;
             }
@@ -207,17 +210,17 @@ impl Skills {
         self.skills.get(&name.parse().ok()?).map(AsRef::as_ref)
     }
 
-    /// All skills in name order.
+    /// Returns all skills in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Skill> {
         self.skills.values().map(AsRef::as_ref)
     }
 
-    /// Those that the model may invoke, in name order.
+    /// Returns the skills that the model may invoke, in the order of their names.
     pub fn for_model(&self) -> impl Iterator<Item = &Skill> {
         self.iter().filter(|skill| !skill.disable_model_invocation)
     }
 
-    /// What was wrong, in file order.
+    /// Returns what is wrong with the skill files, in the order of the files.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

@@ -1,9 +1,9 @@
-//! Files that steer other programs or later runs: writing one needs a person's own yes.
+//! Files that control other programs or later runs. A person must approve each write to one of them.
 //!
-//! The names are compared as a careless reader of them might: without regard to case, to dots and
-//! spaces at the end, and to characters that cannot be seen.
+//! Names are compared without regard to case, to dots and spaces at the end, and to invisible characters,
+//! because some file systems and programs ignore these as well.
 
-/// Directories whose content is protected, at any depth.
+/// The directories whose content is protected at any depth.
 const DIRECTORIES: &[&str] = &[
     ".git",
     ".kontekst",
@@ -23,7 +23,7 @@ const DIRECTORIES: &[&str] = &[
     ".gemini",
 ];
 
-/// Directories that are protected when they are in the directory named first.
+/// Directories that are protected only inside the directory that is named first.
 const NESTED: &[(&str, &[&str])] = &[
     (".github", &["workflows", "actions"]),
     (".config", &["autostart", "systemd", "fish", "git", "environment.d"]),
@@ -66,7 +66,8 @@ const FILES: &[&str] = &[
     ".gitlab-ci.yml",
 ];
 
-/// Why a write to `path` needs a person, if it does. `path` is relative and without links.
+/// Returns a sentence that says why a write to `path` needs approval, or `None` if the path is not
+/// protected. `path` is relative and has no links.
 pub fn path_caution(path: &str) -> Option<String> {
     let names: Vec<String> = path.split('/').map(normalized).collect();
     let (file, dirs) = names.split_last()?;
@@ -74,27 +75,30 @@ pub fn path_caution(path: &str) -> Option<String> {
     let nested = names.iter().zip(all_but_first).any(|(outer, inner)| {
         NESTED.iter().any(|(name, within)| name == outer && within.contains(&inner.as_str()))
     });
-    // The last name too: `.git` may be a file that points to the real one.
+    // The last name counts as well, because `.git` may be a file that points to the real directory.
     let in_directory = dirs.iter().chain([file]).any(|name| DIRECTORIES.contains(&name.as_str()));
     let is_file = FILES.contains(&file.as_str()) || file.starts_with(".env");
     (nested || in_directory || is_file)
         .then(|| format!("{path} steers other programs or later runs (a protected name)"))
 }
 
-/// Why every write below a working directory of this absolute name needs a person, if it does.
+/// Returns a sentence that says why every write in the working directory of this absolute path needs
+/// approval, or `None` if the directory is not protected.
 pub fn root_caution(name: &str) -> Option<String> {
     // `x` stands for any file in it.
     path_caution(&format!("{}/x", name.trim_matches('/')))
         .map(|_| format!("the working directory {name} steers other programs (a protected name)"))
 }
 
-/// Why a text needs a person, if it does: what it shows is not what it says.
+/// Returns a sentence about the first character that makes the text look different from what it says, if
+/// there is one.
 pub fn hidden_character_caution(text: &str) -> Option<String> {
     let found = text.chars().find(|&c| is_deceptive(c))?;
     Some(format!("the text has an invisible or direction-changing character (U+{:04X})", u32::from(found)))
 }
 
-/// Whether a character changes how its neighbours are read, or says something without being seen.
+/// Returns true for a character that changes the direction of the text around it, and for invisible
+/// tag characters.
 pub fn is_deceptive(c: char) -> bool {
     is_bidi(c) || is_tag(c)
 }
@@ -121,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_files_are_known_by_any_spelling() {
+    fn protected_files_are_recognised_in_any_spelling() {
         for path in [
             ".git/hooks/pre-commit",
             ".git/config",
@@ -170,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn a_working_directory_may_itself_be_one() {
+    fn a_working_directory_can_be_protected_itself() {
         assert!(root_caution("/home/me/.kontekst/agents").is_some());
         assert!(root_caution("/home/me/.ssh").is_some());
         assert_eq!(root_caution("/home/me/project"), None);
     }
 
     #[test]
-    fn text_that_shows_something_else_is_noticed() {
+    fn text_with_deceptive_characters_is_noticed() {
         assert!(hidden_character_caution("a \u{202E}txt.exe").unwrap().contains("U+202E"));
         assert!(hidden_character_caution("tag \u{E0041}").is_some());
         assert_eq!(hidden_character_caution("naïve 日本 👩\u{200D}👩 \t\n"), None);

@@ -1,26 +1,29 @@
-//! Unified diffs that GNU `patch` applies, short enough to read.
+//! Makes unified diffs that GNU `patch` can apply and that are short enough to read.
 
 use std::{fmt::Write, time::Duration};
 
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-/// Lines around a change. Source: what `diff -u` shows.
+/// The number of unchanged lines around a change, as in `diff -u`.
 const CONTEXT: usize = 3;
-/// A new file of more lines is shown by its head and tail. Source: the Go original's preview.
+/// A new file with more lines than this is shown in part. Source: the Go original's preview.
 const MAX_NEW_LINES: usize = 50;
+/// The number of lines that are shown of the start of such a file.
 const HEAD: usize = 33;
+/// The number of lines that are shown of its end.
 const TAIL: usize = MAX_NEW_LINES - HEAD;
-/// Most bytes of a preview; what is left out is counted.
+/// The maximum size of a preview, in bytes. The lines that do not fit are counted.
 const MAX_BYTES: usize = 64 * 1024;
-/// Most lines that are compared; a rewrite of more is only counted.
+/// The maximum number of lines that are compared. Of a larger change, only the numbers of lines are shown.
 const MAX_COMPARED: usize = 200_000;
-/// Longest time to look for the smallest diff; then a larger one does.
+/// The maximum time for finding the smallest diff. After that, a larger diff is accepted.
 const DEADLINE: Duration = Duration::from_millis(300);
 
-/// The diff that makes `new` of `old`; `None` for `old` is a file that does not exist. Empty when there
-/// is nothing to do.
+/// Returns the diff from `old` to `new`, or an empty string if they are the same. `old` is `None` for a
+/// file that does not exist yet.
 ///
-/// What is hidden for its length is counted in a line in parentheses outside the patch text.
+/// If the diff is too long, a line in parentheses, which is not part of the patch, says how much is
+/// hidden.
 pub fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     match old {
         None => new_file(path, new),
@@ -29,33 +32,36 @@ pub fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     }
 }
 
-/// A patch under construction, cut off at the end of a line when it becomes too long.
+/// A patch that is being built. Hunks that no longer fit are left out.
 struct Patch {
     text: String,
     hunks: usize,
-    /// Changed lines that are not shown.
+    /// The number of changed lines that are not shown.
     hidden: usize,
 }
 
 impl Patch {
     fn new(from: &str, to: &str) -> Self {
-        // GNU patch takes a name with a space only if a tab ends it.
+        // GNU patch accepts a name with a space only if a tab follows it.
         let name = |path: &str| if path.contains(' ') { format!("{path}\t") } else { path.to_owned() };
         Self { text: format!("--- {}\n+++ {}\n", name(from), name(to)), hunks: 0, hidden: 0 }
     }
 
-    /// One hunk, if it fits. If even the first does not, its head is shown, but not as a hunk: what is
-    /// shown in part must not look like a patch.
+    /// Adds a hunk if it fits. If even the first hunk does not fit, its first lines are shown without a
+    /// hunk header, because an incomplete hunk must not look like one that can be applied.
+    ///
+    /// `old` and `new` are the index of the first line, from 0, and the number of lines on each side.
     fn hunk(&mut self, old: (usize, usize), new: (usize, usize), lines: &[(char, &str)]) {
-        // A side without lines counts from the line before it.
+        // In the header of a hunk, a side without lines names the line before it.
         let start = |(first, count): (usize, usize)| if count == 0 { first } else { first + 1 };
         let bytes: usize = lines.iter().map(|(_, line)| line.len() + 1).sum();
         if self.text.len() + bytes > MAX_BYTES {
-            let shown = if self.hunks == 0 && self.hidden == 0 { lines.len().min(MAX_NEW_LINES) } else { 0 };
-            for (mark, line) in &lines[..shown] {
+            let lines_shown =
+                if self.hunks == 0 && self.hidden == 0 { lines.len().min(MAX_NEW_LINES) } else { 0 };
+            for (mark, line) in &lines[..lines_shown] {
                 push_clipped(&mut self.text, *mark, line);
             }
-            self.hidden += lines[shown..].iter().filter(|(mark, _)| *mark != ' ').count();
+            self.hidden += lines[lines_shown..].iter().filter(|(mark, _)| *mark != ' ').count();
             return;
         }
         self.hunks += 1;
@@ -86,7 +92,7 @@ fn new_file(path: &str, new: &str) -> String {
         patch.hunk((0, 0), (0, count), &added);
         return patch.text;
     }
-    // No hunk, for the same reason as in `Patch::hunk`.
+    // This is no hunk, for the same reason as in `Patch::hunk`.
     let tail = count.saturating_sub(HEAD).min(TAIL);
     let hidden = count.saturating_sub(HEAD + tail);
     let mut text = format!("{}(new file, {count} lines, {} bytes)\n", patch.text, new.len());
@@ -103,11 +109,11 @@ fn new_file(path: &str, new: &str) -> String {
     text
 }
 
-/// One line, cut so that all lines of a head and tail together keep within the limit.
+/// Appends one line. It is cut so that all lines of a head and tail together stay within the limit.
 fn push_clipped(text: &mut String, mark: char, line: &str) {
     let line = line.strip_suffix('\n').unwrap_or(line);
-    let most = MAX_BYTES / MAX_NEW_LINES;
-    let end = line.floor_char_boundary(most.min(line.len()));
+    let limit = MAX_BYTES / MAX_NEW_LINES;
+    let end = line.floor_char_boundary(limit.min(line.len()));
     let _ = write!(text, "{mark}{}", &line[..end]);
     if end < line.len() {
         let _ = write!(text, " ({} bytes hidden)", line.len() - end);
@@ -123,7 +129,8 @@ fn changed_file(path: &str, old: &str, new: &str) -> String {
         let _ = writeln!(patch.text, "({new} lines in place of {old} from line {}, all hidden)", before + 1);
         return patch.text;
     }
-    // Own splitting: `similar` also ends lines at a lone carriage return, `patch` does not.
+    // The lines are split here because `similar` also splits at a lone carriage return and `patch` does
+    // not.
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
     let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(DEADLINE).diff_slices(&old, &new);
@@ -145,15 +152,16 @@ fn changed_file(path: &str, old: &str, new: &str) -> String {
     patch.text
 }
 
-/// Leaves out the lines at both ends that are the same, but for the context of a change.
+/// Removes the lines at both ends that are equal, except for the context of the change, so that a small
+/// change of a large file costs little.
 ///
-/// Gives the number of lines left out at the start. A small change of a large file costs little so.
+/// Also returns the number of lines that were removed at the start.
 fn changed_part<'a>(old: &'a str, new: &'a str) -> (usize, &'a str, &'a str) {
     let same = |(a, b): &(u8, u8)| a == b;
     let mut start = old.bytes().zip(new.bytes()).take_while(same).count();
-    let most = old.len().min(new.len()) - start;
-    let mut end = old.bytes().rev().zip(new.bytes().rev()).take_while(same).take(most).count();
-    // From here on by whole lines. Behind a line end is never the middle of a character.
+    let rest = old.len().min(new.len()) - start;
+    let mut end = old.bytes().rev().zip(new.bytes().rev()).take_while(same).take(rest).count();
+    // From here on only whole lines count. The position after a line end is always a character boundary.
     let (old_bytes, line_end) = (old.as_bytes(), |&b: &u8| b == b'\n');
     start = old_bytes[..start].iter().rposition(line_end).map_or(0, |at| at + 1);
     for _ in 0..CONTEXT {
@@ -180,7 +188,7 @@ fn mark(tag: ChangeTag) -> char {
 mod tests {
     use super::*;
 
-    /// What `patch` does, without mercy: every line number and context line must fit.
+    /// Applies a patch as `patch` does, but every line number and every context line must match exactly.
     fn patched(old: &str, patch: &str) -> String {
         let old: Vec<&str> = old.split_inclusive('\n').collect();
         let mut out = String::new();
@@ -193,8 +201,8 @@ mod tests {
             let from = if old_count == 0 { old_start } else { old_start - 1 };
             out.extend(old[at..from].iter().copied());
             at = from;
-            let (mut taken, mut given) = (0, 0);
-            while taken < old_count || given < new_count {
+            let (mut old_lines, mut new_lines) = (0, 0);
+            while old_lines < old_count || new_lines < new_count {
                 let line = lines.next().unwrap();
                 let mut text = line[1..].to_owned();
                 if lines.next_if(|next| next.starts_with('\\')).is_some() {
@@ -203,11 +211,11 @@ mod tests {
                 if !line.starts_with('+') {
                     assert_eq!(old[at], text);
                     at += 1;
-                    taken += 1;
+                    old_lines += 1;
                 }
                 if !line.starts_with('-') {
                     out.push_str(&text);
-                    given += 1;
+                    new_lines += 1;
                 }
             }
         }

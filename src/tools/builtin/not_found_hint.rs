@@ -1,15 +1,15 @@
-//! Why a text was not found: what a model most likely got wrong.
+//! Guesses why the text of an edit was not found in the file.
 
 use std::time::{Duration, Instant};
 
-/// Longest search for a similar line.
+/// The maximum time for each of the searches.
 const TIME_LIMIT: Duration = Duration::from_millis(200);
-/// Longest line that is compared, in bytes.
+/// The maximum length of a line that is compared, in bytes.
 const MAX_LINE: usize = 400;
-/// How alike a line must be to be shown, from 0 to 1.
+/// The minimum similarity of a line that is shown, from 0 to 1.
 const MIN_SIMILARITY: f32 = 0.6;
 
-/// The likely reason as the end of an error message, or nothing.
+/// Returns the likely reason as the end of an error message, or an empty string.
 pub fn not_found_hint(content: &str, old: &str) -> String {
     if let Some(bare) = without_line_numbers(old)
         && content.contains(&bare)
@@ -28,7 +28,7 @@ pub fn not_found_hint(content: &str, old: &str) -> String {
     }
 }
 
-/// The text less the `12: ` in front of each line, if all lines have it.
+/// Returns the text without the `12: ` at the start of each line, if all lines have one.
 fn without_line_numbers(old: &str) -> Option<String> {
     let bare = |line: &str| -> Option<String> {
         let digits = line.trim_start_matches(' ');
@@ -40,7 +40,8 @@ fn without_line_numbers(old: &str) -> Option<String> {
     lines.map(|lines| lines.join("\n")).filter(|text| !text.is_empty())
 }
 
-/// The first place where the lines are the same but for the space around and within them.
+/// Finds the first lines that differ from `old` only in white space. Returns the numbers of the first and
+/// the last of them, and their text.
 fn matching_except_whitespace(content: &str, old: &str) -> Option<(usize, usize, String)> {
     fn words(line: &str) -> Vec<&str> {
         line.split_whitespace().collect()
@@ -54,12 +55,12 @@ fn matching_except_whitespace(content: &str, old: &str) -> Option<(usize, usize,
     let at = lines.windows(wanted.len()).position(|window| {
         started.elapsed() < TIME_LIMIT && window.iter().zip(&wanted).all(|(line, want)| words(line) == *want)
     })?;
-    let shown: Vec<&str> = lines[at..at + wanted.len()].iter().take(20).copied().collect();
-    let text = shown.join("\n");
+    let first_lines: Vec<&str> = lines[at..at + wanted.len()].iter().take(20).copied().collect();
+    let text = first_lines.join("\n");
     Some((at + 1, at + wanted.len(), text[..text.floor_char_boundary(2000.min(text.len()))].to_owned()))
 }
 
-/// The line most like the first line of `old` that says something.
+/// Finds the line that is most similar to the first line of `old` that is not almost empty.
 fn closest_line<'a>(content: &'a str, old: &str) -> Option<(usize, &'a str)> {
     let wanted = old.lines().map(str::trim).find(|line| line.len() > 3 && line.len() <= MAX_LINE)?;
     let started = Instant::now();
@@ -69,7 +70,7 @@ fn closest_line<'a>(content: &'a str, old: &str) -> Option<(usize, &'a str)> {
             break;
         }
         let text = line.trim();
-        // Lines of very different length cannot be alike: this saves most of the work.
+        // Lines of very different length cannot be similar. Skipping them saves most of the work.
         if text.len() > MAX_LINE || text.len() * 2 < wanted.len() || wanted.len() * 2 < text.len() {
             continue;
         }

@@ -1,16 +1,18 @@
-//! The part of JSON Schema that tools use: `type`, `required`, `enum`, `properties` and `items`. Other
-//! keywords are for the model to read and refuse nothing.
+//! Makes arguments fit a JSON Schema.
+//!
+//! Only the keywords `type`, `required`, `enum`, `properties` and `items` are checked. All others are
+//! for the model to read.
 
 use serde_json::{Map, Number, Value};
 
 use super::normalized;
 use crate::core::lenient;
 
-/// Makes `value` fit `schema` where there is one way to. Says whether anything was changed.
+/// Makes `value` fit `schema` if there is only one way to do so. Returns true if anything was changed.
 ///
 /// # Errors
 ///
-/// What is wrong, and where, in words for the model.
+/// A sentence for the model that says what is wrong, and where.
 pub fn coerce(value: &mut Value, schema: &Value) -> Result<bool, String> {
     coerce_at("the arguments", value, schema)
 }
@@ -115,7 +117,7 @@ fn coerce_members(path: &str, map: &mut Map<String, Value>, schema: &Value) -> R
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         changed |= rename_members(map, properties);
         for (name, schema) in properties {
-            // Nothing where there may be nothing.
+            // A null counts as absent where the member is optional and may not be null.
             let absent = map.get(name).is_some_and(Value::is_null) && !required.contains(&name.as_str());
             if absent && !types(schema).is_empty() && !types(schema).contains(&"null") {
                 map.remove(name);
@@ -132,11 +134,11 @@ fn coerce_members(path: &str, map: &mut Map<String, Value>, schema: &Value) -> R
     }
 }
 
-/// Gives members their own names where they were written `startLine` or `Start-Line`.
+/// Corrects the names of members that were written like `startLine` or `Start-Line`.
 fn rename_members(map: &mut Map<String, Value>, properties: &Map<String, Value>) -> bool {
-    let odd: Vec<String> = map.keys().filter(|key| !properties.contains_key(*key)).cloned().collect();
+    let unknown: Vec<String> = map.keys().filter(|key| !properties.contains_key(*key)).cloned().collect();
     let mut changed = false;
-    for key in odd {
+    for key in unknown {
         let mut alike = properties.keys().filter(|name| normalized(name) == normalized(&key));
         if let (Some(name), None) = (alike.next(), alike.next())
             && !map.contains_key(name)
@@ -149,7 +151,8 @@ fn rename_members(map: &mut Map<String, Value>, properties: &Map<String, Value>)
     changed
 }
 
-/// The name of a path in another; what the model calls `arguments` has none.
+/// Returns the path of a member or item of the value at `path`. The arguments as a whole do not appear in
+/// the paths of their members.
 fn child_path(path: &str, name: &str) -> String {
     match path {
         "the arguments" => name.to_owned(),

@@ -1,8 +1,8 @@
-//! The files that tools may reach: everything beneath one directory handle, and nothing else.
+//! The files that tools may reach: everything beneath one open directory, and nothing else.
 //!
-//! No path is ever checked first and used later. Reads are opened by the kernel beneath the handle
-//! (`openat2` with `RESOLVE_BENEATH`); writes, and reads where the kernel has no `openat2`, walk by hand
-//! one name at a time (see `resolve`).
+//! A path is never checked first and used later, because it could change in between. For reads, the
+//! kernel resolves the path beneath the directory (`openat2` with `RESOLVE_BENEATH`). For writes, and for
+//! reads on a kernel without `openat2`, the path is walked one name at a time (see `resolve`).
 
 mod error;
 mod path;
@@ -29,10 +29,10 @@ use rustix::{
 
 use resolve::{HANDLE, MissingParents};
 
-/// A directory and everything in it. Holds the directory itself, not its name: it may be renamed.
+/// A directory and everything in it. It holds an open handle, so the directory may be renamed meanwhile.
 pub struct Workspace {
     root: OwnedFd,
-    /// Absolute names of the root, to understand absolute paths from the model.
+    /// The absolute paths under which the root is known. They are needed for absolute paths from the model.
     absolute_names: Vec<String>,
     by_kernel: bool,
 }
@@ -47,29 +47,33 @@ impl Workspace {
         Ok(Self { root, absolute_names: names, by_kernel: has_openat2 })
     }
 
-    /// Checks a path that the model gave.
+    /// Checks a path that the model gave. Nothing is opened.
     ///
     /// # Errors
     ///
-    /// [`FileError::BadPath`] when it is empty, too long, has control characters or leaves the root by
-    /// its words alone; [`FileError::Directory`] when it ends with `/` or is the root.
+    /// [`FileError::BadPath`] if the path is empty, is too long, has control characters or leads out of
+    /// the root by its `..` parts; [`FileError::Directory`] if it ends with `/` or is the root itself.
     pub fn path(&self, given: &str) -> Result<InnerPath, FileError> {
         InnerPath::parse(given, &self.absolute_names)
     }
 
-    /// The parts of a glob pattern, checked like a path.
+    /// Splits a glob pattern into its parts, which are checked like those of a path.
     pub(super) fn pattern_parts<'a>(&self, given: &'a str) -> Result<Vec<&'a str>, &'static str> {
         path::split_path(given, &self.absolute_names)
     }
 
-    /// Opens a regular file for reading. Links are followed as long as they stay inside.
+    /// Opens a regular file for reading. Links are followed if they do not lead out of the workspace.
+    ///
+    /// # Errors
+    ///
+    /// Any [`FileError`] about reading.
     pub fn open(&self, path: &InnerPath) -> Result<File, FileError> {
         let path = path.as_str();
         let fd = self.open_with(path, read::READ_FLAGS)?;
         read::require_regular(fd, path).map(|(file, _)| file)
     }
 
-    /// Opens a directory for listing. `path` is in plain form; empty is the root.
+    /// Opens a directory for listing. `path` has no `.` and no `..`; the empty path is the root.
     pub(super) fn open_dir(&self, path: &str) -> Result<OwnedFd, FileError> {
         let path = if path.is_empty() { "." } else { path };
         self.open_with(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)
@@ -89,18 +93,27 @@ impl Workspace {
     }
 
     /// Finds where a write to `path` would go. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// A [`FileError`] if the path leads out of the workspace or cannot be followed.
     pub fn locate(&self, path: &InnerPath) -> Result<WriteTarget, FileError> {
         let found = resolve::resolve(self.root.as_fd(), path.as_str(), MissingParents::Leave)?;
         Ok(WriteTarget::new(found, path.as_str()))
     }
 
-    /// The same, with missing parent directories made (mode 0755 and the umask).
+    /// Like [`Workspace::locate`], but creates missing parent directories. Their mode is 0755 without the
+    /// bits that their own parent denies to group and others.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Workspace::locate`], and a [`FileError::Io`] if a directory cannot be created.
     pub fn locate_creating_parents(&self, path: &InnerPath) -> Result<WriteTarget, FileError> {
         let found = resolve::resolve(self.root.as_fd(), path.as_str(), MissingParents::Create)?;
         Ok(WriteTarget::new(found, path.as_str()))
     }
 
-    /// The absolute names of the root that are known.
+    /// Returns the absolute paths under which the root is known.
     pub(super) fn absolute_names(&self) -> &[String] {
         &self.absolute_names
     }
@@ -125,7 +138,7 @@ fn open_beneath(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> rustix::io::
     let mut tries = 0;
     loop {
         match fs::openat2(root, path, flags, Mode::empty(), rules) {
-            // A directory on the way was renamed meanwhile and the kernel could not be sure.
+            // A directory on the path was renamed meanwhile, so the kernel could not be certain.
             Err(Errno::AGAIN) if tries < 16 => tries += 1,
             opened => return opened,
         }

@@ -1,23 +1,23 @@
-//! A path as a model writes it, checked before anything is opened.
+//! Checks the paths that a model writes, before anything is opened.
 
 use std::fmt;
 
 use super::FileError;
 
-/// Longest path that is looked at, in bytes. Source: `PATH_MAX` of Linux.
+/// The maximum length of a path, in bytes. Source: `PATH_MAX` of Linux.
 const MAX_PATH: usize = 4096;
-/// Longest name of one file, in bytes. Source: `NAME_MAX` of Linux.
+/// The maximum length of one name in a path, in bytes. Source: `NAME_MAX` of Linux.
 const MAX_NAME: usize = 255;
 
-/// A relative path in plain form: no `.`, no `..`, no empty part, no control character.
+/// A relative path without `.`, `..`, empty parts and control characters.
 ///
-/// What it names may still be a link to elsewhere; the workspace sees to that when it opens it.
+/// It may still name a link to a file outside. The workspace refuses that when it opens the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InnerPath(String);
 
 impl InnerPath {
-    /// Reads what the model gave. A `..` that stays inside is resolved; an absolute path is taken when
-    /// it starts with one of `roots`, because weak models send those.
+    /// Parses the path that the model gave. A `..` that stays inside is resolved. An absolute path is
+    /// accepted if it starts with one of `roots`, because weak models send absolute paths.
     pub(super) fn parse(given: &str, roots: &[String]) -> Result<Self, FileError> {
         let refuse = |why| FileError::BadPath { path: escaped_start(given), why };
         let parts = split_path(given, roots).map_err(refuse)?;
@@ -38,11 +38,11 @@ impl fmt::Display for InnerPath {
     }
 }
 
-/// The parts of a path or of a glob pattern, with `.` and `..` worked out. Empty for the root itself.
+/// Splits a path or a glob pattern into its parts and resolves `.` and `..`. The root itself has no parts.
 ///
 /// # Errors
 ///
-/// Why it cannot be used, as the second half of a sentence.
+/// The reason why the path cannot be used, as the second half of a sentence.
 pub(super) fn split_path<'a>(given: &'a str, roots: &[String]) -> Result<Vec<&'a str>, &'static str> {
     if given.is_empty() {
         return Err("is empty");
@@ -50,7 +50,8 @@ pub(super) fn split_path<'a>(given: &'a str, roots: &[String]) -> Result<Vec<&'a
     if given.len() > MAX_PATH {
         return Err("is longer than 4096 bytes");
     }
-    // Also NUL, which would end the path early, and newlines, which would forge lines of a preview.
+    // Control characters include NUL, which would end the path early, and newlines, which could forge
+    // lines of a preview.
     if given.chars().any(char::is_control) {
         return Err("has a control character in it");
     }
@@ -76,11 +77,11 @@ pub(super) fn split_path<'a>(given: &'a str, roots: &[String]) -> Result<Vec<&'a
 
 fn strip_root<'a>(given: &'a str, root: &str) -> Option<&'a str> {
     let rest = given.strip_prefix(root.trim_end_matches('/'))?;
-    // Without this `/ws-evil` would lie beneath `/ws`.
+    // Without this check `/ws-evil` would count as a path beneath `/ws`.
     if rest.is_empty() { Some(".") } else { rest.strip_prefix('/') }
 }
 
-/// The start of what was given, with control characters escaped: it is repeated in messages.
+/// Returns the start of the given path with control characters escaped, for error messages.
 fn escaped_start(given: &str) -> String {
     let mut text = String::new();
     for c in given.chars().take(128) {

@@ -1,4 +1,4 @@
-//! Opening for reading: regular files only, and nothing that hangs.
+//! Opens regular files for reading, without ever waiting for a device or a FIFO.
 
 use std::{fs::File, os::fd::OwnedFd};
 
@@ -9,11 +9,12 @@ use rustix::{
 
 use super::FileError;
 
-/// `NONBLOCK`: a FIFO without a writer must not hang the call. `NOCTTY`: nor may a terminal become ours.
+/// `NONBLOCK`, because the open call must not wait for the writer of a FIFO. `NOCTTY`, because a terminal
+/// must not become the controlling terminal of the daemon.
 pub(super) const READ_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// Takes what was opened if it is a regular file.
+/// Returns the opened file if it is a regular file.
 pub(super) fn require_regular(fd: OwnedFd, path: &str) -> Result<(File, Stat), FileError> {
     let stat = fs::fstat(&fd).map_err(|errno| FileError::io("read", path, errno))?;
     match FileType::from_raw_mode(stat.st_mode) {
@@ -23,14 +24,14 @@ pub(super) fn require_regular(fd: OwnedFd, path: &str) -> Result<(File, Stat), F
     }
 }
 
-/// What a failed open means.
+/// Converts the error of a failed open.
 pub(super) fn open_error(errno: Errno, path: &str) -> FileError {
     let path = path.to_owned();
     match errno {
         Errno::NOENT => FileError::Missing(path),
         Errno::XDEV => FileError::OutsideWorkspace(path),
         Errno::LOOP => FileError::TooManyLinks(path),
-        // A socket, or a device with nothing behind it.
+        // This is a socket, or a device file without a device.
         Errno::NXIO | Errno::NODEV => FileError::NotARegularFile(path),
         errno => FileError::io("open", &path, errno),
     }

@@ -1,8 +1,8 @@
-//! Walks a path one name at a time and never leaves the root, whatever is swapped meanwhile.
+//! Walks a path one name at a time and never leaves the root, even if files are swapped meanwhile.
 //!
-//! Each step opens one name relative to a handle and refuses links (`O_NOFOLLOW`); links are read and
-//! walked by hand, and `..` in them goes back to a handle that is already held. So no step can end
-//! above the root, also when a directory turns into a link between two steps.
+//! Each step opens one name relative to a directory handle and refuses links (`O_NOFOLLOW`). The target of
+//! a link is read and walked in the same way, and a `..` in it goes back to a handle that is already open.
+//! So no step can end above the root, even if a directory is replaced by a link between two steps.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -19,27 +19,27 @@ use rustix::{
 
 use super::FileError;
 
-/// Links that one path may go through. Source: `MAXSYMLINKS` of Linux.
+/// The maximum number of links on one path. Source: `MAXSYMLINKS` of Linux.
 const MAX_LINKS: u32 = 40;
 
-/// What to do about directories on the way that do not exist.
+/// What to do about missing directories on the path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MissingParents {
     Leave,
     Create,
 }
 
-/// Where a path leads once every link has been followed.
+/// Where a path leads after every link has been followed.
 pub(super) struct Resolved {
-    /// The directory that the name is in; `None` when it does not exist yet.
+    /// The directory that the name is in, or `None` if it does not exist yet.
     pub dir: Option<OwnedFd>,
-    /// A single name: no `/`, no `..`, and not a link when it was looked at.
+    /// A single name without `/`. It is not `..`, and it was not a link when it was looked at.
     pub name: OsString,
-    /// The path from the root without links.
+    /// The path from the root, without links.
     pub real_path: String,
 }
 
-/// A handle on a directory, good for nothing but further `*at` calls.
+/// The flags to open a directory only as the starting point of further `*at` calls.
 pub(super) const HANDLE: OFlags = {
     #[cfg(target_os = "linux")]
     let only_a_handle = OFlags::PATH;
@@ -48,6 +48,12 @@ pub(super) const HANDLE: OFlags = {
     only_a_handle.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC)
 };
 
+/// Follows `path` from `root` to the directory and the name that it leads to.
+///
+/// # Errors
+///
+/// [`FileError::OutsideWorkspace`] if a link leads out of the root, and another [`FileError`] if the path
+/// cannot be followed.
 pub(super) fn resolve(
     root: BorrowedFd<'_>,
     path: &str,
@@ -107,12 +113,12 @@ pub(super) fn resolve(
     Err(FileError::Directory(path.to_owned()))
 }
 
-/// Enters one directory. Fails when it is a link, or has become one.
+/// Opens one directory. Fails if the name is a link.
 fn enter_dir(here: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     fs::openat(here, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())
 }
 
-/// Makes a directory of mode 0755, less what its parent keeps from others.
+/// Creates a directory with mode 0755, without the bits that its parent denies to group and others.
 fn make_dir(here: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
     match fs::mkdirat(here, name, Mode::from_raw_mode(0o700)) {
         Ok(()) => {
@@ -126,9 +132,10 @@ fn make_dir(here: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
     }
 }
 
-/// What a directory keeps from group and others, a new file in it keeps from them too.
+/// Returns the mode bits that a new file in `dir` must not have: those that the directory itself denies
+/// to group and others.
 ///
-/// The daemon's own umask is no guide: it is 077 for the sake of its own files.
+/// The daemon's own umask cannot be used. It is 077, to protect the daemon's own files.
 pub(super) fn umask_of(dir: BorrowedFd<'_>) -> RawMode {
     fs::fstat(dir).map_or(0o077, |stat| !stat.st_mode & 0o077)
 }

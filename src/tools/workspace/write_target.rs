@@ -1,4 +1,4 @@
-//! One file that may be replaced: read whole, written old-or-new.
+//! A file that a tool may replace. It is read as a whole and replaced atomically.
 
 use std::{
     ffi::OsString,
@@ -18,25 +18,25 @@ use super::{
     resolve::{Resolved, umask_of},
 };
 
-/// Where a write will go: a directory handle and one name in it, every link followed.
+/// Where a write goes: an open directory and one name in it, after every link has been followed.
 pub struct WriteTarget {
     dir: Option<OwnedFd>,
     name: OsString,
-    real: String,
+    real_path: String,
     /// The path as the model gave it, for messages.
     given_path: String,
 }
 
-/// A file as it was when it was read.
+/// The content and the identity of a file at the time when it was read.
 pub struct ExistingFile {
     pub content: Vec<u8>,
     stat: Stat,
 }
 
 impl ExistingFile {
-    /// Names that the file has; writing replaces only the one that was asked for.
+    /// Returns the number of names (hard links) of the file. A write replaces only the given name.
     pub fn link_count(&self) -> u64 {
-        #[allow(clippy::useless_conversion, reason = "u32 or u64, by architecture")]
+        #[allow(clippy::useless_conversion, reason = "u32 or u64, depending on the architecture")]
         self.stat.st_nlink.into()
     }
 
@@ -46,26 +46,31 @@ impl ExistingFile {
 }
 
 impl WriteTarget {
-    pub(super) fn new(found: Resolved, shown: &str) -> Self {
-        Self { dir: found.dir, name: found.name, real: found.real_path, given_path: shown.to_owned() }
+    pub(super) fn new(resolved: Resolved, given_path: &str) -> Self {
+        Self {
+            dir: resolved.dir,
+            name: resolved.name,
+            real_path: resolved.real_path,
+            given_path: given_path.to_owned(),
+        }
     }
 
-    /// The path from the root of the workspace, without links.
+    /// Returns the path from the root of the workspace, without links.
     pub fn real_path(&self) -> &str {
-        &self.real
+        &self.real_path
     }
 
-    /// Whether the directory it is in exists.
+    /// Returns true if the directory that the file is in exists.
     pub fn has_parent_dir(&self) -> bool {
         self.dir.is_some()
     }
 
-    /// The file, or `None` when there is none yet.
+    /// Reads the file, or returns `None` if it does not exist yet.
     ///
     /// # Errors
     ///
-    /// [`FileError::Directory`], [`FileError::Special`], and [`FileError::TooLarge`] for a file of more
-    /// than `limit` bytes, which is looked at before anything is read.
+    /// [`FileError::Directory`], [`FileError::NotARegularFile`], and [`FileError::TooLarge`] for a file of
+    /// more than `limit` bytes. The size is checked before anything is read.
     pub fn read_existing(&self, limit: u64) -> Result<Option<ExistingFile>, FileError> {
         let Some(dir) = &self.dir else { return Ok(None) };
         let flags = read::READ_FLAGS | OFlags::NOFOLLOW;
@@ -80,7 +85,7 @@ impl WriteTarget {
             return Err(too_large(size));
         }
         let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-        // One byte more than allowed, so that a file that grows meanwhile is noticed.
+        // One byte more than the limit is read, to notice a file that grows meanwhile.
         let read = file.take(limit.saturating_add(1)).read_to_end(&mut content);
         read.map_err(|error| FileError::io("read", &self.given_path, error))?;
         if content.len() as u64 > limit {
@@ -89,14 +94,15 @@ impl WriteTarget {
         Ok(Some(ExistingFile { content, stat }))
     }
 
-    /// Puts `content` in place of `old`, or makes a new file where there was none.
+    /// Replaces the file `old` by `content`, or creates a new file if `old` is `None`.
     ///
-    /// The content goes to a file beside the target, is synced, and takes its name: a crash leaves the
-    /// old file or the new one. Other names of the old file (hard links) keep the old content.
+    /// The content is written to a temporary file in the same directory, synced and renamed, so that a
+    /// crash leaves either the old file or the new one. Other names of the old file (hard links) keep the
+    /// old content.
     ///
     /// # Errors
     ///
-    /// [`FileError::Changed`] when the file at the name is no longer `old`.
+    /// [`FileError::Stale`] if the file of this name is no longer `old`.
     pub fn replace(&self, content: &[u8], old: Option<&ExistingFile>) -> Result<(), FileError> {
         let Some(dir) = &self.dir else { return Err(FileError::Missing(self.given_path.clone())) };
         let mode = match old {
@@ -109,7 +115,7 @@ impl WriteTarget {
         let temp_name = format!(".kontekst-{}.tmp", Uuid::new_v4().simple());
         let written = self.write_and_rename(dir, &temp_name, content, mode, old);
         if written.is_err() {
-            let _ = fs::unlinkat(dir, &temp_name, AtFlags::empty()); // the first error is the one to tell
+            let _ = fs::unlinkat(dir, &temp_name, AtFlags::empty()); // the first error is returned
         }
         written
     }
@@ -136,12 +142,13 @@ impl WriteTarget {
             }
             None => self.link_unless_taken(dir, temp_name)?,
         }
-        // `dir` may be a mere handle, which cannot be synced.
+        // `dir` may be opened with `O_PATH`, and such a handle cannot be synced.
         let open = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         fs::openat(dir, ".", open, Mode::empty()).and_then(fs::fsync).map_err(|e| fail(e.into()))
     }
 
-    /// The last look before the rename: a change after the content was compared shows in these.
+    /// Checks right before the rename that the file is still `old`. The content was compared earlier; a
+    /// later change shows in the metadata.
     fn check_unchanged(&self, dir: &OwnedFd, old: &ExistingFile) -> Result<(), FileError> {
         let identity = |s: &Stat| (s.st_dev, s.st_ino, s.st_size, s.st_mtime, s.st_mtime_nsec);
         match fs::statat(dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -150,12 +157,12 @@ impl WriteTarget {
         }
     }
 
-    /// Gives the file its name unless the name has been taken meanwhile.
+    /// Gives the temporary file its final name, unless a file of that name has appeared meanwhile.
     fn link_unless_taken(&self, dir: &OwnedFd, temp_name: &str) -> Result<(), FileError> {
-        // A link fails when the name exists, on every file system that has links.
+        // `linkat` fails if the name exists, on every file system that supports hard links.
         match fs::linkat(dir, temp_name, dir, &*self.name, AtFlags::empty()) {
             Ok(()) => {
-                let _ = fs::unlinkat(dir, temp_name, AtFlags::empty()); // the content is in place already
+                let _ = fs::unlinkat(dir, temp_name, AtFlags::empty()); // the file has its final name already
                 Ok(())
             }
             Err(Errno::EXIST) => Err(FileError::Stale(self.given_path.clone())),

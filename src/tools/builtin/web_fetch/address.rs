@@ -1,11 +1,11 @@
-//! Which addresses are the public web, and which hosts a person has let in besides.
+//! Which addresses belong to the public internet, and which other hosts the configuration allows.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is one that anybody on the internet could reach.
+/// Returns true if the address can be reached from the whole internet.
 ///
-/// IPv6 is judged by what is allowed (`2000::/3`), so that every form that wraps an IPv4 address
-/// (mapped, compatible, NAT64) is out without being named.
+/// For IPv6 only `2000::/3` is allowed. This excludes all forms that contain an IPv4 address (mapped,
+/// compatible, NAT64) without naming them.
 ///
 /// Source: the IANA special-purpose address registries.
 pub fn is_public(address: IpAddr) -> bool {
@@ -22,7 +22,7 @@ fn is_public_v4(v4: Ipv4Addr) -> bool {
         || v4.is_link_local()
         || v4.is_documentation()
         || a == 0 // this network
-        || (a == 100 && b & 0b1100_0000 == 64) // shared by carriers (CGNAT)
+        || (a == 100 && b & 0b1100_0000 == 64) // carrier-grade NAT
         || (a == 192 && b == 0 && c == 0) // protocol assignments
         || (a == 192 && b == 88 && c == 99) // 6to4 relays
         || (a == 198 && b & 0b1111_1110 == 18) // benchmarks
@@ -34,14 +34,14 @@ fn is_public_v6(v6: Ipv6Addr) -> bool {
     let [a, b, ..] = v6.segments();
     let special = match a {
         0x2001 => b < 0x200 || b == 0xdb8, // protocol assignments (Teredo, ORCHID), documentation
-        0x2002 => true,                    // 6to4: wraps an IPv4 address
+        0x2002 => true,                    // 6to4, which contains an IPv4 address
         0x3fff => b < 0x1000,              // documentation
         _ => false,
     };
     a & 0xe000 == 0x2000 && !special
 }
 
-/// Hosts that may be fetched whatever their address is: `name` for any port, or `name:port`.
+/// Hosts that may be fetched whatever their address is. An entry is `name`, for any port, or `name:port`.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedHosts(Vec<(String, Option<u16>)>);
 
@@ -50,7 +50,7 @@ impl AllowedHosts {
         Self(entries.iter().map(|entry| split(&entry.trim().to_ascii_lowercase())).collect())
     }
 
-    /// `host` as it stands in a URL, an IPv6 address in brackets.
+    /// Returns true if the host is allowed. An IPv6 address is in brackets, as in a URL.
     pub fn contains(&self, host: &str, port: u16) -> bool {
         self.0
             .iter()

@@ -1,4 +1,4 @@
-//! Sends a request and follows where it leads.
+//! Sends a request and follows its redirects.
 
 use std::{
     io::Read,
@@ -18,22 +18,22 @@ use super::{
     request::{Method, Request, check_url},
 };
 
-/// Redirects that one call follows.
+/// The maximum number of redirects that one call follows.
 const MAX_HOPS: usize = 5;
-/// Largest head of an answer, in bytes.
+/// The maximum size of a response's status line and headers, in bytes.
 const MAX_HEAD: usize = 32 * 1024;
 
-/// What one call may cost.
+/// The limits of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For all hops together.
+    /// The time limit for all redirects together.
     pub time: Duration,
-    /// Of a body, decoded.
+    /// The maximum size of the body after decompression.
     pub bytes: u64,
 }
 
-/// A client that goes through the gate, keeps no connection and no cookie, and uses no proxy, whatever
-/// the environment says.
+/// Creates an HTTP client that resolves names through the gate and keeps neither connections nor cookies.
+/// It uses no proxy, even if the environment names one.
 pub fn agent<R: Resolver>(gate: Gate<R>, limits: Limits) -> Agent {
     let config = Agent::config_builder()
         .proxy(None)
@@ -52,17 +52,18 @@ pub fn agent<R: Resolver>(gate: Gate<R>, limits: Limits) -> Agent {
 ///
 /// # Errors
 ///
-/// One sentence for the model. An answer of any status is not an error.
+/// A sentence for the model. A response is not an error, whatever its status.
 pub fn fetch(agent: &Agent, request: &Request, limits: Limits) -> Result<Page, String> {
     let started = Instant::now();
     let mut url = request.url.clone();
     for hop in 0..=MAX_HOPS {
         let left = limits.time.saturating_sub(started.elapsed());
-        let answer = send(agent, request, &url, left).map_err(|error| error_message(&error, &url, limits))?;
-        let Some(next) = redirect(&answer, &url)? else {
-            let moved_to = (hop > 0).then(|| url.to_string());
-            let page = read_page(answer, limits).map_err(|error| error_message(&error, &url, limits))?;
-            return Ok(Page { redirected_to: moved_to, note: request.note(), ..page });
+        let response =
+            send(agent, request, &url, left).map_err(|error| error_message(&error, &url, limits))?;
+        let Some(next) = redirect(&response, &url)? else {
+            let redirected_to = (hop > 0).then(|| url.to_string());
+            let page = read_page(response, limits).map_err(|error| error_message(&error, &url, limits))?;
+            return Ok(Page { redirected_to, note: request.note(), ..page });
         };
         url = next;
     }
@@ -87,17 +88,17 @@ fn send(
     call.config().timeout_global(Some(left)).build().call()
 }
 
-/// Where an answer sends us, if it does.
-fn redirect(answer: &http::Response<Body>, from: &Url) -> Result<Option<Url>, String> {
-    let moved = matches!(
-        answer.status(),
+/// Returns the URL that the response redirects to, if it is a redirect.
+fn redirect(response: &http::Response<Body>, from: &Url) -> Result<Option<Url>, String> {
+    let is_redirect = matches!(
+        response.status(),
         StatusCode::MOVED_PERMANENTLY
             | StatusCode::FOUND
             | StatusCode::SEE_OTHER
             | StatusCode::TEMPORARY_REDIRECT
             | StatusCode::PERMANENT_REDIRECT
     );
-    let Some(location) = answer.headers().get(http::header::LOCATION).filter(|_| moved) else {
+    let Some(location) = response.headers().get(http::header::LOCATION).filter(|_| is_redirect) else {
         return Ok(None);
     };
     let location = location.to_str().map_err(|_| "the redirect is not a valid url".to_owned())?;
@@ -109,15 +110,15 @@ fn redirect(answer: &http::Response<Body>, from: &Url) -> Result<Option<Url>, St
     Ok(Some(to))
 }
 
-fn read_page(answer: http::Response<Body>, limits: Limits) -> Result<Page, ureq::Error> {
-    let (head, body) = answer.into_parts();
+fn read_page(response: http::Response<Body>, limits: Limits) -> Result<Page, ureq::Error> {
+    let (head, body) = response.into_parts();
     let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let status = head.status.canonical_reason().unwrap_or_default();
     let status = format!("{} {status}", head.status.as_str()).trim_end().to_owned();
     let encoding =
         header(http::header::CONTENT_ENCODING).filter(|name| !name.eq_ignore_ascii_case("identity"));
     let mut bytes = Vec::new();
-    // The limit is on what comes out of the decoder; one byte more tells that there was more.
+    // The limit applies to the decoded body. One byte more is read to find out whether there is more.
     body.into_reader().take(limits.bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     let truncated = bytes.len() as u64 > limits.bytes;
     bytes.truncate(usize::try_from(limits.bytes).unwrap_or(usize::MAX));
@@ -143,7 +144,7 @@ fn error_message(error: &ureq::Error, url: &Url, limits: Limits) -> String {
     if let Some(refused) = inner.and_then(|inner| inner.downcast_ref::<OwnDoor>()) {
         return refused.to_string();
     }
-    // An error of reading the body comes wrapped once more.
+    // An error that occurs while the body is read is wrapped twice.
     let timed_out = |e: &ureq::Error| matches!(e, ureq::Error::Timeout(_));
     if timed_out(error) || inner.and_then(|e| e.downcast_ref::<ureq::Error>()).is_some_and(timed_out) {
         return format!("{host} did not answer in full within {} s", limits.time.as_secs());

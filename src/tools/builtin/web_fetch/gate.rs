@@ -1,9 +1,8 @@
-//! The gate in front of every connection: what a name resolves to is checked, and what was checked is
-//! what is connected to.
+//! Checks the addresses of every connection before it is made.
 //!
-//! ureq asks its resolver before each connection, for addresses written in the URL too, and connects to
-//! nothing but what the resolver gives. So this one place covers names, literals and redirects, and a
-//! name that changes its address between two looks finds no second look.
+//! ureq calls its resolver before each connection, even if the URL contains an address, and connects only
+//! to the addresses that the resolver returns. So this one check covers names, addresses and redirects.
+//! A name cannot change its address after the check either, because it is not resolved again.
 
 use std::io;
 
@@ -19,7 +18,7 @@ use ureq::{
 use super::address::{AllowedHosts, is_public};
 use crate::core::OwnListeners;
 
-/// A resolver that knows the public web only.
+/// A resolver that returns only addresses of the public internet and of hosts that are allowed.
 #[derive(Debug)]
 pub struct Gate<R = DefaultResolver> {
     resolver: R,
@@ -27,12 +26,12 @@ pub struct Gate<R = DefaultResolver> {
     own_listeners: OwnListeners,
 }
 
-/// None of the addresses may be connected to.
+/// No address of the host may be connected to.
 #[derive(Debug, thiserror::Error)]
 #[error("the host {0} is not on the public internet; [tools.web] allow_private in config.toml can list it")]
 pub struct NotPublic(String);
 
-/// It is this daemon itself that listens there.
+/// The daemon itself listens at this address.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is a door of this daemon, which web_fetch does not go through")]
 pub struct OwnDoor(String);
@@ -52,21 +51,21 @@ impl<R: Resolver> Resolver for Gate<R> {
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let found = self.resolver.resolve(uri, config, timeout)?;
         let host = uri.host().unwrap_or_default();
-        let mut open = self.empty();
+        let mut allowed_addresses = self.empty();
         for &address in &found {
             let allowed = is_public(address.ip()) || self.allowed_hosts.contains(host, address.port());
-            // The daemon's own doors stay shut whatever is listed: behind them, the model could approve its calls.
+            // The daemon's own doors are never allowed: through them, the model could approve its own calls.
             if allowed && !self.own_listeners.contains(address) {
-                open.push(address);
+                allowed_addresses.push(address);
             }
         }
-        if open.is_empty() {
+        if allowed_addresses.is_empty() {
             if !found.is_empty() && found.iter().all(|&address| self.own_listeners.contains(address)) {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, OwnDoor(host.to_owned())).into());
             }
             let refused = NotPublic(host.to_owned());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, refused).into());
         }
-        Ok(open)
+        Ok(allowed_addresses)
     }
 }

@@ -1,50 +1,50 @@
-//! What came back, as text for the model.
+//! Turns a response into text for the model.
 
 use std::fmt::Write;
 
 use super::super::MAX_OUTPUT;
 
-/// How wide HTML is set, in columns.
+/// The line width of HTML that is turned into text, in columns.
 const WIDTH: usize = 100;
-/// HTML beyond this is not turned into text, in bytes: the work grows faster than the page.
+/// Longer HTML, in bytes, is not turned into text, because the work grows faster than the page.
 const MAX_HTML: usize = 2 * 1024 * 1024;
-/// HTML nested deeper than this is not turned into text.
+/// HTML with deeper nesting is not turned into text.
 const MAX_NESTING: usize = 1000;
 
-/// An answer, its body decoded.
+/// A response with its decoded body.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// As in `404 Not Found`.
+    /// For example `404 Not Found`.
     pub status: String,
     pub content_type: Option<String>,
-    /// An encoding that was not undone.
+    /// A content encoding that could not be decoded.
     pub encoding: Option<String>,
-    /// Where the redirects led, when there were any.
+    /// The last URL, if there were redirects.
     pub redirected_to: Option<String>,
     pub body: Vec<u8>,
-    /// Whether there was more of the body.
+    /// Whether the body was longer than the limit.
     pub truncated: bool,
     /// Something that the model should know about its request.
     pub note: Option<String>,
 }
 
 impl Page {
-    /// The text for the model. `raw` leaves HTML as it is.
+    /// Returns the text for the model. With `raw`, HTML is left as it is.
     pub fn render(&self, raw: bool) -> String {
         let (text, shortened) = truncate(self.text(raw));
-        let mut shown = format!("Status: {}\n", self.status);
+        let mut output = format!("Status: {}\n", self.status);
         if let Some(url) = &self.redirected_to {
-            let _ = writeln!(shown, "URL: {url}");
+            let _ = writeln!(output, "URL: {url}");
         }
-        let _ = writeln!(shown, "Content-Type: {}", self.content_type.as_deref().unwrap_or("unknown"));
-        let _ = writeln!(shown, "Content-Length: {}", self.body.len());
+        let _ = writeln!(output, "Content-Type: {}", self.content_type.as_deref().unwrap_or("unknown"));
+        let _ = writeln!(output, "Content-Length: {}", self.body.len());
         if self.truncated || shortened {
-            shown.push_str("(Response truncated due to size limit)\n");
+            output.push_str("(Response truncated due to size limit)\n");
         }
         if let Some(note) = &self.note {
-            let _ = writeln!(shown, "({note})");
+            let _ = writeln!(output, "({note})");
         }
-        shown + "\n" + &text
+        output + "\n" + &text
     }
 
     fn text(&self, raw: bool) -> String {
@@ -63,7 +63,7 @@ impl Page {
         if !is_html || raw { text } else { html_to_text(&text).unwrap_or(text) }
     }
 
-    /// The media type without its parameters.
+    /// Returns the media type in lower case and without its parameters.
     fn media_type(&self) -> String {
         let kind = self.content_type.as_deref().unwrap_or_default();
         kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
@@ -77,7 +77,8 @@ fn is_text(kind: &str, body: &[u8]) -> bool {
     (is_markup || !binary) && !body.contains(&0)
 }
 
-/// Bytes as text. What is not UTF-8 and says so is read as Latin-1, the only other charset still common.
+/// Decodes the body. A body that is not UTF-8 and declares a charset of the Latin-1 family is read as
+/// Latin-1, which is the only other charset that is still common.
 fn decode(body: &[u8], content_type: Option<&str>) -> String {
     let parameters = content_type.unwrap_or_default().to_ascii_lowercase();
     let charset = parameters.split_once("charset=").map(|(_, charset)| charset.trim_matches(['"', ' ', ';']));
@@ -89,7 +90,7 @@ fn decode(body: &[u8], content_type: Option<&str>) -> String {
     }
 }
 
-/// The text of a page; nothing when it has none, or when it looks made to exhaust the reader.
+/// Returns the text of an HTML page, or `None` if it has no text or could take too long to convert.
 fn html_to_text(html: &str) -> Option<String> {
     if html.len() > MAX_HTML || nesting(html) > MAX_NESTING {
         return None;
@@ -105,9 +106,9 @@ fn html_to_text(html: &str) -> Option<String> {
     Some(text.trim_matches('\n').to_owned()).filter(|text| !text.trim().is_empty())
 }
 
-/// At least how deep the elements are nested, counted without parsing.
+/// Estimates how deep the elements are nested, without parsing the page.
 fn nesting(html: &str) -> usize {
-    // Elements that have no end tag, or rarely bother to.
+    // These elements have no end tag, or it is often left out.
     const UNCLOSED: [&str; 27] = [
         "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
         "track", "wbr", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "option", "html",

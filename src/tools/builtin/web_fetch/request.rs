@@ -1,4 +1,4 @@
-//! What a call asks for, checked, and how it is shown to a person.
+//! Checks the arguments of `web_fetch` and shows the request to the person who approves it.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use url::Url;
 
 use crate::tools::{builtin::args, protected};
 
-/// Longest URL, in bytes.
+/// The maximum length of a URL, in bytes.
 const MAX_URL: usize = 8 * 1024;
-/// Longest value of a header that the model may set, in bytes.
+/// The maximum length of the value of a header that the model may set, in bytes.
 const MAX_HEADER: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,25 +18,27 @@ pub enum Method {
     Head,
 }
 
-/// One request, good to be sent once the address has been looked at.
+/// A checked request. The address of its host is checked later, when it is resolved.
 #[derive(Debug)]
 pub struct Request {
     pub url: Url,
     pub method: Method,
-    /// The two headers that a model may set. All others are ours: a model that could set any would
-    /// speak to metadata services and pass as somebody else.
+    /// This and `accept_language` are the only headers that a model may set. With any header, it could
+    /// talk to cloud metadata services or pretend to be another client.
     pub accept: Option<String>,
     pub accept_language: Option<String>,
-    /// Whether HTML stays HTML.
+    /// Whether HTML is returned as it is.
     pub raw: bool,
-    /// Names of headers that were not taken.
+    /// The names of headers that are not sent.
     pub dropped_headers: Vec<String>,
 }
 
 impl Request {
+    /// Reads a request from the arguments of a call.
+    ///
     /// # Errors
     ///
-    /// One sentence for the model.
+    /// A sentence for the model.
     pub fn parse(args: &Value) -> Result<Self, String> {
         let method = match args.get("method").and_then(Value::as_str).map(str::to_ascii_uppercase).as_deref()
         {
@@ -65,14 +67,14 @@ impl Request {
         Ok(request)
     }
 
-    /// What was not done as asked.
+    /// Returns a note about headers that are not sent, if there are any.
     pub fn note(&self) -> Option<String> {
         let names = self.dropped_headers.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
         (!names.is_empty()).then(|| format!("not sent: {names}; only Accept and Accept-Language are"))
     }
 
-    /// The request as a person should read it: the URL as it is sent, then in parts and decoded, so that
-    /// nothing hides in the encoding.
+    /// Describes the request for a person: first the URL as it is sent, then its decoded parts, so that
+    /// the encoding can hide nothing.
     pub fn preview(&self) -> String {
         let method = if self.method == Method::Head { "HEAD" } else { "GET" };
         let mut text = format!("{method} {}\n", self.url);
@@ -96,11 +98,11 @@ impl Request {
     }
 }
 
-/// A URL that may be fetched as far as its words go.
+/// Parses a URL and checks it with [`check_url`].
 ///
 /// # Errors
 ///
-/// One sentence for the model.
+/// A sentence for the model.
 pub fn parse_url(given: &str) -> Result<Url, String> {
     if given.len() > MAX_URL {
         return Err(format!("the url is longer than {MAX_URL} bytes"));
@@ -110,7 +112,11 @@ pub fn parse_url(given: &str) -> Result<Url, String> {
     check_url(url)
 }
 
-/// The rules that hold for each hop.
+/// Checks the rules that apply to the first URL and to every redirect.
+///
+/// # Errors
+///
+/// A sentence for the model.
 pub fn check_url(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("the url must start with http:// or https://, not {}:", url.scheme()));
@@ -128,13 +134,13 @@ pub fn check_url(mut url: Url) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Printable ASCII only: no line end gets in to forge a header.
+/// Returns true for printable ASCII only, so that no line end can forge another header.
 fn is_sendable(value: &str) -> bool {
     value.len() <= MAX_HEADER && value.bytes().all(|b| matches!(b, b' '..=b'~'))
 }
 
 fn percent_decoded(text: &str) -> String {
-    // `form_urlencoded` decodes `+` too, which means itself in a path.
+    // `form_urlencoded` would decode `+` to a space, but in a path it is a plain `+`.
     let query = format!("x={}", text.replace('+', "%2B").replace('&', "%26"));
     url::form_urlencoded::parse(query.as_bytes()).map(|(_, value)| value.into_owned()).collect()
 }
@@ -155,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_that_are_refused_by_their_words() {
+    fn some_urls_are_refused_before_anything_is_resolved() {
         for url in [
             "",
             "x",

@@ -1,0 +1,101 @@
+//! `read_file`.
+
+use super::*;
+
+#[test]
+fn lines_come_with_numbers() {
+    let test = TestWorkDir::new();
+    test.put("f", "one\r\ntwo\n\nfour");
+    let whole = "1: one\n2: two\n3: \n4: four";
+    assert_eq!(test.read(&json!({"path": "f"})), Ok(whole.into()));
+    assert_eq!(test.read(&json!({"path": "f", "start_line": 0, "end_line": "99"})), Ok(whole.into()));
+    assert_eq!(
+        test.read(&json!({"path": "f", "start_line": 2.0, "end_line": 3.7})),
+        Ok("2: two\n3: ".into())
+    );
+    assert_eq!(test.read(&json!({"path": "f", "start_line": -5, "end_line": 1})), Ok("1: one".into()));
+    let absolute = test.file("f");
+    assert_eq!(test.read(&json!({"path": absolute, "end_line": 1})), Ok("1: one".into()));
+    assert_eq!(
+        test.read(&json!({"path": "f", "start_line": 5})),
+        Err("no lines starting from line 5 (file has 4 lines)".into())
+    );
+    assert_eq!(
+        test.read(&json!({"path": "f", "start_line": 5, "end_line": 9})),
+        Err("no lines in range 5-9 (file has 4 lines)".into())
+    );
+    assert_eq!(
+        test.read(&json!({"path": "f", "start_line": 3, "end_line": 2})),
+        Err("no lines in range 3-2 (file has 4 lines)".into())
+    );
+    test.put("ten", "x\n".repeat(10));
+    assert!(test.read(&json!({"path": "ten"})).unwrap().starts_with(" 1: x\n 2: x\n"));
+    test.put("empty", "");
+    assert_eq!(test.read(&json!({"path": "empty"})), Ok("(empty file)".into()));
+    test.put("newline", "\n");
+    assert_eq!(test.read(&json!({"path": "newline"})), Ok("1: ".into()));
+    test.put("bom", "\u{FEFF}x");
+    assert_eq!(test.read(&json!({"path": "bom"})), Ok("1: x".into()));
+}
+
+#[test]
+fn odd_files_and_arguments_are_answered() {
+    let test = TestWorkDir::new();
+    test.put("binary", b"text\nmore\0text\n");
+    test.put("latin", b"caf\xe9\n");
+    fs::create_dir(test.file("dir")).unwrap();
+    assert_eq!(
+        test.read(&json!({"path": "binary"})),
+        Err("binary is a binary file (it has a NUL byte in line 2)".into())
+    );
+    assert_eq!(test.read(&json!({"path": "latin"})), Ok("1: caf\u{FFFD}".into()));
+    assert_eq!(test.read(&json!({"path": "none"})), Err("file does not exist: none".into()));
+    assert_eq!(test.read(&json!({"path": "dir"})), Err("`dir` is a directory".into()));
+    assert_eq!(test.read(&json!({})), Err("missing path".into()));
+    assert_eq!(test.read(&json!({"path": 1})), Err("missing path".into()));
+    let outside = test.read(&json!({"path": "../x"})).unwrap_err();
+    assert_eq!(outside, "the path `../x` leads out of the working directory; use a path relative to it");
+    symlink("/etc/passwd", test.file("link")).unwrap();
+    assert_eq!(test.read(&json!({"path": "link"})), Err("`link` leads out of the working directory".into()));
+}
+
+#[test]
+fn long_files_go_on_where_they_were_cut() {
+    let test = TestWorkDir::new();
+    let lines: String = (1..=25_000).map(|n| format!("line {n}\n")).collect();
+    test.put("lines", &lines);
+    let first = test.read(&json!({"path": "lines"})).unwrap();
+    assert!(first.ends_with("10000: line 10000\n(truncated after line 10000; go on with start_line 10001)"));
+    let second = test.read(&json!({"path": "lines", "start_line": 10_001})).unwrap();
+    assert!(second.starts_with("10001: line 10001\n"));
+    assert!(second.ends_with("(truncated after line 20000; go on with start_line 20001)"));
+    let third = test.read(&json!({"path": "lines", "start_line": 20_001})).unwrap();
+    assert!(third.ends_with("25000: line 25000"));
+
+    test.put("exact", "x\n".repeat(10_000));
+    assert!(!test.read(&json!({"path": "exact"})).unwrap().contains("truncated"));
+
+    test.put("wide", format!("{}\nshort\n", "é".repeat(400_000)));
+    let wide = test.read(&json!({"path": "wide"})).unwrap();
+    assert!(wide.len() < 263_000 && wide.ends_with("or more; go on with start_line 2)"), "{}", wide.len());
+    assert_eq!(test.read(&json!({"path": "wide", "start_line": 2})), Ok("2: short".into()));
+
+    test.put("blocks", "y".repeat(99_999).as_str().to_owned() + "\n" + &"z".repeat(200_000) + "\nend");
+    let blocks = test.read(&json!({"path": "blocks"})).unwrap();
+    assert!(blocks.ends_with("(truncated after line 1; go on with start_line 2)"));
+    let blocks = test.read(&json!({"path": "blocks", "start_line": 2})).unwrap();
+    assert!(blocks.ends_with("z\n3: end"));
+}
+
+#[test]
+fn a_huge_file_costs_no_more_than_what_is_shown() {
+    let test = TestWorkDir::new();
+    let file = fs::File::create(test.file("sparse")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    assert!(test.read(&json!({"path": "sparse"})).unwrap_err().contains("binary"));
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let Some(Executor::Daemon(tool)) = test.tools.find("read_file") else { panic!() };
+    let outcome = tool.execute(&json!({"path": "sparse"}), &test.work_dir, &Proposal::default(), &cancel);
+    assert_eq!(outcome, ToolOutcome::failed(ToolFailureKind::Cancelled, "cancelled"));
+}

@@ -1,0 +1,166 @@
+//! `write_file` and `edit_file`.
+
+use super::*;
+
+#[test]
+fn files_are_written() {
+    let test = TestWorkDir::new();
+    let args = json!({"path": "a/b/new.txt", "content": "hé\n"});
+    assert_eq!(test.call("write_file", &args), Ok("Successfully wrote 4 bytes to a/b/new.txt".into()));
+    assert_eq!(test.content("a/b/new.txt"), "hé\n");
+    assert_eq!(test.call("write_file", &args), Ok("no change: a/b/new.txt already has this content".into()));
+    let args = json!({"path": "a/b/new.txt", "content": ""});
+    assert_eq!(test.call("write_file", &args), Ok("Successfully wrote 0 bytes to a/b/new.txt".into()));
+    assert_eq!(test.content("a/b/new.txt"), "");
+    for (args, why) in [
+        (json!({"path": "x"}), "missing content"),
+        (json!({"content": "x"}), "missing path"),
+        (json!({"path": "a", "content": ""}), "`a` is a directory"),
+        (json!({"path": "d/", "content": ""}), "`d/` is a directory"),
+    ] {
+        assert_eq!(test.call("write_file", &args), Err(why.into()));
+        assert_eq!(test.propose("write_file", &args).preview, format!("(this call would fail: {why})\n"));
+    }
+    assert!(!test.file("d").exists());
+}
+
+#[test]
+fn nothing_is_written_that_was_not_shown() {
+    let test = TestWorkDir::new();
+    let args = json!({"path": "f", "content": "mine"});
+    let changed = Err("f changed since it was shown; nothing was written. Read it again.".into());
+
+    let shown = test.propose("write_file", &args);
+    assert_eq!(shown.target, Some(Fingerprint::Missing));
+    test.put("f", "theirs");
+    assert_eq!(test.execute("write_file", &args, &shown), changed);
+
+    let shown = test.propose("write_file", &args);
+    assert_eq!(shown.target, Some(Fingerprint::of(b"theirs")));
+    test.put("f", "Theirs");
+    assert_eq!(test.execute("write_file", &args, &shown), changed);
+
+    let shown = test.propose("write_file", &args);
+    fs::remove_file(test.file("f")).unwrap();
+    assert_eq!(test.execute("write_file", &args, &shown), changed);
+
+    test.put("f", "a b");
+    let edit = json!({"path": "f", "old_str": "a", "new_str": "c"});
+    let shown = test.propose("edit_file", &edit);
+    test.put("f", "a B");
+    assert_eq!(test.execute("edit_file", &edit, &shown), changed);
+    assert_eq!(test.execute("edit_file", &edit, &Proposal::default()), changed);
+    assert_eq!(test.content("f"), "a B");
+
+    // The same bytes, but the way there now leads to a protected file.
+    fs::create_dir_all(test.file(".git/hooks")).unwrap();
+    fs::create_dir(test.file("plain")).unwrap();
+    let args = json!({"path": "plain/pre-commit", "content": "#!/bin/sh"});
+    let shown = test.propose("write_file", &args);
+    assert_eq!(shown.caution, None);
+    fs::remove_dir(test.file("plain")).unwrap();
+    symlink(".git/hooks", test.file("plain")).unwrap();
+    assert!(test.execute("write_file", &args, &shown).unwrap_err().contains("changed since it was shown"));
+    assert!(!test.file(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn flipping_a_byte_of_the_target_stops_the_call() {
+    let test = TestWorkDir::new();
+    let args = json!({"path": "f", "content": "new"});
+    let old: Vec<u8> = (0..200).collect();
+    for at in 0..old.len() {
+        test.put("f", &old);
+        let shown = test.propose("write_file", &args);
+        let mut flipped = old.clone();
+        flipped[at] ^= 1;
+        test.put("f", &flipped);
+        assert!(test.execute("write_file", &args, &shown).is_err(), "byte {at}");
+        assert_eq!(fs::read(test.file("f")).unwrap(), flipped);
+    }
+}
+
+#[test]
+fn text_is_replaced_where_it_is_meant() {
+    let test = TestWorkDir::new();
+    let edit = |occurrence: Value| {
+        test.put("f", "a x a x a\n");
+        let args = json!({"path": "f", "old_str": "a", "new_str": "bb", "occurrence": occurrence});
+        test.call("edit_file", &args).map(|done| (done, test.content("f")))
+    };
+    let all = Ok(("Replaced 3 occurrence(s) in f".to_owned(), "bb x bb x bb\n".to_owned()));
+    assert_eq!(edit(json!(0)), all);
+    assert_eq!(edit(json!("0")), all);
+    assert_eq!(edit(json!(2)), Ok(("Replaced occurrence 2 in f".into(), "a x bb x a\n".into())));
+    assert_eq!(edit(json!(3.0)), Ok(("Replaced occurrence 3 in f".into(), "a x a x bb\n".into())));
+    assert_eq!(edit(json!(4)), Err("occurrence 4 of old_str not found (only 3 occurrences exist)".into()));
+    assert_eq!(edit(json!(-1)), Err("occurrence must be 0 or more; 0 replaces all".into()));
+    assert_eq!(
+        edit(Value::Null),
+        Err("old_str is 3 times in f, at lines 1, 1, 1; add lines around it until it is unique, or give \
+             occurrence (1 to 3, or 0 for all)"
+            .into())
+    );
+    assert_eq!(test.content("f"), "a x a x a\n");
+    assert_eq!(test.edit("x a\n", ""), Ok("Replaced 1 occurrence(s) in f".into()));
+    assert_eq!(test.content("f"), "a x a ");
+    test.put("f", "aaaa");
+    let all = json!({"path": "f", "old_str": "aa", "new_str": "b", "replace_all": true});
+    assert_eq!(test.call("edit_file", &all), Ok("Replaced 2 occurrence(s) in f".into()));
+    assert_eq!(test.content("f"), "bb");
+    assert_eq!(test.edit("bb", "bb"), Ok("no change: old_str and new_str are the same in f".into()));
+}
+
+#[test]
+fn a_text_that_is_not_found_gets_a_reason() {
+    let test = TestWorkDir::new();
+    test.put("f", "fn main() {\n    let total = 1;\n    print(total);\n}\n");
+    let why = |old: &str| test.edit(old, "x").unwrap_err();
+    assert!(why("").starts_with("old_str is empty"));
+    assert_eq!(
+        why("2:     let total = 1;\n3:     print(total);"),
+        "old_str not found in f; it starts with line numbers of read_file: leave out the number and `: `"
+    );
+    assert_eq!(
+        why("  let total = 1;\n\tprint(total);"),
+        "old_str not found in f; lines 2-3 differ from it in white space only, they are:\n    let total = \
+         1;\n    print(total);"
+    );
+    assert_eq!(why("let totals = 1;"), "old_str not found in f; the closest line is 2:     let total = 1;");
+    assert_eq!(why("nothing like it at all"), "old_str not found in f");
+    test.put("f", "one\r\ntwo\r\n");
+    assert!(why("one\ntwo").contains("write \\r\\n in old_str"));
+    assert_eq!(test.edit("one\r\ntwo", "1\r\n2"), Ok("Replaced 1 occurrence(s) in f".into()));
+    assert_eq!(test.content("f"), "1\r\n2\r\n");
+    fs::remove_file(test.file("f")).unwrap();
+    assert_eq!(why("x"), "file does not exist: f");
+    test.put("f", b"caf\xe9");
+    assert_eq!(why("x"), "f is not UTF-8 text and cannot be edited");
+}
+
+#[test]
+fn a_call_that_would_fail_is_bound_to_what_it_saw() {
+    let test = TestWorkDir::new();
+    test.put("f", "a");
+    let args = json!({"path": "f", "old_str": "b", "new_str": "c"});
+    let shown = test.propose("edit_file", &args);
+    assert_eq!(shown.preview, "(this call would fail: old_str not found in f)\n");
+    test.put("f", "b");
+    assert!(test.execute("edit_file", &args, &shown).unwrap_err().contains("changed since it was shown"));
+}
+
+#[test]
+fn sizes_are_checked_before_memory_is_spent() {
+    let test = TestWorkDir::with_limit(1000);
+    let write = |bytes: usize| test.call("write_file", &json!({"path": "f", "content": "x".repeat(bytes)}));
+    assert!(write(1000).is_ok());
+    assert_eq!(write(1001), Err("the content has 1001 bytes, more than the limit of 1000".into()));
+    let many = json!({"path": "f", "old_str": "x", "new_str": "yy".repeat(100_000), "occurrence": 0});
+    assert_eq!(
+        test.call("edit_file", &many),
+        Err("the result would have 200000000 bytes, more than the limit of 1000".into())
+    );
+    test.put("f", "x".repeat(1001));
+    assert_eq!(test.edit("x", "y"), Err("`f` has 1001 bytes, more than the limit of 1000".into()));
+    assert_eq!(write(10), Err("`f` has 1001 bytes, more than the limit of 1000".into()));
+}
