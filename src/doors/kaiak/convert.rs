@@ -1,4 +1,4 @@
-//! From the agent core's words to those of the API. Pure.
+//! Translates between the agent core and the API. Pure.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use std::time::Duration;
@@ -13,25 +13,30 @@ use crate::{
 
 use super::{error::Code, interaction::InteractionKind};
 
-/// The daemon's tools that a run of this door has: it reads, and proposes changes. No network.
+/// The daemon's tools that a run of this door has. They read files and propose changes; none uses the network.
 pub(super) const DAEMON_TOOLS: [&str; 4] = ["read_file", "write_file", "edit_file", "list_files"];
 
-/// The tool by which the model asks the user; it runs here, at the door.
+/// The name of the tool with which the model asks the user. It runs in this door.
 pub(super) const ASK_USER: &str = "ask_user";
 
-/// Text of one message, in bytes: even if every one of them has to be escaped, the message stays below the
+/// The longest text of one message, in bytes. Even if every byte of it has to be escaped, the message stays below the
 /// seed's 1 MB.
 pub(super) const MAX_TEXT: usize = 128 * 1024;
 
-/// Text that is repeated of a tool's arguments and results, in bytes.
+/// The longest result of a tool, and the longest error message, that is shown whole, in bytes.
 const MAX_TOOL_TEXT: usize = 64 * 1024;
+
+/// The longest argument of a tool that is shown whole, in bytes.
 const MAX_ARGUMENT: usize = 4 * 1024;
 
-/// Most options of a question, and the longest text of each and of the question, in bytes.
+/// The most options of a question.
 const MAX_OPTIONS: usize = 50;
+
+/// The longest option and the longest question that are shown whole, in bytes.
 const MAX_OPTION: usize = 1024;
 const MAX_QUESTION: usize = 16 * 1024;
 
+/// Returns the tool with which the model asks the user.
 pub(super) fn ask_tool(timeout: Duration) -> ClientTool {
     let def = ToolDef {
         name: ASK_USER.to_owned(),
@@ -49,11 +54,11 @@ pub(super) fn ask_tool(timeout: Duration) -> ClientTool {
     ClientTool { def, timeout, concurrency: Concurrency::Sequential }
 }
 
-/// The question of a call of [`ask_tool`].
+/// Parses the arguments of a call of [`ask_tool`].
 ///
 /// # Errors
 ///
-/// What is wrong with it, for the model.
+/// A sentence for the model about what is wrong.
 pub(super) fn parse_question(arguments: &Value) -> Result<(String, InteractionKind), String> {
     let question = arguments["question"].as_str().map(str::trim).filter(|text| !text.is_empty());
     let question = truncate(question.ok_or("missing question")?, MAX_QUESTION).0;
@@ -72,12 +77,12 @@ pub(super) fn parse_question(arguments: &Value) -> Result<(String, InteractionKi
     Ok((question, kind))
 }
 
-/// The content of `stream/tool_call` for a call that begins.
+/// Returns the content of `stream/tool_call` for a call that begins.
 pub(super) fn tool_call_started(name: &str, arguments: &str) -> Value {
     json!({"tool_name": name, "operation": "start", "parameters": shown_parameters(arguments)})
 }
 
-/// The same for one that has ended.
+/// Returns the content of `stream/tool_call` for a call that has ended.
 pub(super) fn tool_call_ended(name: &str, arguments: &str, outcome: &ToolOutcome) -> Value {
     let (text, truncated) = truncate(outcome.text(), MAX_TOOL_TEXT);
     let (operation, mut result) = match outcome {
@@ -90,7 +95,7 @@ pub(super) fn tool_call_ended(name: &str, arguments: &str, outcome: &ToolOutcome
     json!({"tool_name": name, "operation": operation, "parameters": shown_parameters(arguments), "result": result})
 }
 
-/// A call's arguments with long texts cut: what a file becomes is shown by its proposal.
+/// Returns a call's arguments with long values cut. The new content of a file is shown by its proposal.
 fn shown_parameters(arguments: &str) -> Value {
     if arguments.len() > super::framing::MAX_BODY as usize {
         return json!({});
@@ -105,11 +110,11 @@ fn shown_parameters(arguments: &str) -> Value {
             *value = text.into();
         }
     }
-    // A model may name as many arguments as it likes.
+    // A model may send any number of arguments.
     if fields.len() > 32 { json!({}) } else { Value::Object(fields) }
 }
 
-/// The content of `stream/error` for a run that failed, and whether the other files may do better.
+/// Returns the error for a run that failed. It is recoverable if runs about other files may succeed.
 pub(super) fn run_failure(error: &RunError) -> StreamError {
     let (error_code, code, recoverable) = match error.kind {
         FailureKind::Request => ("AGENT_INITIALIZATION_FAILED", Code::AgentInitializationFailed, false),
@@ -123,19 +128,19 @@ pub(super) fn run_failure(error: &RunError) -> StreamError {
     StreamError { error_code, code, message: error.message.clone(), details, recoverable }
 }
 
-/// Something that the client should know went wrong.
+/// An error that the client is told about with `stream/error`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StreamError {
     pub error_code: &'static str,
     pub code: Code,
     pub message: String,
     pub details: Option<Value>,
-    /// The request goes on.
+    /// True if the request goes on.
     pub recoverable: bool,
 }
 
 impl StreamError {
-    /// One after which the request goes on.
+    /// Returns an error after which the request goes on.
     pub(super) fn recoverable(
         error_code: &'static str,
         code: Code,
@@ -145,6 +150,7 @@ impl StreamError {
         Self { error_code, code, message: message.into(), details: Some(details), recoverable: true }
     }
 
+    /// Returns the content of `stream/error`.
     pub(super) fn content(&self) -> Value {
         let (message, _) = truncate(&self.message, MAX_TOOL_TEXT);
         let mut content = json!({
@@ -158,13 +164,13 @@ impl StreamError {
     }
 }
 
-/// The start of a text, and whether something is missing.
+/// Returns the start of a text, and whether something was cut.
 fn truncate(text: &str, limit: usize) -> (String, bool) {
     let end = text.floor_char_boundary(limit);
     (text[..end].to_owned(), end < text.len())
 }
 
-/// Pieces of a text of at most [`MAX_TEXT`] bytes, cut between characters. At least one.
+/// Splits a text between characters into pieces of at most [`MAX_TEXT`] bytes. Returns at least one piece.
 pub(super) fn split_text(mut text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     while text.len() > MAX_TEXT {

@@ -1,8 +1,8 @@
-//! The codes of JSON-RPC and of the Kaiak API.
+//! The error codes of JSON-RPC and of the Kaiak API.
 
 use serde_json::{Value, json};
 
-/// Source: JSON-RPC 2.0, and the seed's list.
+/// An error code. Source: JSON-RPC 2.0, and the seed's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(super) enum Code {
@@ -54,6 +54,7 @@ impl Code {
         }
     }
 
+    /// Returns an error of this code with `data`, a JSON object with details.
     pub(super) fn with(self, data: Value) -> RpcError {
         RpcError { code: self, data: Some(data) }
     }
@@ -63,7 +64,7 @@ impl Code {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RpcError {
     pub code: Code,
-    /// An object.
+    /// A JSON object with details.
     pub data: Option<Value>,
 }
 
@@ -83,7 +84,7 @@ impl RpcError {
     }
 }
 
-/// A field that is missing or wrong.
+/// Returns the error for a field that is missing or wrong.
 pub(super) fn bad_field(field: &str, reason: impl Into<String>) -> RpcError {
     Code::InvalidParams.with(json!({"field": field, "reason": reason.into()}))
 }

@@ -1,60 +1,70 @@
-//! Bytes into message bodies and back: `Content-Length: N`, an empty line, N bytes. Pure.
+//! Splits a byte stream into message bodies, and frames bodies to send: `Content-Length: N`, an empty line, N bytes.
+//! Pure.
 //!
-//! What is wrong with a frame is told once, and then the reader finds its way back: a body that is too large
-//! is thrown away as it comes, and after a broken header everything is up to the next `Content-Length`.
+//! Each error in the input is reported once, and then the decoder finds the next frame. A body that is too large is
+//! skipped. After a malformed header, everything up to the next `Content-Length` is skipped.
 
-/// The largest body. Source: the seed's "Maximum 10MB"; exactly that much passes.
+/// The largest body. Source: the seed's "Maximum 10MB"; a body of exactly this size is accepted.
 pub(super) const MAX_BODY: u64 = 10 * 1024 * 1024;
 
-/// The largest body that is waited for only to be thrown away.
+/// The largest body that is skipped. After a larger one the stream cannot be used any more.
 const MAX_SKIP: u64 = 64 * 1024 * 1024;
 
 /// The largest header block, in bytes.
 const MAX_HEADER: usize = 8 * 1024;
 
-/// The only header that counts, as it is searched for.
+/// The header that begins a frame, in lower case. It is searched for after a malformed header.
 const LENGTH_HEADER: &[u8] = b"content-length";
 
-/// What the reader makes of the bytes.
+const HEADER_TOO_LONG: &str = "the header block is longer than 8 KiB";
+
+/// What the decoder found in the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     Body(Vec<u8>),
-    /// A header that cannot be used; reading goes on behind it.
+    /// A header that cannot be used. Decoding goes on after it.
     Malformed(&'static str),
-    /// A body of so many bytes was announced; it is thrown away.
+    /// A body that is skipped. Holds its announced size in bytes.
     TooLarge(u64),
-    /// One of so many bytes that it is not waited for. Nothing after it can be read.
+    /// A body that is too large to skip. Holds its announced size in bytes. Nothing after it can be decoded.
     TooLargeToSkip(u64),
 }
 
-/// Takes bytes as they come and gives frames as they are complete. Keeps one frame at most.
+/// Decodes frames from bytes in pieces of any size. Keeps at most one frame in memory.
 #[derive(Default)]
 pub(super) struct Decoder {
     state: State,
 }
 
 enum State {
-    /// In the header block: what has come of it.
-    Header {
-        block: Vec<u8>,
-        line_start: usize,
-        seen: HeaderFields,
-    },
+    Header(HeaderBlock),
     Body {
         body: Vec<u8>,
         length: usize,
     },
-    /// So many bytes of a body are thrown away.
+    /// In a body that is skipped. Holds the bytes that are left of it.
     Skip(u64),
-    /// Between frames, nobody knows where: the last bytes, which may be the start of `Content-Length`.
+    /// After a malformed header, before the next frame. Holds the last bytes, which may be the start of
+    /// `Content-Length`.
     Resync(Vec<u8>),
+    /// Nothing more is decoded.
     Closed,
 }
 
 impl Default for State {
     fn default() -> Self {
-        Self::Header { block: Vec::new(), line_start: 0, seen: HeaderFields::default() }
+        Self::Header(HeaderBlock::default())
     }
+}
+
+/// A header block that is not complete.
+#[derive(Default)]
+struct HeaderBlock {
+    bytes: Vec<u8>,
+    /// Where the line begins that is being read.
+    line_start: usize,
+    /// The fields of the lines before it.
+    fields: HeaderFields,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -66,12 +76,13 @@ struct HeaderFields {
 /// One line of a header block.
 enum HeaderLine {
     Field,
+    /// The empty line after the last field.
     End,
     Malformed(&'static str),
 }
 
 impl Decoder {
-    /// Takes the next bytes off the front of `input` until a frame is complete or nothing is left.
+    /// Takes bytes off the front of `input` until a frame is complete or nothing is left.
     pub(super) fn next(&mut self, input: &mut &[u8]) -> Option<Frame> {
         loop {
             let state = std::mem::replace(&mut self.state, State::Closed);
@@ -80,7 +91,7 @@ impl Decoder {
                     *input = &[];
                     return None;
                 }
-                State::Header { block, line_start: line, seen } => read_header(block, line, seen, input),
+                State::Header(block) => block.read(input),
                 State::Body { mut body, length } => {
                     move_bytes(input, length - body.len(), &mut body);
                     if body.len() == length {
@@ -90,9 +101,9 @@ impl Decoder {
                     }
                 }
                 State::Skip(left) => {
-                    let gone = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-                    *input = &input[gone..];
-                    let left = left - gone as u64;
+                    let skipped = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                    *input = &input[skipped..];
+                    let left = left - skipped as u64;
                     (if left == 0 { State::default() } else { State::Skip(left) }, None)
                 }
                 State::Resync(tail) => (resync(tail, input), None),
@@ -108,66 +119,43 @@ impl Decoder {
     }
 }
 
-fn move_bytes(input: &mut &[u8], wanted: usize, into: &mut Vec<u8>) {
-    let (taken, rest) = input.split_at(wanted.min(input.len()));
-    into.extend_from_slice(taken);
+/// Moves at most `count` bytes from the front of `input` to the end of `into`.
+fn move_bytes(input: &mut &[u8], count: usize, into: &mut Vec<u8>) {
+    let (moved, rest) = input.split_at(count.min(input.len()));
+    into.extend_from_slice(moved);
     *input = rest;
 }
 
-fn read_header(
-    mut block: Vec<u8>,
-    line: usize,
-    mut seen: HeaderFields,
-    input: &mut &[u8],
-) -> (State, Option<Frame>) {
-    let end = input.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
-    let room = MAX_HEADER - block.len();
-    move_bytes(input, end.unwrap_or(input.len()).min(room), &mut block);
-    if block.last() != Some(&b'\n') {
-        let start = &block[line..];
-        // Told as soon as it is certain: who sends JSON without headers waits for an answer.
-        if let Some(why) = cannot_be_header(start) {
-            return malformed(start, why);
+impl HeaderBlock {
+    /// Reads up to the end of the line or of the input.
+    fn read(mut self, input: &mut &[u8]) -> (State, Option<Frame>) {
+        let line_end = input.iter().position(|byte| *byte == b'\n').map(|index| index + 1);
+        let room = MAX_HEADER - self.bytes.len();
+        move_bytes(input, line_end.unwrap_or(input.len()).min(room), &mut self.bytes);
+        let line = &self.bytes[self.line_start..];
+        if line.last() != Some(&b'\n') {
+            // Reported as soon as it is certain, because a client that sends JSON without headers waits for an answer.
+            if let Some(why) = cannot_be_header(line) {
+                return malformed(line, why);
+            }
+            if self.bytes.len() == MAX_HEADER {
+                return malformed(line, HEADER_TOO_LONG);
+            }
+            return (State::Header(self), None);
         }
-        if block.len() == MAX_HEADER {
-            return malformed(start, "the header block is longer than 8 KiB");
+        match self.fields.read(line) {
+            HeaderLine::Field if self.bytes.len() == MAX_HEADER => {
+                (State::Resync(Vec::new()), Some(Frame::Malformed(HEADER_TOO_LONG)))
+            }
+            HeaderLine::Field => {
+                self.line_start = self.bytes.len();
+                (State::Header(self), None)
+            }
+            HeaderLine::Malformed(why) => malformed(line, why),
+            // Empty lines between frames are ignored.
+            HeaderLine::End if self.line_start == 0 => (State::default(), None),
+            HeaderLine::End => self.fields.begin_body(),
         }
-        return (State::Header { block, line_start: line, seen }, None);
-    }
-    match seen.read(&block[line..]) {
-        HeaderLine::Field => {
-            let line = block.len();
-            if line == MAX_HEADER {
-                return (
-                    State::Resync(Vec::new()),
-                    Some(Frame::Malformed("the header block is longer than 8 KiB")),
-                );
-            }
-            (State::Header { block, line_start: line, seen }, None)
-        }
-        HeaderLine::Malformed(why) => malformed(&block[line..], why),
-        // Empty lines between frames are no frame.
-        HeaderLine::End if line == 0 => (State::default(), None),
-        HeaderLine::End => match seen {
-            HeaderFields { length: None, .. } => {
-                (State::Resync(Vec::new()), Some(Frame::Malformed("there is no Content-Length")))
-            }
-            HeaderFields { length: Some(bytes), .. } if bytes > MAX_SKIP => {
-                (State::Closed, Some(Frame::TooLargeToSkip(bytes)))
-            }
-            HeaderFields { length: Some(bytes), .. } if bytes > MAX_BODY => {
-                (State::Skip(bytes), Some(Frame::TooLarge(bytes)))
-            }
-            HeaderFields { length: Some(bytes), bad_charset: true } => {
-                (State::Skip(bytes), Some(Frame::Malformed("the charset is not utf-8")))
-            }
-            HeaderFields { length: Some(0), .. } => (State::default(), None),
-            HeaderFields { length: Some(bytes), bad_charset: false } => {
-                let length = usize::try_from(bytes).expect("not more than MAX_BODY");
-                // Memory comes with the bytes, not with the promise of them.
-                (State::Body { body: Vec::new(), length }, None)
-            }
-        },
     }
 }
 
@@ -189,7 +177,7 @@ impl HeaderFields {
             if !digits {
                 return HeaderLine::Malformed("Content-Length is not a number");
             }
-            // More digits than fit are more bytes than anybody waits for.
+            // A number that does not fit is larger than any limit.
             let length = value.parse().unwrap_or(u64::MAX);
             if self.length.replace(length).is_some_and(|other| other != length) {
                 return HeaderLine::Malformed("Content-Length is given twice");
@@ -200,6 +188,24 @@ impl HeaderFields {
             });
         }
         HeaderLine::Field
+    }
+
+    /// Returns the state after the header block, and the error if the body cannot be used.
+    fn begin_body(self) -> (State, Option<Frame>) {
+        match self.length {
+            None => (State::Resync(Vec::new()), Some(Frame::Malformed("there is no Content-Length"))),
+            Some(bytes) if bytes > MAX_SKIP => (State::Closed, Some(Frame::TooLargeToSkip(bytes))),
+            Some(bytes) if bytes > MAX_BODY => (State::Skip(bytes), Some(Frame::TooLarge(bytes))),
+            Some(bytes) if self.bad_charset => {
+                (State::Skip(bytes), Some(Frame::Malformed("the charset is not utf-8")))
+            }
+            Some(0) => (State::default(), None),
+            Some(bytes) => {
+                let length = usize::try_from(bytes).expect("not more than MAX_BODY");
+                // Memory is taken as the bytes come, and not for the announced length.
+                (State::Body { body: Vec::new(), length }, None)
+            }
+        }
     }
 }
 
@@ -214,27 +220,27 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b' ')
 }
 
-/// Why a line that is not complete can never be a header.
+/// Returns why the start of a line can never become a header, if that is so.
 fn cannot_be_header(line: &[u8]) -> Option<&'static str> {
     let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
     let bad = name.iter().any(|byte| !is_name(*byte) && *byte != b'\r');
     bad.then_some("a line is no header")
 }
 
-/// Gives up a header block; a `Content-Length` later in its last line may begin the next frame.
+/// Gives up a header block. A `Content-Length` later in its last line may begin the next frame.
 fn malformed(line: &[u8], why: &'static str) -> (State, Option<Frame>) {
-    // Not the one that is broken itself.
+    // The line itself may begin with the `Content-Length` that is malformed.
     let rest = line.get(1..).unwrap_or_default();
     let state = match find_length_header(rest) {
-        Some(at) => {
-            let mut seen = HeaderFields::default();
-            let block = rest[at..].to_vec();
-            match block.last() {
-                Some(b'\n') if matches!(seen.read(&block), HeaderLine::Field) => {
-                    State::Header { line_start: block.len(), block, seen }
+        Some(index) => {
+            let mut fields = HeaderFields::default();
+            let bytes = rest[index..].to_vec();
+            match bytes.last() {
+                Some(b'\n') if matches!(fields.read(&bytes), HeaderLine::Field) => {
+                    State::Header(HeaderBlock { line_start: bytes.len(), bytes, fields })
                 }
                 Some(b'\n') => State::Resync(Vec::new()),
-                _ => State::Header { block, line_start: 0, seen },
+                _ => State::Header(HeaderBlock { bytes, line_start: 0, fields }),
             }
         }
         None => State::Resync(possible_prefix(rest)),
@@ -242,23 +248,21 @@ fn malformed(line: &[u8], why: &'static str) -> (State, Option<Frame>) {
     (state, Some(Frame::Malformed(why)))
 }
 
+/// Searches `input` for the next `Content-Length`. `seen` is the end of the input before it, in which the name may
+/// begin.
 fn resync(mut seen: Vec<u8>, input: &mut &[u8]) -> State {
     let before = seen.len();
-    // Far enough to see a name that is split, and never more than what has come.
     seen.extend_from_slice(input);
-    if let Some(at) = find_length_header(&seen) {
-        *input = &input[(at + LENGTH_HEADER.len()).saturating_sub(before).min(input.len())..];
-        return State::Header {
-            block: seen[at..at + LENGTH_HEADER.len()].to_vec(),
-            line_start: 0,
-            seen: HeaderFields::default(),
-        };
+    if let Some(index) = find_length_header(&seen) {
+        let end = index + LENGTH_HEADER.len();
+        *input = &input[end.saturating_sub(before).min(input.len())..];
+        return State::Header(HeaderBlock { bytes: seen[index..end].to_vec(), ..HeaderBlock::default() });
     }
     *input = &[];
     State::Resync(possible_prefix(&seen))
 }
 
-/// As much of the end as may be the start of `Content-Length`.
+/// Returns as much of the end as may be the start of `Content-Length`.
 fn possible_prefix(bytes: &[u8]) -> Vec<u8> {
     bytes[bytes.len().saturating_sub(LENGTH_HEADER.len() - 1)..].to_vec()
 }
@@ -267,7 +271,7 @@ fn find_length_header(bytes: &[u8]) -> Option<usize> {
     bytes.windows(LENGTH_HEADER.len()).position(|window| window.eq_ignore_ascii_case(LENGTH_HEADER))
 }
 
-/// One message as it is sent.
+/// Frames one body.
 pub(super) fn encode(body: &[u8]) -> Vec<u8> {
     let mut frame = format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     frame.extend_from_slice(body);
@@ -285,7 +289,7 @@ mod tests {
         while let Some(frame) = decoder.next(&mut rest) {
             whole.push(frame);
         }
-        // The same, however the bytes are cut.
+        // The result is the same if the bytes come one at a time.
         let mut decoder = Decoder::default();
         let mut pieces = Vec::new();
         for byte in input {
@@ -294,8 +298,9 @@ mod tests {
                 pieces.push(frame);
             }
         }
-        let told = |frames: &[Frame]| frames.iter().filter(|f| matches!(f, Frame::Malformed(_))).count();
-        assert_eq!(told(&whole), told(&pieces), "{}", String::from_utf8_lossy(input));
+        let malformed_count =
+            |frames: &[Frame]| frames.iter().filter(|f| matches!(f, Frame::Malformed(_))).count();
+        assert_eq!(malformed_count(&whole), malformed_count(&pieces), "{}", String::from_utf8_lossy(input));
         assert!(
             whole
                 .iter()
@@ -362,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_lies_costs_no_more_than_the_next_frame() {
+    fn a_wrong_length_costs_no_more_than_the_next_frame() {
         // Too short: the rest of the body is no header.
         let found = frames(b"Content-Length: 5\r\n\r\n{\"a\": 1}Content-Length: 2\r\n\r\n{}");
         assert_eq!(found, [body("{\"a\":"), Frame::Malformed("a line is no header"), body("{}")]);
@@ -376,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_body_is_thrown_away_and_a_huge_one_ends_it() {
+    fn a_large_body_is_skipped_and_a_huge_one_ends_decoding() {
         let large = MAX_BODY + 1;
         let mut input = format!("Content-Length: {large}\r\n\r\n").into_bytes();
         input.resize(input.len() + usize::try_from(large).unwrap(), b'x');
@@ -409,7 +414,7 @@ mod tests {
             let mut piece = &piece[..];
             while decoder.next(&mut piece).is_some() {}
             let kept = match &decoder.state {
-                State::Header { block, .. } => block.capacity(),
+                State::Header(block) => block.bytes.capacity(),
                 State::Body { body, .. } => body.capacity(),
                 State::Resync(tail) => tail.capacity(),
                 State::Skip(_) | State::Closed => 0,

@@ -1,4 +1,4 @@
-//! What an editor reports: read, checked, grouped by file. Pure.
+//! The incidents that an editor reports: parsed, checked, and grouped by file. Pure.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub(super) struct Incident {
     pub rule_id: String,
     /// Relative to the workspace, in the client's spelling.
     pub file_path: String,
-    /// From 1.
+    /// Counts from 1.
     pub line_number: u64,
     pub severity: String,
     pub description: String,
@@ -29,11 +29,11 @@ pub(super) struct Incident {
     pub metadata: Option<String>,
 }
 
-/// Reads the `incidents` of a request, all or none.
+/// Parses the `incidents` of a request.
 ///
 /// # Errors
 ///
-/// [`Code::InvalidParams`] with the index and the field of the first that is wrong.
+/// [`Code::InvalidParams`] with the index and the field of the first incident that is wrong. None is used then.
 pub(super) fn parse_all(json: &RawValue) -> Result<Vec<Incident>, RpcError> {
     let (raw, count) =
         items(json.get(), MAX_INCIDENTS).map_err(|_| bad_field("incidents", "is not an array"))?;
@@ -53,7 +53,7 @@ pub(super) fn parse_all(json: &RawValue) -> Result<Vec<Incident>, RpcError> {
     Ok(incidents)
 }
 
-/// Says where the error is.
+/// Adds the index and the id of the incident to an error.
 fn with_position(index: usize, raw: &RawValue, mut error: RpcError) -> RpcError {
     let id =
         Fields::read(Some(raw.get()), ["id"]).and_then(|fields| fields.optional_text("id")).ok().flatten();
@@ -104,7 +104,7 @@ fn parse_incident(raw: &RawValue) -> Result<Incident, RpcError> {
     })
 }
 
-/// Whether a path can only mean something in the workspace, by its words alone.
+/// Checks the text of a path: it must be relative and cannot lead out of the workspace. Links are checked later.
 fn check_relative_path(path: &str) -> Result<(), &'static str> {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
     if path.starts_with(['/', '\\']) || drive {
@@ -120,14 +120,14 @@ fn check_relative_path(path: &str) -> Result<(), &'static str> {
     }
 }
 
-/// The incidents of one file, by line.
+/// The incidents of one file, ordered by line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileGroup {
     pub path: String,
     pub incidents: Vec<Incident>,
 }
 
-/// In the order in which the files are first named.
+/// Groups incidents by file. The files keep the order in which they are first named.
 pub(super) fn group_by_file(incidents: Vec<Incident>) -> Vec<FileGroup> {
     let mut groups: Vec<FileGroup> = Vec::new();
     for incident in incidents {
@@ -143,7 +143,7 @@ pub(super) fn group_by_file(incidents: Vec<Incident>) -> Vec<FileGroup> {
     groups
 }
 
-/// One spelling for one path.
+/// Removes empty parts and `.` from a path, so that one file has one spelling.
 fn normalize_path(path: &str) -> String {
     path.split('/').filter(|part| !matches!(*part, "" | ".")).collect::<Vec<_>>().join("/")
 }

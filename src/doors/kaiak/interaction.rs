@@ -8,10 +8,10 @@ use uuid::Uuid;
 
 use super::error::{Code, RpcError};
 
-/// The longest text that a user may answer with, in bytes.
+/// The longest text, in bytes, that a user may answer with.
 const MAX_TEXT: usize = 1024 * 1024;
 
-/// What is asked.
+/// The kind of a question, which decides on the kind of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum InteractionKind {
     Approval,
@@ -19,21 +19,25 @@ pub(super) enum InteractionKind {
     Input,
 }
 
-/// What the user says.
+/// The user's answer. It has the kind of its question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Approved,
-    Refused { comment: Option<String> },
+    Refused {
+        comment: Option<String>,
+    },
+    /// Indices of the options, each at most once.
     Chosen(Vec<usize>),
     Text(String),
 }
 
-/// A reply, and where to say what came of it.
+/// An answer, and where to send what came of it.
 pub(super) struct SubmittedReply {
     pub reply: Reply,
     pub result_sender: oneshot::Sender<Result<(), RpcError>>,
 }
 
+/// A question that was sent to the client.
 pub(super) struct Interaction {
     pub id: String,
     kind: InteractionKind,
@@ -42,10 +46,10 @@ pub(super) struct Interaction {
 
 enum Phase {
     Pending(oneshot::Sender<SubmittedReply>),
-    /// Why nobody can answer any more.
     Closed(CloseReason),
 }
 
+/// Why a question can no longer be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CloseReason {
     Responded,
@@ -62,11 +66,11 @@ impl InteractionKind {
         }
     }
 
-    /// Reads the answer to such a question.
+    /// Parses an answer to a question of this kind.
     ///
     /// # Errors
     ///
-    /// Why it is none.
+    /// Says why it is not a valid answer.
     fn read(&self, response_type: &str, data: &Value) -> Result<Reply, String> {
         if response_type != self.name() {
             return Err(format!("response_type is not `{}`", self.name()));
@@ -83,7 +87,7 @@ impl InteractionKind {
             Self::Choice { options, multiple } => {
                 let bad = || format!("selected_indices are not indices of {} options", options.len());
                 let items = data.get("selected_indices").and_then(Value::as_array).ok_or_else(bad)?;
-                // Before they are looked at one by one.
+                // Checked first, because the check for duplicates below is quadratic.
                 if items.len() > options.len() {
                     return Err(bad());
                 }
@@ -111,18 +115,19 @@ impl InteractionKind {
 }
 
 impl Interaction {
-    /// The answer, if one comes, comes through the receiver.
+    /// Makes a question and the receiver of its answer.
     pub(super) fn new(kind: InteractionKind) -> (Self, oneshot::Receiver<SubmittedReply>) {
         let (sender, receiver) = oneshot::channel();
         let id = format!("int-{}", Uuid::new_v4());
         (Self { id, kind, phase: Mutex::new(Phase::Pending(sender)) }, receiver)
     }
 
-    /// Takes an answer. What came of it is told through the receiver.
+    /// Takes an answer. The receiver gets what came of it.
     ///
     /// # Errors
     ///
-    /// [`Code::InteractionResponded`]; [`Code::ResponseValidationFailed`], which leaves the question open.
+    /// [`Code::InteractionResponded`] if the question is closed. [`Code::ResponseValidationFailed`] if the answer is not
+    /// valid, which leaves the question open.
     pub(super) fn respond(
         &self,
         response_type: &str,
@@ -135,13 +140,14 @@ impl Interaction {
         let reply = self.kind.read(response_type, data).map_err(|why| {
             Code::ResponseValidationFailed.with(json!({"interaction_id": self.id, "reason": why}))
         })?;
-        let Phase::Pending(asker) = std::mem::replace(&mut *phase, Phase::Closed(CloseReason::Responded))
+        let Phase::Pending(reply_sender) =
+            std::mem::replace(&mut *phase, Phase::Closed(CloseReason::Responded))
         else {
-            unreachable!("looked at above");
+            unreachable!("the phase was checked above");
         };
-        let (done, told) = oneshot::channel();
-        match asker.send(SubmittedReply { reply, result_sender: done }) {
-            Ok(()) => Ok(told),
+        let (result_sender, result) = oneshot::channel();
+        match reply_sender.send(SubmittedReply { reply, result_sender }) {
+            Ok(()) => Ok(result),
             Err(_) => {
                 *phase = Phase::Closed(CloseReason::Cancelled);
                 Err(self.already_closed(CloseReason::Cancelled))
@@ -149,7 +155,7 @@ impl Interaction {
         }
     }
 
-    /// Closes it; `false` when it was closed already.
+    /// Closes the question. Returns false if it was closed already.
     pub(super) fn close(&self, why: CloseReason) -> bool {
         let mut phase = self.phase();
         let was_open = matches!(*phase, Phase::Pending(_));
@@ -159,6 +165,7 @@ impl Interaction {
         was_open
     }
 
+    /// Returns the error for an answer that came too late.
     pub(super) fn already_closed(&self, closed: CloseReason) -> RpcError {
         let status = match closed {
             CloseReason::Responded => "responded",
@@ -200,7 +207,7 @@ mod tests {
             (InteractionKind::Input, "input", json!({"text": ""}), true),
             (InteractionKind::Input, "input", json!({"text": 5}), false),
         ] {
-            let (interaction, _asker) = Interaction::new(kind);
+            let (interaction, _replies) = Interaction::new(kind);
             let outcome = interaction.respond(response_type, &data);
             match outcome {
                 Ok(_) => assert!(good, "{data}"),
@@ -214,15 +221,15 @@ mod tests {
 
     #[test]
     fn only_the_first_answer_counts() {
-        let (interaction, mut asker) = Interaction::new(InteractionKind::Approval);
-        let _told = interaction.respond("approval", &json!({"approved": false, "comment": "no"})).unwrap();
+        let (interaction, mut replies) = Interaction::new(InteractionKind::Approval);
+        let _result = interaction.respond("approval", &json!({"approved": false, "comment": "no"})).unwrap();
         let error = interaction.respond("approval", &json!({"approved": true})).unwrap_err();
         assert_eq!(error.code, Code::InteractionResponded);
         assert!(!interaction.close(CloseReason::Expired));
-        let reply = asker.try_recv().unwrap().reply;
+        let reply = replies.try_recv().unwrap().reply;
         assert_eq!(reply, Reply::Refused { comment: Some("no".to_owned()) });
 
-        let (late, _asker) = Interaction::new(InteractionKind::Approval);
+        let (late, _replies) = Interaction::new(InteractionKind::Approval);
         late.close(CloseReason::Expired);
         let error = late.respond("approval", &json!({"approved": true})).unwrap_err();
         assert_eq!(error.data.unwrap()["status"], "expired");

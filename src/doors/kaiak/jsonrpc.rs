@@ -1,4 +1,4 @@
-//! Bodies into requests and back. Pure.
+//! Parses JSON-RPC messages and encodes responses. Pure.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
@@ -8,13 +8,13 @@ use super::{
     framing::encode,
 };
 
-/// The deepest nesting. Source: what serde_json takes, which reads the inner parts.
+/// The deepest nesting. Source: the limit of serde_json, which parses the inner parts.
 const MAX_DEPTH: usize = 128;
 
-/// The longest id, in bytes: it is repeated in the answer.
+/// The longest id, in bytes. It is repeated in the response.
 const MAX_ID: usize = 1024;
 
-/// The id of a request, as the client wrote it.
+/// The id of a request, as the JSON text that the client sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Id(String);
 
@@ -24,7 +24,7 @@ impl Id {
     }
 }
 
-/// What a client says. `params` is the JSON text of an object or an array, if there is any.
+/// A message of the client. `params` is the JSON text of an object or an array.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
     Request {
@@ -36,7 +36,7 @@ pub(super) enum Message<'a> {
         method: String,
         params: Option<&'a str>,
     },
-    /// The answer to a request; none was made.
+    /// A response. The server makes no requests, so it is ignored.
     Response,
 }
 
@@ -56,16 +56,16 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Tells `null` from a field that is not there.
+/// Deserializes `null` as a value, so that it differs from an absent field.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Reads one body. Costs no more memory than the body, whatever is in it.
+/// Parses one message body. Takes no more memory than the body, whatever it contains.
 ///
 /// # Errors
 ///
-/// The error, and the id it is to be sent with.
+/// The error, and the id of the response that reports it.
 pub(super) fn parse(body: &[u8]) -> Result<Message<'_>, (Id, RpcError)> {
     let unreadable = || (Id::null(), Code::Parse.into());
     if nesting_depth(body) > MAX_DEPTH {
@@ -98,7 +98,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Message<'_>, (Id, RpcError)> {
         return Err(invalid(&id, "method is a string"));
     };
     let params = match envelope.params.map(RawValue::get) {
-        // What some editors send with `shutdown` and `exit`.
+        // Some editors send this with `shutdown` and `exit`.
         Some("null") if !method.starts_with("kaiak/") => None,
         Some(params) if !params.starts_with(['{', '[']) => {
             return Err(invalid(&id, "params is an object"));
@@ -115,7 +115,7 @@ fn text(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// How deep brackets are nested, strings left out.
+/// Returns how deeply brackets are nested. Brackets in strings do not count.
 fn nesting_depth(body: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in body {
@@ -134,7 +134,7 @@ fn nesting_depth(body: &[u8]) -> usize {
     deepest
 }
 
-/// The frame of an answer.
+/// Encodes the frame of a response.
 pub(super) fn encode_response(id: &Id, outcome: &Result<Value, RpcError>) -> Vec<u8> {
     let (name, value) = match outcome {
         Ok(result) => ("result", result.to_string()),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_nonsense_has_its_code() {
+    fn each_kind_of_invalid_message_has_its_code() {
         let deep = "[".repeat(100_000);
         let closed = format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
         let long = format!(r#"{{"jsonrpc":"2.0","method":"a","id":"{}"}}"#, "x".repeat(2000));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_in_strings_are_no_depth() {
+    fn brackets_in_strings_are_not_nesting() {
         assert_eq!(nesting_depth(br#"{"a": "[[[\"[[", "b": [[]]}"#), 3);
     }
 }

@@ -1,7 +1,10 @@
 //! The Kaiak door: migration fixes for editors, as JSON-RPC over the framing of the language server protocol.
 //!
-//! `kontekst rpc` carries the bytes between an editor and a connection here. Sessions belong to the daemon
-//! and not to a connection; the runs of a request end with the connection that asked for them.
+//! `kontekst rpc` carries the bytes between an editor and a connection here. `framing.rs` and `jsonrpc.rs` read them,
+//! `connection.rs` answers calls with `methods/`, and `fix/` is the work of one request.
+//!
+//! Sessions belong to the daemon and survive a connection. The runs of a request end with the connection that made the
+//! request.
 
 mod connection;
 mod convert;
@@ -34,34 +37,34 @@ use registry::Registry;
 use request::Request;
 use session::Session;
 
-/// Connections at a time; one more is closed at once.
+/// The most connections at a time. One more is closed at once.
 const MAX_CONNECTIONS: usize = 32;
 
-/// Serves connections on an [`AgentCore`]. Cheap to clone.
+/// Serves editor connections on an [`AgentCore`]. Cheap to clone.
 #[derive(Clone)]
 pub struct KaiakDoor {
     shared: Arc<Shared>,
 }
 
-/// What all connections have in common.
+/// The state that all connections share.
 struct Shared {
     core: AgentCore,
-    /// Providers of the configuration whose key is not there.
+    /// The configured providers whose API key is missing.
     providers_without_key: HashSet<String>,
     sessions: Registry<Session>,
     requests: Registry<Request>,
     interactions: Registry<Interaction>,
     connections: Semaphore,
-    /// Held by who takes a place for a session.
+    /// Held while a session is counted and inserted, so that there are never too many.
     session_creation: Mutex<()>,
 }
 
 impl KaiakDoor {
-    /// `keyless` are the configured providers that cannot be used because their key is missing.
-    pub fn new(core: AgentCore, keyless: impl IntoIterator<Item = String>) -> Self {
+    /// `providers_without_key` are the configured providers that cannot be used because their API key is missing.
+    pub fn new(core: AgentCore, providers_without_key: impl IntoIterator<Item = String>) -> Self {
         let shared = Shared {
             core,
-            providers_without_key: keyless.into_iter().collect(),
+            providers_without_key: providers_without_key.into_iter().collect(),
             sessions: Registry::new(1000),
             requests: Registry::new(10_000),
             interactions: Registry::new(10_000),
@@ -71,9 +74,9 @@ impl KaiakDoor {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Serves one connection to its end. The caller has seen to it that the peer is this user.
+    /// Serves one connection to its end. The caller has checked that the peer is the same user.
     ///
-    /// Behind the last frame comes one more byte if the client said `exit`: the exit code of `kontekst rpc`.
+    /// If the client sent `exit`, one more byte follows the last frame: the exit code of `kontekst rpc`.
     pub async fn serve(&self, stream: UnixStream, stop: &Cancel) {
         let Ok(_permit) = self.shared.connections.try_acquire() else {
             tracing::warn!("more than {MAX_CONNECTIONS} editor connections; one was closed");

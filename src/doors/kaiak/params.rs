@@ -1,4 +1,4 @@
-//! Parameters, field by field, without building more than is asked for. Pure.
+//! Reads the parameters of a call field by field, and builds no more than is asked for. Pure.
 
 use std::fmt;
 
@@ -10,18 +10,18 @@ use super::error::{Code, RpcError, bad_field};
 /// The largest text in one field, in bytes. Source: the seed's 1 MB of one file.
 const MAX_TEXT: usize = 1024 * 1024;
 
-/// The fields of one object. `null` is as good as absent.
+/// The named fields of one JSON object. A field that is `null` counts as absent.
 pub(super) struct Fields<'a, const N: usize> {
     names: [&'static str; N],
     values: [Option<&'a RawValue>; N],
 }
 
 impl<'a, const N: usize> Fields<'a, N> {
-    /// Reads an object; fields that are not named are ignored.
+    /// Reads an object. Other fields than the named ones are ignored.
     ///
     /// # Errors
     ///
-    /// [`Code::InvalidParams`] when it is no object.
+    /// [`Code::InvalidParams`] if it is not an object.
     pub(super) fn read(json: Option<&'a str>, names: [&'static str; N]) -> Result<Self, RpcError> {
         let refused = |why: &str| Code::InvalidParams.with(serde_json::json!({"reason": why}));
         let json = json.filter(|json| json.starts_with('{')).ok_or_else(|| refused("params is an object"))?;
@@ -31,13 +31,13 @@ impl<'a, const N: usize> Fields<'a, N> {
         Ok(Self { names, values })
     }
 
-    /// The raw JSON of a field.
+    /// Returns the JSON text of a field.
     pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
         let at = self.names.iter().position(|known| *known == name)?;
         self.values[at].filter(|raw| raw.get() != "null")
     }
 
-    /// A text, if it is there.
+    /// Returns a string, if the field is there.
     pub(super) fn optional_text(&self, name: &str) -> Result<Option<String>, RpcError> {
         let Some(raw) = self.raw(name) else { return Ok(None) };
         if raw.get().len() > MAX_TEXT {
@@ -46,7 +46,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         serde_json::from_str(raw.get()).map(Some).map_err(|_| bad_field(name, "is not a string"))
     }
 
-    /// A text that is there and not empty.
+    /// Returns a string that must be there and not be empty.
     pub(super) fn required_text(&self, name: &str) -> Result<String, RpcError> {
         match self.optional_text(name)? {
             Some(text) if !text.is_empty() => Ok(text),
@@ -55,7 +55,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         }
     }
 
-    /// A whole number from `least` to `most`, if it is there.
+    /// Returns a whole number from `min` to `max`, if the field is there.
     pub(super) fn optional_integer(&self, name: &str, min: u64, max: u64) -> Result<Option<u64>, RpcError> {
         let Some(raw) = self.raw(name) else { return Ok(None) };
         let number: Option<u64> = serde_json::from_str(raw.get()).ok();
@@ -65,7 +65,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         }
     }
 
-    /// The JSON of an object, if it is there.
+    /// Returns the JSON text of an object, if the field is there.
     pub(super) fn optional_object(&self, name: &str) -> Result<Option<&'a str>, RpcError> {
         match self.raw(name).map(RawValue::get) {
             Some(json) if !json.starts_with('{') => Err(bad_field(name, "is not an object")),
@@ -95,11 +95,11 @@ impl<'de, const N: usize> Visitor<'de> for FieldsVisitor<N> {
     }
 }
 
-/// The first `most` items of an array, and how many there are.
+/// Returns the first `max` items of an array, and how many there are in all.
 ///
 /// # Errors
 ///
-/// It is no array.
+/// The text is not a JSON array.
 pub(super) fn items(json: &str, max: usize) -> Result<(Vec<&RawValue>, usize), serde_json::Error> {
     serde_json::Deserializer::from_str(json).deserialize_seq(FirstItemsVisitor(max))
 }

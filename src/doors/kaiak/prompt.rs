@@ -1,19 +1,20 @@
-//! Incidents into what a small model can work on: one file at a time, the code around each line. Pure.
+//! Makes prompts of incidents that a small model can work on: one file at a time, with the code around each incident.
+//! Pure.
 
 use std::{fmt::Write as _, ops::RangeInclusive};
 
 use super::incident::{FileGroup, Incident};
 
-/// Lines above and below an incident that are shown when the whole file does not fit.
+/// The lines above and below an incident that are shown if the whole file does not fit.
 const CONTEXT_LINES: usize = 12;
 
-/// The longest line that is shown, in bytes; minified code has longer ones.
+/// The longest line that is shown whole, in bytes. Minified code has longer ones.
 const MAX_LINE: usize = 400;
 
 /// The longest text of one incident's field, in bytes.
 const MAX_FIELD: usize = 2000;
 
-/// What every run is told. The same bytes for each file of a request, so that the model reads them once.
+/// The task of every run. It is the same to the byte for each file, so that the model server can reuse its cache.
 const TASK: &str = "\
 You fix findings of a static analysis, one file at a time, in an editor.
 
@@ -25,7 +26,7 @@ the style of the code. For a new file use write_file.
 follow them, and write no file that no finding is about.
 - When all is done, say in one or two sentences what you changed.";
 
-/// The blocks that join the system text.
+/// Returns the blocks that are added to the system message. The migration context is cut to `limit` bytes.
 pub(super) fn system_blocks(migration: Option<&str>, limit: usize) -> Vec<String> {
     let mut blocks = vec![TASK.to_owned()];
     if let Some(migration) = migration {
@@ -37,14 +38,14 @@ pub(super) fn system_blocks(migration: Option<&str>, limit: usize) -> Vec<String
     blocks
 }
 
-/// One prompt, and the incidents it is about.
+/// One prompt, and the number of incidents that it is about.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FilePrompt {
     pub text: String,
     pub incidents: usize,
 }
 
-/// The prompts for one file, each of at most about `room` bytes. `code` is `None` for a file that is not there.
+/// Returns the prompts for one file. Each has at most about `budget` bytes. `code` is `None` if the file does not exist.
 pub(super) fn file_prompts(group: &FileGroup, code: Option<&str>, budget: usize) -> Vec<FilePrompt> {
     let lines: Vec<&str> = code.map(|code| code.lines().collect()).unwrap_or_default();
     let mut parts = Vec::new();
@@ -53,7 +54,7 @@ pub(super) fn file_prompts(group: &FileGroup, code: Option<&str>, budget: usize)
         let mut take = rest.len();
         let text = loop {
             let text = render(group, &rest[..take], code.map(|_| &lines[..]), budget);
-            // One incident is shown however little room there is.
+            // A single incident is shown even if it exceeds the budget.
             if text.len() <= budget || take == 1 {
                 break text;
             }
@@ -74,7 +75,7 @@ fn render(group: &FileGroup, incidents: &[Incident], lines: Option<&[&str]>, bud
         None => text.push_str("\nThe file does not exist.\n"),
         Some([]) => text.push_str("\nThe file is empty.\n"),
         Some(lines) => {
-            // The last sentence has its room, too.
+            // 400 bytes are left for the sentence at the end.
             let left = budget.saturating_sub(text.len() + 400);
             write_code(&mut text, lines, incidents, left);
         }
@@ -103,7 +104,7 @@ fn write_finding(text: &mut String, number: usize, incident: &Incident) {
     }
 }
 
-/// The whole file where it fits into `room` bytes, else the lines around each incident.
+/// Writes the whole file if it fits into `budget` bytes, and otherwise the lines around each incident.
 fn write_code(text: &mut String, lines: &[&str], incidents: &[Incident], budget: usize) {
     let whole: usize = lines.iter().map(|line| line.len().min(MAX_LINE) + 8).sum();
     let ranges = if whole <= budget {
@@ -125,22 +126,23 @@ fn write_code(text: &mut String, lines: &[&str], incidents: &[Incident], budget:
     };
     let _ = writeln!(text, "\nThe code ({} lines; the line numbers are not part of it):", lines.len());
     let width = lines.len().to_string().len();
-    let mut shown = 0;
+    let mut last_shown = 0;
     for range in ranges {
-        if *range.start() > shown + 1 {
+        if *range.start() > last_shown + 1 {
             text.push_str("...\n");
         }
         for number in range.clone() {
             let _ = writeln!(text, "{number:>width$}: {}", truncate_with_note(lines[number - 1], MAX_LINE));
         }
-        shown = *range.end();
+        last_shown = *range.end();
     }
-    if shown < lines.len() {
+    if last_shown < lines.len() {
         text.push_str("...\n");
     }
 }
 
-/// The lines within `around` of each incident, in order, overlaps merged. A line beyond the end is the end.
+/// Returns the lines within `around` lines of each incident, in order. Ranges that overlap or nearly touch are merged.
+/// An incident beyond the end of the file counts as one on the last line.
 fn ranges(lines: usize, incidents: &[Incident], around: usize) -> Vec<RangeInclusive<usize>> {
     let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
     for incident in incidents {
@@ -154,7 +156,7 @@ fn ranges(lines: usize, incidents: &[Incident], around: usize) -> Vec<RangeInclu
     ranges
 }
 
-/// The start of a text, with a word about the rest.
+/// Returns the start of a text, with a note about how much was cut.
 fn truncate_with_note(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_large_file_the_lines_around_each_incident_are_shown() {
+    fn a_large_file_is_shown_around_each_incident() {
         let code: String = (1..=1000).map(|line| format!("let x{line} = {line};\n")).collect();
         let parts = file_prompts(&group([100, 105, 900, 5000]), Some(&code), 4000);
         let text = &parts[0].text;
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_becomes_several_prompts_and_none_is_lost() {
+    fn incidents_that_do_not_fit_become_several_prompts_and_none_is_lost() {
         let code: String = (1..=1000).map(|line| format!("let x{line} = {line};\n")).collect();
         let parts = file_prompts(&group((1..=40).map(|n| n * 25)), Some(&code), 3000);
         assert!(parts.len() > 2, "{}", parts.len());

@@ -1,4 +1,4 @@
-//! One session: its workspace, its settings, its counts.
+//! One session: its workspace, its settings, its active requests and its counters.
 
 use std::{
     collections::VecDeque,
@@ -20,17 +20,18 @@ use super::{
     settings::Settings,
 };
 
-/// Source: the seed's "Maximum 10 concurrent per session".
+/// The most active requests. Source: the seed's "Maximum 10 concurrent per session".
 const MAX_REQUESTS: usize = 10;
 
-/// Source: the seed's "Maximum 100 per minute per session".
+/// The most calls of `kaiak/session/status` in [`STATUS_WINDOW`]. Source: the seed's "Maximum 100 per minute per
+/// session".
 const STATUS_CALLS: usize = 100;
 const STATUS_WINDOW: Duration = Duration::from_secs(60);
 
 pub(super) struct Session {
     pub id: String,
     pub work_dir: Arc<WorkDir>,
-    /// The workspace's own name, without links.
+    /// The path of the workspace without symbolic links.
     pub canonical_path: PathBuf,
     pub settings: Settings,
     created_at: SystemTime,
@@ -39,21 +40,28 @@ pub(super) struct Session {
 
 struct State {
     terminated: bool,
-    /// A request was made.
+    /// True once a request was made, even if none is active.
     has_had_request: bool,
-    /// The newest last.
+    /// The newest is the last one.
     active_requests: Vec<Arc<Request>>,
+    /// Notifications that were sent.
     messages: u64,
     errors: u64,
     updated_at: SystemTime,
+    /// The calls of `status` in the last [`STATUS_WINDOW`], the oldest first.
     status_calls: VecDeque<Instant>,
-    /// The connection that used it last.
+    /// The connection that made or used the session last. Cancelled when that client is gone.
     connection: Cancel,
     idle_since: Instant,
 }
 
 impl Session {
-    pub(super) fn new(place: Arc<WorkDir>, dir: PathBuf, settings: Settings, connection: Cancel) -> Self {
+    pub(super) fn new(
+        work_dir: Arc<WorkDir>,
+        canonical_path: PathBuf,
+        settings: Settings,
+        connection: Cancel,
+    ) -> Self {
         let now = SystemTime::now();
         let state = State {
             terminated: false,
@@ -67,7 +75,7 @@ impl Session {
             idle_since: Instant::now(),
         };
         let id = uuid::Uuid::new_v4().to_string();
-        Self { id, work_dir: place, canonical_path: dir, settings, created_at: now, state: Mutex::new(state) }
+        Self { id, work_dir, canonical_path, settings, created_at: now, state: Mutex::new(state) }
     }
 
     pub(super) fn created_at(&self) -> String {
@@ -78,17 +86,17 @@ impl Session {
         self.state().terminated
     }
 
-    /// When it was last used, if its client is gone and nothing is going.
+    /// Returns when the session was last used, if its client is gone and no request is active.
     pub(super) fn abandoned_since(&self) -> Option<Instant> {
         let state = self.state();
         (state.connection.is_cancelled() && state.active_requests.is_empty()).then_some(state.idle_since)
     }
 
-    /// Takes a request in.
+    /// Adds an active request.
     ///
     /// # Errors
     ///
-    /// [`Code::SessionTerminated`], [`Code::ResourceExhausted`].
+    /// [`Code::SessionTerminated`], or [`Code::ResourceExhausted`] if there are [`MAX_REQUESTS`].
     pub(super) fn add_request(&self, request: &Arc<Request>, connection: &Cancel) -> Result<(), RpcError> {
         let mut state = self.state();
         self.check_not_terminated(&state)?;
@@ -110,11 +118,11 @@ impl Session {
         state.touch();
     }
 
-    /// Ends it and gives the requests that are to be cancelled.
+    /// Terminates the session and returns its active requests, which the caller cancels.
     ///
     /// # Errors
     ///
-    /// [`Code::SessionTerminated`] the second time.
+    /// [`Code::SessionTerminated`] if that was done before.
     pub(super) fn terminate(&self) -> Result<Vec<Arc<Request>>, RpcError> {
         let mut state = self.state();
         self.check_not_terminated(&state)?;
@@ -127,8 +135,8 @@ impl Session {
         self.state().messages
     }
 
-    /// Counts one notification and has it sent under its number. Nothing comes between the two, so that
-    /// numbers rise on the wire.
+    /// Counts one notification and calls `send` with its number. The lock is held meanwhile, so that the numbers on the
+    /// wire rise.
     pub(super) fn send_numbered(&self, is_error: bool, send: impl FnOnce(u64)) {
         let mut state = self.state();
         state.messages += 1;
@@ -137,9 +145,11 @@ impl Session {
         send(state.messages);
     }
 
+    /// Returns the result of `kaiak/session/status`.
+    ///
     /// # Errors
     ///
-    /// [`Code::ResourceExhausted`] when it was asked too often in the last minute.
+    /// [`Code::ResourceExhausted`] if it was called too often in the last minute.
     pub(super) fn status(&self) -> Result<Value, RpcError> {
         self.status_at(Instant::now())
     }
@@ -202,18 +212,18 @@ mod tests {
     #[test]
     fn status_may_be_asked_a_hundred_times_a_minute() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(WorkDir::new(dir.path()).unwrap());
+        let work_dir = Arc::new(WorkDir::new(dir.path()).unwrap());
         let settings = settings::read(None, &Default::default(), &Default::default()).unwrap();
-        let session = Session::new(place, dir.path().to_owned(), settings, Cancel::new());
+        let session = Session::new(work_dir, dir.path().to_owned(), settings, Cancel::new());
         let start = Instant::now();
-        let look = |seconds: u64| session.status_at(start + Duration::from_secs(seconds));
+        let status = |seconds: u64| session.status_at(start + Duration::from_secs(seconds));
         for second in 0..100 {
-            look(second / 2).unwrap();
+            status(second / 2).unwrap();
         }
-        let error = look(50).unwrap_err();
+        let error = status(50).unwrap_err();
         assert_eq!(error.data.unwrap()["retry_after_ms"], 10_000);
-        assert!(look(59).is_err());
-        // The first two are a minute old.
-        assert!(look(60).is_ok() && look(60).is_ok() && look(60).is_err());
+        assert!(status(59).is_err());
+        // The first two calls are a minute old now.
+        assert!(status(60).is_ok() && status(60).is_ok() && status(60).is_err());
     }
 }

@@ -1,52 +1,46 @@
-//! What a client may configure for a session. Pure.
+//! The configuration of a session, as a client sends it. Pure.
 
 use std::{collections::HashSet, time::Duration};
 
 use serde_json::json;
 
-use crate::config::KaiakConfig;
+use crate::config::{KaiakConfig, KaiakProvider};
 
 use super::{
     error::{Code, RpcError, bad_field},
     params::Fields,
 };
 
-/// Providers that the API names; others are wrong, these are only not configured.
+/// Providers that the API names. They are known even if they are not configured; any other name is an error.
 const KNOWN_PROVIDERS: &[&str] = &["openai", "anthropic"];
 
-/// Names for what the daemon uses anyway.
+/// Names for the model that the daemon uses anyway.
 const LOCAL_PROVIDER_NAMES: &[&str] = &["kontekst", "local"];
 
-/// How the runs of a session are made.
+/// The settings of a session's runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     pub model: Option<String>,
     pub endpoint: Option<String>,
-    /// What one request may take, the time left out in which it waits for the user.
+    /// How long one request may take, without the time in which it waits for the user.
     pub timeout: Duration,
-    /// Model calls for one file.
+    /// The most model calls of one run.
     pub max_turns: u32,
 }
 
-/// Reads `configuration`; `keyless` are the configured providers whose key is not there.
+/// Reads the `configuration` of a session. `providers_without_key` are the configured providers whose API key is
+/// missing.
 ///
 /// # Errors
 ///
-/// [`Code::InvalidParams`] for what is wrong, [`Code::Configuration`] for what the daemon has not got.
+/// [`Code::InvalidParams`] for a wrong field, [`Code::Configuration`] for a provider that the daemon cannot use.
 pub(super) fn read(
     json: Option<&str>,
     config: &KaiakConfig,
     providers_without_key: &HashSet<String>,
 ) -> Result<Settings, RpcError> {
     let fields = Fields::read(json.or(Some("{}")), ["provider", "model", "timeout", "max_turns"])?;
-    let in_configuration = |error: RpcError| {
-        let mut error = error;
-        if let Some(field) = error.data.as_mut().and_then(|data| data.get_mut("field")) {
-            *field = format!("configuration.{}", field.as_str().unwrap_or_default()).into();
-        }
-        error
-    };
-    // Source of the ranges: upstream's next contract; the seed has the defaults as its example.
+    // Source of the ranges: the upstream project's next contract. The seed has the defaults as its example.
     let timeout = fields.optional_integer("timeout", 30, 3600).map_err(in_configuration)?.unwrap_or(300);
     let max_turns = fields.optional_integer("max_turns", 1, 100).map_err(in_configuration)?.unwrap_or(50);
     let model = fields.optional_text("model").map_err(in_configuration)?;
@@ -55,12 +49,29 @@ pub(super) fn read(
     {
         return Err(in_configuration(bad_field("model", "is not the name of a model")));
     }
-    let provider = fields.optional_text("provider").map_err(in_configuration)?;
-    let chosen = match provider.as_deref() {
+    let provider = match fields.optional_text("provider").map_err(in_configuration)? {
+        Some(name) => find_provider(&name, config, providers_without_key)?,
         None => None,
-        Some(name) if config.providers.contains_key(name) => config.providers.get(name).map(|p| (name, p)),
-        Some(name) if LOCAL_PROVIDER_NAMES.contains(&name) => None,
-        Some(name) if KNOWN_PROVIDERS.contains(&name) => {
+    };
+    Ok(Settings {
+        model: model.or_else(|| provider.and_then(|provider| provider.model.clone())),
+        endpoint: provider.map(|provider| provider.endpoint.clone()),
+        timeout: Duration::from_secs(timeout),
+        max_turns: u32::try_from(max_turns).expect("at most 100"),
+    })
+}
+
+/// Returns the configured provider of this name, or `None` if the name stands for the daemon's own model.
+fn find_provider<'a>(
+    name: &str,
+    config: &'a KaiakConfig,
+    providers_without_key: &HashSet<String>,
+) -> Result<Option<&'a KaiakProvider>, RpcError> {
+    let Some(provider) = config.providers.get(name) else {
+        if LOCAL_PROVIDER_NAMES.contains(&name) {
+            return Ok(None);
+        }
+        if KNOWN_PROVIDERS.contains(&name) {
             return Err(Code::Configuration.with(json!({
                 "provider": name,
                 "reason": "this provider is not configured",
@@ -68,26 +79,25 @@ pub(super) fn read(
                                in config.toml",
             })));
         }
-        Some(_) => return Err(in_configuration(bad_field("provider", "is not a known provider"))),
+        return Err(in_configuration(bad_field("provider", "is not a known provider")));
     };
-    if let Some((name, provider)) = chosen
-        && providers_without_key.contains(name)
-    {
+    if providers_without_key.contains(name) {
+        let variable = provider.api_key_env.as_deref().unwrap_or("the variable");
         return Err(Code::Configuration.with(json!({
             "provider": name,
             "reason": "its key is missing",
-            "suggestion": format!(
-                "set {} in the daemon's environment",
-                provider.api_key_env.as_deref().unwrap_or("the variable")
-            ),
+            "suggestion": format!("set {variable} in the daemon's environment"),
         })));
     }
-    Ok(Settings {
-        model: model.or_else(|| chosen.and_then(|(_, provider)| provider.model.clone())),
-        endpoint: chosen.map(|(_, provider)| provider.endpoint.clone()),
-        timeout: Duration::from_secs(timeout),
-        max_turns: u32::try_from(max_turns).expect("at most 100"),
-    })
+    Ok(Some(provider))
+}
+
+/// Returns an error about a field of `configuration`, which names it by its full path.
+fn in_configuration(mut error: RpcError) -> RpcError {
+    if let Some(field) = error.data.as_mut().and_then(|data| data.get_mut("field")) {
+        *field = format!("configuration.{}", field.as_str().unwrap_or_default()).into();
+    }
+    error
 }
 
 #[cfg(test)]
@@ -95,7 +105,6 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::config::KaiakProvider;
 
     fn config() -> KaiakConfig {
         let provider = |model: Option<&str>, key: Option<&str>| KaiakProvider {
@@ -115,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seeds_example_and_nothing_at_all_are_good() {
+    fn the_seeds_example_and_an_empty_configuration_are_accepted() {
         let seed =
             json!({"provider": "openai", "model": "gpt-4", "timeout": 300, "max_turns": 50, "api_key": "x"});
         let settings = reading(&seed).unwrap();
@@ -128,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn a_wrong_field_is_named() {
         for (bad, field) in [
             (json!({"timeout": "300"}), "timeout"),
             (json!({"timeout": -1}), "timeout"),
