@@ -4,6 +4,7 @@ use std::{io::Read as _, path::PathBuf, sync::Arc};
 
 use crate::{
     config::AgentConfig,
+    core::error_chain,
     tools::{FileError, WorkDir},
 };
 
@@ -12,7 +13,6 @@ use super::{
     bridge::blocking,
     prepare::load_agent,
     protocol::{FailureKind, RunError},
-    recorder::chain,
 };
 
 impl AgentCore {
@@ -22,7 +22,7 @@ impl AgentCore {
     ///
     /// [`Failure::Request`] when it is not there, is no directory or may not be read.
     pub async fn open_work_dir(&self, dir: PathBuf) -> Result<Arc<WorkDir>, RunError> {
-        let refused = |error: &dyn std::error::Error| RunError::new(FailureKind::Request, chain(error));
+        let refused = |error: &dyn std::error::Error| RunError::new(FailureKind::Request, error_chain(error));
         let mut opening = blocking(move || {
             let place = WorkDir::new(&dir).map_err(|error| refused(&error))?;
             place.check_readable().map_err(|error| refused(&error))?;

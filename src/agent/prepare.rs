@@ -5,7 +5,7 @@ use std::{io::Read as _, sync::Arc};
 use crate::{
     config::{AgentConfig, AgentError},
     context::{Budget, Window},
-    core::{Cancel, Message, Name, Role, RunId, SessionId, ToolDef},
+    core::{Cancel, Message, Name, Role, RunId, SessionId, ToolDef, error_chain},
     provider::{ModelSelector, Models, Progress, Provider, ProviderError},
     skills::Skills,
     tools::{FileError, Tool, ToolBox, WorkDir, Workspace, builtin},
@@ -15,7 +15,7 @@ use super::{
     ApprovalBatching, DaemonTools, History, Prompt, Shared, StartRun,
     limits::{Origin, ParentContext, RunLimits},
     protocol::{Event, FailureKind, RunError},
-    recorder::{Recorder, chain, storage},
+    recorder::{Recorder, storage},
     session_locks::SessionGuard,
     skill_tool::SkillTool,
     spawn_tool::SpawnTool,
@@ -101,7 +101,7 @@ pub(super) fn prepare(
     let tools = daemon_tools
         .clone()
         .with_client_tools(request.tools.client)
-        .map_err(|error| RunError::new(FailureKind::Request, chain(&error)))?;
+        .map_err(|error| RunError::new(FailureKind::Request, error_chain(&error)))?;
     let log = match request.history {
         History::Provided(_) | History::InMemory(_) => None,
         History::New | History::Session(_) => {
@@ -215,18 +215,18 @@ pub(super) fn provider_error(error: &ProviderError) -> RunError {
         ProviderError::NoServer(missing) => {
             RunError::new(FailureKind::Unreachable, missing.fact.clone()).hint(missing.hint.clone())
         }
-        ProviderError::Unreachable { .. } => RunError::new(FailureKind::Unreachable, chain(error))
+        ProviderError::Unreachable { .. } => RunError::new(FailureKind::Unreachable, error_chain(error))
             .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said"),
         ProviderError::Overflow { .. } => RunError::new(FailureKind::Limit, error.to_string())
             .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
         // 529 is what some gateways say for 503.
         ProviderError::Status { status: 429 | 503 | 529, .. } => {
-            RunError { busy: true, ..RunError::new(FailureKind::Model, chain(error)) }
+            RunError { busy: true, ..RunError::new(FailureKind::Model, error_chain(error)) }
         }
         ProviderError::Cancelled
         | ProviderError::Status { .. }
         | ProviderError::Protocol(_)
-        | ProviderError::Engine(_) => RunError::new(FailureKind::Model, chain(error)),
+        | ProviderError::Engine(_) => RunError::new(FailureKind::Model, error_chain(error)),
     }
 }
 
@@ -238,7 +238,7 @@ pub(super) fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> R
         asked.parse().map_err(|error| RunError::new(FailureKind::Request, format!("agent: {error}")))?
     };
     AgentConfig::load(&shared.home, &name).map_err(|error| {
-        let run_error = RunError::new(FailureKind::Request, chain(&error));
+        let run_error = RunError::new(FailureKind::Request, error_chain(&error));
         match error {
             AgentError::NotFound { .. } => run_error.hint("`kontekst agents` lists them"),
             _ => run_error,
@@ -249,7 +249,7 @@ pub(super) fn load_agent(shared: &Shared, asked: &str, session: &SessionId) -> R
 fn open_place(shared: &Shared, request: &StartRun) -> Result<WorkDir, RunError> {
     if request.working_dir.is_none() && !request.tools.daemon.need_work_dir() {
         return WorkDir::unlinked(&shared.home.run())
-            .map_err(|error| RunError::new(FailureKind::Internal, chain(&error)));
+            .map_err(|error| RunError::new(FailureKind::Internal, error_chain(&error)));
     }
     let configured = Some(&shared.config.tools.working_dir).filter(|dir| !dir.as_os_str().is_empty());
     let Some(dir) = request.working_dir.as_ref().or(configured) else {
@@ -257,7 +257,7 @@ fn open_place(shared: &Shared, request: &StartRun) -> Result<WorkDir, RunError> 
         return Err(RunError::new(FailureKind::Request, message)
             .hint("send `working_dir`, or set [tools] working_dir in config.toml"));
     };
-    WorkDir::new(dir).map_err(|error| RunError::new(FailureKind::Request, chain(&error)))
+    WorkDir::new(dir).map_err(|error| RunError::new(FailureKind::Request, error_chain(&error)))
 }
 
 fn prompt_message(prompt: &Prompt, skills: &Skills) -> Result<Message, RunError> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
-    core::{CallId, Message, RunId, clock},
+    core::{CallId, Message, RunId, clock, error_chain},
     sessions::{Record, SessionError, SessionLog},
 };
 
@@ -91,17 +91,5 @@ impl Recorder {
 
 /// A session error with its causes, as a run's failure.
 pub(super) fn storage(error: &SessionError) -> RunError {
-    RunError::new(FailureKind::Storage, chain(error))
-}
-
-/// An error and its causes in one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
+    RunError::new(FailureKind::Storage, error_chain(error))
 }

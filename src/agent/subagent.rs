@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
-    core::{CallId, Cancel, SessionId, ToolCall, ToolFailureKind, ToolOutcome},
+    core::{CallId, Cancel, SessionId, ToolCall, ToolFailureKind, ToolOutcome, error_chain},
     subagent_log::{
         FailureCause, SubagentEvent, SubagentEventKind, SubagentExit, SubagentLog, SubagentLogError,
     },
@@ -16,7 +16,6 @@ use super::{
     bridge::blocking,
     limits::{Origin, ParentContext},
     protocol::{Command, Event, FailureKind, Outcome, ProposedCall},
-    recorder::chain,
 };
 
 /// Bytes of a worker's answer that its parent gets. The parent's window decides how much of them it reads.
@@ -97,7 +96,7 @@ impl Job {
         };
         let team = match opened {
             Ok(Ok(team)) => team,
-            Ok(Err(error)) => return Report::not_started(&chain(&error)),
+            Ok(Err(error)) => return Report::not_started(&error_chain(&error)),
             Err(error) => return Report::not_started(&error.message),
         };
         let mut worker = Worker {
@@ -277,7 +276,7 @@ impl Worker {
         let mut writing = blocking(move || team.append(&id, &parent, event));
         let written: Result<SubagentEvent, SubagentLogError> =
             writing.join().await.map_err(|error| error.message)?;
-        let event = written.map_err(|error| chain(&error))?;
+        let event = written.map_err(|error| error_chain(&error))?;
         self.say(News::Event(event)).await;
         Ok(())
     }

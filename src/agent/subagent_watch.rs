@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, io, sync::Arc};
 
 use crate::{
-    core::SessionId,
+    core::{SessionId, error_chain},
     subagent_log::{Cursor, SubagentEvent, SubagentLogError},
 };
 
@@ -11,7 +11,6 @@ use super::{
     Shared,
     bridge::{Blocking, blocking},
     protocol::{FailureKind, RunError},
-    recorder::chain,
 };
 
 /// What the workers of one team did and do: first all that the log has, then what comes. It holds a place in
@@ -88,7 +87,8 @@ impl SubagentWatch {
         };
         let read = reading.join().await;
         self.state = State::Closed;
-        let (cursor, news) = read?.map_err(|error| RunError::new(FailureKind::Storage, chain(&error)))?;
+        let (cursor, news) =
+            read?.map_err(|error| RunError::new(FailureKind::Storage, error_chain(&error)))?;
         self.state = State::Open(cursor);
         self.ready = news;
         let event = self.ready.pop_front();

@@ -3,7 +3,10 @@
 
 use std::{fs::File, io::Write as _};
 
-use crate::config::{DaemonInfo, Readiness};
+use crate::{
+    config::{DaemonInfo, Readiness},
+    core::error_causes,
+};
 
 use super::{DaemonError, Mode};
 
@@ -21,12 +24,7 @@ pub(super) fn announce_ready(mode: Mode, info: &DaemonInfo) {
 
 /// Tells the client why the daemon did not start.
 pub(super) fn announce_failure(error: &DaemonError) {
-    let mut causes = Vec::new();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        causes.push(cause.to_string());
-        source = cause.source();
-    }
+    let causes = error_causes(error).collect();
     let config = matches!(error, DaemonError::Config(_) | DaemonError::Home(_));
     print_line(&Readiness::Failed { message: error.to_string(), causes, config });
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::printable::printable;
+use crate::core::error_causes;
 
 /// How a command ended, as the shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +96,7 @@ impl CliError {
     /// Takes the message from `error` and the causes from all its sources.
     pub fn from_error(status: ExitStatus, error: &dyn Error) -> Self {
         let mut shown = Self::new(status, error.to_string());
-        let mut source = error.source();
-        while let Some(cause) = source {
-            shown.causes.push(cause.to_string());
-            source = cause.source();
-        }
+        shown.causes.extend(error_causes(error));
         shown
     }
 

@@ -11,7 +11,7 @@ use std::{
 
 use super::{InProcess, asset, model::Model};
 use crate::{
-    core::Cancel,
+    core::{Cancel, error_chain},
     engine::EngineError,
     provider::{
         NoServer, Progress, Provider, ProviderError,
@@ -194,7 +194,7 @@ impl OpenModels {
                 NotOpened::Unknown(why)
             }
             _ => NotOpened::Error(ProviderError::NoServer(NoServer {
-                fact: format!("{} cannot be loaded: {}", which.name(), chain(error)),
+                fact: format!("{} cannot be loaded: {}", which.name(), error_chain(error)),
                 hint:
                     "`kontekst models show` says what the file is; `kontekst models pull` fetches it again \
                        once it is moved away"
@@ -296,16 +296,6 @@ fn changed(which: &Which) -> Option<SystemTime> {
         Which::File(file) => file,
     };
     file.metadata().and_then(|metadata| metadata.modified()).ok()
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }
 
 fn stopping() -> ProviderError {
