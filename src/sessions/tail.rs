@@ -29,6 +29,8 @@ fn longest_line(budget: u32) -> usize {
     (budget as usize).saturating_mul(512).saturating_add(64 * 1024).min(MAX_LINE)
 }
 
+/// Loads the newest messages that fit in `budget`, as [`super::SessionLog::tail`] describes. The file has
+/// `len` bytes, which `read` returns.
 pub(super) fn load(
     len: u64,
     read: &ReadAt<'_>,
@@ -38,12 +40,10 @@ pub(super) fn load(
     let mut lines = Backward::new(len, read, longest_line(budget));
     let mut tail = Tail::default();
     let mut started = HashSet::new();
-    while let Some(piece) = lines.next()? {
-        let line = match piece {
+    while let Some(line) = lines.next()? {
+        let line = match line {
             RawLine::Whole(bytes) => SessionLine::parse(bytes),
-            RawLine::TooLong { bytes, has_nul: nul } if nul || bytes > MAX_LINE as u64 => {
-                SessionLine::Damaged
-            }
+            RawLine::TooLong { bytes, has_nul } if has_nul || bytes > MAX_LINE as u64 => SessionLine::Damaged,
             RawLine::TooLong { .. } => {
                 tail.has_older = true;
                 break;
@@ -58,28 +58,16 @@ pub(super) fn load(
             // The summary replaces everything before it, if it fits in the budget.
             SessionLine::Compacted { summary, tokens } => {
                 let summary = summary_messages(&summary, tokens, estimate);
-                let cost: u32 = summary.iter().map(|message| message.tokens).sum();
-                match tail.tokens.checked_add(cost).filter(|tokens| *tokens <= budget) {
-                    Some(tokens) => {
-                        tail.tokens = tokens;
-                        tail.messages.extend(summary.into_iter().rev());
-                    }
-                    None => tail.has_older = true,
-                }
+                tail.add(summary.into_iter().rev().collect(), budget);
                 break;
             }
             // The system message belongs to the agent and not to the conversation.
             SessionLine::Message(message) if message.role == Role::System => {}
             SessionLine::Message(mut message) => {
                 ensure_token_count(&mut message, estimate);
-                match tail.tokens.checked_add(message.tokens).filter(|tokens| *tokens <= budget) {
-                    Some(tokens) => tail.tokens = tokens,
-                    None => {
-                        tail.has_older = true;
-                        break;
-                    }
+                if !tail.add(vec![message], budget) {
+                    break;
                 }
-                tail.messages.push(message);
             }
         }
     }
@@ -90,6 +78,24 @@ pub(super) fn load(
     }
     start_at_user(&mut tail, budget);
     Ok(tail)
+}
+
+impl Tail {
+    /// Adds messages, newest first, if they all fit in the budget. Returns false if they do not fit.
+    fn add(&mut self, messages: Vec<Message>, budget: u32) -> bool {
+        let cost: u32 = messages.iter().map(|message| message.tokens).sum();
+        match self.tokens.checked_add(cost).filter(|tokens| *tokens <= budget) {
+            Some(tokens) => {
+                self.tokens = tokens;
+                self.messages.extend(messages);
+                true
+            }
+            None => {
+                self.has_older = true;
+                false
+            }
+        }
+    }
 }
 
 /// Returns the messages that stand for a summary in a conversation: one from the user that contains it,
