@@ -1,10 +1,6 @@
 //! `kontekst approvals`: lists the tool calls that wait for a decision, and decides on them.
 
-use std::{
-    io::Write as _,
-    process::ExitCode,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{io::Write as _, process::ExitCode};
 
 use clap::Subcommand;
 use prost_types::Timestamp;
@@ -14,6 +10,7 @@ use tonic::transport::Channel;
 use crate::{
     client::{self, ClientError},
     config::Home,
+    core::clock,
     pb::{
         DecideRequest, ListApprovalsRequest, PendingApproval, ProposedToolCall,
         approval_service_client::ApprovalServiceClient,
@@ -207,8 +204,7 @@ fn list(pending: &[PendingApproval], out: &mut PrintableWriter) -> Result<(), Cl
     for (index, pending) in pending.iter().enumerate() {
         let call = call_of(pending);
         let since = pending.since_rfc3339.parse().map_or(0, |since: Timestamp| since.seconds);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        let age = i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(since);
+        let age = i64::try_from(clock::unix_seconds()).unwrap_or(i64::MAX).saturating_sub(since);
         writeln!(
             out,
             "{}{}  {} {}",

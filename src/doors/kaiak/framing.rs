@@ -413,13 +413,13 @@ mod tests {
                 .collect();
             let mut piece = &piece[..];
             while decoder.next(&mut piece).is_some() {}
-            let kept = match &decoder.state {
+            let capacity = match &decoder.state {
                 State::Header(block) => block.bytes.capacity(),
                 State::Body { body, .. } => body.capacity(),
                 State::Resync(tail) => tail.capacity(),
                 State::Skip(_) | State::Closed => 0,
             };
-            assert!(kept <= 2 * MAX_HEADER, "{kept}");
+            assert!(capacity <= 2 * MAX_HEADER, "{capacity}");
         }
     }
 }

@@ -181,8 +181,8 @@ mod tests {
             (r#"{"jsonrpc":"2.0","method":"a","id":1,"id":2}"#, "null", -32600),
             (&long, "null", -32600),
         ] {
-            let shown: String = body.chars().take(80).collect();
-            assert_eq!(refused(body), (id.to_owned(), code), "{shown}");
+            let start: String = body.chars().take(80).collect();
+            assert_eq!(refused(body), (id.to_owned(), code), "{start}");
         }
         let (id, error) = parse(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\",\"id\":1}").unwrap_err();
         assert_eq!((id, error.code), (Id::null(), Code::Parse));

@@ -48,22 +48,22 @@ pub(super) struct FilePrompt {
 /// Returns the prompts for one file. Each has at most about `budget` bytes. `code` is `None` if the file does not exist.
 pub(super) fn file_prompts(group: &FileGroup, code: Option<&str>, budget: usize) -> Vec<FilePrompt> {
     let lines: Vec<&str> = code.map(|code| code.lines().collect()).unwrap_or_default();
-    let mut parts = Vec::new();
+    let mut prompts = Vec::new();
     let mut rest = &group.incidents[..];
     while !rest.is_empty() {
-        let mut take = rest.len();
+        let mut count = rest.len();
         let text = loop {
-            let text = render(group, &rest[..take], code.map(|_| &lines[..]), budget);
+            let text = render(group, &rest[..count], code.map(|_| &lines[..]), budget);
             // A single incident is shown even if it exceeds the budget.
-            if text.len() <= budget || take == 1 {
+            if text.len() <= budget || count == 1 {
                 break text;
             }
-            take = take.div_ceil(2).min(take - 1);
+            count = count.div_ceil(2).min(count - 1);
         };
-        parts.push(FilePrompt { text, incidents: take });
-        rest = &rest[take..];
+        prompts.push(FilePrompt { text, incidents: count });
+        rest = &rest[count..];
     }
-    parts
+    prompts
 }
 
 fn render(group: &FileGroup, incidents: &[Incident], lines: Option<&[&str]>, budget: usize) -> String {
@@ -106,24 +106,7 @@ fn write_finding(text: &mut String, number: usize, incident: &Incident) {
 
 /// Writes the whole file if it fits into `budget` bytes, and otherwise the lines around each incident.
 fn write_code(text: &mut String, lines: &[&str], incidents: &[Incident], budget: usize) {
-    let whole: usize = lines.iter().map(|line| line.len().min(MAX_LINE) + 8).sum();
-    let ranges = if whole <= budget {
-        vec![1..=lines.len()]
-    } else {
-        let mut around = CONTEXT_LINES;
-        loop {
-            let ranges = ranges(lines.len(), incidents, around);
-            let bytes: usize = ranges
-                .iter()
-                .flat_map(|range| &lines[range.start() - 1..*range.end()])
-                .map(|line| line.len().min(MAX_LINE) + 8)
-                .sum();
-            if bytes <= budget || around == 1 {
-                break ranges;
-            }
-            around /= 2;
-        }
-    };
+    let ranges = ranges_within(lines, incidents, budget);
     let _ = writeln!(text, "\nThe code ({} lines; the line numbers are not part of it):", lines.len());
     let width = lines.len().to_string().len();
     let mut last_shown = 0;
@@ -138,6 +121,25 @@ fn write_code(text: &mut String, lines: &[&str], incidents: &[Incident], budget:
     }
     if last_shown < lines.len() {
         text.push_str("...\n");
+    }
+}
+
+/// Returns the ranges of lines to show in `budget` bytes: all lines, or as many as fit around each incident, but at
+/// least one on either side.
+fn ranges_within(lines: &[&str], incidents: &[Incident], budget: usize) -> Vec<RangeInclusive<usize>> {
+    // Eight bytes are for the line number and the line break.
+    let bytes = |lines: &[&str]| lines.iter().map(|line| line.len().min(MAX_LINE) + 8).sum::<usize>();
+    if bytes(lines) <= budget {
+        return vec![1..=lines.len()];
+    }
+    let mut around = CONTEXT_LINES;
+    loop {
+        let ranges = ranges(lines.len(), incidents, around);
+        let total: usize = ranges.iter().map(|range| bytes(&lines[range.start() - 1..*range.end()])).sum();
+        if total <= budget || around == 1 {
+            return ranges;
+        }
+        around /= 2;
     }
 }
 

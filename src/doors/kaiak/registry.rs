@@ -21,9 +21,9 @@ struct Inner<T> {
 }
 
 impl<T> Registry<T> {
-    pub(super) fn new(kept: usize) -> Self {
+    pub(super) fn new(max_tombstones: usize) -> Self {
         Self {
-            max_tombstones: kept,
+            max_tombstones,
             inner: Mutex::new(Inner { entries: HashMap::new(), tombstones: VecDeque::new() }),
         }
     }
