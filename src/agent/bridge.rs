@@ -1,23 +1,24 @@
-//! Blocking work of a run, whose failure fails the run.
+//! Blocking work of a run. If it panics, the run fails and the daemon goes on.
 
 use crate::core;
 
 use super::protocol::{FailureKind, RunError};
 
-/// A piece of blocking work on its own thread. If this is dropped, the work still runs to its end.
+/// Blocking work on a thread of its own. Dropping this does not stop the work; only its result is lost.
 pub(super) struct Blocking<T>(core::Blocking<T>);
 
-/// Gives `work` a thread.
+/// Starts `work` on a thread that may block.
 pub(super) fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Blocking<T> {
     Blocking(core::blocking(work))
 }
 
 impl<T> Blocking<T> {
-    /// Waits for the work. May be called again after a call was dropped before it was done, as `select!` does.
+    /// Waits for the result. If this future is dropped before it is done, `join` may be called again, which is what a
+    /// `select!` in a loop does.
     ///
     /// # Errors
     ///
-    /// [`FailureKind::Internal`] when the work panicked. The run fails, and the daemon goes on.
+    /// [`FailureKind::Internal`] if the work panicked.
     pub(super) async fn join(&mut self) -> Result<T, RunError> {
         let internal =
             |error| RunError::new(FailureKind::Internal, format!("a worker thread failed: {error}"));

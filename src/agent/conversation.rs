@@ -1,13 +1,13 @@
-//! A conversation that lives in memory, for as long as somebody holds it.
+//! A conversation that is only kept in memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::core::{Message, SessionId};
 
-/// A conversation of several runs, one after another, that is stored nowhere. All clones are one.
+/// A conversation of several runs that is only kept in memory. All clones share the same messages.
 ///
-/// A run reads it when it starts and leaves in it, when it ends, what the model's window then holds: so it
-/// never outgrows that window.
+/// A run reads the messages when it starts. When it ends, it replaces them with what the model's window then holds,
+/// so the conversation never becomes larger than that window.
 #[derive(Clone, Debug)]
 pub struct Conversation {
     id: SessionId,
@@ -15,7 +15,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// `messages` is what was said before, oldest first.
+    /// Starts a conversation with the messages so far, oldest first.
     pub fn new(id: SessionId, messages: Vec<Message>) -> Self {
         Self { id, messages: Arc::new(Mutex::new(messages)) }
     }
@@ -24,7 +24,7 @@ impl Conversation {
         &self.id
     }
 
-    /// What was said so far, oldest first.
+    /// Returns the messages so far, oldest first.
     pub fn messages(&self) -> Vec<Message> {
         self.lock().clone()
     }
@@ -33,6 +33,7 @@ impl Conversation {
         self.lock().push(message);
     }
 
+    /// Replaces all messages.
     pub(super) fn replace(&self, messages: Vec<Message>) {
         *self.lock() = messages;
     }

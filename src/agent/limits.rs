@@ -1,4 +1,4 @@
-//! Who started a run, and what it may take and start itself.
+//! What a run may use: turns, tokens, time and subagents.
 
 use std::{
     sync::{
@@ -13,49 +13,31 @@ use tokio::time::Instant;
 use crate::{
     config::{Config, WorkersConfig},
     core::SessionId,
-    tools::{ToolBox, WorkDir},
 };
 
-use super::token_budget::TokenBudget;
+use super::protocol::{FailureKind, RunError};
 
-/// How deep workers go: those of a client's run may have workers, and these have none.
+/// How deep subagents may be nested: a client's run may start subagents, these may start subagents, and those none.
 const MAX_DEPTH: u32 = 2;
 
-/// Where a run comes from.
-pub(super) enum Origin {
-    Client,
-    /// Another run, whose rights it has and no others.
-    Parent(Box<ParentContext>),
-}
-
-/// What a worker has from its parent.
-pub(super) struct ParentContext {
-    pub(super) place: Arc<WorkDir>,
-    /// All of the parent's tools but the one that starts workers.
-    pub(super) tools: ToolBox,
-    pub(super) parent: SessionId,
-    pub(super) standing: RunLimits,
-}
-
-/// A run's place in its team, and its budget.
+/// The limits of one run.
 #[derive(Clone)]
 pub(super) struct RunLimits {
-    pub(super) team: SessionId,
-    /// 0 for a client's run.
+    /// The session under whose id the events of all subagents of this run are logged.
+    pub(super) root_session: SessionId,
+    /// How many runs are above this one. 0 for a run that a client started.
     pub(super) depth: u32,
-    /// Model calls it may make.
-    pub(super) turns: u32,
-    /// `None` is no limit.
-    pub(super) purse: Option<Arc<TokenBudget>>,
-    /// When its time is over.
+    pub(super) max_turns: u32,
+    /// `None` means no limit.
+    pub(super) token_budget: Option<Arc<TokenBudget>>,
     pub(super) deadline: Option<Instant>,
-    /// Workers are offered whatever its agent says.
-    pub(super) asked_for: bool,
-    /// Workers that the team's run has started.
-    started: Arc<AtomicU32>,
+    /// The run may start subagents whatever its agent's configuration says.
+    pub(super) subagents_allowed: bool,
+    /// How many subagents were started by the client's run and all runs below it.
+    subagents_started: Arc<AtomicU32>,
 }
 
-/// What a worker is to have at most.
+/// The limits that a model asks for when it starts a subagent. `None` means the configured ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RequestedLimits {
     pub(super) turns: Option<u32>,
@@ -64,60 +46,129 @@ pub(super) struct RequestedLimits {
 }
 
 impl RunLimits {
-    /// Of a client's run.
-    pub(super) fn of_client(team: SessionId, config: &Config, asked_for: bool) -> Self {
+    /// Returns the limits of a run that a client started, as opposed to one started by a parent run.
+    pub(super) fn for_client(root_session: SessionId, config: &Config, subagents_allowed: bool) -> Self {
         Self {
-            team,
+            root_session,
             depth: 0,
-            turns: config.max_turns,
-            purse: None,
+            max_turns: config.max_turns,
+            token_budget: None,
             deadline: None,
-            asked_for,
-            started: Arc::default(),
+            subagents_allowed,
+            subagents_started: Arc::default(),
         }
     }
 
-    /// With no more model calls than its client wants.
-    pub(super) fn within(self, turns: Option<u32>) -> Self {
-        let turns = turns.map_or(self.turns, |turns| turns.clamp(1, self.turns));
-        Self { turns, ..self }
+    /// Lowers the maximum number of turns to what the client asked for. It is never raised.
+    pub(super) fn with_max_turns(self, requested: Option<u32>) -> Self {
+        let max_turns = requested.map_or(self.max_turns, |requested| requested.clamp(1, self.max_turns));
+        Self { max_turns, ..self }
     }
 
-    /// Whether it may start workers, as far as its depth goes.
-    pub(super) fn may_start(&self) -> bool {
+    /// Returns true if this run is not nested too deeply to start a subagent.
+    pub(super) fn may_start_subagents(&self) -> bool {
         self.depth < MAX_DEPTH
     }
 
-    /// Of a worker that this run starts now, with no more than what is left of this one's budget.
+    /// Counts one more subagent and returns its limits. They never exceed what is left of this run's own.
     ///
     /// # Errors
     ///
-    /// A sentence for the model.
-    pub(super) fn of_worker(&self, wanted: RequestedLimits, config: &Config) -> Result<Self, String> {
-        if !self.may_start() {
+    /// One sentence for the model that says why no subagent can be started.
+    pub(super) fn for_subagent(&self, requested: RequestedLimits, config: &Config) -> Result<Self, String> {
+        if !self.may_start_subagents() {
             return Err("a worker of a worker starts no others".to_owned());
         }
         let WorkersConfig { per_run, max_turns, max_tokens, max_seconds, .. } = config.workers;
         let one_more = |started: u32| (started < per_run).then_some(started + 1);
-        if self.started.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_err() {
+        if self.subagents_started.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_err() {
             return Err(format!("this run has started its {per_run} workers; go on without"));
         }
-        let at_most = |wanted: Option<u32>, limit: u32| wanted.map_or(limit, |wanted| wanted.clamp(1, limit));
-        let seconds = Duration::from_secs(at_most(wanted.seconds, max_seconds).into());
-        let deadline = Instant::now() + seconds;
+        let at_most = |requested: Option<u32>, limit: u32| {
+            requested.map_or(limit, |requested| requested.clamp(1, limit))
+        };
+        let deadline = Instant::now() + Duration::from_secs(at_most(requested.seconds, max_seconds).into());
+        let tokens = at_most(requested.tokens, max_tokens);
         Ok(Self {
-            team: self.team.clone(),
+            root_session: self.root_session.clone(),
             depth: self.depth + 1,
-            turns: at_most(wanted.turns, max_turns).min(config.max_turns),
-            purse: Some(Arc::new(TokenBudget::new(at_most(wanted.tokens, max_tokens), self.purse.clone()))),
-            deadline: Some(self.deadline.map_or(deadline, |parents| parents.min(deadline))),
-            asked_for: self.asked_for,
-            started: Arc::clone(&self.started),
+            max_turns: at_most(requested.turns, max_turns).min(config.max_turns),
+            token_budget: Some(Arc::new(TokenBudget::new(tokens, self.token_budget.clone()))),
+            deadline: Some(self.deadline.map_or(deadline, |own| own.min(deadline))),
+            subagents_allowed: self.subagents_allowed,
+            subagents_started: Arc::clone(&self.subagents_started),
         })
     }
 
-    /// Tokens that the next answer may take, of the `wanted` ones.
-    pub(super) fn tokens(&self, wanted: u32) -> u32 {
-        self.purse.as_ref().map_or(wanted, |purse| purse.remaining().min(wanted))
+    /// Fails if the token budget is used up.
+    pub(super) fn check_token_budget(&self) -> Result<(), RunError> {
+        match &self.token_budget {
+            Some(budget) if budget.remaining() == 0 => {
+                let message = format!("the run used up its {} tokens", budget.total());
+                Err(RunError::new(FailureKind::Limit, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lowers the token limit of one answer to what is left of the budget.
+    pub(super) fn limit_answer_tokens(&self, max_tokens: u32) -> u32 {
+        self.token_budget.as_ref().map_or(max_tokens, |budget| budget.remaining().min(max_tokens))
+    }
+
+    pub(super) fn spend_tokens(&self, tokens: u32) {
+        if let Some(budget) = &self.token_budget {
+            budget.spend(tokens);
+        }
+    }
+}
+
+/// The tokens that the model of a subagent may still generate. A subagent spends from its own budget and from its
+/// parent's, so that all runs below one never use more than that one was given.
+#[derive(Debug)]
+pub(super) struct TokenBudget {
+    total: u32,
+    remaining: AtomicU32,
+    parent: Option<Arc<TokenBudget>>,
+}
+
+impl TokenBudget {
+    fn new(total: u32, parent: Option<Arc<TokenBudget>>) -> Self {
+        Self { total, remaining: AtomicU32::new(total), parent }
+    }
+
+    fn total(&self) -> u32 {
+        self.total
+    }
+
+    fn remaining(&self) -> u32 {
+        let own = self.remaining.load(Ordering::Relaxed);
+        self.parent.as_ref().map_or(own, |parent| own.min(parent.remaining()))
+    }
+
+    /// Subtracts the tokens that were used. If they are more than what remains, nothing remains.
+    fn spend(&self, tokens: u32) {
+        let subtract = |remaining: u32| Some(remaining.saturating_sub(tokens));
+        self.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract).ok();
+        if let Some(parent) = &self.parent {
+            parent.spend(tokens);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_budget_also_spends_the_tokens_of_its_parent() {
+        let parent = Arc::new(TokenBudget::new(100, None));
+        let child = || TokenBudget::new(80, Some(Arc::clone(&parent)));
+        let (a, b) = (child(), child());
+        a.spend(70);
+        assert_eq!((a.remaining(), b.remaining(), parent.remaining()), (10, 30, 30));
+        b.spend(1000);
+        assert_eq!((a.remaining(), b.remaining(), parent.remaining()), (0, 0, 0));
+        assert_eq!(a.total(), 80);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome},
+    core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome, error_chain},
     provider::Progress,
     subagent_log::SubagentEvent,
     tools::{ClientTool, Effect},
@@ -159,6 +159,11 @@ pub enum FailureKind {
 impl RunError {
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, busy: false }
+    }
+
+    /// Makes an error whose message is `source` and the errors that caused it.
+    pub(super) fn from_source(kind: FailureKind, source: &dyn std::error::Error) -> Self {
+        Self::new(kind, error_chain(source))
     }
 
     #[must_use]

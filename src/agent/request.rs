@@ -7,7 +7,10 @@ use crate::{
     tools::ClientTool,
 };
 
-use super::{Conversation, SPAWN_WORKER};
+use super::conversation::Conversation;
+
+/// The name of the tool that starts subagents, for [`DaemonTools::Only`].
+pub const SPAWN_WORKER: &str = "spawn_worker";
 
 /// A request to start a run.
 #[derive(Clone, Debug, Default)]

@@ -1,77 +1,66 @@
-//! The loop of one run: ask the model, let it use tools, ask again.
+//! The loop of a run: ask the model, run the tools it calls, and ask again.
 
-use std::{
-    future::pending,
-    sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
-};
-
-use tokio::{runtime::Handle, sync::mpsc};
+use std::{sync::Arc, time::Instant};
 
 use crate::{
-    config::Compaction,
-    context::{Window, estimate},
-    core::{CallId, Cancel, Message, Role, RunId, SessionId},
-    provider::{FinishReason, Provider, Turn},
-    tools::{ClientTool, ToolBox, WorkDir},
+    core::{Cancel, RunId, SessionId},
+    provider::{FinishReason, Turn},
 };
 
 use super::{
-    Active, ApprovalBatching, Conversation, History, Prompt, Shared, StartRun,
     bridge::blocking,
-    call_repair::{BROKEN_TURNS, hopeless},
-    event_sender::{EndPermit, EventSender, Gone},
-    limits::{Origin, RunLimits},
-    prepare::{Prepared, SessionSlot, prepare},
-    protocol::{Command, Event, FailureKind, Outcome, ProposedCall, RunError},
-    recorder::Recorder,
-    run_registry::PendingApproval,
-    session_locks::SessionGuard,
+    calls::{check_calls, run_calls},
+    generate::{next_answer, summarize_history},
+    prepare::{PreparedRun, prepare},
+    protocol::{Event, FailureKind, Outcome, RunError},
+    request::{History, StartRun},
+    run::{EndPermit, Run, RunIo, Stop, channel},
+    run_state::RunState,
+    session::{ConversationUpdate, SessionSlot},
+    shared::{ActiveRun, Origin, ParentContext, Shared},
 };
 
-/// Why the loop left early.
-pub(super) enum Stop {
-    Cancelled,
-    Failed(RunError),
+/// A run ends after this many turns in a row in which no call could be run.
+const MAX_INVALID_TURNS: u32 = 3;
+
+/// Starts a run and returns at once. It runs until it ends or `cancel` is triggered.
+pub(super) fn start(shared: &Arc<Shared>, request: StartRun, origin: Origin, cancel: Cancel) -> Run {
+    let id = RunId::new();
+    let span = tracing::info_span!("run", id = %id);
+    let (run, io, end) = channel(id, cancel);
+    let active = ActiveRun::register(shared, &run, &origin);
+    tokio::spawn(tracing::Instrument::instrument(drive(active, request, origin, io, end), span));
+    run
 }
 
-impl From<RunError> for Stop {
-    fn from(error: RunError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<Gone> for Stop {
-    fn from(_: Gone) -> Self {
-        Self::Cancelled
-    }
-}
-
-/// Takes one run from its request to its ending.
-pub(super) async fn drive(
-    active: Active,
-    id: RunId,
+/// Starts the run of a subagent.
+pub(super) fn start_subagent(
+    shared: &Arc<Shared>,
     request: StartRun,
-    origin: Origin,
-    inbox: mpsc::Receiver<Command>,
-    (emitter, last): (EventSender, EndPermit),
+    parent: Box<ParentContext>,
     cancel: Cancel,
-) {
-    let began = std::time::Instant::now();
-    let outcome = match run(&active.0, id, request, origin, inbox, &emitter, &cancel).await {
+) -> Run {
+    start(shared, request, Origin::Parent(parent), cancel)
+}
+
+/// Takes a run from its request to its last event.
+async fn drive(active: ActiveRun, request: StartRun, origin: Origin, io: RunIo, end: EndPermit) {
+    let started = Instant::now();
+    let outcome = match run(&active.shared, active.id.clone(), request, origin, io).await {
         Ok(outcome) => outcome,
         Err(Stop::Cancelled) => Outcome::Cancelled,
         Err(Stop::Failed(error)) => Outcome::Failed(error),
     };
-    let ms = began.elapsed().as_millis();
+    let ms = started.elapsed().as_millis();
     match &outcome {
         Outcome::Completed { .. } => tracing::info!(ms, "run completed"),
         Outcome::Denied => tracing::info!(ms, "run ended by a denial"),
         Outcome::Cancelled => tracing::info!(ms, "run cancelled"),
         Outcome::Failed(error) => tracing::warn!(ms, kind = ?error.kind, "run failed"),
     }
+    // A client that has received the last event no longer finds the run in the registry.
     drop(active);
-    last.say(outcome);
+    end.finish(outcome);
 }
 
 async fn run(
@@ -79,434 +68,122 @@ async fn run(
     id: RunId,
     request: StartRun,
     origin: Origin,
-    inbox: mpsc::Receiver<Command>,
-    emitter: &EventSender,
-    cancel: &Cancel,
+    io: RunIo,
 ) -> Result<Outcome, Stop> {
-    let seat = take_seat(shared, &request.history, emitter, cancel).await?;
-    tracing::info!(session = %seat.id, "run started");
-    let kept = Kept::of(&request);
+    let slot = lock_session(shared, &request.history, &io).await?;
+    tracing::info!(session = %slot.id, "run started");
+    let conversation = ConversationUpdate::new(&request);
     let mut preparing = {
-        let (shared, emitter, cancel) = (Arc::clone(shared), emitter.clone(), cancel.clone());
-        let runtime = Handle::current();
-        blocking(move || {
-            let emit = |event| emitter.emit_blocking(event, &cancel, &runtime);
-            prepare(&shared, &id, request, origin, seat, &cancel, &emit)
-        })
+        let (shared, events) = (Arc::clone(shared), io.events.clone());
+        blocking(move || prepare(&shared, &id, request, origin, slot, &events))
     };
-    let prepared = tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(Stop::Cancelled),
-        prepared = preparing.join() => prepared.and_then(|prepared| prepared).map_err(Stop::from),
+    let prepared = match io.unless_cancelled(preparing.join()).await {
+        Ok(Ok(Ok(prepared))) => Ok(prepared),
+        Ok(Ok(Err(error)) | Err(error)) => Err(Stop::Failed(error)),
+        Err(stop) => Err(stop),
     };
     let prepared = match prepared {
         Ok(prepared) => prepared,
         Err(stop) => {
-            kept.never_began();
+            conversation.keep_prompt();
             return Err(stop);
         }
     };
-    let mut run = RunLoop::new(shared, prepared, inbox, emitter, cancel);
-    let result = run.turns().await;
+    let PreparedRun { session, messages, model, tools, limits } = prepared;
+    let mut run = RunState { shared: Arc::clone(shared), session, io, messages, model, tools, limits };
+    let result = run_turns(&mut run).await;
     if result.is_err() {
-        run.leave().await;
+        run.messages.store_interrupted(&run.model).await;
     }
-    kept.leave(run.window.said(run.bare.as_deref()));
+    conversation.replace(run.messages.for_later_runs());
     result
 }
 
-/// The conversation in memory that a run continues, if it does.
-struct Kept {
-    conversation: Option<Conversation>,
-    prompt: String,
-}
-
-impl Kept {
-    fn of(request: &StartRun) -> Self {
-        match (&request.history, &request.prompt) {
-            (History::InMemory(conversation), Prompt::Text(text)) => {
-                Self { conversation: Some(conversation.clone()), prompt: text.clone() }
-            }
-            (History::InMemory(conversation), Prompt::Skill { name, arguments, .. }) => {
-                Self { conversation: Some(conversation.clone()), prompt: format!("/{name} {arguments}") }
-            }
-            _ => Self { conversation: None, prompt: String::new() },
-        }
-    }
-
-    /// What the user said is not lost with a run that could not begin.
-    fn never_began(self) {
-        if let Some(conversation) = self.conversation.filter(|_| !self.prompt.trim().is_empty()) {
-            conversation.push(Message::text(Role::User, self.prompt));
-        }
-    }
-
-    fn leave(self, said: Vec<Message>) {
-        if let Some(conversation) = self.conversation {
-            conversation.replace(said);
-        }
-    }
-}
-
-/// Waits for the session's turn, if others are using it.
-async fn take_seat(
-    shared: &Shared,
-    history: &History,
-    emitter: &EventSender,
-    cancel: &Cancel,
-) -> Result<SessionSlot, Stop> {
+/// Locks the session of a run. If another run uses the session, this waits until that run has ended.
+async fn lock_session(shared: &Shared, history: &History, io: &RunIo) -> Result<SessionSlot, Stop> {
     let id = match history {
         History::Session(id) => id.clone(),
-        // Whoever keeps it runs one at a time.
-        History::InMemory(conversation) => {
-            return Ok(SessionSlot { id: conversation.id().clone(), turn: None });
-        }
-        // Nobody has it yet, and the next one may want it before this run has let go of its file.
+        // A new session is locked, too: the next run may use it before this one has closed its file.
         History::New => SessionId::new(),
-        History::Provided(_) => return Ok(SessionSlot { id: SessionId::new(), turn: None }),
+        // Nothing is stored, and the caller starts one run at a time.
+        History::InMemory(conversation) => {
+            return Ok(SessionSlot { id: conversation.id().clone(), guard: None });
+        }
+        History::Provided(_) => return Ok(SessionSlot { id: SessionId::new(), guard: None }),
     };
-    let turn: SessionGuard = match shared.turns.try_take(&id) {
-        Ok(turn) => turn,
-        Err(waiting) => {
-            emitter.emit(Event::WaitingForSession, cancel).await?;
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => return Err(Stop::Cancelled),
-                turn = waiting.turn() => turn,
-            }
+    let guard = match shared.open_sessions.locks.try_lock(&id) {
+        Ok(guard) => guard,
+        Err(busy) => {
+            io.send(Event::WaitingForSession).await?;
+            io.unless_cancelled(busy.lock()).await?
         }
     };
-    Ok(SessionSlot { id, turn: Some(turn) })
+    Ok(SessionSlot { id, guard: Some(guard) })
 }
 
-/// The state of a run that is going. One task owns it.
-pub(super) struct RunLoop<'a> {
-    pub(super) shared: &'a Arc<Shared>,
-    pub(super) emitter: &'a EventSender,
-    pub(super) cancel: &'a Cancel,
-    /// `None` once no more commands can come.
-    inbox: Option<mpsc::Receiver<Command>>,
-    pub(super) recorder: Recorder,
-    pub(super) session: Option<SessionId>,
-    /// The session's id, or the one that stands for it where nothing is stored.
-    pub(super) seat: SessionId,
-    pub(super) provider: Arc<dyn Provider>,
-    /// The tools that run here; a client may change its own beside them.
-    own_tools: ToolBox,
-    pub(super) tools: ToolBox,
-    pub(super) place: Arc<WorkDir>,
-    pub(super) window: Window,
-    pub(super) system: Arc<str>,
-    pub(super) agent: crate::config::AgentConfig,
-    pub(super) pace: ApprovalBatching,
-    /// Its place in its team, and its budget.
-    pub(super) standing: RunLimits,
-    /// For its workers.
-    pub(super) extra_context: Vec<String>,
-    /// The prompt, until it is written: with the answer, or when the run ends without one.
-    unrecorded: Option<Message>,
-    /// The prompt without the context of this run, where it has one: what later runs see.
-    pub(super) bare: Option<String>,
-    /// What was already made of the prompt, until it is in the window.
-    answered: Vec<Message>,
-    /// Its tokens are no guess any more.
-    counted: bool,
-    /// The answer was cut behind this call.
-    pub(super) cut_after: Option<CallId>,
-    /// What has come of the answer that is being generated.
-    pub(super) partial: Arc<Mutex<String>>,
-    /// Said once that the server does not read whole prompts.
-    told_unread: bool,
+/// Asks the model and runs its calls until it answers without calls or a limit is reached.
+async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
+    add_prompt(run).await?;
+    let mut invalid_turns = 0;
+    for _ in 0..run.limits.max_turns {
+        run.limits.check_token_budget()?;
+        let mut turn = next_answer(run).await?;
+        let calls = check_calls(run, &mut turn).await?;
+        invalid_turns = if calls.all_invalid() { invalid_turns + 1 } else { 0 };
+        record_answer(run, &turn).await?;
+        if turn.calls.is_empty() {
+            let truncated = turn.finish_reason == FinishReason::Length;
+            return Ok(Outcome::Completed { content: turn.content, reasoning: turn.reasoning, truncated });
+        }
+        if let Some(outcome) = run_calls(run, calls).await? {
+            return Ok(outcome);
+        }
+        if invalid_turns == MAX_INVALID_TURNS {
+            let message =
+                format!("the model made {MAX_INVALID_TURNS} turns in a row of calls that cannot be run");
+            return Err(RunError::new(FailureKind::Limit, message)
+                .hint("use a model that was trained to call tools")
+                .into());
+        }
+    }
+    let max_turns = run.limits.max_turns;
+    Err(RunError::new(FailureKind::Limit, format!("the run used up its {max_turns} turns"))
+        .hint("raise `max_turns` in config.toml if the task needs more")
+        .into())
 }
 
-impl<'a> RunLoop<'a> {
-    fn new(
-        shared: &'a Arc<Shared>,
-        prepared: Prepared,
-        inbox: mpsc::Receiver<Command>,
-        emitter: &'a EventSender,
-        cancel: &'a Cancel,
-    ) -> Self {
-        let Prepared {
-            agent,
-            system,
-            prompt,
-            bare,
-            own_tools,
-            tools,
-            place,
-            provider,
-            window,
-            recorder,
-            session,
-            seat,
-            answered,
-            pace,
-            standing,
-            extra_context,
-        } = prepared;
-        let inbox = Some(inbox);
-        let (unrecorded, cut_after, partial) = (Some(prompt), None, Arc::default());
-        Self {
-            shared,
-            emitter,
-            cancel,
-            inbox,
-            recorder,
-            session,
-            seat,
-            answered,
-            provider,
-            own_tools,
-            tools,
-            place,
-            window,
-            system,
-            agent,
-            pace,
-            standing,
-            extra_context,
-            unrecorded,
-            bare,
-            counted: false,
-            cut_after,
-            partial,
-            told_unread: false,
-        }
+/// Puts the prompt into the window. Its tokens are estimated, which is good enough while there is room to spare;
+/// otherwise the server counts them.
+async fn add_prompt(run: &mut RunState) -> Result<(), Stop> {
+    let tokens = run.messages.estimate_prompt();
+    summarize_history(run, tokens).await?;
+    run.messages.push_prompt();
+    if run.messages.need_exact_count() {
+        let messages = run.messages.window.snapshot().messages.len();
+        let overhead = run.model.template_tokens(messages).await?;
+        run.messages.window.set_overhead(overhead);
+        run.messages.count_prompt(&run.model).await?;
     }
-
-    async fn turns(&mut self) -> Result<Outcome, Stop> {
-        self.take_prompt().await?;
-        let mut broken = 0;
-        for _ in 0..self.standing.turns {
-            self.afford()?;
-            let mut turn = self.generate().await?;
-            broken = if self.mend(&mut turn).await? { 0 } else { broken + 1 };
-            let Turn { content, reasoning, calls, finish_reason: finish, usage, truncated_tokens: unread } =
-                turn;
-            if let Some(usage) = usage {
-                self.learn_prompt(usage.prompt);
-            }
-            let mut records: Vec<Message> = self.take_unrecorded().await?.into_iter().collect();
-            let mut answer = Message::text(Role::Assistant, content.clone());
-            answer.tool_calls.clone_from(&calls);
-            answer.reasoning.clone_from(&reasoning);
-            answer.tokens = usage.map_or_else(|| estimate(&answer), |usage| usage.completion);
-            self.recorder.sign(&mut answer);
-            if let Some(usage) = usage {
-                self.window.correct(usage.prompt);
-            }
-            self.window.push(answer.clone());
-            self.forget_partial();
-            records.push(answer);
-            self.recorder.append(records).await?;
-
-            if let Some(unread) = unread.filter(|_| !self.told_unread) {
-                self.told_unread = true;
-                let text = format!(
-                    "the model server left out about {unread} tokens of the prompt without saying so: give it a \
-                     larger window, or set `context_size` to the one it has"
-                );
-                self.emit(Event::Notice(text)).await?;
-            }
-            let mut context = self.window.snapshot();
-            context.prompt_tokens = usage.map(|usage| usage.prompt);
-            context.cached_tokens = usage.map(|usage| usage.cached);
-            context.answer_tokens = usage.map(|usage| usage.completion);
-            let context = Box::new(context);
-            let completed = Event::TurnCompleted {
-                content: content.clone(),
-                reasoning: reasoning.clone(),
-                calls: calls.clone(),
-                context,
-            };
-            self.emit(completed).await?;
-            if calls.is_empty() {
-                return Ok(Outcome::Completed {
-                    content,
-                    reasoning,
-                    truncated: finish == FinishReason::Length,
-                });
-            }
-            self.cut_after =
-                calls.last().filter(|_| finish == FinishReason::Length).map(|call| call.id.clone());
-            if let Some(outcome) = self.use_tools(calls).await? {
-                return Ok(outcome);
-            }
-            if broken == BROKEN_TURNS {
-                return Err(hopeless().into());
-            }
-        }
-        let turns = self.standing.turns;
-        Err(RunError::new(FailureKind::Limit, format!("the run used up its {turns} turns"))
-            .hint("raise `max_turns` in config.toml if the task needs more")
-            .into())
-    }
-
-    /// Whether its model may write any more.
-    fn afford(&self) -> Result<(), Stop> {
-        match &self.standing.purse {
-            Some(purse) if purse.remaining() == 0 => {
-                let fact = format!("the run used up its {} tokens", purse.total());
-                Err(RunError::new(FailureKind::Limit, fact).into())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Puts the prompt into the window.
-    async fn take_prompt(&mut self) -> Result<(), Stop> {
-        let mut prompt = self.unrecorded.take().expect("a run starts with its prompt");
-        prompt.tokens = estimate(&prompt);
-        let answered: u32 = self.answered.iter().map(estimate).fold(0, u32::saturating_add);
-        self.make_room(prompt.tokens.saturating_add(answered)).await?;
-        self.recorder.sign(&mut prompt);
-        self.window.push(prompt.clone());
-        self.unrecorded = Some(prompt);
-        // The estimate is good enough while there is room to spare; else the exact count decides.
-        let snapshot = self.window.snapshot();
-        if i64::from(self.window.prompt_tokens()) * 2 > i64::from(snapshot.context_size) {
-            let (provider, cancel, messages) =
-                (Arc::clone(&self.provider), self.cancel.clone(), snapshot.messages.len());
-            let overhead = blocking(move || provider.template_tokens(messages, &cancel)).join().await?;
-            self.window.expect_overhead(overhead);
-            self.count_prompt().await?;
-        }
-        for mut message in std::mem::take(&mut self.answered) {
-            message.tokens = estimate(&message);
-            self.window.push(message);
-            // The server's count is then of more than the prompt.
-            self.counted = true;
-        }
-        Ok(())
-    }
-
-    /// Takes the prompt's tokens from the server's count of the whole, which costs nothing. What cannot be
-    /// true, because the server left part of it out or counts otherwise, is left to be counted.
-    fn learn_prompt(&mut self, whole: u32) {
-        let Some(prompt) = self.unrecorded.as_mut().filter(|_| !self.counted) else { return };
-        let others = self.window.snapshot().total_tokens().saturating_sub(prompt.tokens);
-        let rest = whole.saturating_sub(others);
-        let guess = estimate(prompt);
-        if rest > guess / 4 && rest < guess.saturating_mul(4).saturating_add(64) {
-            prompt.tokens = rest;
-            self.window.set_prompt_tokens(rest);
-            self.counted = true;
-        }
-    }
-
-    /// Has the prompt counted.
-    async fn count_prompt(&mut self) -> Result<(), Stop> {
-        let Some(prompt) = &mut self.unrecorded else { return Ok(()) };
-        let (provider, cancel, text) =
-            (Arc::clone(&self.provider), self.cancel.clone(), std::mem::take(&mut prompt.content));
-        let (text, tokens) = blocking(move || {
-            let tokens = provider.count_tokens(&[&text], &cancel)[0];
-            (text, tokens)
-        })
-        .join()
-        .await?;
-        prompt.content = text;
-        prompt.tokens = tokens;
-        self.window.set_prompt_tokens(tokens);
-        self.counted = true;
-        Ok(())
-    }
-
-    /// The prompt, counted, if it has not been written yet.
-    async fn take_unrecorded(&mut self) -> Result<Option<Message>, Stop> {
-        if !self.counted {
-            self.count_prompt().await?;
-        }
-        let mut prompt = self.unrecorded.take();
-        if let (Some(prompt), Some(bare)) = (&mut prompt, &self.bare) {
-            prompt.content.clone_from(bare);
-            prompt.tokens = estimate(prompt);
-        }
-        Ok(prompt)
-    }
-
-    /// Takes a command that comes while nothing is asked of the client.
-    pub(super) fn hear(&mut self, command: Option<Command>) -> Result<(), Stop> {
-        match command {
-            None => self.inbox = None,
-            Some(Command::SetClientTools(tools)) => self.set_client_tools(tools)?,
-            Some(Command::Approve(_) | Command::Deny { .. } | Command::ToolResult { .. }) => {}
-        }
-        Ok(())
-    }
-
-    fn set_client_tools(&mut self, tools: Vec<ClientTool>) -> Result<(), Stop> {
-        self.tools = self
-            .own_tools
-            .clone()
-            .with_client_tools(tools)
-            .map_err(|error| RunError::new(FailureKind::Request, error.to_string()))?;
-        Ok(())
-    }
-
-    /// Notes that these calls wait, for those who decide from elsewhere.
-    pub(super) fn wait_for(&self, calls: &[ProposedCall]) {
-        self.shared.live.wait(PendingApproval {
-            run: self.recorder.run().clone(),
-            session: self.seat.clone(),
-            agent: self.agent.id.to_string(),
-            calls: calls.to_vec(),
-            since: SystemTime::now(),
-        });
-    }
-
-    /// The next command; never resolves once there can be none, so it is only used in a `select!`.
-    pub(super) async fn command(&mut self) -> Option<Command> {
-        next(&mut self.inbox).await
-    }
-
-    pub(super) fn compaction(&self) -> Compaction {
-        self.shared.config.compaction
-    }
-
-    /// Seconds that one tool call may take.
-    pub(super) fn tool_timeout(&self) -> u64 {
-        self.shared.config.tools.timeout_seconds
-    }
-
-    /// Whether a client can still decide.
-    pub(super) fn can_hear(&self) -> bool {
-        self.inbox.is_some()
-    }
-
-    pub(super) async fn emit(&self, event: Event) -> Result<(), Stop> {
-        Ok(self.emitter.emit(event, self.cancel).await?)
-    }
-
-    fn forget_partial(&self) {
-        self.partial.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    /// Leaves the session in order after a cancel or a failure: the prompt and what came of the answer
-    /// are on disk, so that the next run sees what the person saw.
-    async fn leave(&mut self) {
-        let mut records: Vec<Message> = match self.take_unrecorded().await {
-            Ok(prompt) => prompt.into_iter().collect(),
-            Err(_) => Vec::new(),
-        };
-        let text = std::mem::take(&mut *self.partial.lock().unwrap_or_else(PoisonError::into_inner));
-        if !text.is_empty() {
-            let mut answer = Message::text(Role::Assistant, text);
-            answer.tokens = estimate(&answer);
-            self.recorder.sign(&mut answer);
-            self.window.push(answer.clone());
-            records.push(answer);
-        }
-        if let Err(error) = self.recorder.append(records).await {
-            tracing::warn!(%error, "the prompt or the partial answer could not be stored");
-        }
-    }
+    run.messages.push_after_prompt();
+    Ok(())
 }
 
-async fn next(inbox: &mut Option<mpsc::Receiver<Command>>) -> Option<Command> {
-    match inbox {
-        Some(inbox) => inbox.recv().await,
-        None => pending().await,
+/// Stores an answer and reports it to the client.
+async fn record_answer(run: &mut RunState, turn: &Turn) -> Result<(), Stop> {
+    run.messages.push_answer(turn, &run.model).await?;
+    if let Some(unread) = turn.truncated_tokens.filter(|_| !run.model.cut_prompt_reported) {
+        run.model.cut_prompt_reported = true;
+        let text = format!(
+            "the model server left out about {unread} tokens of the prompt without saying so: give it a \
+             larger window, or set `context_size` to the one it has"
+        );
+        run.io.send(Event::Notice(text)).await?;
     }
+    let completed = Event::TurnCompleted {
+        content: turn.content.clone(),
+        reasoning: turn.reasoning.clone(),
+        calls: turn.calls.clone(),
+        context: Box::new(run.messages.snapshot(turn.usage)),
+    };
+    run.io.send(completed).await
 }

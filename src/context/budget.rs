@@ -1,8 +1,8 @@
-//! Token arithmetic.
+//! Token arithmetic: how the context window is divided, and estimates of what is not counted.
 
 use crate::core::Message;
 
-/// How a window is divided. All in model tokens.
+/// How a context window is divided. All values are in tokens of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     pub context_size: u32,
@@ -13,26 +13,26 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// `reply` is the agent's `max_tokens`; at most a quarter of the window is set aside for it, so
+    /// Divides a window. The agent's `max_tokens` is kept free for the answer, but at most a quarter of the window, so
     /// that the defaults (4096 of 4096) leave room for a conversation.
     pub fn new(context_size: u32, max_tokens: u32, system: u32, tools: u32) -> Self {
         Self { context_size, reply: max_tokens.min(context_size / 4), system, tools }
     }
 
-    /// What history may take beside a prompt of `prompt` tokens.
+    /// Returns the tokens that the history may take beside a prompt of `prompt` tokens.
     ///
     /// Source: architecture seed, "Context Management", less the room for the answer.
     pub fn history(&self, prompt: u32) -> u32 {
         self.messages().saturating_sub(prompt)
     }
 
-    /// What all messages together may take.
+    /// Returns the tokens that all messages together may take.
     pub fn messages(&self) -> u32 {
         self.context_size.saturating_sub(self.reply).saturating_sub(self.system).saturating_sub(self.tools)
     }
 }
 
-/// Tokens of a message that nobody counted: its bytes / 4, what the seed's implementation falls back to.
+/// Estimates the tokens of a message that was not counted: its bytes / 4, as the seed's implementation does.
 pub fn estimate(message: &Message) -> u32 {
     let calls: usize = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
     let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_too_small_gives_nothing_and_does_not_wrap() {
+    fn a_window_that_is_too_small_leaves_no_tokens_and_does_not_overflow() {
         let budget = Budget::new(100, u32::MAX, u32::MAX, u32::MAX);
         assert_eq!((budget.messages(), budget.history(u32::MAX)), (0, 0));
     }

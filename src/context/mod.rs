@@ -1,7 +1,9 @@
-//! What the model sees: the token budget and the window.
+//! What the model reads: the context window of a run and the token arithmetic behind it.
 
 mod budget;
+mod truncate;
 mod window;
 
 pub use budget::{Budget, estimate};
-pub use window::Window;
+pub use truncate::truncate_output;
+pub use window::{Dropped, Window};

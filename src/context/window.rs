@@ -1,38 +1,38 @@
-//! The window of one run: system text, tools, history and memory.
+//! The context window of one run: system message, tools, history and memory.
 
 use crate::core::{ContextSnapshot, Message, MessageStats, Role, Source};
 
 use super::Budget;
 
-/// The messages of one run and what they cost.
+/// The messages that the model reads in one run, and their tokens.
 ///
-/// History is what earlier runs said, memory is what this one says. Both only grow at the end, so
-/// that each prompt starts with the one before it; when the window would overflow, whole exchanges
-/// leave at the start, in one large step.
+/// History is the messages of earlier runs, memory those of this run. Both only grow at the end, so that each request
+/// starts with the same bytes as the one before it. When the window would overflow, whole exchanges are dropped from
+/// the start, in one large step.
 #[derive(Debug)]
 pub struct Window {
     budget: Budget,
     history_budget: u32,
     history: Vec<Message>,
     memory: Vec<Message>,
-    /// What the server's chat template adds, learned from its own count.
+    /// Tokens that the server's chat template adds, learned from the server's own count.
     overhead: u32,
 }
 
-/// What [`Window::fit`] had to give up.
+/// What was dropped from a window to make room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Messages of earlier runs that are no longer sent.
+    /// How many messages of earlier runs are no longer sent.
     pub history: usize,
-    /// Tool outputs of this run that are no longer sent in full.
+    /// How many tool outputs of this run are no longer sent.
     pub outputs: usize,
 }
 
-/// What stands in for a tool output that had to go.
-const ELIDED: &str = "[this output was dropped to make room; call the tool again if it is needed]";
+/// Replaces a tool output that was dropped.
+const DROPPED_OUTPUT: &str = "[this output was dropped to make room; call the tool again if it is needed]";
 
 impl Window {
-    /// `history` starts at a user message and was chosen to take at most `history_budget` tokens.
+    /// Starts a window with a history. It must begin with a user message and take at most `history_budget` tokens.
     pub fn new(budget: Budget, history_budget: u32, history: Vec<Message>) -> Self {
         Self { budget, history_budget, history, memory: Vec::new(), overhead: 0 }
     }
@@ -42,75 +42,79 @@ impl Window {
         self.memory.push(message);
     }
 
-    /// Whether a prompt of so many tokens would leave the history little room: it takes more than four
-    /// fifths of what there is, and what there is is worth a summary.
-    pub fn crowded(&self, prompt: u32) -> bool {
+    /// Returns true if a prompt of `prompt` tokens would leave the history little room: both together take more than
+    /// four fifths of it. A window with room for less than 1200 tokens is too small for a summary.
+    pub fn is_crowded(&self, prompt: u32) -> bool {
         let room = self.budget.messages();
         !self.history.is_empty() && room >= 1200 && sum(&self.history).saturating_add(prompt) > room / 5 * 4
     }
 
-    /// Messages of the history.
+    /// Returns the size of the window in tokens.
+    pub fn context_size(&self) -> u32 {
+        self.budget.context_size
+    }
+
+    /// Returns the number of messages in the history.
     pub fn history_messages(&self) -> usize {
         self.history.len()
     }
 
-    /// Tokens that a summary of the history may take.
+    /// Returns the tokens that a summary of the history may take.
     pub fn summary_limit(&self) -> u32 {
         (self.budget.messages() / 6).clamp(64, 1024)
     }
 
-    /// Puts a summary in place of the history; gives the tokens before and after.
+    /// Replaces the history by a summary, and returns its tokens before and after.
     pub fn compact(&mut self, summary: impl IntoIterator<Item = Message>) -> (u32, u32) {
         let before = sum(&self.history);
         self.history = summary.into_iter().collect();
         (before, sum(&self.history))
     }
 
-    /// Tokens that one more tool output may take: three quarters of what is left, so that the model can
-    /// still answer. At least 64, for a sentence.
+    /// Returns the tokens that one more tool output may take: three quarters of what is left, so that the model can
+    /// still answer, and at least 64, which is enough for a sentence.
     pub fn output_limit(&self) -> u32 {
         let share = self.budget.context_size.saturating_sub(self.budget.reply);
         (share.saturating_sub(self.prompt_tokens()) / 4 * 3).max(64)
     }
 
-    /// Corrects the newest user message once it has been counted.
+    /// Sets the tokens of the newest user message once they have been counted.
     pub fn set_prompt_tokens(&mut self, tokens: u32) {
         if let Some(prompt) = self.memory.iter_mut().rfind(|message| message.role == Role::User) {
             prompt.tokens = tokens;
         }
     }
 
-    /// What the chat template is known to add, until the server's own count says more.
-    pub fn expect_overhead(&mut self, tokens: u32) {
+    /// Sets the tokens that the chat template adds, until they are learned from the server's own count.
+    pub fn set_overhead(&mut self, tokens: u32) {
         self.overhead = tokens;
     }
 
-    /// Learns from the server's count of the prompt just sent.
-    pub fn correct(&mut self, prompt_tokens: u32) {
+    /// Learns the overhead of the chat template from the server's count of the last request.
+    pub fn learn_overhead(&mut self, prompt_tokens: u32) {
         let ours = self.budget.system + self.budget.tools + sum(&self.history) + sum(&self.memory);
         self.overhead = prompt_tokens.saturating_sub(ours);
     }
 
-    /// Tokens that the next prompt takes, as far as known.
+    /// Returns the tokens of the next request, as far as they are known.
     pub fn prompt_tokens(&self) -> u32 {
         self.budget.system + self.budget.tools + sum(&self.history) + sum(&self.memory) + self.overhead
     }
 
     /// Makes room for the next answer.
     ///
-    /// When prompt and reply no longer fit, history leaves first, at user-message boundaries, until
-    /// the prompt takes 70 % of its share; then the oldest tool outputs of this run, the newest turn's
-    /// excepted. One large step instead of many small ones, because each costs the server its cache.
+    /// If the request and the answer do not fit, the oldest exchanges of the history are dropped until the request
+    /// takes 70 % of its share. If that is not enough, the oldest tool outputs of this run are dropped, but not those
+    /// of the newest turn. It is one large step instead of many small ones, because each costs the server its cache.
     pub fn fit(&mut self) -> Dropped {
         let share = self.budget.context_size.saturating_sub(self.budget.reply);
         self.shrink(share, share / 10 * 7)
     }
 
-    /// Makes room after the server refused a prompt of `prompt_tokens` for its `window`.
-    ///
-    /// Gives `None` when there is nothing left that may go.
-    pub fn overflowed(&mut self, prompt_tokens: u32, window: u32) -> Option<Dropped> {
-        self.correct(prompt_tokens);
+    /// Makes room after the server refused a request of `prompt_tokens` tokens because its window has only `window`.
+    /// Returns `None` if nothing is left that may be dropped.
+    pub fn shrink_after_overflow(&mut self, prompt_tokens: u32, window: u32) -> Option<Dropped> {
+        self.learn_overhead(prompt_tokens);
         self.budget.context_size = self.budget.context_size.min(window);
         let share = window.saturating_sub(self.budget.reply);
         let goal = share.min(prompt_tokens.saturating_sub(1)) / 10 * 7;
@@ -136,29 +140,30 @@ impl Window {
             }
             let message = &mut self.memory[at];
             let Some(result) = &mut message.tool_result else { continue };
-            if result.output.len() <= ELIDED.len() {
+            if result.output.len() <= DROPPED_OUTPUT.len() {
                 continue;
             }
-            ELIDED.clone_into(&mut result.output);
+            DROPPED_OUTPUT.clone_into(&mut result.output);
             message.tokens = message.tokens.min(20);
             dropped.outputs += 1;
         }
         dropped
     }
 
-    /// What is sent: history, then memory.
+    /// Returns the messages that are sent: the history, then the memory.
     pub fn messages(&self) -> Vec<Message> {
         self.history.iter().chain(&self.memory).cloned().collect()
     }
 
-    /// What was said, for the runs to come: with `prompt` as what the user said in this run, whatever the
-    /// model was shown beside it.
-    pub fn said(&self, prompt: Option<&str>) -> Vec<Message> {
+    /// Returns the messages as later runs see them. If `prompt` is given, it replaces the text of this run's user
+    /// message, without the context that only this run had.
+    pub fn messages_with_prompt(&self, prompt: Option<&str>) -> Vec<Message> {
         let mut messages = self.messages();
-        let asked = messages[self.history.len()..].iter_mut().rfind(|message| message.role == Role::User);
-        if let (Some(asked), Some(prompt)) = (asked, prompt) {
-            prompt.clone_into(&mut asked.content);
-            asked.tokens = 0;
+        let user_message =
+            messages[self.history.len()..].iter_mut().rfind(|message| message.role == Role::User);
+        if let (Some(user_message), Some(prompt)) = (user_message, prompt) {
+            prompt.clone_into(&mut user_message.content);
+            user_message.tokens = 0;
         }
         messages
     }
@@ -232,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_alone() {
+    fn messages_that_fit_are_not_dropped() {
         let mut window = window(2000, 3);
         assert_eq!(window.fit(), Dropped::default());
         assert_eq!(window.messages().len(), 6);
     }
 
     #[test]
-    fn history_leaves_in_one_large_step_and_starts_at_a_user_message() {
+    fn history_is_dropped_in_one_large_step_and_starts_at_a_user_message() {
         let mut window = window(1000, 8);
         window.push(message(Role::User, 50));
         let dropped = window.fit();
@@ -249,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn then_old_outputs_go_but_never_the_newest_turns() {
+    fn old_outputs_are_dropped_next_but_never_those_of_the_newest_turn() {
         let mut window = window(1000, 1);
         window.push(message(Role::User, 50));
         for _ in 0..2 {
@@ -259,14 +264,14 @@ mod tests {
         assert_eq!(window.fit(), Dropped { history: 2, outputs: 1 });
         let outputs: Vec<usize> =
             window.messages().iter().filter_map(|m| m.tool_result.as_ref()).map(|r| r.output.len()).collect();
-        assert_eq!(outputs, [ELIDED.len(), 1600]);
+        assert_eq!(outputs, [DROPPED_OUTPUT.len(), 1600]);
     }
 
     #[test]
-    fn the_servers_count_is_believed() {
+    fn the_overhead_is_learned_from_the_servers_count() {
         let mut window = window(1000, 4);
         window.push(message(Role::User, 10));
-        window.correct(1_000);
+        window.learn_overhead(1_000);
         assert_eq!(window.prompt_tokens(), 1_000);
         assert!(window.fit().history > 0);
     }
@@ -276,7 +281,7 @@ mod tests {
         let mut window = window(1000, 4);
         window.push(message(Role::User, 10));
         let mut rounds = 0;
-        while window.overflowed(5_000, 1_000).is_some() {
+        while window.shrink_after_overflow(5_000, 1_000).is_some() {
             rounds += 1;
             assert!(rounds < 10);
         }

@@ -7,6 +7,7 @@ mod endpoint;
 mod failover;
 mod model_file;
 pub mod openai;
+mod request_parts;
 pub mod router;
 mod slots;
 pub mod supervisor;
@@ -19,6 +20,7 @@ use std::{fmt, io, sync::Arc};
 pub use self::without_builtin as builtin;
 pub use crate::config::ToolRole;
 use crate::core::{Cancel, Message, Sampling, SessionId, ToolCall, ToolDef};
+pub use request_parts::{PartTokens, RequestParts};
 
 /// One model backend, ready to answer. Blocking by design: `agent::bridge` gives each call a thread.
 pub trait Provider: Send + Sync {
@@ -39,6 +41,17 @@ pub trait Provider: Send + Sync {
     /// Counts the model tokens of each text, in order. Never fails: an estimate (bytes / 4) stands in
     /// for a server that cannot count.
     fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32>;
+
+    /// Counts the tokens of each part of a request, in the form in which it is sent, with one question to the server.
+    fn count_parts(&self, parts: &RequestParts<'_>, cancel: &Cancel) -> PartTokens {
+        let shown = self.shown();
+        let tools = request_parts::tool_definitions(parts.tools);
+        let mut texts =
+            vec![if shown.system { parts.system } else { "" }, if shown.tools { &tools } else { "" }];
+        texts.extend(&parts.texts);
+        let counts = self.count_tokens(&texts, cancel);
+        PartTokens { system: counts[0], tools: counts[1], texts: counts[2..].to_vec() }
+    }
 
     /// Tokens that the chat template adds to the texts of so many messages; 0 when nobody can tell. Asks
     /// the server once.

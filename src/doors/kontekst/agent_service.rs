@@ -41,6 +41,6 @@ impl AgentService for AgentDoor {
         &self,
         request: Request<WatchWorkersRequest>,
     ) -> Result<Response<WatchStream>, Status> {
-        Ok(Response::new(watch(&self.core, request.get_ref())?))
+        Ok(Response::new(watch(&self.core, request.get_ref()).await?))
     }
 }

@@ -21,10 +21,10 @@ const QUEUE: usize = 16;
 /// # Errors
 ///
 /// INVALID_ARGUMENT for what is no session id, NOT_FOUND when there is no such session.
-pub(super) fn watch(core: &AgentCore, request: &WatchWorkersRequest) -> Result<WatchStream, Status> {
+pub(super) async fn watch(core: &AgentCore, request: &WatchWorkersRequest) -> Result<WatchStream, Status> {
     let session: SessionId =
         request.session_id.parse().map_err(|error| Status::invalid_argument(format!("session: {error}")))?;
-    if !core.has_session(&session) {
+    if !core.has_session(&session).await {
         return Err(Status::not_found(format!("no session `{session}`")));
     }
     let (events, stream) = mpsc::channel(QUEUE);

@@ -56,7 +56,8 @@ impl AgentService for RozDoor {
         &self,
         request: Request<WatchTeamRequest>,
     ) -> Result<Response<Self::WatchTeamStream>, Status> {
-        let team = watch::parse_task_id(&self.core, &self.open_sessions, &request.into_inner().task_id)?;
+        let team =
+            watch::parse_task_id(&self.core, &self.open_sessions, &request.into_inner().task_id).await?;
         Ok(Response::new(watch::watch(self.core.clone(), team)))
     }
 

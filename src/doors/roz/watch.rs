@@ -53,10 +53,15 @@ impl Drop for OpenSessionGuard {
 ///
 /// `INVALID_ARGUMENT` for a text that is not an id, `NOT_FOUND` if there is no such session. Source of the codes and
 /// messages: the published service, where all tasks are UUIDs. Sessions here may also have names.
-pub(super) fn parse_task_id(core: &AgentCore, open: &OpenSessions, task: &str) -> Result<SessionId, Status> {
+pub(super) async fn parse_task_id(
+    core: &AgentCore,
+    open: &OpenSessions,
+    task: &str,
+) -> Result<SessionId, Status> {
     let invalid = || Status::invalid_argument("task_id is not a valid UUID");
     let id: SessionId = task.parse().map_err(|_| invalid())?;
-    if open.lock().contains(&id) || core.has_session(&id) {
+    let is_open = open.lock().contains(&id);
+    if is_open || core.has_session(&id).await {
         return Ok(id);
     }
     if Uuid::parse_str(task).is_ok() { Err(Status::not_found("task not found")) } else { Err(invalid()) }

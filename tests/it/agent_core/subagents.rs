@@ -554,6 +554,7 @@ async fn a_client_history_can_name_its_subagent_log() {
     let mut watch = test.core.watch_subagents(&"roz-1".parse().unwrap(), 0);
     assert_eq!(watch.next().await.unwrap().parent.as_str(), "roz-1");
     assert!(
-        test.core.has_session(&"roz-1".parse().unwrap()) && !test.core.has_session(&"roz-2".parse().unwrap())
+        test.core.has_session(&"roz-1".parse().unwrap()).await
+            && !test.core.has_session(&"roz-2".parse().unwrap()).await
     );
 }

@@ -1,41 +1,39 @@
-//! The `spawn_worker` tool as the model and a person see it. Runs are started by `crew.rs`.
+//! The `spawn_worker` tool as the model and a person see it. The runs themselves are started by `group.rs`.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
 use crate::{
+    agent::{limits::RequestedLimits, request::SPAWN_WORKER},
     config::{AgentConfig, Home},
     core::{Cancel, Name, ToolDef, ToolFailureKind, ToolOutcome},
     tools::{Proposal, Tool, WorkDir},
 };
 
-use super::limits::RequestedLimits;
-
-pub const SPAWN_WORKER: &str = "spawn_worker";
-
-/// Offers workers.
-pub(super) struct SpawnTool {
+/// The tool that starts subagents.
+pub(in crate::agent) struct SpawnTool {
     home: Home,
-    /// The parent's endpoint, where it has one of its own.
+    /// The parent's endpoint, if it has one of its own.
     endpoint: Option<String>,
 }
 
-/// A call, read.
+/// The arguments of a call that starts a subagent.
 pub(super) struct SubagentRequest {
     pub(super) prompt: String,
-    /// Empty for the parent's own.
+    /// Empty means the parent's agent.
     pub(super) agent: String,
-    pub(super) wanted: RequestedLimits,
+    pub(super) limits: RequestedLimits,
 }
 
 impl SpawnTool {
-    pub(super) fn new(home: Home, parent: &AgentConfig) -> Self {
+    pub(in crate::agent) fn new(home: Home, parent: &AgentConfig) -> Self {
         Self { home, endpoint: parent.endpoint.clone() }
     }
 
-    /// What the worker reads and finds out goes to another server than what the parent does.
-    fn elsewhere(&self, agent: &str) -> Option<String> {
+    /// Returns a warning if the subagent's model is at another server than the parent's. What the subagent reads is
+    /// then sent there.
+    fn endpoint_caution(&self, agent: &str) -> Option<String> {
         let name: Name = agent.parse().ok()?;
         let endpoint = AgentConfig::load(&self.home, &name).ok()?.endpoint;
         let server = endpoint.as_deref().unwrap_or("the server that config.toml names");
@@ -45,13 +43,13 @@ impl SpawnTool {
 }
 
 impl SubagentRequest {
-    pub(super) fn read(args: &Value) -> Self {
+    pub(super) fn from_args(args: &Value) -> Self {
         let text = |key: &str| args[key].as_str().unwrap_or_default().trim().to_owned();
         let number = |key: &str| args[key].as_u64().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         Self {
             prompt: text("prompt"),
             agent: text("agent"),
-            wanted: RequestedLimits {
+            limits: RequestedLimits {
                 turns: number("turns"),
                 tokens: number("tokens"),
                 seconds: number("seconds"),
@@ -83,15 +81,15 @@ impl Tool for SpawnTool {
     }
 
     fn propose(&self, args: &Value, _: &WorkDir) -> Proposal {
-        let SubagentRequest { prompt, agent, wanted } = SubagentRequest::read(args);
+        let SubagentRequest { prompt, agent, limits } = SubagentRequest::from_args(args);
         let mut preview = prompt;
-        for (limit, unit) in [(wanted.turns, "turns"), (wanted.tokens, "tokens"), (wanted.seconds, "seconds")]
+        for (limit, unit) in [(limits.turns, "turns"), (limits.tokens, "tokens"), (limits.seconds, "seconds")]
         {
             if let Some(limit) = limit {
                 write!(preview, "\n[at most {limit} {unit}]").expect("writes to a string");
             }
         }
-        Proposal { preview, caution: self.elsewhere(&agent), ..Proposal::default() }
+        Proposal { preview, caution: self.endpoint_caution(&agent), ..Proposal::default() }
     }
 
     fn execute(&self, _: &Value, _: &WorkDir, _: &Proposal, _: &Cancel) -> ToolOutcome {

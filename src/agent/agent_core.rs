@@ -1,0 +1,118 @@
+//! The agent core: starts runs, and gives access to those in progress.
+
+use std::sync::Arc;
+
+use crate::{
+    config::{Config, Home},
+    core::{CallId, OwnListeners, RunId, SessionId},
+    provider::{Models, ServerStatus},
+    sessions::Sessions,
+    subagent_log::SubagentLogs,
+};
+
+use super::{
+    bridge::blocking,
+    protocol::Command,
+    request::StartRun,
+    run::Run,
+    run_loop,
+    run_registry::{PendingApproval, RunRegistry},
+    session::OpenSessions,
+    shared::{Origin, Shared, Storage},
+    subagent::SubagentWatch,
+};
+
+/// The agent core. Cheap to clone; every door holds one.
+#[derive(Clone)]
+pub struct AgentCore {
+    pub(super) shared: Arc<Shared>,
+}
+
+impl AgentCore {
+    /// `own_listeners` are the addresses that no tool may connect to. The daemon adds to them as it opens listeners.
+    pub fn new(home: Home, config: Config, models: Arc<dyn Models>, own_listeners: OwnListeners) -> Self {
+        let (sessions, subagent_logs) = (Sessions::new(&home), SubagentLogs::new(&home));
+        let shared = Shared {
+            storage: Storage { home, sessions, subagent_logs },
+            config,
+            models,
+            own_listeners,
+            open_sessions: OpenSessions::default(),
+            registry: RunRegistry::default(),
+            start_subagent: run_loop::start_subagent,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Starts a run and returns at once. Dropping the [`Run`] cancels it.
+    pub fn start(&self, request: StartRun) -> Run {
+        let cancel = self.shared.registry.stop_signal().child();
+        run_loop::start(&self.shared, request, Origin::Client, cancel)
+    }
+
+    /// Watches the subagents below a session. Events up to number `after` are skipped; 0 skips none.
+    pub fn watch_subagents(&self, root_session: &SessionId, after: u64) -> SubagentWatch {
+        SubagentWatch::new(Arc::clone(&self.shared), root_session.clone(), after)
+    }
+
+    /// Returns true if a session of this id is stored, or has a log of subagents.
+    pub async fn has_session(&self, id: &SessionId) -> bool {
+        let (shared, id) = (Arc::clone(&self.shared), id.clone());
+        let mut looking =
+            blocking(move || shared.storage.subagent_logs.exists(&id) || shared.storage.sessions.exists(&id));
+        looking.join().await.unwrap_or(false)
+    }
+
+    /// Returns the number of runs in progress, including those of subagents.
+    pub fn active_runs(&self) -> usize {
+        self.shared.registry.active_runs()
+    }
+
+    /// Cancels every run. Runs that are started later are cancelled at once.
+    pub fn stop(&self) {
+        self.shared.registry.stop_signal().cancel();
+    }
+
+    /// Resolves when [`AgentCore::stop`] is called.
+    pub async fn stopped(&self) {
+        self.shared.registry.stop_signal().cancelled().await;
+    }
+
+    /// Returns the calls of all runs that wait for a decision, oldest first.
+    pub fn pending_approvals(&self) -> Vec<PendingApproval> {
+        self.shared.registry.pending_approvals()
+    }
+
+    /// Decides on a waiting call, no matter which client started its run. Returns false if the call does not wait.
+    pub fn decide(&self, run: &RunId, call: &CallId, command: Command) -> bool {
+        self.shared.registry.decide(run, call, command)
+    }
+
+    /// Cancels a run. Returns false if it is not in progress.
+    pub fn cancel(&self, run: &RunId) -> bool {
+        self.shared.registry.cancel(run)
+    }
+
+    /// Reads or changes files on a thread that may block. Returns `None` if `work` panicked.
+    pub async fn with_storage<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Home, &Sessions) -> T + Send + 'static,
+    ) -> Option<T> {
+        let shared = Arc::clone(&self.shared);
+        blocking(move || work(&shared.storage.home, &shared.storage.sessions)).join().await.ok()
+    }
+
+    /// Returns the state of the model server.
+    pub async fn server_status(&self) -> ServerStatus {
+        let models = Arc::clone(&self.shared.models);
+        blocking(move || models.status()).join().await.unwrap_or_default()
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    pub fn home(&self) -> &Home {
+        &self.shared.storage.home
+    }
+}

@@ -1,0 +1,74 @@
+//! Waits for the decisions on proposed calls.
+
+use crate::{
+    agent::{
+        protocol::{AfterDenial, Command},
+        run::Stop,
+        run_state::RunState,
+    },
+    core::CallId,
+};
+
+use super::plan::{CallPlan, PlannedCall};
+
+/// Waits until every proposed call has a decision, and changes the plan of each call that is denied.
+///
+/// The first decision on a call counts. Decisions on calls that were not proposed are ignored. If the client closes its
+/// side, the remaining calls are denied.
+pub(super) async fn collect_decisions(
+    run: &mut RunState,
+    planned: &mut [PlannedCall],
+) -> Result<AfterDenial, Stop> {
+    let mut undecided: Vec<usize> =
+        (0..planned.len()).filter(|&index| planned[index].needs_approval()).collect();
+    let mut after_denial = AfterDenial::Continue;
+    while !undecided.is_empty() {
+        match next_command(run).await? {
+            None => {
+                run.handle_command(None)?;
+                for index in undecided.drain(..) {
+                    planned[index].plan = CallPlan::Denied("nobody was there to approve".to_owned());
+                }
+                after_denial = AfterDenial::End;
+            }
+            Some(Command::Approve(call)) => {
+                take_undecided(run, &mut undecided, planned, &call);
+            }
+            Some(Command::Deny { call, reason, then }) => {
+                if let Some(index) = take_undecided(run, &mut undecided, planned, &call) {
+                    planned[index].plan = CallPlan::Denied(reason);
+                    if then == AfterDenial::End {
+                        after_denial = AfterDenial::End;
+                    }
+                }
+            }
+            Some(other) => run.handle_command(Some(other))?,
+        }
+    }
+    Ok(after_denial)
+}
+
+/// Waits for the next command. Returns `None` if none can come any more.
+async fn next_command(run: &mut RunState) -> Result<Option<Command>, Stop> {
+    if !run.io.accepts_commands() {
+        return Ok(None);
+    }
+    let interrupted = run.io.interrupted();
+    tokio::select! {
+        biased;
+        () = interrupted => Err(Stop::Cancelled),
+        command = run.io.next_command() => Ok(command),
+    }
+}
+
+/// Removes a call from the undecided ones, and returns its index. `None` if it does not wait for a decision.
+fn take_undecided(
+    run: &RunState,
+    undecided: &mut Vec<usize>,
+    planned: &[PlannedCall],
+    call: &CallId,
+) -> Option<usize> {
+    let position = undecided.iter().position(|&index| planned[index].call.id == *call)?;
+    run.remove_pending(call);
+    Some(undecided.remove(position))
+}

@@ -1,0 +1,155 @@
+//! Runs calls in the daemon or at the client, and stores their results.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use crate::{
+    agent::{
+        bridge::blocking,
+        protocol::{Command, Event},
+        run::Stop,
+        run_state::RunState,
+    },
+    core::{CallId, ToolCall, ToolFailureKind, ToolOutcome},
+};
+
+use super::plan::{CallPlan, DaemonCall, PlannedCall};
+
+/// A call that the client runs.
+struct ClientCall {
+    call: ToolCall,
+    timeout: Duration,
+    /// `None` until the client has answered or its time is over.
+    outcome: Option<ToolOutcome>,
+}
+
+/// Runs one call and stores its result.
+pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result<(), Stop> {
+    let PlannedCall { call, plan } = planned;
+    let outcome = match plan {
+        // The client is not told how a denied call ended. The result is only for the model.
+        CallPlan::Denied(reason) => {
+            return run
+                .push_result(
+                    &call,
+                    &ToolOutcome::failed(ToolFailureKind::Denied, format!("denied: {reason}")),
+                )
+                .await;
+        }
+        CallPlan::Client { .. } => return run_at_client(run, vec![PlannedCall { call, plan }]).await,
+        CallPlan::Invalid(reason) => ToolOutcome::failed(ToolFailureKind::InvalidArguments, reason),
+        CallPlan::Daemon(daemon_call) => run_in_daemon(run, &call, daemon_call).await?,
+    };
+    run.push_result(&call, &outcome).await?;
+    run.io.send(Event::ToolFinished { call: call.id, outcome }).await
+}
+
+async fn run_in_daemon(
+    run: &mut RunState,
+    call: &ToolCall,
+    daemon_call: DaemonCall,
+) -> Result<ToolOutcome, Stop> {
+    let DaemonCall { tool, args, proposal } = daemon_call;
+    if tool.needs_approval() {
+        run.messages.recorder.append_tool_start(call.id.clone()).await?;
+    }
+    run.io.send(Event::ToolStarted { call: call.id.clone(), name: call.name.clone() }).await?;
+    let work_dir = Arc::clone(&run.tools.work_dir);
+    let cancel = run.io.cancel().child();
+    let mut executing = {
+        let cancel = cancel.clone();
+        blocking(move || tool.execute(&args, &work_dir, &proposal, &cancel))
+    };
+    let interrupted = run.io.interrupted();
+    let timeout = run.tools.timeout;
+    let timed_out = tokio::time::sleep(timeout);
+    tokio::pin!(interrupted, timed_out);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut interrupted => {
+                let outcome = ToolOutcome::failed(ToolFailureKind::Cancelled, "cancelled while it ran; its outcome is unknown");
+                run.push_result(call, &outcome).await.ok();
+                return Err(Stop::Cancelled);
+            }
+            outcome = executing.join() => {
+                return Ok(outcome.unwrap_or_else(|error| ToolOutcome::failed(ToolFailureKind::Other, error.message)));
+            }
+            () = &mut timed_out => {
+                cancel.cancel();
+                let message = format!("timed out after {} s", timeout.as_secs());
+                return Ok(ToolOutcome::failed(ToolFailureKind::TimedOut, message));
+            }
+            command = run.io.next_command() => run.handle_command(command)?,
+        }
+    }
+}
+
+/// Lets the client run these calls, all at the same time. Results may come in any order; the model reads them in the
+/// order of its calls.
+pub(super) async fn run_at_client(run: &mut RunState, planned: Vec<PlannedCall>) -> Result<(), Stop> {
+    let mut calls: Vec<ClientCall> = Vec::with_capacity(planned.len());
+    for PlannedCall { call, plan } in planned {
+        if let CallPlan::Client { timeout, .. } = plan {
+            calls.push(ClientCall { call, timeout, outcome: None });
+        }
+    }
+    let waited = wait_for_results(run, &mut calls).await;
+    for ClientCall { call, outcome, .. } in calls {
+        let has_result = outcome.is_some();
+        let outcome = outcome.unwrap_or_else(|| {
+            ToolOutcome::failed(ToolFailureKind::Cancelled, "cancelled; its outcome is unknown")
+        });
+        run.push_result(&call, &outcome).await?;
+        if has_result && waited.is_ok() {
+            run.io.send(Event::ToolFinished { call: call.id, outcome }).await?;
+        }
+    }
+    waited
+}
+
+/// Requests the calls and waits until each has a result: the client's, or a failure when its time is over.
+async fn wait_for_results(run: &mut RunState, calls: &mut [ClientCall]) -> Result<(), Stop> {
+    for ClientCall { call, timeout, .. } in &*calls {
+        let requested = Event::ToolRequested { call: call.clone(), timeout: *timeout, subagent: None };
+        run.io.send(requested).await?;
+    }
+    let requested_at = Instant::now();
+    let interrupted = run.io.interrupted();
+    tokio::pin!(interrupted);
+    loop {
+        let shortest = calls.iter().filter(|call| call.outcome.is_none()).map(|call| call.timeout).min();
+        let Some(shortest) = shortest else { return Ok(()) };
+        if !run.io.accepts_commands() {
+            fail_open_calls(calls, |_| Some("the client is gone".to_owned()));
+            return Ok(());
+        }
+        tokio::select! {
+            biased;
+            () = &mut interrupted => return Err(Stop::Cancelled),
+            () = tokio::time::sleep_until(requested_at + shortest) => fail_open_calls(calls, |timeout| {
+                (timeout <= shortest)
+                    .then(|| format!("the client gave no result within {} s", timeout.as_secs()))
+            }),
+            command = run.io.next_command() => match command {
+                Some(Command::ToolResult { call, outcome }) => set_outcome(calls, &call, outcome),
+                other => run.handle_command(other)?,
+            },
+        }
+    }
+}
+
+/// Fails each call without a result for whose timeout `reason` returns a text.
+fn fail_open_calls(calls: &mut [ClientCall], reason: impl Fn(Duration) -> Option<String>) {
+    for call in calls.iter_mut().filter(|call| call.outcome.is_none()) {
+        call.outcome = reason(call.timeout).map(|reason| ToolOutcome::failed(ToolFailureKind::Other, reason));
+    }
+}
+
+/// Sets the result of a call. The first result counts; a result that was not asked for is ignored.
+fn set_outcome(calls: &mut [ClientCall], id: &CallId, outcome: ToolOutcome) {
+    if let Some(call) = calls.iter_mut().find(|call| call.outcome.is_none() && call.call.id == *id) {
+        call.outcome = Some(outcome);
+    }
+}

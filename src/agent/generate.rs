@@ -1,0 +1,192 @@
+//! Asks the model for an answer, and asks again where that helps: with a shorter prompt, or at another server.
+
+use std::sync::Arc;
+
+use crate::{
+    config::Compaction,
+    context::{Dropped, estimate},
+    core::{Message, Role},
+    provider::{ChatRequest, Delta, ProviderError, Turn},
+    sessions::summary_messages,
+};
+
+use super::{
+    bridge::blocking,
+    model::{open_model, run_error},
+    protocol::{Event, RunError},
+    run::Stop,
+    run_state::RunState,
+};
+
+/// The last message of the request for a summary.
+const SUMMARY_INSTRUCTION: &str = "Summarise our conversation so far, so that it can go on without the original: what \
+    was asked, what was found, decided and changed (names, paths, numbers exactly), and what is still open. \
+    Plain text, no tool calls, nothing else.";
+
+/// Whether the client receives the text of an answer while it is generated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Visibility {
+    Shown,
+    Hidden,
+}
+
+/// Why a request brought no answer.
+pub(super) enum GenerateError {
+    Stop(Stop),
+    /// Never [`ProviderError::Cancelled`], which is [`Stop::Cancelled`].
+    Provider(ProviderError),
+}
+
+impl From<Stop> for GenerateError {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+impl From<RunError> for GenerateError {
+    fn from(error: RunError) -> Self {
+        Self::Stop(error.into())
+    }
+}
+
+impl From<ProviderError> for GenerateError {
+    fn from(error: ProviderError) -> Self {
+        match error {
+            ProviderError::Cancelled => Self::Stop(Stop::Cancelled),
+            error => Self::Provider(error),
+        }
+    }
+}
+
+/// Asks the model for its next answer. If the prompt is too long for the window, the oldest messages are left out; if
+/// the server is gone, it is found or started again, once.
+pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
+    let dropped = run.messages.window.fit();
+    if dropped != Dropped::default() {
+        report_dropped(run, dropped).await?;
+    }
+    let mut reopened = false;
+    loop {
+        let request = run.request(run.messages.window.messages(), run.model.agent.sampling.reply_limit());
+        let error = match generate(run, request, Visibility::Shown).await {
+            Ok(turn) => return Ok(turn),
+            Err(GenerateError::Stop(stop)) => return Err(stop),
+            Err(GenerateError::Provider(error)) => error,
+        };
+        match error {
+            ProviderError::Overflow { prompt_tokens, window } => {
+                let Some(dropped) = run.messages.window.shrink_after_overflow(prompt_tokens, window) else {
+                    return Err(run_error(&error).into());
+                };
+                report_dropped(run, dropped).await?;
+            }
+            ProviderError::Unreachable { started: false, .. } if !reopened => {
+                reopened = true;
+                reopen_model(run).await?;
+            }
+            error => return Err(run_error(&error).into()),
+        }
+    }
+}
+
+/// Sends one request and waits for the whole answer. The pieces of the answer go straight from the provider's thread
+/// to the client.
+pub(super) async fn generate(
+    run: &mut RunState,
+    request: ChatRequest,
+    visibility: Visibility,
+) -> Result<Turn, GenerateError> {
+    let provider = Arc::clone(&run.model.provider);
+    let events = run.io.events.clone();
+    let partial_answer = run.messages.partial_answer();
+    let mut call = blocking(move || {
+        let mut sink = |delta| {
+            let event = match delta {
+                Delta::Text(_) | Delta::Reasoning(_) if visibility == Visibility::Hidden => return,
+                Delta::Text(text) => {
+                    partial_answer.push(&text);
+                    Event::Text(text)
+                }
+                Delta::Reasoning(text) => Event::Reasoning(text),
+                Delta::Progress(progress) => Event::Progress(progress),
+            };
+            events.send_blocking(event);
+        };
+        provider.generate(&request, events.cancel(), &mut sink)
+    });
+    let interrupted = run.io.interrupted();
+    tokio::pin!(interrupted);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut interrupted => return Err(Stop::Cancelled.into()),
+            command = run.io.next_command() => run.handle_command(command)?,
+            turn = call.join() => {
+                let turn = turn??;
+                run.limits.spend_tokens(turn.usage.map_or_else(|| estimate_answer(&turn), |usage| usage.completion));
+                return Ok(turn);
+            }
+        }
+    }
+}
+
+/// Estimates the tokens of an answer that the server did not count.
+fn estimate_answer(turn: &Turn) -> u32 {
+    let mut answer = Message::text(Role::Assistant, turn.content.clone());
+    answer.tool_calls.clone_from(&turn.calls);
+    estimate(&answer).saturating_add(u32::try_from(turn.reasoning.len() / 4).unwrap_or(u32::MAX))
+}
+
+async fn report_dropped(run: &RunState, dropped: Dropped) -> Result<(), Stop> {
+    let Dropped { history, outputs } = dropped;
+    let text = format!(
+        "the window is full: left out {history} earlier message(s) and {outputs} tool output(s); \
+         the session file keeps them"
+    );
+    run.io.send(Event::Notice(text)).await
+}
+
+/// Finds or starts a server again after the one that answered is gone.
+async fn reopen_model(run: &mut RunState) -> Result<(), Stop> {
+    let (models, agent) = (Arc::clone(&run.shared.models), run.model.agent.clone());
+    let events = run.io.events.clone();
+    let mut opening = blocking(move || open_model(&*models, &agent, &events));
+    run.model.provider = run.io.unless_cancelled(opening.join()).await???;
+    Ok(())
+}
+
+/// Replaces the history by a summary that the model writes, if the configuration asks for that and a prompt of
+/// `prompt_tokens` tokens would leave the history little room.
+///
+/// The request is the conversation, which the server has in its cache, and one more message. This happens at most
+/// once in a run. Without a summary the oldest messages are left out instead.
+pub(super) async fn summarize_history(run: &mut RunState, prompt_tokens: u32) -> Result<(), Stop> {
+    if run.shared.config.compaction != Compaction::Summary || !run.messages.window.is_crowded(prompt_tokens) {
+        return Ok(());
+    }
+    let notice = "the conversation is long; the model is asked to summarise it";
+    run.io.send(Event::Notice(notice.to_owned())).await?;
+    let mut messages = run.messages.window.messages();
+    messages.push(Message::text(Role::User, SUMMARY_INSTRUCTION));
+    let request = run.request(messages, run.messages.window.summary_limit());
+    let turn = match generate(run, request, Visibility::Hidden).await {
+        Ok(turn) => turn,
+        Err(GenerateError::Stop(stop)) => return Err(stop),
+        // The run's own request will meet the same error and handle it.
+        Err(GenerateError::Provider(error)) => {
+            tracing::warn!(%error, "the history could not be summarised");
+            return Ok(());
+        }
+    };
+    let summary = turn.content.trim();
+    if summary.is_empty() {
+        return Ok(());
+    }
+    let tokens = turn.usage.map_or(0, |usage| usage.completion);
+    run.messages.recorder.append_summary(summary.to_owned(), tokens).await?;
+    let window = &mut run.messages.window;
+    let messages_before = window.history_messages();
+    let (before, after) = window.compact(summary_messages(summary, tokens, &estimate));
+    let messages_after = window.history_messages();
+    run.io.send(Event::Compacted { before, after, messages_before, messages_after }).await
+}

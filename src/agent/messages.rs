@@ -1,0 +1,259 @@
+//! The messages of a run: what the model reads of them, and what is written to the session.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::{
+    context::{Window, estimate, truncate_output},
+    core::{CallId, ContextSnapshot, Message, Role, ToolCall, ToolFailureKind, ToolOutcome, ToolResult},
+    provider::{FinishReason, Turn, Usage},
+};
+
+use super::{
+    bridge::blocking,
+    model::RunModel,
+    prompt::RunPrompt,
+    protocol::{FailureKind, RunError},
+    recorder::Recorder,
+};
+
+/// Precedes the result of the last complete call of an answer that was cut. The model reads it.
+const CUT_NOTE: &str =
+    "[your answer was cut behind this call: it had reached its limit of tokens. What followed is lost.]";
+
+/// The messages of a run.
+pub(super) struct RunMessages {
+    pub(super) window: Window,
+    pub(super) recorder: Recorder,
+    /// The prompt, until it is recorded: together with the answer, or when the run ends without one.
+    unrecorded_prompt: Option<Message>,
+    /// The prompt as later runs see it, if that differs from what the model reads in this run.
+    prompt_without_context: Option<String>,
+    /// The prompt's token count is exact.
+    prompt_counted: bool,
+    /// Messages that follow the prompt when the run starts, until they are in the window.
+    after_prompt: Vec<Message>,
+    /// The text so far of the answer that is being generated.
+    partial_answer: PartialAnswer,
+    /// The last complete call of an answer that was cut at its token limit.
+    cut_after: Option<CallId>,
+}
+
+/// The text so far of an answer. The provider's thread extends it; the run reads it if the answer is cut off.
+#[derive(Clone, Default)]
+pub(super) struct PartialAnswer(Arc<Mutex<String>>);
+
+impl PartialAnswer {
+    pub(super) fn push(&self, text: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+    }
+
+    fn take(&self) -> String {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl RunMessages {
+    pub(super) fn new(
+        window: Window,
+        recorder: Recorder,
+        prompt: RunPrompt,
+        after_prompt: Vec<Message>,
+    ) -> Self {
+        Self {
+            window,
+            recorder,
+            unrecorded_prompt: Some(prompt.message),
+            prompt_without_context: prompt.without_context,
+            prompt_counted: false,
+            after_prompt,
+            partial_answer: PartialAnswer::default(),
+            cut_after: None,
+        }
+    }
+
+    pub(super) fn partial_answer(&self) -> PartialAnswer {
+        self.partial_answer.clone()
+    }
+
+    /// Estimates the tokens of the prompt and of the messages that follow it.
+    pub(super) fn estimate_prompt(&mut self) -> u32 {
+        let prompt = self.unrecorded_prompt.as_mut().expect("a run starts with its prompt");
+        prompt.tokens = estimate(prompt);
+        let after: u32 = self.after_prompt.iter().map(estimate).fold(0, u32::saturating_add);
+        prompt.tokens.saturating_add(after)
+    }
+
+    /// Puts the prompt into the window, with its estimated tokens.
+    pub(super) fn push_prompt(&mut self) {
+        let prompt = self.unrecorded_prompt.as_mut().expect("a run starts with its prompt");
+        self.recorder.sign(prompt);
+        self.window.push(prompt.clone());
+    }
+
+    /// Returns true if the window is more than half full. Then the tokens of the prompt must be exact.
+    pub(super) fn need_exact_count(&self) -> bool {
+        i64::from(self.window.prompt_tokens()) * 2 > i64::from(self.window.context_size())
+    }
+
+    /// Puts the messages that follow the prompt into the window.
+    pub(super) fn push_after_prompt(&mut self) {
+        for mut message in std::mem::take(&mut self.after_prompt) {
+            message.tokens = estimate(&message);
+            self.window.push(message);
+            // The server's next count includes more than the prompt, so nothing can be learned from it.
+            self.prompt_counted = true;
+        }
+    }
+
+    /// Derives the tokens of the prompt from the server's count of the whole request, which costs nothing. A result
+    /// that cannot be right is ignored: the server may have left out a part, or count differently.
+    fn learn_prompt_tokens(&mut self, request_tokens: u32) {
+        let Some(prompt) = self.unrecorded_prompt.as_mut().filter(|_| !self.prompt_counted) else { return };
+        let others = self.window.snapshot().total_tokens().saturating_sub(prompt.tokens);
+        let rest = request_tokens.saturating_sub(others);
+        let estimated = estimate(prompt);
+        if rest > estimated / 4 && rest < estimated.saturating_mul(4).saturating_add(64) {
+            prompt.tokens = rest;
+            self.window.set_prompt_tokens(rest);
+            self.prompt_counted = true;
+        }
+    }
+
+    /// Asks the model server for the exact tokens of the prompt.
+    pub(super) async fn count_prompt(&mut self, model: &RunModel) -> Result<(), RunError> {
+        let Some(prompt) = &mut self.unrecorded_prompt else { return Ok(()) };
+        let (counter, text) = (model.token_counter(), std::mem::take(&mut prompt.content));
+        let mut counting = blocking(move || {
+            let tokens = counter.count(&text);
+            (text, tokens)
+        });
+        let (text, tokens) = counting.join().await?;
+        prompt.content = text;
+        prompt.tokens = tokens;
+        self.window.set_prompt_tokens(tokens);
+        self.prompt_counted = true;
+        Ok(())
+    }
+
+    /// Returns the prompt as it is stored, with its exact tokens. `None` if it has been stored already.
+    async fn take_unrecorded_prompt(&mut self, model: &RunModel) -> Result<Option<Message>, RunError> {
+        if !self.prompt_counted {
+            self.count_prompt(model).await?;
+        }
+        let mut prompt = self.unrecorded_prompt.take();
+        if let (Some(prompt), Some(without_context)) = (&mut prompt, &self.prompt_without_context) {
+            prompt.content.clone_from(without_context);
+            prompt.tokens = estimate(prompt);
+        }
+        Ok(prompt)
+    }
+
+    /// Adds an answer to the window and to the session. Together with the first answer of the run, the prompt is
+    /// stored.
+    pub(super) async fn push_answer(&mut self, turn: &Turn, model: &RunModel) -> Result<(), RunError> {
+        if let Some(usage) = turn.usage {
+            self.learn_prompt_tokens(usage.prompt);
+        }
+        let mut records: Vec<Message> = self.take_unrecorded_prompt(model).await?.into_iter().collect();
+        let mut answer = Message::text(Role::Assistant, turn.content.clone());
+        answer.tool_calls.clone_from(&turn.calls);
+        answer.reasoning.clone_from(&turn.reasoning);
+        answer.tokens = turn.usage.map_or_else(|| estimate(&answer), |usage| usage.completion);
+        self.recorder.sign(&mut answer);
+        if let Some(usage) = turn.usage {
+            self.window.learn_overhead(usage.prompt);
+        }
+        self.window.push(answer.clone());
+        self.partial_answer.take();
+        records.push(answer);
+        self.recorder.append(records).await?;
+        let cut = turn.finish_reason == FinishReason::Length;
+        self.cut_after = turn.calls.last().filter(|_| cut).map(|call| call.id.clone());
+        Ok(())
+    }
+
+    /// Returns what the window holds, with what the server counted for the last answer.
+    pub(super) fn snapshot(&self, usage: Option<Usage>) -> ContextSnapshot {
+        let mut context = self.window.snapshot();
+        context.prompt_tokens = usage.map(|usage| usage.prompt);
+        context.cached_tokens = usage.map(|usage| usage.cached);
+        context.answer_tokens = usage.map(|usage| usage.completion);
+        context
+    }
+
+    /// Stores the result of a call, and puts it into the window for the next turn. An output that is too long for the
+    /// window is cut.
+    pub(super) async fn push_result(
+        &mut self,
+        call: &ToolCall,
+        outcome: &ToolOutcome,
+        model: &RunModel,
+    ) -> Result<(), RunError> {
+        let output = match &self.cut_after {
+            Some(last) if *last == call.id => format!("{CUT_NOTE}\n\n{}", outcome.text()),
+            _ => outcome.text().to_owned(),
+        };
+        let mut result = ToolResult {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            output,
+            is_error: outcome.is_error(),
+        };
+        let (counter, recorder) = (model.token_counter(), self.recorder.clone());
+        let limit = self.window.output_limit();
+        let mut storing = blocking(move || {
+            let tokens = truncate_output(&mut result.output, limit, &|text| counter.count(text));
+            let mut message = Message::result(result);
+            message.tokens = tokens;
+            recorder.sign(&mut message);
+            recorder.append_blocking(std::slice::from_ref(&message)).map(|()| message)
+        });
+        let message = storing.join().await??;
+        self.window.push(message);
+        Ok(())
+    }
+
+    /// Stores the result of each call that will not run because the run is over, so that no call in the stored
+    /// conversation is without a result.
+    pub(super) async fn push_unstarted(
+        &mut self,
+        calls: impl Iterator<Item = ToolCall> + Send,
+        model: &RunModel,
+    ) {
+        for call in calls {
+            let outcome = ToolOutcome::failed(ToolFailureKind::Cancelled, "cancelled before it ran");
+            match self.push_result(&call, &outcome, model).await {
+                Err(RunError { kind: FailureKind::Storage, message, .. }) => {
+                    tracing::warn!(message, "the result of a call that did not run could not be stored");
+                    return;
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Stores the prompt and the partial answer of a run that was cancelled or failed, so that the next run sees
+    /// what the user saw.
+    pub(super) async fn store_interrupted(&mut self, model: &RunModel) {
+        let mut records: Vec<Message> = match self.take_unrecorded_prompt(model).await {
+            Ok(prompt) => prompt.into_iter().collect(),
+            Err(_) => Vec::new(),
+        };
+        let text = self.partial_answer.take();
+        if !text.is_empty() {
+            let mut answer = Message::text(Role::Assistant, text);
+            answer.tokens = estimate(&answer);
+            self.recorder.sign(&mut answer);
+            self.window.push(answer.clone());
+            records.push(answer);
+        }
+        if let Err(error) = self.recorder.append(records).await {
+            tracing::warn!(%error, "the prompt or the partial answer could not be stored");
+        }
+    }
+
+    /// Returns the messages in the window as later runs see them.
+    pub(super) fn for_later_runs(&self) -> Vec<Message> {
+        self.window.messages_with_prompt(self.prompt_without_context.as_deref())
+    }
+}

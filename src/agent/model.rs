@@ -1,0 +1,87 @@
+//! The model of a run: finding its server, counting tokens, and its errors as failures of the run.
+
+use std::sync::Arc;
+
+use crate::{
+    config::AgentConfig,
+    core::{Cancel, SessionId},
+    provider::{ModelSelector, Models, Progress, Provider, ProviderError},
+};
+
+use super::{
+    bridge::blocking,
+    protocol::{Event, FailureKind, RunError},
+    run::EventSender,
+};
+
+/// The model of a run, and what is sent to it in every request.
+pub(super) struct RunModel {
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) agent: AgentConfig,
+    /// The system message. It has the same bytes in every request of the run.
+    pub(super) system: Arc<str>,
+    /// The blocks of the system message that came with the request. Subagents get them, too.
+    pub(super) extra_context: Vec<String>,
+    /// The conversation for which the server keeps its prompt cache. `None` if only the client knows it.
+    pub(super) cache_key: Option<SessionId>,
+    pub(super) cancel: Cancel,
+    /// The user was told that the server does not read whole prompts.
+    pub(super) cut_prompt_reported: bool,
+}
+
+/// Counts tokens from a thread that may block.
+#[derive(Clone)]
+pub(super) struct TokenCounter {
+    provider: Arc<dyn Provider>,
+    cancel: Cancel,
+}
+
+impl TokenCounter {
+    pub(super) fn count(&self, text: &str) -> u32 {
+        self.provider.count_tokens(&[text], &self.cancel)[0]
+    }
+}
+
+impl RunModel {
+    pub(super) fn token_counter(&self) -> TokenCounter {
+        TokenCounter { provider: Arc::clone(&self.provider), cancel: self.cancel.clone() }
+    }
+
+    /// Returns the tokens that the chat template adds to this many messages.
+    pub(super) async fn template_tokens(&self, messages: usize) -> Result<u32, RunError> {
+        let (provider, cancel) = (Arc::clone(&self.provider), self.cancel.clone());
+        blocking(move || provider.template_tokens(messages, &cancel)).join().await
+    }
+}
+
+/// Finds the server of the agent's model, or starts it. Blocks, possibly for minutes.
+pub(super) fn open_model(
+    models: &dyn Models,
+    agent: &AgentConfig,
+    events: &EventSender,
+) -> Result<Arc<dyn Provider>, RunError> {
+    let selector = ModelSelector { model: &agent.model, endpoint: agent.endpoint.as_deref() };
+    let mut report = |progress: Progress| events.send_blocking(Event::Progress(progress));
+    models.open(selector, events.cancel(), &mut report).map_err(|error| run_error(&error))
+}
+
+/// Converts a provider's error to a failure of the run, with a hint where the user can do something.
+pub(super) fn run_error(error: &ProviderError) -> RunError {
+    match error {
+        ProviderError::NoServer(missing) => {
+            RunError::new(FailureKind::Unreachable, missing.fact.clone()).hint(missing.hint.clone())
+        }
+        ProviderError::Unreachable { .. } => RunError::from_source(FailureKind::Unreachable, error)
+            .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said"),
+        ProviderError::Overflow { .. } => RunError::new(FailureKind::Limit, error.to_string())
+            .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
+        // Some gateways send 529 where others send 503.
+        ProviderError::Status { status: 429 | 503 | 529, .. } => {
+            RunError { busy: true, ..RunError::from_source(FailureKind::Model, error) }
+        }
+        ProviderError::Cancelled
+        | ProviderError::Status { .. }
+        | ProviderError::Protocol(_)
+        | ProviderError::Engine(_) => RunError::from_source(FailureKind::Model, error),
+    }
+}

@@ -1,0 +1,105 @@
+//! The texts that a run starts with: the system message and the prompt.
+
+use std::{io::Read as _, sync::Arc};
+
+use crate::{
+    config::AgentConfig,
+    core::{Message, Role},
+    skills::Skills,
+    tools::{FileError, WorkDir, Workspace},
+};
+
+use super::{
+    protocol::{FailureKind, RunError},
+    request::Prompt,
+};
+
+/// The file with the project's own instructions.
+const PROJECT_FILE: &str = "AGENTS.md";
+/// The largest project file that is read, in bytes. A larger one would leave no room for a conversation.
+const MAX_PROJECT_BYTES: u64 = 32 * 1024;
+
+/// The prompt of a run. Its tokens are not yet counted.
+pub(super) struct RunPrompt {
+    /// What the model reads in this run.
+    pub(super) message: Message,
+    /// The prompt without the context that only this run has. `None` if it has no such context.
+    pub(super) without_context: Option<String>,
+}
+
+impl RunPrompt {
+    /// Expands the skill of a prompt, if it names one, and puts the blocks of `context` before it.
+    ///
+    /// # Errors
+    ///
+    /// [`FailureKind::Request`] if the prompt is empty or the skill does not exist.
+    pub(super) fn new(prompt: &Prompt, context: &[String], skills: &Skills) -> Result<Self, RunError> {
+        let text = match prompt {
+            Prompt::Text(text) => text.clone(),
+            Prompt::Skill { name, arguments, text } => expand_skill(name, arguments, text, skills)?,
+        };
+        if text.trim().is_empty() {
+            return Err(RunError::new(FailureKind::Request, "the prompt is empty"));
+        }
+        let blocks: Vec<&str> =
+            context.iter().map(|block| block.trim()).filter(|block| !block.is_empty()).collect();
+        if blocks.is_empty() {
+            return Ok(Self { message: Message::text(Role::User, text), without_context: None });
+        }
+        let with_context = format!("{}\n\n---\n\n{text}", blocks.join("\n\n"));
+        Ok(Self { message: Message::text(Role::User, with_context), without_context: Some(text) })
+    }
+}
+
+fn expand_skill(name: &str, arguments: &str, text: &str, skills: &Skills) -> Result<String, RunError> {
+    let invocable = || skills.iter().filter(|skill| skill.user_invocable);
+    let Some(skill) = skills.find(name).filter(|skill| skill.user_invocable) else {
+        let known: Vec<&str> = invocable().map(|skill| skill.name.as_str()).collect();
+        let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
+        return Err(RunError::new(FailureKind::Request, format!("no skill `{name}`; there are: {known}"))
+            .hint("`kontekst skills` lists them; --no-skill sends the text as it is"));
+    };
+    let block = skill.prompt_block(arguments);
+    Ok(if text.is_empty() { block } else { format!("{block}\n\n---\n\n{text}") })
+}
+
+/// Builds the system message of the agent's prompt, the project's instructions and the `extra` blocks, in this order.
+///
+/// Runs that find the same files get the same bytes, which the prompt cache of a model server needs. What was left
+/// out is said in `notices`.
+pub(super) fn system_message(
+    agent: &AgentConfig,
+    work_dir: &WorkDir,
+    extra: &[String],
+    notices: &mut Vec<String>,
+) -> Arc<str> {
+    let mut blocks = vec![agent.prompt.trim().to_owned()];
+    match read_project_file(work_dir.workspace()) {
+        Ok(Some(text)) if text.len() as u64 > MAX_PROJECT_BYTES => notices
+            .push(format!("{PROJECT_FILE} was left out: it is larger than {} KiB", MAX_PROJECT_BYTES / 1024)),
+        Ok(Some(text)) if !text.trim().is_empty() => {
+            blocks.push(format!("<project-instructions>\n{}\n</project-instructions>", text.trim()));
+        }
+        Ok(_) => {}
+        Err(error) => notices.push(format!("{PROJECT_FILE} was left out: {}", error.message())),
+    }
+    blocks.extend(extra.iter().map(|block| block.trim().to_owned()));
+    blocks.retain(|block| !block.is_empty());
+    blocks.join("\n\n").into()
+}
+
+/// Reads the project file, and at most one byte more than the limit. Returns `None` if there is no such file.
+fn read_project_file(workspace: &Workspace) -> Result<Option<String>, FileError> {
+    let file = match workspace.open(&workspace.path(PROJECT_FILE)?) {
+        Ok(file) => file,
+        Err(FileError::Missing(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_PROJECT_BYTES + 1).read_to_end(&mut bytes).map_err(|source| FileError::Io {
+        action: "read",
+        path: PROJECT_FILE.to_owned(),
+        source,
+    })?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}

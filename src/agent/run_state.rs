@@ -1,0 +1,88 @@
+//! The state of a run in progress. One task owns it.
+
+use std::{sync::Arc, time::SystemTime};
+
+use crate::{
+    core::{CallId, Message, SessionId, ToolCall, ToolOutcome},
+    provider::ChatRequest,
+};
+
+use super::{
+    limits::RunLimits,
+    messages::RunMessages,
+    model::RunModel,
+    protocol::{Command, ProposedCall},
+    run::{RunIo, Stop},
+    run_registry::PendingApproval,
+    shared::Shared,
+    toolset::RunTools,
+};
+
+/// The state of a run in progress. Each part has its own methods; here are those that need several parts.
+pub(super) struct RunState {
+    pub(super) shared: Arc<Shared>,
+    pub(super) session: SessionId,
+    pub(super) io: RunIo,
+    pub(super) messages: RunMessages,
+    pub(super) model: RunModel,
+    pub(super) tools: RunTools,
+    pub(super) limits: RunLimits,
+}
+
+impl RunState {
+    /// Handles a command that arrives while no call waits for the client. `None` means that no more will come.
+    pub(super) fn handle_command(&mut self, command: Option<Command>) -> Result<(), Stop> {
+        match command {
+            None => self.io.close_commands(),
+            Some(Command::SetClientTools(tools)) => self.tools.set_client_tools(tools)?,
+            Some(Command::Approve(_) | Command::Deny { .. } | Command::ToolResult { .. }) => {}
+        }
+        Ok(())
+    }
+
+    /// Builds the request for the next answer to `messages`, which may take at most `max_tokens` tokens.
+    pub(super) fn request(&self, messages: Vec<Message>, max_tokens: u32) -> ChatRequest {
+        ChatRequest {
+            system: Arc::clone(&self.model.system),
+            messages,
+            tools: self.tools.all.defs(),
+            sampling: self.model.agent.sampling.clone(),
+            max_tokens: self.limits.limit_answer_tokens(max_tokens),
+            tool_role: self.model.agent.tool_role,
+            force_tool: None,
+            session: self.model.cache_key.clone(),
+            prompt_tokens: self.messages.window.prompt_tokens(),
+        }
+    }
+
+    /// Stores the result of a call and puts it into the window for the next turn.
+    pub(super) async fn push_result(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Result<(), Stop> {
+        Ok(self.messages.push_result(call, outcome, &self.model).await?)
+    }
+
+    /// Stores a result for each call that will not run because the run is over.
+    pub(super) async fn push_unstarted(&mut self, calls: impl Iterator<Item = ToolCall> + Send) {
+        self.messages.push_unstarted(calls, &self.model).await;
+    }
+
+    /// Registers calls that wait for a decision, so that other clients can see them and decide.
+    pub(super) fn add_pending(&self, calls: &[ProposedCall]) {
+        self.shared.registry.add_pending(PendingApproval {
+            run: self.messages.recorder.run().clone(),
+            session: self.session.clone(),
+            agent: self.model.agent.id.to_string(),
+            calls: calls.to_vec(),
+            since: SystemTime::now(),
+        });
+    }
+
+    /// Removes a call from those that wait for a decision.
+    pub(super) fn remove_pending(&self, call: &CallId) {
+        self.shared.registry.remove_pending(self.messages.recorder.run(), call);
+    }
+
+    /// Removes all calls of this run from those that wait for a decision.
+    pub(super) fn clear_pending(&self) {
+        self.shared.registry.clear_pending(self.messages.recorder.run());
+    }
+}

@@ -1,0 +1,80 @@
+//! The state that all runs of a daemon share.
+
+use std::sync::Arc;
+
+use crate::{
+    config::{Config, Home},
+    core::{Cancel, OwnListeners, RunId, SessionId},
+    provider::Models,
+    sessions::Sessions,
+    subagent_log::SubagentLogs,
+    tools::{ToolBox, WorkDir},
+};
+
+use super::{
+    limits::RunLimits, request::StartRun, run::Run, run_registry::RunRegistry, session::OpenSessions,
+};
+
+/// The state that all runs of a daemon share.
+pub(super) struct Shared {
+    pub(super) storage: Storage,
+    pub(super) config: Config,
+    pub(super) models: Arc<dyn Models>,
+    /// The addresses that no tool may connect to.
+    pub(super) own_listeners: OwnListeners,
+    /// What is known of sessions only while the daemon runs.
+    pub(super) open_sessions: OpenSessions,
+    pub(super) registry: RunRegistry,
+    /// Starts the run of a subagent. It is a pointer because the code of a run cannot depend on the code that
+    /// starts runs.
+    pub(super) start_subagent: StartSubagent,
+}
+
+/// The files of the data directory.
+pub(super) struct Storage {
+    pub(super) home: Home,
+    pub(super) sessions: Sessions,
+    pub(super) subagent_logs: SubagentLogs,
+}
+
+/// A function that starts the run of a subagent.
+pub(super) type StartSubagent = fn(&Arc<Shared>, StartRun, Box<ParentContext>, Cancel) -> Run;
+
+/// Who started a run.
+pub(super) enum Origin {
+    Client,
+    /// Another run. The subagent has the rights of that run and no others.
+    Parent(Box<ParentContext>),
+}
+
+/// What a subagent gets from the run that started it.
+pub(super) struct ParentContext {
+    pub(super) work_dir: Arc<WorkDir>,
+    /// The parent's tools, without the one that starts subagents.
+    pub(super) tools: ToolBox,
+    pub(super) session: SessionId,
+    pub(super) limits: RunLimits,
+}
+
+/// Counts a run as active until it is dropped, and keeps it in the registry for as long.
+pub(super) struct ActiveRun {
+    pub(super) shared: Arc<Shared>,
+    pub(super) id: RunId,
+}
+
+impl ActiveRun {
+    /// Only a client's run is listed: the calls of a subagent are decided through its parent.
+    pub(super) fn register(shared: &Arc<Shared>, run: &Run, origin: &Origin) -> Self {
+        shared.registry.increment();
+        if let (Origin::Client, Some(commands)) = (origin, run.command_sender()) {
+            shared.registry.insert(run.id().clone(), commands, run.cancel_signal().clone());
+        }
+        Self { shared: Arc::clone(shared), id: run.id().clone() }
+    }
+}
+
+impl Drop for ActiveRun {
+    fn drop(&mut self) {
+        self.shared.registry.remove(&self.id);
+    }
+}

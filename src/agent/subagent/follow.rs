@@ -1,0 +1,322 @@
+//! One subagent: starts its run, logs what it does, and reports to its parent.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use tokio::{sync::mpsc, time::Instant};
+
+use crate::{
+    agent::{
+        bridge::blocking,
+        protocol::{Command, Event, FailureKind, Outcome, ProposedCall},
+        request::StartRun,
+        run::{Run, receive},
+        shared::{ParentContext, Shared},
+    },
+    core::{CallId, Cancel, SessionId, ToolCall, ToolFailureKind, ToolOutcome, error_chain},
+    subagent_log::{
+        FailureCause, SubagentEvent, SubagentEventKind, SubagentExit, SubagentLog, SubagentLogError,
+    },
+};
+
+/// How many bytes of a subagent's answer its parent gets. The parent's window decides how much of them it reads.
+const MAX_RESULT_BYTES: usize = 64 * 1024;
+/// How many bytes of the last text of a failed subagent its parent gets.
+const MAX_LAST_TEXT_BYTES: usize = 2048;
+
+/// A subagent that is ready to start.
+pub(super) struct StartSubagent {
+    pub(super) shared: Arc<Shared>,
+    /// The subagent's own session.
+    pub(super) id: SessionId,
+    pub(super) request: StartRun,
+    pub(super) parent: Box<ParentContext>,
+    pub(super) cancel: Cancel,
+    /// The commands of the parent's client. Closed when no more will come.
+    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) reports: ReportSender,
+}
+
+/// Sends the reports of one subagent to its parent.
+pub(super) struct ReportSender {
+    member: usize,
+    sender: mpsc::Sender<(usize, SubagentReport)>,
+}
+
+/// What a subagent reports to its parent.
+pub(super) enum SubagentReport {
+    /// An event that has been written to the log.
+    Logged(SubagentEvent),
+    /// Calls that wait for a decision.
+    Proposed(Vec<ProposedCall>),
+    /// A call that the client must run.
+    Requested { call: ToolCall, timeout: Duration, subagent: SessionId },
+    /// The last report.
+    Finished(SubagentResult),
+}
+
+/// How a subagent ended.
+pub(super) struct SubagentResult {
+    pub(super) outcome: ToolOutcome,
+    /// A call was denied in a way that ends the run, which ends the parent's run, too.
+    pub(super) denied: bool,
+}
+
+/// A subagent that runs.
+struct Subagent {
+    id: SessionId,
+    parent: SessionId,
+    log: Arc<SubagentLog>,
+    reports: ReportSender,
+    /// `None` once no more commands can come.
+    commands: Option<mpsc::Receiver<Command>>,
+    /// The subagent's own calls that wait for a decision.
+    undecided: HashSet<CallId>,
+    turns: u32,
+    /// The text of its last turn that had any.
+    last_text: String,
+}
+
+impl ReportSender {
+    pub(super) fn new(member: usize, sender: mpsc::Sender<(usize, SubagentReport)>) -> Self {
+        Self { member, sender }
+    }
+
+    /// Sends a report. If the parent is gone, it has cancelled the run, which is about to end.
+    async fn send(&self, report: SubagentReport) {
+        self.sender.send((self.member, report)).await.ok();
+    }
+}
+
+impl SubagentResult {
+    fn failed(message: &str) -> Self {
+        Self::from_failure(format!("the worker failed: {message}"))
+    }
+
+    fn not_started(reason: &str) -> Self {
+        Self::from_failure(format!("the worker was not started: {reason}"))
+    }
+
+    fn from_failure(message: String) -> Self {
+        Self { outcome: ToolOutcome::failed(ToolFailureKind::Other, message), denied: false }
+    }
+}
+
+impl StartSubagent {
+    /// Runs the subagent to its end. Its log is written even if the parent no longer reads the reports.
+    pub(super) async fn run_to_end(self) {
+        let Self { shared, id, request, parent, cancel, commands, reports } = self;
+        let (root_session, deadline) = (parent.limits.root_session.clone(), parent.limits.deadline);
+        let log = {
+            let shared = Arc::clone(&shared);
+            blocking(move || shared.storage.subagent_logs.open(&root_session)).join().await
+        };
+        let log = match log {
+            Ok(Ok(log)) => Ok(log),
+            Ok(Err(error)) => Err(error_chain(&error)),
+            Err(error) => Err(error.message),
+        };
+        let log = match log {
+            Ok(log) => log,
+            Err(reason) => {
+                return reports.send(SubagentReport::Finished(SubagentResult::not_started(&reason))).await;
+            }
+        };
+        let mut subagent = Subagent {
+            id,
+            parent: parent.session.clone(),
+            log,
+            reports,
+            commands: Some(commands),
+            undecided: HashSet::new(),
+            turns: 0,
+            last_text: String::new(),
+        };
+        let started = SubagentEventKind::Started {
+            agent: request.agent.clone(),
+            prompt: request.prompt.user_text().to_owned(),
+            depth: parent.limits.depth,
+        };
+        // A subagent that is not in the log must not run.
+        let result = match subagent.write(started).await {
+            Err(reason) => SubagentResult::not_started(&reason),
+            Ok(()) => {
+                let started_at = Instant::now();
+                let deadline = deadline.unwrap_or(started_at);
+                let run = (shared.start_subagent)(&shared, request, parent, cancel);
+                let (outcome, timed_out) = subagent.follow(run, deadline).await;
+                let allowed = deadline.duration_since(started_at);
+                subagent.conclude(outcome, timed_out.then_some(allowed)).await
+            }
+        };
+        subagent.reports.send(SubagentReport::Finished(result)).await;
+    }
+}
+
+impl Subagent {
+    /// Follows the run to its end. Returns its outcome, and true if it was cancelled because its time was over.
+    async fn follow(&mut self, mut run: Run, deadline: Instant) -> (Outcome, bool) {
+        let time_is_over = tokio::time::sleep_until(deadline);
+        tokio::pin!(time_is_over);
+        let mut timed_out = false;
+        loop {
+            // The run itself watches the parent's cancel signal, and its last event ends this loop.
+            let event = tokio::select! {
+                biased;
+                () = &mut time_is_over, if !timed_out => {
+                    timed_out = true;
+                    run.cancel();
+                    continue;
+                }
+                command = receive(&mut self.commands) => {
+                    self.forward_command(command, &mut run).await;
+                    continue;
+                }
+                event = run.next_event() => event,
+            };
+            match event {
+                Some(Event::Ended(outcome)) => return (outcome, timed_out),
+                None => return (Outcome::Cancelled, timed_out),
+                Some(event) => self.handle_event(event).await,
+            }
+        }
+    }
+
+    /// Passes a command of the parent's client on to the run. `None` means that no more will come.
+    async fn forward_command(&mut self, command: Option<Command>, run: &mut Run) {
+        let Some(command) = command else {
+            self.commands = None;
+            run.close_commands();
+            for call in std::mem::take(&mut self.undecided) {
+                self.log(SubagentEventKind::ApprovalResolved { call, approved: false }).await;
+            }
+            return;
+        };
+        let decided = match &command {
+            Command::Approve(call) => Some((call.clone(), true)),
+            Command::Deny { call, .. } => Some((call.clone(), false)),
+            Command::ToolResult { .. } | Command::SetClientTools(_) => None,
+        };
+        run.send(command);
+        if let Some((call, approved)) = decided
+            && self.undecided.remove(&call)
+        {
+            self.log(SubagentEventKind::ApprovalResolved { call, approved }).await;
+        }
+    }
+
+    async fn handle_event(&mut self, event: Event) {
+        match event {
+            Event::TurnCompleted { content, .. } => {
+                self.turns += 1;
+                if !content.trim().is_empty() {
+                    self.last_text = content;
+                }
+                self.log(SubagentEventKind::Turn { number: self.turns }).await;
+            }
+            Event::ToolStarted { name, .. } => self.log(SubagentEventKind::ToolCall { tool: name }).await,
+            Event::ToolsProposed(mut calls) => {
+                for proposed in calls.iter_mut().filter(|proposed| proposed.subagent.is_none()) {
+                    proposed.subagent = Some(self.id.clone());
+                    self.log_proposed(&proposed.call).await;
+                }
+                self.reports.send(SubagentReport::Proposed(calls)).await;
+            }
+            Event::ToolRequested { call, timeout, subagent } => {
+                if subagent.is_none() {
+                    self.log(SubagentEventKind::ToolCall { tool: call.name.clone() }).await;
+                }
+                let subagent = subagent.unwrap_or_else(|| self.id.clone());
+                self.reports.send(SubagentReport::Requested { call, timeout, subagent }).await;
+            }
+            Event::Subagent(event) => self.reports.send(SubagentReport::Logged(event)).await,
+            Event::Started { .. }
+            | Event::Notice(_)
+            | Event::Progress(_)
+            | Event::Compacted { .. }
+            | Event::WaitingForSession
+            | Event::Text(_)
+            | Event::Reasoning(_)
+            | Event::ToolFinished { .. }
+            | Event::ToolsCompleted
+            | Event::Ended(_) => {}
+        }
+    }
+
+    /// Logs that one of the subagent's own calls waits for a decision. If no more commands can come, it is denied.
+    async fn log_proposed(&mut self, call: &ToolCall) {
+        let (call, tool) = (call.id.clone(), call.name.clone());
+        self.log(SubagentEventKind::ApprovalRequested { call: call.clone(), tool }).await;
+        if self.commands.is_some() {
+            self.undecided.insert(call);
+        } else {
+            self.log(SubagentEventKind::ApprovalResolved { call, approved: false }).await;
+        }
+    }
+
+    /// Logs how the run ended, and returns the result for the parent. `exceeded` is the time that the subagent was
+    /// allowed, if that was too short.
+    async fn conclude(&mut self, outcome: Outcome, exceeded: Option<Duration>) -> SubagentResult {
+        let denied = matches!(outcome, Outcome::Denied);
+        let (cause, message) = match outcome {
+            Outcome::Completed { content, truncated, .. } => {
+                return self.conclude_completed(content, truncated).await;
+            }
+            Outcome::Cancelled => match exceeded {
+                Some(time) => (FailureCause::Budget, format!("it used up its {} s", time.as_secs().max(1))),
+                None => {
+                    self.log(SubagentEventKind::Exited { how: SubagentExit::Cancelled }).await;
+                    return SubagentResult::failed("it was cancelled");
+                }
+            },
+            Outcome::Denied => (FailureCause::Denied, "a call of it was denied".to_owned()),
+            Outcome::Failed(error) => (failure_cause(error.kind), error.message),
+        };
+        self.log(SubagentEventKind::Failed { cause, message: message.clone() }).await;
+        self.log(SubagentEventKind::Exited { how: SubagentExit::Failed }).await;
+        let mut message = message;
+        if !self.last_text.is_empty() {
+            message.push_str("\nIts last words: ");
+            message.push_str(&self.last_text[..self.last_text.floor_char_boundary(MAX_LAST_TEXT_BYTES)]);
+        }
+        SubagentResult { denied, ..SubagentResult::failed(&message) }
+    }
+
+    async fn conclude_completed(&mut self, mut content: String, truncated: bool) -> SubagentResult {
+        if content.len() > MAX_RESULT_BYTES {
+            content.truncate(content.floor_char_boundary(MAX_RESULT_BYTES));
+            content.push_str("\n[the rest of the answer is left out]");
+        }
+        if truncated {
+            content.push_str("\n[the answer was cut: the worker's tokens were used up]");
+        }
+        self.log(SubagentEventKind::Completed { result: content.clone() }).await;
+        self.log(SubagentEventKind::Exited { how: SubagentExit::Completed }).await;
+        SubagentResult { outcome: ToolOutcome::Done(content), denied: false }
+    }
+
+    /// Writes an event to the log and reports it to the parent. A log that cannot be written does not stop a
+    /// subagent.
+    async fn log(&self, event: SubagentEventKind) {
+        if let Err(error) = self.write(event).await {
+            tracing::warn!(error, subagent = %self.id, "an event of a subagent could not be stored");
+        }
+    }
+
+    async fn write(&self, event: SubagentEventKind) -> Result<(), String> {
+        let (log, id, parent) = (Arc::clone(&self.log), self.id.clone(), self.parent.clone());
+        let mut writing = blocking(move || log.append(&id, &parent, event));
+        let written: Result<SubagentEvent, SubagentLogError> =
+            writing.join().await.map_err(|error| error.message)?;
+        let event = written.map_err(|error| error_chain(&error))?;
+        self.reports.send(SubagentReport::Logged(event)).await;
+        Ok(())
+    }
+}
+
+fn failure_cause(kind: FailureKind) -> FailureCause {
+    match kind {
+        FailureKind::Limit => FailureCause::Budget,
+        FailureKind::Model | FailureKind::Unreachable => FailureCause::Model,
+        FailureKind::Request | FailureKind::Storage | FailureKind::Internal => FailureCause::Other,
+    }
+}

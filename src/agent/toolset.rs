@@ -1,0 +1,109 @@
+//! The tools of a run: those of the daemon, the `skill` tool among them, and those of the client.
+
+use std::{fmt::Write as _, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
+    skills::Skills,
+    tools::{ClientTool, Proposal, Tool, ToolBox, WorkDir, builtin},
+};
+
+use super::{
+    protocol::{FailureKind, RunError},
+    request::ApprovalBatching,
+    shared::Shared,
+};
+
+/// The tools of a run.
+pub(super) struct RunTools {
+    /// The tools that run in the daemon. They do not change during the run.
+    daemon: ToolBox,
+    /// All tools, with the client's after the daemon's.
+    pub(super) all: ToolBox,
+    pub(super) work_dir: Arc<WorkDir>,
+    pub(super) approvals: ApprovalBatching,
+    /// How long a call that runs in the daemon may take.
+    pub(super) timeout: Duration,
+}
+
+impl RunTools {
+    pub(super) fn new(
+        daemon: ToolBox,
+        client: Vec<ClientTool>,
+        work_dir: Arc<WorkDir>,
+        approvals: ApprovalBatching,
+        timeout: Duration,
+    ) -> Result<Self, RunError> {
+        let all = daemon.clone();
+        let mut tools = Self { daemon, all, work_dir, approvals, timeout };
+        tools.set_client_tools(client)?;
+        Ok(tools)
+    }
+
+    /// Replaces the client's tools from the next request on.
+    pub(super) fn set_client_tools(&mut self, tools: Vec<ClientTool>) -> Result<(), RunError> {
+        self.all = self
+            .daemon
+            .clone()
+            .with_client_tools(tools)
+            .map_err(|error| RunError::from_source(FailureKind::Request, &error))?;
+        Ok(())
+    }
+}
+
+/// Returns every tool that runs in the daemon, except the one that starts subagents.
+pub(super) fn daemon_tools(shared: &Shared, skills: Skills) -> Vec<Arc<dyn Tool>> {
+    let mut tools = builtin::all(&shared.config.tools, &shared.own_listeners);
+    if skills.for_model().next().is_some() {
+        tools.push(Arc::new(SkillTool { skills }) as Arc<dyn Tool>);
+    }
+    tools
+}
+
+/// The `skill` tool, which returns the text of a skill to the model.
+struct SkillTool {
+    skills: Skills,
+}
+
+impl Tool for SkillTool {
+    fn def(&self) -> ToolDef {
+        let mut description = "Load instructions for a task. Available skills:".to_owned();
+        for skill in self.skills.for_model() {
+            write!(description, "\n- {}: {}", skill.name, skill.description).expect("writes to a string");
+        }
+        ToolDef {
+            name: "skill".to_owned(),
+            description,
+            parameters: json!({
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "arguments": {"type": "string"}},
+                "required": ["name"],
+            }),
+        }
+    }
+
+    fn needs_approval(&self) -> bool {
+        false
+    }
+
+    fn execute(&self, args: &Value, _: &WorkDir, _: &Proposal, _: &Cancel) -> ToolOutcome {
+        let Some(name) = args["name"].as_str() else {
+            return ToolOutcome::failed(ToolFailureKind::InvalidArguments, "missing name");
+        };
+        let name = name.trim().trim_start_matches('/');
+        match self.skills.find(name) {
+            None => {
+                ToolOutcome::failed(ToolFailureKind::InvalidArguments, format!("skill not found: {name}"))
+            }
+            Some(skill) if skill.disable_model_invocation => {
+                let message = format!("only the user can invoke this skill, with /{name}");
+                ToolOutcome::failed(ToolFailureKind::Denied, message)
+            }
+            Some(skill) => {
+                ToolOutcome::Done(skill.prompt_block(args["arguments"].as_str().unwrap_or_default()))
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The parts of a request as they are sent, for counting their tokens.
+
+use serde_json::{Value, json};
+
+use crate::core::ToolDef;
+
+/// The parts of a request whose tokens are to be counted.
+#[derive(Clone, Debug)]
+pub struct RequestParts<'a> {
+    pub system: &'a str,
+    pub tools: &'a [ToolDef],
+    pub texts: Vec<&'a str>,
+}
+
+/// The tokens of each part of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartTokens {
+    pub system: u32,
+    pub tools: u32,
+    /// In the order of [`RequestParts::texts`].
+    pub texts: Vec<u32>,
+}
+
+/// Returns the tool definitions as JSON, in the form of OpenAI's API.
+pub(super) fn tool_definitions(tools: &[ToolDef]) -> String {
+    let functions: Vec<Value> = tools
+        .iter()
+        .map(|tool| {
+            json!({"type": "function", "function": {
+                "name": tool.name, "description": tool.description, "parameters": tool.parameters,
+            }})
+        })
+        .collect();
+    Value::Array(functions).to_string()
+}
