@@ -54,12 +54,12 @@ impl<'a> Backward<'a> {
         // proportional to its length.
         let mut newline = memrchr(b'\n', &self.buf[..self.end]);
         while newline.is_none() && self.start > 0 {
-            let held = self.end;
-            if held > self.limit {
+            let buffered = self.end;
+            if buffered > self.limit {
                 return self.skip_line().map(Some);
             }
-            let room = self.limit.saturating_add(BLOCK) - held;
-            let size = block_size(held.max(BLOCK).min(room), self.start);
+            let space = self.limit.saturating_add(BLOCK) - buffered;
+            let size = block_size(buffered.max(BLOCK).min(space), self.start);
             self.prepend(size)?;
             newline = memrchr(b'\n', &self.buf[..size]);
         }

@@ -78,10 +78,10 @@ impl Entries {
             }
             any = true;
             let newline = memchr::memchr(b'\n', block);
-            let piece = &block[..newline.unwrap_or(block.len())];
-            let room = (MAX_LINE + 1).saturating_sub(self.line.len());
-            self.line.extend_from_slice(&piece[..piece.len().min(room)]);
-            let used = piece.len() + usize::from(newline.is_some());
+            let part = &block[..newline.unwrap_or(block.len())];
+            let space = (MAX_LINE + 1).saturating_sub(self.line.len());
+            self.line.extend_from_slice(&part[..part.len().min(space)]);
+            let used = part.len() + usize::from(newline.is_some());
             self.file.consume(used);
             if newline.is_some() {
                 return Ok(true);

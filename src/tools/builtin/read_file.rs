@@ -122,7 +122,7 @@ impl Excerpt {
                 if line.is_truncated() {
                     excerpt.truncation = Some(Truncation::Line { bytes: line.bytes });
                 }
-                bytes_left = bytes_left.saturating_sub(line.kept.len() + LINE_OVERHEAD);
+                bytes_left = bytes_left.saturating_sub(line.prefix.len() + LINE_OVERHEAD);
                 excerpt.lines.push(line.text(number == 1));
             }
             excerpt.lines_passed = number;
@@ -171,7 +171,7 @@ impl Excerpt {
 
 /// The start of a line.
 struct LinePrefix {
-    kept: Vec<u8>,
+    prefix: Vec<u8>,
     /// The length of the whole line as far as it was read, without the line end.
     bytes: u64,
 }
@@ -185,7 +185,7 @@ impl LinePrefix {
         number: u64,
         cancel: &Cancel,
     ) -> Result<Option<Self>, ReadError> {
-        let mut line = Self { kept: Vec::new(), bytes: 0 };
+        let mut line = Self { prefix: Vec::new(), bytes: 0 };
         let mut started = false;
         loop {
             if cancel.is_cancelled() {
@@ -201,8 +201,8 @@ impl LinePrefix {
             if part.contains(&0) {
                 return Err(ReadError::Binary { line: number });
             }
-            let room = keep - line.kept.len();
-            line.kept.extend_from_slice(&part[..part.len().min(room)]);
+            let room = keep - line.prefix.len();
+            line.prefix.extend_from_slice(&part[..part.len().min(room)]);
             line.bytes += part.len() as u64;
             let used = end.map_or(buffer.len(), |end| end + 1);
             input.consume(used);
@@ -213,23 +213,23 @@ impl LinePrefix {
     }
 
     fn is_truncated(&self) -> bool {
-        (self.kept.len() as u64) < self.bytes
+        (self.prefix.len() as u64) < self.bytes
     }
 
     fn text(&self, first: bool) -> String {
-        let mut kept = &*self.kept;
+        let mut prefix = &*self.prefix;
         if first {
-            kept = kept.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(kept);
+            prefix = prefix.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(prefix);
         }
-        kept = kept.strip_suffix(b"\r").unwrap_or(kept);
+        prefix = prefix.strip_suffix(b"\r").unwrap_or(prefix);
         if self.is_truncated() {
             // A character of which only the first bytes were kept is left out.
-            if let Err(error) = std::str::from_utf8(kept)
+            if let Err(error) = std::str::from_utf8(prefix)
                 && error.error_len().is_none()
             {
-                kept = &kept[..error.valid_up_to()];
+                prefix = &prefix[..error.valid_up_to()];
             }
         }
-        String::from_utf8_lossy(kept).into_owned()
+        String::from_utf8_lossy(prefix).into_owned()
     }
 }

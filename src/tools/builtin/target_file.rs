@@ -44,7 +44,7 @@ impl<'a> TargetFile<'a> {
     pub fn proposal(&self, new: Result<&str, &str>) -> Proposal {
         let (preview, effect) = match new {
             Ok(new) => (self.preview(new), Effect::Change(Arc::new(self.change(new)))),
-            Err(why) => (failure_preview(why), Effect::Fails(why.to_owned())),
+            Err(message) => (failure_preview(message), Effect::Fails(message.to_owned())),
         };
         let caution = self.caution(new.unwrap_or_default());
         Proposal { preview, caution, target: Some(self.fingerprint()), effect }
@@ -160,6 +160,6 @@ impl From<FileError> for TargetError {
 }
 
 /// Returns the preview of a call that cannot succeed.
-pub fn failure_preview(why: &str) -> String {
-    format!("(this call would fail: {why})\n")
+pub fn failure_preview(message: &str) -> String {
+    format!("(this call would fail: {message})\n")
 }

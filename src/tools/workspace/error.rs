@@ -10,8 +10,8 @@ use crate::core::ToolFailureKind;
 /// machine outside the working directory.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("the path `{path}` {why}")]
-    BadPath { path: String, why: &'static str },
+    #[error("the path `{path}` {reason}")]
+    BadPath { path: String, reason: &'static str },
     #[error("`{0}` leads out of the working directory")]
     OutsideWorkspace(String),
     #[error("`{0}` goes through too many symbolic links")]

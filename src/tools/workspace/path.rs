@@ -19,7 +19,7 @@ impl InnerPath {
     /// Parses the path that the model gave. A `..` that stays inside is resolved. An absolute path is
     /// accepted if it starts with one of `roots`, because weak models send absolute paths.
     pub(super) fn parse(given: &str, roots: &[String]) -> Result<Self, FileError> {
-        let refuse = |why| FileError::BadPath { path: escaped_start(given), why };
+        let refuse = |reason| FileError::BadPath { path: escaped_start(given), reason };
         let parts = split_path(given, roots).map_err(refuse)?;
         if given.ends_with('/') || parts.is_empty() {
             return Err(FileError::Directory(escaped_start(given)));

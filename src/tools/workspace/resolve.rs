@@ -70,8 +70,8 @@ pub(super) fn resolve(
             entered.pop().ok_or_else(outside)?;
             continue;
         }
-        let here = entered.last().map_or(root, |(dir, _)| dir.as_fd());
-        match fs::readlinkat(here, &*name, Vec::new()) {
+        let current_dir = entered.last().map_or(root, |(dir, _)| dir.as_fd());
+        match fs::readlinkat(current_dir, &*name, Vec::new()) {
             Ok(target) => {
                 links += 1;
                 let target = target.into_bytes();
@@ -93,10 +93,11 @@ pub(super) fn resolve(
                 };
                 return Ok(Resolved { dir: Some(dir), name, real_path: real });
             }
-            Err(Errno::INVAL) => entered.push((enter_dir(here, &name).map_err(fail)?, name)),
+            Err(Errno::INVAL) => entered.push((enter_dir(current_dir, &name).map_err(fail)?, name)),
             Err(Errno::NOENT) if parents == MissingParents::Create => {
-                make_dir(here, &name).map_err(|e| FileError::io("create the directory of", path, e))?;
-                entered.push((enter_dir(here, &name).map_err(fail)?, name));
+                make_dir(current_dir, &name)
+                    .map_err(|e| FileError::io("create the directory of", path, e))?;
+                entered.push((enter_dir(current_dir, &name).map_err(fail)?, name));
             }
             Err(Errno::NOENT) => {
                 if todo.iter().any(|part| part == "..") {
@@ -114,17 +115,17 @@ pub(super) fn resolve(
 }
 
 /// Opens one directory. Fails if the name is a link.
-fn enter_dir(here: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
-    fs::openat(here, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())
+fn enter_dir(current_dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+    fs::openat(current_dir, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())
 }
 
 /// Creates a directory with mode 0755, without the bits that its parent denies to group and others.
-fn make_dir(here: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
-    match fs::mkdirat(here, name, Mode::from_raw_mode(0o700)) {
+fn make_dir(current_dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
+    match fs::mkdirat(current_dir, name, Mode::from_raw_mode(0o700)) {
         Ok(()) => {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let made = fs::openat(here, name, flags, Mode::empty())?;
-            let mode = fs::fstat(&made)?.st_mode | (0o755 & !umask_of(here));
+            let made = fs::openat(current_dir, name, flags, Mode::empty())?;
+            let mode = fs::fstat(&made)?.st_mode | (0o755 & !umask_of(current_dir));
             fs::fchmod(made, Mode::from_raw_mode(mode))
         }
         Err(Errno::EXIST) => Ok(()),

@@ -57,9 +57,9 @@ pub fn fetch(agent: &Agent, request: &Request, limits: Limits) -> Result<Page, S
     let started = Instant::now();
     let mut url = request.url.clone();
     for hop in 0..=MAX_HOPS {
-        let left = limits.time.saturating_sub(started.elapsed());
+        let time_left = limits.time.saturating_sub(started.elapsed());
         let response =
-            send(agent, request, &url, left).map_err(|error| error_message(&error, &url, limits))?;
+            send(agent, request, &url, time_left).map_err(|error| error_message(&error, &url, limits))?;
         let Some(next) = redirect(&response, &url)? else {
             let redirected_to = (hop > 0).then(|| url.to_string());
             let page = read_page(response, limits).map_err(|error| error_message(&error, &url, limits))?;
@@ -74,7 +74,7 @@ fn send(
     agent: &Agent,
     request: &Request,
     url: &Url,
-    left: Duration,
+    time_left: Duration,
 ) -> Result<http::Response<Body>, ureq::Error> {
     let call = match request.method {
         Method::Get => agent.get(url.as_str()),
@@ -85,7 +85,7 @@ fn send(
         Some(value) => call.header(name, value),
         None => call,
     });
-    call.config().timeout_global(Some(left)).build().call()
+    call.config().timeout_global(Some(time_left)).build().call()
 }
 
 /// Returns the URL that the response redirects to, if it is a redirect.
