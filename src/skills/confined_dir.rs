@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_do_not_lead_out_with_the_kernels_help_or_without() {
+    fn links_do_not_lead_out_with_and_without_openat2() {
         let outer = tempfile::tempdir().unwrap();
         let root = outer.path().join("root");
         fs::create_dir_all(root.join("d")).unwrap();

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_are_read() {
+    fn toml_and_yaml_are_read() {
         for text in [
             "+++\nname = 'x'\nother = 3\n+++\nbody\n",
             "\u{feff}\n\n+++\r\nname = 'x'\r\n+++\r\nbody\n",
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_body() {
+    fn a_file_without_front_matter_is_all_body() {
         for text in
             ["body", "", "+++\nname = 'x'\nbody", "---\nname: x\n--- not the end\n", "++++\nx\n++++\n"]
         {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_line() {
+    fn errors_have_line_numbers() {
         for (text, line) in [
             ("+++\nname = 'x'\nuser_invocable = 'maybe'\n+++\n", 3),
             ("\n\n+++\nname =\n+++\n", 4),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_refused() {
+    fn a_yaml_bomb_is_refused() {
         let mut bomb = "---\na0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
         for level in 1..12 {
             let inner = vec![format!("*a{}", level - 1); 10].join(",");

@@ -1,4 +1,4 @@
-//! Which files are skills, and what is said about those that are not.
+//! Tests of loading skills and of the problems that are reported.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -32,7 +32,7 @@ fn shown(home: &Home, skills: &Skills) -> String {
 }
 
 #[test]
-fn files_and_directories_are_skills_and_what_is_wrong_is_told() {
+fn files_and_directories_are_skills_and_problems_are_reported() {
     let (_dir, home) = home(&[
         (
             "summarize.md",
@@ -78,7 +78,7 @@ fn files_and_directories_are_skills_and_what_is_wrong_is_told() {
 }
 
 #[test]
-fn who_may_invoke_is_told() {
+fn front_matter_says_who_may_invoke_a_skill() {
     let (_dir, home) = home(&[
         ("a.md", "+++\ndisable_model_invocation = true\n+++\nx"),
         ("b.md", "---\nuser-invocable: false\n---\nx"),
@@ -108,7 +108,7 @@ fn the_block_names_the_skill_and_its_directory() {
 }
 
 #[test]
-fn reloading_sees_every_change_and_keeps_what_is_the_same() {
+fn reloading_notices_changes_and_keeps_unchanged_skills() {
     let (_dir, home) = home(&[("a.md", "one"), ("b.md", "two"), ("bad.md", "+++\nx\n+++\n")]);
     let first = Skills::load(&home);
     fs::write(home.skills().join("b.md"), "new").unwrap();
@@ -123,7 +123,7 @@ fn reloading_sees_every_change_and_keeps_what_is_the_same() {
 }
 
 #[test]
-fn no_directory_is_no_skills() {
+fn a_missing_directory_has_no_skills() {
     let (_dir, home) = home(&[]);
     fs::remove_dir(home.skills()).unwrap();
     let skills = Skills::load(&home);

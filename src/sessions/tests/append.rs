@@ -6,7 +6,7 @@ use super::{super::record::MAX_LINE, *};
 use crate::core::RunId;
 
 #[test]
-fn what_is_appended_is_read_back() {
+fn appended_records_are_read_back() {
     let test = TestSessions::new();
     let mut log = test.open();
     let run = RunId::new();
@@ -23,7 +23,7 @@ fn what_is_appended_is_read_back() {
 }
 
 #[test]
-fn lines_that_others_wrote_are_understood() {
+fn lines_of_other_programs_are_read() {
     let test = TestSessions::new();
     test.write(concat!(
         "{\"role\":\"user\",\"content\":\"explain this\",\"tokens\":15}\r\n",
@@ -38,7 +38,7 @@ fn lines_that_others_wrote_are_understood() {
 }
 
 #[test]
-fn one_log_at_a_time() {
+fn a_session_is_open_only_once_at_a_time() {
     let test = TestSessions::new();
     let log = test.open();
     assert!(matches!(test.sessions.open(&test.id), Err(SessionError::Busy(_))));
@@ -49,7 +49,7 @@ fn one_log_at_a_time() {
 }
 
 #[test]
-fn a_torn_end_costs_itself_and_is_kept_as_evidence() {
+fn a_torn_end_is_moved_to_a_file_of_its_own() {
     let test = TestSessions::new();
     test.write("{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"us");
     let mut log = test.open();
@@ -77,7 +77,7 @@ fn a_cut_at_every_byte_loses_no_whole_record() {
     }
     for cut in 0..=whole.len() {
         test.write(&whole[..cut]);
-        // A record is whole with its newline or without.
+        // A record is complete with or without its newline.
         let kept = ends.iter().filter(|end| **end > 0 && **end <= cut + 1).count();
         let mut log = test.open();
         append(&mut log, &[text(Role::User, "x", 1)]);
@@ -118,7 +118,7 @@ fn eight_processes_write_2400_whole_lines() {
     assert_eq!(test.files().len(), 1);
 }
 
-/// Started by the test above; by itself it does nothing.
+/// The test above starts this in another process. It does nothing when it runs by itself.
 #[test]
 fn child_that_appends() {
     let Some(root) = std::env::var_os("KONTEKST_TEST_HOME") else { return };
@@ -143,7 +143,7 @@ fn child_that_appends() {
 fn a_full_disk_leaves_whole_records_and_a_usable_log() {
     let test = TestSessions::new();
     test.open();
-    // The shell ignores SIGXFSZ for the child and caps files at 8 or 16 KiB, as shells differ.
+    // The shell ignores SIGXFSZ for the child and limits files to 8 or 16 KiB, depending on the shell.
     let status = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\""])
         .arg(std::env::current_exe().unwrap())
@@ -160,7 +160,7 @@ fn a_full_disk_leaves_whole_records_and_a_usable_log() {
     assert_eq!(test.files().len(), 1, "nothing was torn");
 }
 
-/// Started by the test above; by itself it does nothing.
+/// The test above starts this in another process. It does nothing when it runs by itself.
 #[test]
 fn child_with_a_full_disk() {
     let Some(root) = std::env::var_os("KONTEKST_TEST_HOME") else { return };
@@ -179,7 +179,7 @@ fn child_with_a_full_disk() {
 }
 
 #[test]
-fn a_record_that_no_reader_takes_is_refused_whole() {
+fn nothing_is_written_if_one_record_is_too_long() {
     let test = TestSessions::new();
     let mut log = test.open();
     let huge = text(Role::User, &"x".repeat(MAX_LINE + 1), 1);

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use super::*;
 
 #[test]
-fn a_deleted_session_leaves_no_cache_of_it() {
+fn deleting_a_session_deletes_its_kv_caches() {
     let test = TestSessions::new();
     test.write("{\"role\":\"user\",\"content\":\"a\"}\n");
     let kv = test.home.create_kv().unwrap();
@@ -18,7 +18,7 @@ fn a_deleted_session_leaves_no_cache_of_it() {
 }
 
 #[test]
-fn listing_knows_ids_agents_and_the_active_one() {
+fn a_listing_has_ids_agents_and_the_active_session() {
     let test = TestSessions::new();
     assert_eq!(test.sessions.list().unwrap(), []);
     assert!(matches!(test.sessions.resolve("last"), Err(SessionError::NotFound(_))));
@@ -55,7 +55,7 @@ fn listing_knows_ids_agents_and_the_active_one() {
 }
 
 #[test]
-fn metadata_of_others_is_kept() {
+fn unknown_metadata_keys_are_kept() {
     let test = TestSessions::new();
     test.open();
     let path = test.home.sessions().join("s.meta.json");
@@ -102,7 +102,7 @@ fn only_regular_files_in_the_directory_are_opened() {
 }
 
 #[test]
-fn everything_is_for_this_user_only() {
+fn all_files_are_readable_only_by_their_owner() {
     let test = TestSessions::new();
     test.write("{\"role\":\"user\"}\n{\"torn");
     fs::set_permissions(test.path(), fs::Permissions::from_mode(0o644)).unwrap();

@@ -82,7 +82,8 @@ fn result(id: &str) -> Message {
     }
 }
 
-/// One letter a message: `u`ser, `a`ssistant, `a(ids)` with calls, `r(id)` results, `!` for errors.
+/// Returns one letter per message: `u` for the user, `a` for the assistant, `a(ids)` with calls, `r(id)` for
+/// a result, and `!` for an error.
 fn shape(messages: &[Message]) -> String {
     let one = |message: &Message| match (&message.role, &message.tool_result) {
         (Role::User, _) => "u".to_owned(),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::core::RunId;
 
-/// Small and repeatable; the seed is the test's own.
+/// A small random number generator. Each test has a fixed seed, so it is repeatable.
 struct Random(u64);
 
 impl Random {
@@ -63,7 +63,7 @@ fn random_line(random: &mut Random, file: &mut Vec<u8>) {
             let mut size = random.below(if kind == 3 { 40_000 } else { 300 });
             let message = |size| text(role, &"x".repeat(size), (size % 7) as u32);
             if kind > 16 {
-                // So that the newline falls on a block boundary, counted from the end or the start.
+                // The newline falls on a block boundary, counted from the start or the end of the file.
                 let mut line = Vec::new();
                 Record::Message(&message(7)).write(&mut line).unwrap();
                 let over = (file.len() + line.len() + random.below(2)) % 8192;
@@ -74,7 +74,7 @@ fn random_line(random: &mut Random, file: &mut Vec<u8>) {
     }
 }
 
-/// The rule, without the blocks.
+/// Loads a tail by the same rules, but in the simplest way and without blocks.
 fn naive(file: &[u8], budget: u32) -> Tail {
     let mut tail = Tail::default();
     for line in file.split(|byte| *byte == b'\n').rev().filter(|line| !line.is_empty()) {
@@ -108,7 +108,7 @@ fn load(file: &[u8], budget: u32) -> Tail {
 }
 
 #[test]
-fn a_tail_is_what_a_naive_reader_loads() {
+fn a_tail_equals_the_result_of_a_naive_reader() {
     let mut random = Random(0x5eed);
     for _ in 0..200 {
         let mut file = Vec::new();
@@ -124,7 +124,7 @@ fn a_tail_is_what_a_naive_reader_loads() {
 }
 
 #[test]
-fn lines_come_backwards_whatever_their_length() {
+fn lines_of_any_length_are_read_backwards() {
     let mut random = Random(7);
     for limit in [0, 10, 9000, MAX_LINE] {
         for _ in 0..80 {
@@ -158,8 +158,8 @@ fn lines_come_backwards_whatever_their_length() {
 }
 
 #[test]
-fn the_cost_follows_the_budget_and_not_the_file() {
-    // A terabyte that is not there: every kilobyte is one message of 100 tokens.
+fn the_cost_depends_on_the_budget_and_not_on_the_file_size() {
+    // This simulates a file of a terabyte, in which every kilobyte is one message of 100 tokens.
     let mut line = Vec::new();
     Record::Message(&text(Role::User, &"x".repeat(1024 - 48), 100)).write(&mut line).unwrap();
     assert!(line.len() <= 1024, "{}", line.len());
@@ -180,9 +180,9 @@ fn the_cost_follows_the_budget_and_not_the_file() {
 }
 
 #[test]
-fn a_line_far_beyond_the_budget_is_not_held() {
+fn a_line_far_beyond_the_budget_is_not_held_in_memory() {
     let largest = Cell::new(0);
-    // 50 MB without a newline before one short message.
+    // The file has 50 MB without a newline before one short message.
     let short = b"\n{\"role\":\"user\",\"content\":\"a\",\"tokens\":1}\n";
     let len = 50_000_000 + short.len() as u64;
     let fill = |byte: u8| {
@@ -204,7 +204,7 @@ fn a_line_far_beyond_the_budget_is_not_held() {
 }
 
 #[test]
-fn damage_costs_the_lines_it_touches() {
+fn damage_affects_only_the_lines_it_touches() {
     let test = TestSessions::new();
     let mut random = Random(42);
     let mut whole = Vec::new();
@@ -291,7 +291,7 @@ fn calls_without_results_say_what_is_known() {
 }
 
 #[test]
-fn results_without_calls_and_out_of_place_are_put_right() {
+fn misplaced_results_are_moved_and_orphans_removed() {
     let started = HashSet::new();
     #[track_caller]
     fn check(messages: &[Message], started: &HashSet<CallId>, expected: &str) {

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_in_many_shapes() {
+    fn numbers_are_read_from_floats_and_text() {
         let args = json!({"a": 3, "b": 3.9, "c": "3", "d": " 3.0 ", "e": null, "f": "x", "g": [3], "h": 1e300,
             "i": -2, "j": "inf", "k": "-1"});
         let got: Vec<_> = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "none"]
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_must_be_texts() {
+    fn strings_must_be_strings() {
         let args = json!({"a": "x", "b": 1});
         assert_eq!(text(&args, "a"), Ok("x"));
         assert_eq!(text(&args, "b"), Err("missing b".into()));

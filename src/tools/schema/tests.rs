@@ -1,4 +1,4 @@
-//! What is mended, and what is refused with which words.
+//! Tests of which mistakes are corrected and which are refused, and with which message.
 
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn checked(name: &str, arguments: &str) -> Result<CheckedCall, InvalidCall> {
 }
 
 #[test]
-fn what_is_meant_beyond_doubt_is_mended() {
+fn mistakes_with_one_possible_meaning_are_corrected() {
     for (given, meant) in [
         (r#"{"path": "a",}"#, json!({"path": "a"})),
         ("{'path': 'a'}", json!({"path": "a"})),
@@ -60,7 +60,7 @@ fn what_is_meant_beyond_doubt_is_mended() {
 }
 
 #[test]
-fn what_is_right_stays_to_the_byte() {
+fn correct_calls_are_not_changed() {
     for given in [
         r#"{ "path":"a" }"#,
         r#"{"path": "a", "start_line": 3.0, "share": 1, "more": {"x": [1]}}"#,
@@ -73,7 +73,7 @@ fn what_is_right_stays_to_the_byte() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_say_what_is_wrong_and_where() {
     for (given, reason) in [
         ("", "missing `path`"),
         ("{}", "missing `path`"),
@@ -100,7 +100,7 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
-fn names_are_forgiven_when_only_one_can_be_meant() {
+fn a_misspelled_name_is_corrected_if_only_one_tool_matches() {
     for name in ["read_file", "readFile", "READ-FILE", "readfile", "Read File"] {
         assert_eq!(checked(name, r#"{"path": "a"}"#).unwrap().name, "read_file");
     }
@@ -117,7 +117,7 @@ fn names_are_forgiven_when_only_one_can_be_meant() {
 }
 
 #[test]
-fn depth_is_no_danger() {
+fn deeply_nested_arguments_are_handled() {
     let deep = format!("{{\"path\": {}", "[".repeat(100_000));
     assert!(checked("read_file", &deep).is_err());
 }

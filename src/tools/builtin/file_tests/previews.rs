@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_person_is_warned() {
+fn risky_writes_have_a_caution() {
     let test = TestWorkDir::new();
     let caution = |path: &str| test.propose("write_file", &json!({"path": path, "content": "x"})).caution;
     for path in
@@ -23,7 +23,7 @@ fn a_person_is_warned() {
 }
 
 #[test]
-fn a_working_directory_that_steers_programs_warns_about_every_write() {
+fn every_write_in_a_protected_working_directory_has_a_caution() {
     let dir = tempfile::tempdir().unwrap();
     let hooks = dir.path().join(".git/hooks");
     fs::create_dir_all(&hooks).unwrap();

@@ -39,7 +39,7 @@ fn lines_come_with_numbers() {
 }
 
 #[test]
-fn odd_files_and_arguments_are_answered() {
+fn unreadable_files_and_wrong_arguments_are_errors() {
     let test = TestWorkDir::new();
     test.put("binary", b"text\nmore\0text\n");
     test.put("latin", b"caf\xe9\n");
@@ -60,7 +60,7 @@ fn odd_files_and_arguments_are_answered() {
 }
 
 #[test]
-fn long_files_go_on_where_they_were_cut() {
+fn long_files_can_be_read_in_several_calls() {
     let test = TestWorkDir::new();
     let lines: String = (1..=25_000).map(|n| format!("line {n}\n")).collect();
     test.put("lines", &lines);
@@ -88,7 +88,7 @@ fn long_files_go_on_where_they_were_cut() {
 }
 
 #[test]
-fn a_huge_file_costs_no_more_than_what_is_shown() {
+fn a_huge_file_is_not_read_into_memory() {
     let test = TestWorkDir::new();
     let file = fs::File::create(test.file("sparse")).unwrap();
     file.set_len(1 << 40).unwrap();

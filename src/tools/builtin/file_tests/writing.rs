@@ -25,7 +25,7 @@ fn files_are_written() {
 }
 
 #[test]
-fn nothing_is_written_that_was_not_shown() {
+fn a_change_after_the_preview_stops_the_write() {
     let test = TestWorkDir::new();
     let args = json!({"path": "f", "content": "mine"});
     let changed = Err("f changed since it was shown; nothing was written. Read it again.".into());
@@ -52,7 +52,7 @@ fn nothing_is_written_that_was_not_shown() {
     assert_eq!(test.execute("edit_file", &edit, &Proposal::default()), changed);
     assert_eq!(test.content("f"), "a B");
 
-    // The same bytes, but the way there now leads to a protected file.
+    // The bytes are the same, but the path now leads to a protected file.
     fs::create_dir_all(test.file(".git/hooks")).unwrap();
     fs::create_dir(test.file("plain")).unwrap();
     let args = json!({"path": "plain/pre-commit", "content": "#!/bin/sh"});
@@ -65,7 +65,7 @@ fn nothing_is_written_that_was_not_shown() {
 }
 
 #[test]
-fn flipping_a_byte_of_the_target_stops_the_call() {
+fn a_change_of_any_single_byte_stops_the_write() {
     let test = TestWorkDir::new();
     let args = json!({"path": "f", "content": "new"});
     let old: Vec<u8> = (0..200).collect();
@@ -81,7 +81,7 @@ fn flipping_a_byte_of_the_target_stops_the_call() {
 }
 
 #[test]
-fn text_is_replaced_where_it_is_meant() {
+fn the_chosen_occurrences_are_replaced() {
     let test = TestWorkDir::new();
     let edit = |occurrence: Value| {
         test.put("f", "a x a x a\n");
@@ -112,7 +112,7 @@ fn text_is_replaced_where_it_is_meant() {
 }
 
 #[test]
-fn a_text_that_is_not_found_gets_a_reason() {
+fn an_error_hints_at_why_the_text_was_not_found() {
     let test = TestWorkDir::new();
     test.put("f", "fn main() {\n    let total = 1;\n    print(total);\n}\n");
     let why = |old: &str| test.edit(old, "x").unwrap_err();
@@ -139,7 +139,7 @@ fn a_text_that_is_not_found_gets_a_reason() {
 }
 
 #[test]
-fn a_call_that_would_fail_is_bound_to_what_it_saw() {
+fn a_call_that_would_fail_is_also_stopped_by_a_change() {
     let test = TestWorkDir::new();
     test.put("f", "a");
     let args = json!({"path": "f", "old_str": "b", "new_str": "c"});
@@ -150,7 +150,7 @@ fn a_call_that_would_fail_is_bound_to_what_it_saw() {
 }
 
 #[test]
-fn sizes_are_checked_before_memory_is_spent() {
+fn sizes_are_checked_before_memory_is_allocated() {
     let test = TestWorkDir::with_limit(1000);
     let write = |bytes: usize| test.call("write_file", &json!({"path": "f", "content": "x".repeat(bytes)}));
     assert!(write(1000).is_ok());

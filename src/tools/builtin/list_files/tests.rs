@@ -1,4 +1,4 @@
-//! What is listed, and what is not.
+//! Tests of which files are listed.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -63,7 +63,7 @@ fn globs() {
     check(&work_dir, "*/", &["src-old/", "src/", "tests/"]);
     check(&work_dir, "**/", &["src-old/", "src/", "src/x/", "tests/"]);
     check(&work_dir, "src/", &["src/"]);
-    // A directory by its name, as models ask for it.
+    // Models often ask for a directory by its plain name.
     check(&work_dir, ".", &[".hid", "a.rs", "b.rs"]);
     check(&work_dir, "src", &["src/m.rs"]);
     let absolute = format!("{}/src/*.rs", dir.path().to_str().unwrap());
@@ -71,7 +71,7 @@ fn globs() {
 }
 
 #[test]
-fn nothing_found_and_nothing_allowed() {
+fn errors_and_empty_results() {
     let (_dir, work_dir) = tree(&["a"]);
     assert_eq!(list(&work_dir, "*.zig"), "no files match *.zig");
     assert_eq!(list(&work_dir, "none/**/*"), "no files match none/**/*");
@@ -152,7 +152,7 @@ fn a_directory_that_turns_into_a_link_is_not_walked() {
     while_swapping(&ws, "sub", "link", || {
         for _ in 0..3000 {
             let pattern = Pattern::parse("**", work_dir.workspace()).unwrap();
-            // Without Landlock, so that the walk stands alone.
+            // The walk is called directly and runs without Landlock, so that this tests only the walk.
             let found = walk::list(work_dir.workspace(), &pattern, 10, &Cancel::new()).unwrap();
             assert!(found.names.iter().all(|name| !name.contains("canary")), "{found:?}");
         }
@@ -160,7 +160,7 @@ fn a_directory_that_turns_into_a_link_is_not_walked() {
 }
 
 #[test]
-fn long_lists_are_cut_and_say_so() {
+fn long_lists_are_truncated_with_a_note() {
     let (dir, work_dir) = tree(&["x"]);
     for n in 0..1001 {
         fs::write(dir.path().join(format!("f{n:04}")), "").unwrap();
@@ -190,7 +190,7 @@ fn cancel_and_depth() {
 }
 
 #[test]
-fn patterns_made_to_exhaust_are_answered_soon() {
+fn malicious_patterns_do_not_take_long() {
     let (dir, work_dir) = tree(&["a/b/c", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]);
     let patterns = [
         "?".repeat(255),

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_says_what_came_back() {
+    fn a_rendered_page_starts_with_status_and_headers() {
         let mut page = page("text/plain; charset=utf-8", "hello");
         assert_eq!(
             page.render(false),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_not_shown() {
+    fn binary_content_is_not_shown() {
         for (kind, body) in [
             ("image/png", b"x".to_vec()),
             ("application/pdf", b"%PDF".to_vec()),
@@ -208,13 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn long_text_is_cut_and_says_so() {
+    fn long_text_is_truncated_with_a_note() {
         let text = page("text/plain", "é".repeat(MAX_OUTPUT)).render(false);
         assert!(text.len() < MAX_OUTPUT + 200 && text.contains("truncated"));
     }
 
     #[test]
-    fn html_made_to_exhaust_ends_soon() {
+    fn malicious_html_does_not_take_long() {
         let tags =
             ["<div>", "<table><tr><td>", "<b>", "<blockquote>", "<a href=x>", "<b><p>", "<svg>", "<!--", "<"];
         crate::tools::workspace::tests::returns(move || {

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_two_headers_are_taken() {
+    fn only_two_headers_can_be_set() {
         let request = Request::parse(&json!({"url": "http://x/", "headers": {
             "accept": "text/html", "Accept-Language": "de", "Host": "evil", "Authorization": "Bearer x",
             "Metadata-Flavor": "Google", "X-A": 1}}))
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_sees_all_of_the_url() {
+    fn the_preview_shows_the_whole_url() {
         let preview = |url: &str| Request::parse(&json!({"url": url})).unwrap().preview();
         assert_eq!(preview("https://example.com/a"), "GET https://example.com/a\n  host: example.com\n");
         assert_eq!(

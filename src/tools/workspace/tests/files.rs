@@ -15,7 +15,7 @@ fn a_hard_link_is_broken_and_not_written_through() {
 }
 
 #[test]
-fn what_is_no_file_neither_hangs_nor_opens() {
+fn special_files_are_not_opened_and_never_block() {
     let dirs = TestDirs::new();
     rustix::fs::mkfifoat(rustix::fs::CWD, dirs.ws("fifo"), Mode::from_raw_mode(0o600)).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(dirs.ws("socket")).unwrap();
@@ -42,7 +42,7 @@ fn what_is_no_file_neither_hangs_nor_opens() {
 }
 
 #[test]
-fn devices_of_a_workspace_that_is_dev_are_not_files() {
+fn devices_are_not_opened_even_if_the_workspace_is_dev() {
     let ws = Workspace::open_root(Path::new("/dev")).unwrap();
     for name in ["null", "zero", "full", "tty"] {
         assert!(read_all(&ws, name).is_err(), "{name}");
@@ -63,7 +63,7 @@ fn a_huge_sparse_file_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_file_is_replaced_whole_with_its_mode_and_leaves_nothing_behind() {
+fn replacing_a_file_keeps_its_mode_and_leaves_no_temporary_file() {
     let dirs = TestDirs::new();
     let [ws, _] = dirs.both();
     fs::set_permissions(dirs.ws("file"), fs::Permissions::from_mode(0o751)).unwrap();

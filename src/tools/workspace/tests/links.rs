@@ -49,7 +49,7 @@ fn the_text_of_a_path_does_not_lead_out() {
 }
 
 #[test]
-fn names_that_only_look_like_parents_are_names() {
+fn names_that_only_look_like_dot_dot_are_plain_names() {
     let dirs = TestDirs::new();
     for ws in dirs.both() {
         for name in ["..hidden", "...", "a..b", ".. ", "~", "~x/y", "$HOME", "%2e%2e", "-x", "sub/..x/y"] {
@@ -62,7 +62,7 @@ fn names_that_only_look_like_parents_are_names() {
 }
 
 #[test]
-fn links_are_followed_only_as_long_as_they_stay_inside() {
+fn links_are_followed_only_inside_the_workspace() {
     let dirs = TestDirs::new();
     let out = dirs.dir.path().join("out");
     let abs = |path: &str| out.join(path).to_str().unwrap().to_owned();
@@ -122,7 +122,7 @@ fn links_are_followed_only_as_long_as_they_stay_inside() {
 }
 
 #[test]
-fn a_dangling_link_makes_its_target_only_inside() {
+fn a_dangling_link_creates_its_target_only_inside_the_workspace() {
     let dirs = TestDirs::new();
     symlink("sub/new", dirs.ws("good")).unwrap();
     symlink("../out/new", dirs.ws("bad")).unwrap();

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// A directory of the path turns into a link to the outside and back, all the time.
+/// A directory of the path is repeatedly swapped with a link to the outside.
 #[test]
-fn a_swapped_link_gets_nothing_out() {
+fn a_directory_swapped_with_a_link_leads_nowhere_outside() {
     let dirs = TestDirs::new();
     fs::write(dirs.dir.path().join("out/file"), "secret").unwrap();
     symlink("../out", dirs.ws("link")).unwrap();
@@ -35,7 +35,7 @@ fn a_swapped_link_gets_nothing_out() {
     dirs.assert_untouched();
 }
 
-/// The file itself turns into a link to the outside and back.
+/// The file itself is repeatedly swapped with a link to the outside.
 #[test]
 fn a_swapped_file_is_neither_read_nor_written_through() {
     let dirs = TestDirs::new();
@@ -63,9 +63,9 @@ fn a_swapped_file_is_neither_read_nor_written_through() {
     dirs.assert_untouched();
 }
 
-/// Random paths against the simplest model there is: count the levels.
+/// Compares random paths with the simplest possible model, which counts the levels.
 #[test]
-fn random_paths_never_leave() {
+fn random_paths_never_lead_outside() {
     let dirs = TestDirs::new();
     for (name, target) in [("up", ".."), ("in", "sub"), ("sub/back", ".."), ("esc", "../out"), ("abs", "/")] {
         symlink(target, dirs.ws(name)).unwrap();

@@ -17,7 +17,7 @@ impl Resolver for Names {
 }
 
 #[test]
-fn a_door_of_our_own_is_shut_even_when_it_is_listed() {
+fn the_daemons_own_doors_are_refused_even_if_they_are_allowed() {
     let door = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = door.local_addr().unwrap();
     let own_listeners = OwnListeners::default();
@@ -160,7 +160,7 @@ fn no_name_that_resolves_to_a_private_address_is_connected_to() {
 }
 
 #[test]
-fn of_a_mixed_or_changing_answer_only_public_addresses_are_left() {
+fn only_the_public_addresses_of_a_changing_name_are_used() {
     #[derive(Debug)]
     struct Flips(AtomicUsize);
     impl Resolver for Flips {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_page_comes_back_with_its_head() {
+fn a_result_contains_status_and_headers() {
     let server = Server::with_response(
         "HTTP/1.1 404 Not Found\r\ncontent-type: text/plain\r\ncontent-length: 4\r\nx-secret: 1\r\n\r\nnone",
     );
