@@ -1,14 +1,14 @@
-//! The clock that the server, the clients and the driver share.
+//! The clock that the processes of the benchmark share.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, which counts the same in every process of a machine.
+/// Returns `CLOCK_MONOTONIC` in nanoseconds. It is the same in every process of a machine.
 pub fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// Milliseconds from one [`now`] to a later one.
+/// Returns the milliseconds from one [`now`] to a later one.
 pub fn millis(from: u64, to: u64) -> f64 {
     to.saturating_sub(from) as f64 / 1e6
 }

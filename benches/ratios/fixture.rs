@@ -1,10 +1,10 @@
-//! One scripted model server, and the three tools set up to talk to it.
+//! A scripted model server and the three clients that talk to it: kontekst, curl and a minimal one.
 
 use std::{path::PathBuf, process::Command};
 
 use crate::{Failure, home::BenchHome, minimal_client, server::Server};
 
-/// What every case is given.
+/// The options that every case gets.
 pub struct Options {
     pub kontekst: PathBuf,
     pub rounds: u32,
@@ -19,17 +19,17 @@ pub struct Llama {
     pub model: PathBuf,
 }
 
-/// The models that cases ask for; each has an agent of the same name.
+/// The models that the cases request. Each has an agent of the same name.
 const SCRIPTS: [&str; 3] = ["t1d0", "t2000d0", "st50d20000"];
 
-/// Everything a case runs in.
+/// The environment of a case.
 pub struct Fixture {
     pub home: BenchHome,
     pub server: Server,
 }
 
 impl Fixture {
-    /// `window` is the number of tokens that the model sees.
+    /// `window` is the context window of the model in tokens.
     pub fn new(options: &Options, window: u32) -> Result<Self, Failure> {
         let server = Server::start(window)?;
         let config = format!(
@@ -45,7 +45,7 @@ impl Fixture {
         Ok(Self { home, server })
     }
 
-    /// `kontekst run` in a new session, which is stored.
+    /// Returns `kontekst run` in a new, stored session.
     pub fn ask_kontekst(&self, script: &str, prompt: &str) -> Command {
         self.home.kontekst(&["run", "--new", "--agent", script, prompt])
     }
@@ -54,7 +54,7 @@ impl Fixture {
         self.post_with_curl(&minimal_client::body(script, prompt))
     }
 
-    /// `data` is a body, or `@` and the name of a file that holds one.
+    /// `data` is a body, or `@` and the name of a file with one.
     pub fn post_with_curl(&self, data: &str) -> Command {
         let mut command = self.home.command("curl");
         command.args(["-q", "-sS", "-N", "--fail", "-H", "Content-Type: application/json", "--data-binary"]);

@@ -1,4 +1,4 @@
-//! A data directory, a place to work_dir, and kontekst to run in them.
+//! A data directory and a working directory for kontekst.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::{Failure, process};
 
-/// Stops the daemon when dropped.
+/// Both directories, and the path of the binary. The daemon is stopped when this is dropped.
 pub struct BenchHome {
     pub data_dir: PathBuf,
     /// An empty directory that the tools run in, and files for their stdin.
@@ -33,7 +33,7 @@ impl BenchHome {
         Ok(Self { data_dir, work_dir, kontekst: kontekst.to_owned(), _dir: dir })
     }
 
-    /// An agent with one sentence for a system text.
+    /// Creates an agent with a system prompt of one sentence.
     pub fn agent(&self, name: &str, config: &str) -> Result<(), Failure> {
         let agent = self.data_dir.join("agents").join(name);
         fs::create_dir_all(&agent)?;
@@ -54,7 +54,7 @@ impl BenchHome {
         command
     }
 
-    /// The process id of the daemon that runs now, if one does.
+    /// Returns the process id of the running daemon.
     pub fn daemon(&self) -> Option<u32> {
         #[derive(Deserialize)]
         struct Info {
@@ -62,7 +62,7 @@ impl BenchHome {
         }
         let text = fs::read(self.data_dir.join("run/daemon.json")).ok()?;
         let info: Info = serde_json::from_slice(&text).ok()?;
-        // The file outlives a daemon that was killed, and its pid may be another's by now.
+        // The file outlives a killed daemon, and another process may have its id by now.
         let running = fs::read_link(format!("/proc/{}/exe", info.pid)).ok()?;
         (running.file_name() == self.kontekst.file_name()).then_some(info.pid)
     }
@@ -81,7 +81,7 @@ impl BenchHome {
         Ok(())
     }
 
-    /// How many sessions are stored.
+    /// Returns the number of stored sessions.
     pub fn sessions(&self) -> usize {
         let Ok(files) = fs::read_dir(self.data_dir.join("sessions")) else { return 0 };
         files.flatten().filter(|file| file.path().extension().is_some_and(|end| end == "jsonl")).count()

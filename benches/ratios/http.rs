@@ -1,11 +1,11 @@
-//! The little HTTP/1.1 that the scripted server needs.
+//! The parts of HTTP/1.1 that the scripted server needs.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
     net::TcpStream,
 };
 
-/// One request, read to its end.
+/// A request with its whole body.
 pub struct Request {
     pub method: String,
     pub path: String,
@@ -15,7 +15,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads the next request of a connection; `None` when the client has hung up.
+    /// Reads the next request of a connection. Returns `None` if the client has closed it.
     pub fn read(from: &mut BufReader<&TcpStream>) -> io::Result<Option<Self>> {
         let mut line = String::new();
         if from.read_line(&mut line)? == 0 {
@@ -35,7 +35,7 @@ impl Request {
                 "content-length" => length = value.parse().map_err(io::Error::other)?,
                 "transfer-encoding" => chunked = value.eq_ignore_ascii_case("chunked"),
                 "connection" => close = value.eq_ignore_ascii_case("close"),
-                // curl asks before it sends a large body, and waits a second for the answer.
+                // curl asks before it sends a large body, and waits up to a second for the answer.
                 "expect" => from.get_mut().write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?,
                 _ => {}
             }
@@ -66,7 +66,7 @@ fn read_chunks(from: &mut BufReader<&TcpStream>, body: &mut Vec<u8>) -> io::Resu
     }
 }
 
-/// Answers with a JSON text.
+/// Sends a JSON response.
 pub fn reply(mut to: &TcpStream, status: u16, json: &str) -> io::Result<()> {
     let head = format!(
         "HTTP/1.1 {status} -\r\nServer: llama.cpp\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
@@ -75,7 +75,7 @@ pub fn reply(mut to: &TcpStream, status: u16, json: &str) -> io::Result<()> {
     to.write_all([head.as_bytes(), json.as_bytes()].concat().as_slice())
 }
 
-/// An answer of server-sent events; each one leaves in a write of its own.
+/// A response with server-sent events. Each event is written on its own.
 pub struct Events<'a> {
     to: &'a TcpStream,
 }

@@ -1,4 +1,4 @@
-//! llama.cpp's own server, with the arguments that kontekst gives to one of its own.
+//! llama.cpp's own server, with the arguments that kontekst uses for a managed one.
 
 use std::{
     io::{Read, Write},
@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 
 use crate::{Failure, fixture::Llama};
 
-/// Tokens in a batch: a cancel takes effect between two of them.
+/// The batch size in tokens. A cancel takes effect between two batches.
 pub const BATCH: u32 = 256;
 
-/// Loading a model of some hundred megabytes takes a second.
+/// How long the server may take to answer. Loading a model of a few hundred megabytes takes a second.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A running server without a key, stopped when dropped.
+/// A running server without a key. It is stopped when this is dropped.
 pub struct LlamaServer {
     pub address: SocketAddr,
     child: Child,
 }
 
 impl LlamaServer {
-    /// Starts one whose requests see `window` tokens, and waits until it is ready.
+    /// Starts a server with a context window of `window` tokens and waits until it is ready.
     pub fn start(llama: &Llama, window: u32) -> Result<Self, Failure> {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let (port, batch) = (address.port().to_string(), BATCH.to_string());
@@ -51,12 +51,12 @@ impl LlamaServer {
         Ok(llama_server)
     }
 
-    /// The JSON answer to a GET.
+    /// Returns the JSON answer to a GET request.
     pub fn ask(&self, path: &str) -> Result<Value, Failure> {
         self.request("GET", path, "")
     }
 
-    /// Tokens of a text.
+    /// Returns the number of tokens in a text.
     pub fn count(&self, text: &str) -> Result<usize, Failure> {
         let answer = self.request("POST", "/tokenize", &json!({ "content": text }).to_string())?;
         Ok(answer["tokens"].as_array().ok_or("no tokens")?.len())

@@ -1,11 +1,11 @@
-//! What kontekst costs, as ratios to curl and to the least that a client can do.
+//! Measures kontekst as ratios to curl and to a minimal client.
 //!
 //! `cargo bench --bench ratios [-- --rounds N --only WORD --check]` needs the release binary, which
-//! cargo builds, and curl. All talk to one scripted model server and run in turn, so that a busy
-//! machine slows all of them; the figures are medians of whole processes. Compare ratios, not milliseconds.
+//! cargo builds, and curl. All clients talk to one scripted model server and run alternately, so that a busy machine
+//! slows all of them. The figures are medians of whole processes. Compare the ratios and not the milliseconds.
 //!
-//! With `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL`, some cases more talk to llama.cpp's own server. The
-//! model must be slow enough to be interrupted: `tests/llama/tiny_gguf.py --layers 12 --feed-forward 4096 FILE`.
+//! If `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL` are set, further cases use llama.cpp's own server. The model must
+//! be slow enough to be interrupted: `tests/llama/tiny_gguf.py --layers 12 --feed-forward 4096 FILE`.
 
 mod cases;
 mod clock;
@@ -24,10 +24,10 @@ use std::{env, io, io::Write, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 
-/// What stops a case, or the bench: a sentence is enough here.
+/// An error that ends a case or the benchmark.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Measures kontekst next to curl.
+/// Measures kontekst and curl.
 #[derive(Parser)]
 struct Args {
     /// Runs of each tool in each case
@@ -48,7 +48,7 @@ struct Args {
     /// A GGUF file for it [default: $KONTEKST_TEST_MODEL]
     #[arg(long, value_name = "PATH")]
     model: Option<PathBuf>,
-    /// Given by cargo
+    /// Passed by cargo
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The bench also plays the parts it needs: the model server, the smallest client, a launcher.
+/// Runs the benchmark, or one of the processes that it needs: the model server, the minimal client, or the launcher.
 fn run() -> Result<ExitCode, Failure> {
     let words: Vec<String> = env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {

@@ -1,4 +1,4 @@
-//! The least that a client can do: one blocking socket and HTTP by hand.
+//! The minimal client: one blocking socket and hand-written HTTP.
 
 use std::{
     borrow::Cow,
@@ -30,7 +30,7 @@ struct Delta<'a> {
     content: Option<Cow<'a, str>>,
 }
 
-/// This program in the role of the client.
+/// Returns the command that runs this program as the minimal client.
 pub fn command(home: &BenchHome, address: &str, body: &str) -> Result<Command, Failure> {
     let mut command = home.command(std::env::current_exe()?);
     command.args(["--minimal-client", address, body]);
@@ -66,7 +66,7 @@ pub fn ask(address: &str, body: &str) -> Result<(), Failure> {
     }
 }
 
-/// The smallest chat request that streams; curl sends the same.
+/// Returns the smallest streaming chat request. curl sends the same.
 pub fn body(model: &str, prompt: &str) -> String {
     json!({ "model": model, "stream": true, "messages": [{ "role": "user", "content": prompt }] }).to_string()
 }

@@ -1,4 +1,4 @@
-//! One process, timed from outside.
+//! Runs and times a process.
 
 use std::{
     io::{self, Read, Seek},
@@ -15,7 +15,7 @@ use wait4::Wait4;
 
 use crate::{Failure, clock};
 
-/// No run of the bench takes longer, unless it hangs.
+/// A process that takes longer than this counts as hanging.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A process that was started and may still run.
@@ -24,21 +24,21 @@ pub struct Running {
     stdout: ChildStdout,
     stderr: std::fs::File,
     command: String,
-    /// The exit status that is a good one.
+    /// The exit status that counts as success.
     good: i32,
     pub started: u64,
 }
 
-/// A process that has ended well.
+/// A process that has ended successfully.
 pub struct Finished {
     pub started: u64,
     pub ended: u64,
     pub stdout: Vec<u8>,
-    /// How many bytes of stdout there were, and when.
+    /// The length of stdout after each read, and the time.
     arrivals: Vec<(usize, u64)>,
 }
 
-/// Starts a command. Its stdin is what the command says; stdout and stderr are kept.
+/// Starts a command and captures its stdout and stderr.
 pub fn start(mut command: Command) -> Result<Running, Failure> {
     let stderr = tempfile::tempfile()?;
     command.stdout(Stdio::piped()).stderr(stderr.try_clone()?);
@@ -54,7 +54,7 @@ pub fn run(command: Command) -> Result<Finished, Failure> {
     start(command)?.finish()
 }
 
-/// As [`run`], for a command that has to end with the exit status `good`.
+/// Like [`run`], but the command must end with the exit status `good`.
 pub fn run_to(good: i32, command: Command) -> Result<Finished, Failure> {
     Running { good, ..start(command)? }.finish()
 }
@@ -64,7 +64,7 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// When it fails or hangs; the message holds what it wrote to stderr.
+    /// Fails if the process fails or hangs. The message contains its stderr.
     pub fn finish(mut self) -> Result<Finished, Failure> {
         let (mut stdout, mut arrivals) = (Vec::new(), Vec::new());
         let mut block = vec![0; 64 * 1024];
@@ -105,19 +105,18 @@ fn readable(stdout: &ChildStdout, timeout: Duration) -> io::Result<bool> {
 }
 
 impl Finished {
-    /// From start to end, in milliseconds.
+    /// Returns the wall time in milliseconds.
     pub fn wall(&self) -> f64 {
         clock::millis(self.started, self.ended)
     }
 
-    /// From start to the first byte on stdout, in milliseconds.
+    /// Returns the time from the start to the first byte on stdout, in milliseconds.
     pub fn first_byte(&self) -> Result<f64, Failure> {
         let (_, at) = self.arrivals.first().ok_or("nothing on stdout")?;
         Ok(clock::millis(self.started, *at))
     }
 
-    /// The stamps of the server found in stdout, in the order they were printed, each with the time
-    /// at which its last byte was here.
+    /// Returns the server's time stamps in stdout, in order, each with the time at which its last byte arrived.
     pub fn stamps(&self) -> Vec<(u64, u64)> {
         let mut stamps = Vec::new();
         let mut from = 0;
@@ -127,7 +126,7 @@ impl Finished {
             from = start + digits;
             let number =
                 std::str::from_utf8(&self.stdout[start..from]).ok().and_then(|text| text.parse().ok());
-            // curl prints the whole event, so other numbers are about; only a time within the run counts.
+            // curl prints whole events with other numbers in them, so only a time within the run counts.
             let Some(stamp) = number.filter(|stamp| (self.started..self.ended).contains(stamp)) else {
                 continue;
             };
@@ -139,10 +138,10 @@ impl Finished {
     }
 }
 
-/// Peak memory of a command in bytes, from its start to its end.
+/// Runs a command and returns its peak memory in bytes.
 ///
-/// A child begins with the peak of the process that starts it, and this one has grown by then. So a
-/// fresh copy of the bench, which is small, starts the command and reads its rusage.
+/// A child inherits the peak of the process that starts it, and this one has grown by then. So a new and small process
+/// of this benchmark starts the command and reads its rusage.
 pub fn peak_memory(command: &Command) -> Result<u64, Failure> {
     let mut through = Command::new(std::env::current_exe()?);
     through.arg("--launch").arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
@@ -154,7 +153,7 @@ pub fn peak_memory(command: &Command) -> Result<u64, Failure> {
     Ok(String::from_utf8(run(through)?.stdout)?.trim().parse()?)
 }
 
-/// The small copy's side of [`peak_memory`].
+/// Does the part of [`peak_memory`] that runs in the new process.
 pub fn launch(program: &str, args: &[String]) -> Result<u64, Failure> {
     let child = Command::new(program).args(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
     let used = child.wait4()?;

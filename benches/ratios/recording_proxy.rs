@@ -1,4 +1,4 @@
-//! A wire to a server that remembers what was asked over it.
+//! A proxy that records the requests to a server.
 
 use std::{
     io::{self, Read, Write},
@@ -9,10 +9,10 @@ use std::{
 
 use crate::Failure;
 
-/// Passes every connection on to a server. Lives as long as this program.
+/// Passes every connection on to a server. It runs until the program ends.
 pub struct RecordingProxy {
     pub address: SocketAddr,
-    /// What clients sent, by connection. kontekst uses a new one for each request.
+    /// The bytes that clients sent on each connection. kontekst opens a new one for each request.
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
@@ -31,7 +31,7 @@ impl RecordingProxy {
         Ok(Self { address, sent })
     }
 
-    /// The bodies of the requests for `path` since the last call.
+    /// Returns the bodies of the requests for `path` since the last call.
     pub fn bodies(&self, path: &str) -> Vec<String> {
         let sent = std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner));
         let start = format!("POST {path} ");
@@ -61,7 +61,7 @@ fn pass_on(mut client: &TcpStream, server: SocketAddr, all: &Mutex<Vec<Vec<u8>>>
         if read == 0 {
             return upstream.shutdown(Shutdown::Both);
         }
-        // Gone when somebody has looked meanwhile: then it was none of theirs.
+        // The entry is missing if `bodies` was called in the meantime.
         if let Some(sent) = all.lock().unwrap_or_else(PoisonError::into_inner).get_mut(at) {
             sent.extend_from_slice(&block[..read]);
         }

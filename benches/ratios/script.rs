@@ -1,14 +1,13 @@
-//! What the model server says: the model's name is the script.
+//! The answers of the scripted model server. The name of the model is the script.
 
 use std::{io, thread, time::Duration};
 
 use crate::clock;
 
-/// One answer, read from a model name such as `t200d0` or `st50d20000`.
+/// An answer, described by a model name such as `t200d0` or `st50d20000`.
 ///
-/// `t` is followed by the number of tokens and `d` by the microseconds between two of them. With a
-/// leading `s` each token is the server's clock, so that a reader can tell how late it is. Any other
-/// name is `t1d0`.
+/// `t` is followed by the number of tokens and `d` by the microseconds between two of them. With a leading `s` each
+/// token is the server's clock, so that a reader can tell how late it is. Any other name means `t1d0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Script {
     pub tokens: u32,
@@ -31,9 +30,9 @@ impl Script {
         Some(Self { tokens: tokens.parse().ok()?, gap, stamped })
     }
 
-    /// Hands out the events of the stream, each as it would stand after `data: `.
+    /// Passes the data of each event to `put`.
     ///
-    /// The shape is llama-server's: a role, the pieces, a finish reason, the usage, `[DONE]`.
+    /// The order is llama-server's: a role, the text, a finish reason, the usage, `[DONE]`.
     pub fn play(self, model: &str, mut put: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
         let chunk = |choices: &str, more: &str| {
             format!(

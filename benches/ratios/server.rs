@@ -19,27 +19,27 @@ use crate::{
     script::Script,
 };
 
-/// What the server saw of one chat request.
+/// What the server reports about one chat request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// When the last byte of the request was here, by [`clock::now`].
+    /// The time at which the last byte of the request arrived, from [`clock::now`].
     pub arrived: u64,
     pub body_bytes: usize,
-    /// Bytes of the system text and the tools, as JSON.
+    /// The size of the system prompt and the tools as JSON, in bytes.
     pub fixed_bytes: usize,
 }
 
-/// A running server, stopped when dropped.
+/// A running server. It is stopped when this is dropped.
 pub struct Server {
     pub address: SocketAddr,
     records: mpsc::Receiver<Record>,
     child: Child,
-    /// Its end tells the child to leave, also when this process is killed.
+    /// The child exits when this pipe closes, which also happens if this process is killed.
     _lifeline: Option<ChildStdin>,
 }
 
 impl Server {
-    /// Starts a server whose model sees `window` tokens.
+    /// Starts a server with a context window of `window` tokens.
     pub fn start(window: u32) -> Result<Self, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["--serve", &window.to_string()])
@@ -65,15 +65,15 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// The next request in the log. Call it once for each run, in order.
+    /// Returns the next request in the log. Call it once for each run, in order.
     pub fn record(&self) -> Result<Record, Failure> {
         let timeout = Duration::from_secs(10);
         self.records.recv_timeout(timeout).map_err(|_| "no request reached the model server".into())
     }
 
-    /// Throws away what has been logged.
+    /// Discards the log.
     pub fn forget(&self) {
-        // A record follows the last byte of its answer, so it may still be on its way.
+        // A record is written after the last byte of the answer, so it may not have arrived yet.
         while self.records.recv_timeout(Duration::from_millis(20)).is_ok() {}
     }
 }
@@ -85,7 +85,7 @@ impl Drop for Server {
     }
 }
 
-/// The child's side: serves until stdin ends.
+/// Serves until stdin ends. This runs in the child process.
 pub fn serve(window: &str) -> Result<(), Failure> {
     let window: u32 = window.parse()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -94,7 +94,7 @@ pub fn serve(window: &str) -> Result<(), Failure> {
     stdout.flush()?;
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A client that hangs up in the middle is no concern of the others.
+            // A client that disconnects does not affect the others.
             thread::spawn(move || connection(&stream, window).ok());
         }
     });
@@ -135,8 +135,8 @@ fn answer(stream: &TcpStream, request: &Request, window: u32) -> io::Result<()> 
     }
 }
 
-/// A token for every four bytes. As in llama-server, numbers among the texts are tokens already: a -1
-/// between two texts tells their tokens apart.
+/// Tokenizes text as four bytes per token. As in llama-server, numbers are tokens already. kontekst puts -1 between two
+/// texts to tell their tokens apart.
 fn tokenize(body: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Question<'a> {

@@ -1,13 +1,13 @@
-//! The table: one line for each goal.
+//! The table of results, with one line for each goal.
 
 use std::{fmt::Display, io, io::Write};
 
 use crate::Failure;
 
-/// One goal and how it went.
+/// A goal and the measured figure.
 pub struct Row {
     what: &'static str,
-    /// The figures behind the ratio, for people.
+    /// The figures that the ratio was computed from, for display.
     from: String,
     figure: f64,
     goal: f64,
@@ -16,23 +16,23 @@ pub struct Row {
 }
 
 impl Row {
-    /// kontekst's time against another's, both in milliseconds.
+    /// Returns a ratio of two times in milliseconds.
     pub fn ratio(what: &'static str, kontekst: f64, other: f64, goal: f64, unit: &'static str) -> Self {
         let from = format!("{kontekst:.2} ms / {other:.2} ms");
         Self { what, from, figure: kontekst / other, goal, unit, failed: false }
     }
 
-    /// A figure that is its own measure.
+    /// Returns an absolute figure.
     pub fn amount(what: &'static str, figure: f64, goal: f64, unit: &'static str) -> Self {
         Self { what, from: String::new(), figure, goal, unit, failed: false }
     }
 
-    /// Two figures that are not times.
+    /// Returns a ratio of two figures that are not times.
     pub fn share(what: &'static str, from: String, figure: f64, goal: f64, unit: &'static str) -> Self {
         Self { what, from, figure, goal, unit, failed: false }
     }
 
-    /// A goal that could not be measured counts as missed.
+    /// Returns a goal that could not be measured, which counts as missed.
     pub fn failed(what: &'static str, error: &Failure) -> Self {
         Self { what, from: error.to_string(), figure: f64::NAN, goal: 0.0, unit: "", failed: true }
     }
@@ -41,7 +41,7 @@ impl Row {
         !self.failed && self.figure <= self.goal
     }
 
-    /// Prints the line. Each is printed when it is known: the whole table takes minutes.
+    /// Prints the line. Each is printed as soon as it is known, because the whole table takes minutes.
     pub fn print(&self) -> io::Result<()> {
         let Self { what, from, figure, goal, unit, .. } = self;
         let mut out = io::stdout().lock();
@@ -62,7 +62,7 @@ fn number(value: f64) -> impl Display {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") }
 }
 
-/// The middle of some figures; of two, the one below.
+/// Returns the median. Of an even number of figures it is the lower one of the two in the middle.
 pub fn median(figures: &[f64]) -> Result<f64, Failure> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,13 +1,13 @@
-// The Kaiak API as types: what an editor sends and what it hears.
+// The types of the Kaiak API: the requests of an editor and the notifications it receives.
 
 import { NotificationType, RequestType } from "vscode-jsonrpc/node";
 
 export interface Incident {
   id: string;
   rule_id: string;
-  /** Relative to the workspace. */
+  /** The path relative to the workspace. */
   file_path: string;
-  /** From 1. */
+  /** The line number, counted from 1. */
   line_number: number;
   severity: "error" | "warning" | "info";
   description: string;
@@ -16,18 +16,18 @@ export interface Incident {
   metadata?: Record<string, unknown>;
 }
 
-/** What every notification has around its content. */
-export interface Told<Content> {
+/** The envelope of every notification. */
+export interface Notification<Content> {
   session_id: string;
   request_id: string;
-  /** `msg-1`, `msg-2`, … rising within a session. */
+  /** `msg-1`, `msg-2`, … The number rises within a session. */
   message_id: string;
   timestamp: string;
   content: Content;
 }
 
 export interface Progress {
-  /** 0 to 100, never falling. */
+  /** From 0 to 100. It never decreases. */
   percentage: number;
   phase: string;
   description: string;
@@ -38,21 +38,21 @@ export interface FileModification {
   change_type: "edit" | "create";
   description: string;
   original_content: string;
-  /** Exactly this is written if it is approved and the file is still `original_content`. */
+  /** The text that is written if it is approved and the file still has `original_content`. */
   proposed_content: string;
 }
 
 export interface UserInteraction {
   interaction_type: "approval" | "choice" | "input";
   prompt: string;
-  /** Seconds; no answer means no. */
+  /** The time limit in seconds. No answer in time counts as a rejection. */
   timeout: number;
   proposal_id?: string;
   options?: string[];
   multiple?: boolean;
 }
 
-export interface Trouble {
+export interface StreamError {
   error_code: string;
   message: string;
   recoverable: boolean;
@@ -93,13 +93,13 @@ export const Respond = new RequestType<
   object
 >("kaiak/interaction/respond");
 
-export const OnProgress = new NotificationType<Told<Progress>>("kaiak/stream/progress");
-export const OnText = new NotificationType<Told<{ text: string; partial: boolean }>>("kaiak/stream/ai_response");
-export const OnProposal = new NotificationType<Told<FileModification> & { proposal_id: string }>(
+export const OnProgress = new NotificationType<Notification<Progress>>("kaiak/stream/progress");
+export const OnText = new NotificationType<Notification<{ text: string; partial: boolean }>>("kaiak/stream/ai_response");
+export const OnProposal = new NotificationType<Notification<FileModification> & { proposal_id: string }>(
   "kaiak/stream/file_modification",
 );
-export const OnQuestion = new NotificationType<Told<UserInteraction> & { interaction_id: string }>(
+export const OnQuestion = new NotificationType<Notification<UserInteraction> & { interaction_id: string }>(
   "kaiak/stream/user_interaction",
 );
-export const OnTrouble = new NotificationType<Told<Trouble>>("kaiak/stream/error");
-export const OnSystem = new NotificationType<Told<System>>("kaiak/stream/system");
+export const OnError = new NotificationType<Notification<StreamError>>("kaiak/stream/error");
+export const OnSystem = new NotificationType<Notification<System>>("kaiak/stream/system");

@@ -1,5 +1,5 @@
-// A whole conversation: create a session, ask for a fix, show the proposal, approve it, see the file changed,
-// end the session.
+// A whole conversation: it creates a session, requests a fix, shows the proposal, approves it, reads the changed file
+// and terminates the session.
 //
 //   KONTEKST=target/release/kontekst node out/main.js WORKSPACE FILE LINE MESSAGE
 
@@ -32,7 +32,7 @@ async function main([workspace, file, line, message]: string[]): Promise<void> {
   connection.onNotification(api.OnProgress, ({ content }) => {
     console.log(`${String(content.percentage).padStart(3)} % ${content.description}`);
   });
-  connection.onNotification(api.OnTrouble, ({ content }) => console.log(`! ${content.message}`));
+  connection.onNotification(api.OnError, ({ content }) => console.log(`! ${content.message}`));
   connection.onNotification(api.OnProposal, ({ proposal_id, content }) => {
     proposals.set(proposal_id, content);
     console.log(`proposed for ${content.file_path}: ${content.description}`);
@@ -40,7 +40,7 @@ async function main([workspace, file, line, message]: string[]): Promise<void> {
   });
   connection.onNotification(api.OnQuestion, async ({ interaction_id, content }) => {
     const proposal = proposals.get(content.proposal_id ?? "");
-    // An editor shows the difference and asks; this example says yes to what it has seen.
+    // An editor would show the difference and ask the user. This example approves it.
     const approved = proposal !== undefined;
     console.log(`${content.prompt} ${approved ? "yes" : "no"}`);
     await connection.sendRequest(api.Respond, {

@@ -1,4 +1,4 @@
-"""Drives a running daemon over gRPC as a client of another language would.
+"""Drives a running daemon over gRPC with a client in another language.
 
 usage: drive.py PROTO_DIR SOCKET WORKING_DIR
 
@@ -26,7 +26,7 @@ TERMINAL = {"completed", "cancelled", "failed"}
 
 
 class Run:
-    """One `Run` stream; commands go through a queue, `None` closes the sending side."""
+    """One `Run` stream. Commands go through a queue, and `None` closes the sending side."""
 
     def __init__(self, agents, prompt):
         self.commands = queue.Queue()
@@ -35,7 +35,7 @@ class Run:
         self.commands.put(pb.RunCommand(start=start))
 
     def until(self, *names):
-        """Events up to and including the first of these kinds."""
+        """Returns the events up to and including the first of these kinds."""
         seen = []
         for event in self.events:
             kind = event.WhichOneof("event")

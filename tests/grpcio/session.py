@@ -1,4 +1,4 @@
-"""Drives a Roz session of a running daemon as a client of another language would.
+"""Drives a Roz session of a running daemon with a client in another language.
 
 usage: session.py PROTO_DIR SOCKET
 
@@ -45,7 +45,7 @@ def main():
     calls = []
     for frame in frames:
         if frame.WhichOneof("response") == "tool_request":
-            # The second generation's form is in the same frame.
+            # The same frame has the event in the form of the second generation.
             assert frame.session_event.tool_call_requested.call_id == frame.tool_request.tool_call_id
             calls.append(frame.tool_request)
             if len(calls) == 3:

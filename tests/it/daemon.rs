@@ -1,4 +1,4 @@
-//! The daemon's life: started once, found by all, gone when told.
+//! How the daemon is started, found, replaced and stopped.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn a_daemon_without_its_run_directory_exits_when_idle() {
     key.open();
     assert_eq!(wait_with_output(client).success(), "half whole\n");
     wait_for_exit(first.as_raw_nonzero().get().unsigned_abs());
-    // It has taken nothing of its successor's along.
+    // It has not removed the files of its successor.
     assert_eq!(home.daemon(), Some(second));
     home.run(&["status"]).success();
 }
@@ -164,7 +164,7 @@ fn logs_shows_the_end_of_the_log() {
 fn a_command_substitution_does_not_wait_for_the_daemon() {
     let model = FakeLlama::start([Reply::text("here")]);
     let home = TestHome::new(&model.url());
-    // The shell's descriptor 9 is a pipe that somebody waits for: the daemon must not keep it open.
+    // `cat` waits until every copy of the shell's descriptor 9 is closed. The daemon must not keep one.
     let mut command = home.command(&["run", "hi"]);
     let program = command.get_program().to_owned();
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();

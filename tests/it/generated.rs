@@ -1,4 +1,5 @@
-//! `man/` and `completions/` are what clap says today. Refresh: `UPDATE_EXPECT=1 cargo test --test it generated`.
+//! Checks that `man/` and `completions/` match the command line. `UPDATE_EXPECT=1 cargo test --test it generated`
+//! writes them again.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +10,7 @@ use std::{
 use clap_complete::{Shell, generate};
 use expect_test::expect_file;
 
-/// Holds a folder of the project to be exactly `files`: name and text.
+/// Checks that a folder of the project has exactly these files, given as names and texts.
 #[track_caller]
 fn check(folder: &str, files: &BTreeMap<String, String>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);

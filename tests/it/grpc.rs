@@ -1,4 +1,4 @@
-//! The gRPC door on the wire: the real daemon, a raw client.
+//! The gRPC door on the wire: the real daemon and a raw client.
 
 use std::{future::Future, os::unix::process::CommandExt as _, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::{
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = client::runtime().unwrap();
-    // Nothing here takes long; a hang must not hold the suite.
+    // The limit only keeps a hang from blocking the other tests.
     runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await.expect("hangs") })
 }
 
@@ -30,7 +30,7 @@ async fn connect(home: &TestHome) -> Channel {
     client::channel(client::ensure(&home).unwrap().stream).await.unwrap()
 }
 
-/// A daemon with this model behind it. The binary under test starts it, not the test process.
+/// Starts a daemon that uses this model. The binary under test starts it, not the test process.
 fn daemon(model: &FakeLlama) -> TestHome {
     let home = TestHome::new(&model.url());
     home.run(&["daemon", "restart"]).success();
@@ -63,11 +63,11 @@ impl TestClient {
         self.events.message().await.unwrap().map(|event| event.event.unwrap())
     }
 
-    /// Events up to and including the first that `last` likes.
+    /// Returns the events up to and including the first for which `last` is true.
     pub(crate) async fn events_until(&mut self, last: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
-            // How the model gets ready is not what these tests are about.
+            // These tests are not about how the model gets ready.
             if matches!(event, Event::Progress(_)) {
                 continue;
             }
@@ -162,7 +162,7 @@ fn one_run_on_each_stream() {
     let home = daemon(&model);
     block_on(async {
         let mut client = TestClient::open(&home).await;
-        // A run that never began leaves the stream as it was.
+        // A run that could not start does not use up the stream.
         let mut unknown = start(&home, "hi");
         unknown.agent_name = "nobody".to_owned();
         client.send(Command::Start(unknown)).await;
@@ -198,7 +198,7 @@ fn half_close_is_not_a_cancel() {
         assert_eq!(*event_names(&events).last().unwrap(), "completed");
         assert_eq!(client.next().await, None);
 
-        // What is pending is denied; nobody could say yes any more.
+        // Pending calls are denied, because the client can no longer approve them.
         let mut client = TestClient::open(&home).await;
         client.start(&home, "hi").await;
         client.commands = None;
@@ -265,7 +265,7 @@ fn shutdown_ends_idle_streams_too() {
         assert_eq!(answer.message, "shutting down");
         assert_eq!(idle.next().await, None);
     });
-    // `stop` waits for the lock, which is free when the daemon is gone.
+    // `stop` waits for the daemon's lock, which is released when the process exits.
     home.run(&["daemon", "stop"]).success();
     assert!(home.daemon().is_none());
 }
@@ -317,7 +317,7 @@ fn tcp_serves_this_user_and_no_web_page() {
         admin.get_status(GetStatusRequest {}).await.unwrap();
     });
 
-    // Another user's connection is closed before the first byte; a served one begins with SETTINGS.
+    // The connection of another user is closed without a byte. An accepted one begins with a SETTINGS frame.
     let port = address.rsplit(':').next().unwrap();
     let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; head -c 1 <&3 | wc -c");
     let bytes = |uid: Option<u32>| {

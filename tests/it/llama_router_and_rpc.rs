@@ -1,7 +1,7 @@
-//! What kontekst can have behind it beside one llama-server: llama.cpp's router, and workers of its own.
+//! llama.cpp's router and RPC workers, as backends of kontekst.
 //!
-//! Runs where `KONTEKST_LLAMA_SERVER` names a real llama-server with a router in it (and, for the workers, with
-//! RPC in it and `KONTEKST_RPC_SERVER` beside it) and `KONTEKST_TEST_MODEL` a tiny model.
+//! Runs only if `KONTEKST_LLAMA_SERVER` names a real llama-server with router support and `KONTEKST_TEST_MODEL` a tiny
+//! model. The RPC test also needs a llama-server that was built with RPC, and `KONTEKST_RPC_SERVER`.
 
 #![cfg(target_os = "linux")]
 
@@ -19,7 +19,7 @@ use crate::{
     wait::wait_until,
 };
 
-/// A process that listens at a port, killed when dropped.
+/// A process that listens on a port. It is killed when this is dropped.
 struct Listener {
     child: Child,
     port: u16,
@@ -52,7 +52,7 @@ fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The real llama-server, if it has all of these options, and the model.
+/// Returns the real llama-server, if it has all of these options, and the model.
 fn llama(options: &[&str]) -> Option<(PathBuf, PathBuf)> {
     let server = PathBuf::from(std::env::var_os("KONTEKST_LLAMA_SERVER")?);
     let model = PathBuf::from(std::env::var_os("KONTEKST_TEST_MODEL")?);
@@ -101,11 +101,11 @@ fn llama_router_switches_models_by_name() {
     for name in ["one", "two", "three", "one"] {
         let events = events(&home, &["run", "--json", "--new", "--agent", name, "--auto-approve", "!tool"]);
         assert_eq!((count(&events, "tool_completed"), count(&events, "completed")), (1, 1), "{events:#?}");
-        // It was loaded before it was asked, so its window is known: it is smaller than what the configuration says.
+        // The model was loaded before the request, so its real window is known and limits the configured one.
         let turn = events.iter().rfind(|event| event["type"] == "turn_completed").unwrap();
         assert_eq!(turn["context"]["context_size"], 4096);
     }
-    // The third of two had to be loaded in another's place.
+    // At most two models stay loaded, so one of the three had to be replaced.
     let shown = events(&home, &["run", "--json", "--new", "--agent", "two", "hello"]);
     assert_eq!((count(&shown, "completed"), count(&shown, "failed")), (1, 0), "{shown:#?}");
     for (name, why) in [("broken", "could not load broken"), ("nope", "model 'nope' not found")] {

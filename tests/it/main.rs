@@ -1,4 +1,4 @@
-//! Everything that is tested from outside the library, in one binary.
+//! All tests that use the library or the program from outside, in one test binary.
 
 #![allow(clippy::unwrap_used, reason = "all of it is test code; clippy only knows functions marked as tests")]
 

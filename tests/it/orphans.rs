@@ -1,4 +1,4 @@
-//! No model server outlives its daemon, however that ends.
+//! A model server never outlives its daemon, whatever ends the daemon.
 
 #![cfg(target_os = "linux")]
 
@@ -9,8 +9,8 @@ use crate::{
     test_home::{TestHome, wait_with_output},
 };
 
-/// Starts the real daemon with a llama-server of its own, and kills it: when the server is ready, or at
-/// any moment before.
+/// Starts the real daemon with a managed llama-server and kills the daemon, in half of the rounds while the model
+/// is still loading.
 #[test]
 fn fifty_killed_daemons_leave_no_child() {
     let dir = tempfile::tempdir().unwrap();
@@ -25,7 +25,7 @@ fn fifty_killed_daemons_leave_no_child() {
     ));
     home.write("agents/default/config.toml", "model = \"one.gguf\"\n");
     for round in 0..50 {
-        // A stubborn one is left to the kernel's signal alone: it does not mind that its stdin closes.
+        // A stubborn server ignores that its stdin closes, so only the kernel's parent-death signal can end it.
         binary.mode(if round % 2 == 0 { Mode::Stubborn } else { Mode::Load });
         let mut run = home.command(&["run", "--new", "hi"]);
         run.env("PATH", "/usr/bin:/bin");

@@ -1,4 +1,4 @@
-//! The prompt only grows at its end: what the model server has read once, it need not read again.
+//! Each prompt begins with the one before it, so that the model server can use its cache.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::{
     wait::{TIMEOUT, wait_until},
 };
 
-/// Everything of a request that comes before what is new in the next one, in the order in which it is sent.
+/// Returns the tools and messages of a request in the order in which a template renders them.
 fn prompt(body: &Value) -> String {
     let messages = serde_json::to_string(&body["messages"]).unwrap();
     format!("{}{}", body["tools"], messages.strip_suffix(']').unwrap())
@@ -59,7 +59,7 @@ fn each_prompt_starts_with_the_one_before_it() {
         }
     }
 
-    // The same as the model sees it, where there is a real server to say so.
+    // The same check on the rendered prompt, if a real server is configured.
     let Some(real) = RealServer::start() else { return };
     let rendered: Vec<String> = chats.iter().map(|chat| real.render(chat)).collect();
     for (turn, pair) in rendered.windows(2).enumerate() {
@@ -67,7 +67,7 @@ fn each_prompt_starts_with_the_one_before_it() {
     }
 }
 
-/// A real server that nobody looks after.
+/// A real llama-server without a supervisor.
 struct RealServer {
     process: Child,
     link: ServerClient,

@@ -1,8 +1,8 @@
-//! The whole program against the real llama.cpp server and a tiny model.
+//! The whole program with the real llama.cpp server and a tiny model.
 //!
-//! Runs where `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL` name them, as the gate does; the tiny model
-//! comes from `tests/llama/tiny_gguf.py` and does what its prompt says: `!tool` calls a tool, `!think`
-//! thinks first, `!long` never stops.
+//! Runs only if `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL` are set, as `.ci/run` does. The tiny model comes
+//! from `tests/llama/tiny_gguf.py` and does what its prompt says: `!tool` calls a tool, `!think` reasons first,
+//! `!long` never stops.
 
 use std::{fs, io::Read as _, path::PathBuf, process::Command};
 
@@ -20,7 +20,7 @@ struct RealServer {
 }
 
 impl RealServer {
-    /// `None` where there is no real server.
+    /// Returns `None` if no real server is configured.
     fn new() -> Option<Self> {
         let server = PathBuf::from(std::env::var_os("KONTEKST_LLAMA_SERVER")?);
         let model = PathBuf::from(std::env::var_os("KONTEKST_TEST_MODEL")?);
@@ -42,7 +42,7 @@ impl RealServer {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = self.home.command(words);
-        // The shim is a script that needs its interpreter's surroundings.
+        // The server is started by a script, whose interpreter is found through `PATH`.
         command.env("KONTEKST_LLAMA_SERVER", &self.server).env("PATH", std::env::var_os("PATH").unwrap());
         command
     }
@@ -67,7 +67,7 @@ fn a_real_model_answers_calls_a_tool_and_is_gone_with_the_daemon() {
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
     assert_eq!((of("tools_proposed"), of("tool_completed"), of("completed")), (1, 1, 1), "{events:#?}");
-    // The second turn reads only what is new.
+    // The second turn processes only the new part of the prompt.
     let turns: Vec<_> = events.iter().filter(|event| event["type"] == "turn_completed").collect();
     let (prompt, cached) = (&turns[1]["context"]["prompt_tokens"], &turns[1]["context"]["cached_tokens"]);
     assert!(cached.as_i64().unwrap() * 10 > prompt.as_i64().unwrap() * 9, "{prompt} {cached}");
@@ -129,7 +129,7 @@ fn a_client_in_python_drives_all_of_it() {
     );
 }
 
-/// What the model's own template says, but for tools: it knows none.
+/// The chat template of the model without its support for tools.
 const PLAIN: &str = "\
 {%- for message in messages -%}
 {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' -}}

@@ -1,4 +1,4 @@
-//! `kontekst run`, from the shell's side: what comes out, and with which exit code.
+//! `kontekst run` with the real binary: its output and its exit codes.
 
 use std::{fs, process::Stdio};
 
@@ -56,7 +56,7 @@ fn bad_input_is_a_usage_error_that_says_what_to_do() {
         (&["run", "--session", "../../x", "hi"], b"", "is not a name"),
         (&["run", "-C", "/does/not/exist", "hi"], b"", "/does/not/exist"),
         (&["run", "--agent", "../x", "hi"], b"", "is not a name"),
-        (&["run", "--agent", "nobody", "hi"], b"", "no agent `nobody`; there are: default"),
+        (&["run", "--agent", "unreachable", "hi"], b"", "no agent `unreachable`; there are: default"),
         (&["run", "/nothing", "here"], b"", "no skill `nothing`"),
     ] {
         let stderr = home.run_with(words, input).fails(2);
@@ -76,8 +76,8 @@ fn exit_codes_tell_what_happened() {
     assert_eq!(output.stdout, "cut\n");
     assert!(output.fails(5).contains("max_tokens"));
 
-    let nobody = TestHome::new("http://127.0.0.1:1");
-    let stderr = nobody.run(&["run", "a"]).fails(6);
+    let unreachable = TestHome::new("http://127.0.0.1:1");
+    let stderr = unreachable.run(&["run", "a"]).fails(6);
     assert!(stderr.contains("127.0.0.1:1") && stderr.contains("hint:"), "{stderr}");
 }
 
@@ -282,7 +282,7 @@ fn everything_on_disk_is_for_this_user_only() {
     let mut checked = std::collections::BTreeSet::new();
     while let Some(path) = pending.pop() {
         let metadata = fs::symlink_metadata(&path).unwrap();
-        // The test wrote config.toml itself.
+        // The test itself wrote config.toml.
         if path != home.root().join("config.toml") {
             assert_eq!(metadata.permissions().mode() & 0o077, 0, "{}", path.display());
         }

@@ -1,4 +1,4 @@
-//! Workers of the real daemon: on the terminal, on the wire, on disk, and after a crash.
+//! Subagents with the real daemon: on the terminal, on the wire, on disk, and after a crash.
 
 use std::{
     future::Future,
@@ -21,7 +21,7 @@ use crate::{
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = client::runtime().unwrap();
-    // Nothing here takes long; a hang must not hold the suite.
+    // The limit only keeps a hang from blocking the other tests.
     runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await.expect("hangs") })
 }
 
@@ -29,7 +29,7 @@ fn spawn_reply(prompt: &str) -> Reply {
     Reply::calls([("spawn_worker", json!({"prompt": prompt}))])
 }
 
-/// A worker that reads a file and says so.
+/// Starts a model that starts a subagent, which reads a file.
 fn model_for_a_reading_subagent() -> FakeLlama {
     FakeLlama::start([
         spawn_reply("look at f"),
@@ -54,7 +54,7 @@ fn watch_request(session: &str) -> WatchWorkersRequest {
     WatchWorkersRequest { session_id: session.to_owned(), ..WatchWorkersRequest::default() }
 }
 
-/// Up to the end of the first worker.
+/// Returns the events up to the exit of the first worker.
 async fn events_until_exit(events: &mut Streaming<WorkerEvent>) -> Vec<WorkerEvent> {
     let mut received = Vec::new();
     while let Some(event) = events.message().await.unwrap() {
@@ -128,7 +128,7 @@ fn json_lines_include_subagent_events() {
     let askers: Vec<bool> = asked.map(|line| line["calls"][0]["worker_id"] != "").collect();
     assert_eq!(askers, [false, true]);
 
-    // The daemon stopped: nobody works, and watching is reading.
+    // The daemon is stopped. Watching then means reading the log.
     home.run(&["daemon", "stop"]).success();
     let watched = home.run(&["sessions", "workers", "s", "--watch", "--json"]).success();
     let again: Vec<Value> = watched.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -161,8 +161,8 @@ fn subagents_of_a_killed_daemon_are_interrupted() {
     wait_with_output(run).fails(6);
     assert_eq!(workers(&home, "s")[0]["state"], "interrupted");
 
-    // The next daemon says so to those who watch, once, and the session goes on. The binary under test
-    // starts it, not the test process.
+    // The next daemon reports the interruption once, and the session can continue. The binary under test starts
+    // it, not the test process.
     home.run(&["daemon", "restart"]).success();
     block_on(async {
         let received = events_until_exit(&mut watch(&home, watch_request("s")).await.unwrap()).await;
@@ -192,7 +192,7 @@ fn early_late_and_slow_watchers_receive_every_event() {
         for _ in 0..100 {
             early.push(watch(&home, watch_request("s")).await.unwrap());
         }
-        // One that does not read is nobody's trouble.
+        // A watcher that does not read does not delay the others.
         let slow = watch(&home, watch_request("s")).await.unwrap();
         key.open();
         let mut early_events = Vec::new();

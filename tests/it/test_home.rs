@@ -1,6 +1,6 @@
-//! A data directory of its own for each test, and the real binary that runs in it.
+//! Gives each test its own data directory and runs the real binary in it.
 
-#![allow(dead_code, reason = "a bench for all tests: not each handle is in use at all times")]
+#![allow(dead_code, reason = "shared by tests that do not all use everything")]
 
 use std::{
     fs,
@@ -16,29 +16,29 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_kontekst");
 
-/// No command of a test takes longer, unless it hangs.
+/// How long a test waits for a command before it kills it.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// `KONTEKST_HOME` and a working directory, both new and empty but for `config.toml`.
+/// A new data directory, which contains only `config.toml`, and an empty working directory.
 ///
-/// What is dropped takes its daemon along.
+/// Dropping it stops its daemon.
 #[must_use]
 pub struct TestHome {
     dir: tempfile::TempDir,
 }
 
-/// How a command ended.
+/// The output and the exit code of a command.
 #[must_use = "call `success` or `fails`, or compare what it wrote"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Output {
     pub stdout: String,
     pub stderr: String,
-    /// The exit code; of a process that a signal ended, -1.
+    /// The exit code, or -1 if a signal ended the process.
     pub code: i32,
 }
 
 impl TestHome {
-    /// A home whose daemon asks the model server at `endpoint` and listens on its unix socket only.
+    /// Returns a home whose daemon uses the model server at `endpoint` and listens only on its unix socket.
     pub fn new(endpoint: &str) -> Self {
         Self::with_config(&format!("provider = \"endpoint\"\nendpoint = \"{endpoint}\"\nbind = \"off\"\n"))
     }
@@ -50,32 +50,32 @@ impl TestHome {
         home
     }
 
-    /// `KONTEKST_HOME`.
+    /// Returns the data directory, the value of `KONTEKST_HOME`.
     pub fn root(&self) -> PathBuf {
         self.dir.path().join("home")
     }
 
-    /// Where commands run.
+    /// Returns the working directory of the commands.
     pub fn work_dir(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
-    /// Writes a file of the data directory, and the directories on the way.
+    /// Writes a file in the data directory and creates its parent directories.
     pub fn write(&self, name: &str, text: &str) {
         let path = self.root().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    /// Reads a file of the data directory.
+    /// Reads a file in the data directory.
     #[track_caller]
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.root().join(name)).unwrap()
     }
 
-    /// A command that knows nothing but this home: no environment, no terminal, nothing on stdin.
+    /// Returns a command that runs in this home, with no other environment variables, no terminal, and an empty stdin.
     pub fn command(&self, words: &[&str]) -> Command {
-        // Approvals are read from /dev/tty, and the terminal of whoever runs the tests is not ours.
+        // Approvals are read from /dev/tty. In a new session the command has no terminal.
         let setsid = Path::new("/usr/bin/setsid");
         let mut command = if setsid.exists() {
             let mut command = Command::new(setsid);
@@ -97,24 +97,24 @@ impl TestHome {
     pub fn run_with(&self, words: &[&str], input: &[u8]) -> Output {
         let mut child = self.command(words).stdin(Stdio::piped()).spawn().unwrap();
         let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
-        // A command that does not read its input closes the pipe, which is its right.
+        // A command may exit without reading its input.
         let writer = thread::spawn(move || stdin.write_all(&input).ok());
         let output = wait_with_output(child);
         writer.join().unwrap();
         output
     }
 
-    /// Starts a command; [`wait_with_output`] ends it. The id is that of kontekst itself.
+    /// Starts a command. The process id is that of kontekst itself, because `setsid` executes it.
     pub fn spawn(&self, words: &[&str]) -> Child {
         self.command(words).spawn().unwrap()
     }
 
-    /// The daemon of this home, if one is running.
+    /// Returns the process id of the running daemon of this home.
     pub fn daemon(&self) -> Option<Pid> {
         let info: serde_json::Value =
             serde_json::from_slice(&fs::read(self.root().join("run/daemon.json")).ok()?).ok()?;
         let pid = i32::try_from(info["pid"].as_i64()?).ok()?;
-        // The file outlives a daemon that was killed, and the id may be somebody else's by now.
+        // The file outlives a killed daemon, and another process may have its id by now.
         let runs = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
         if runs == Path::new(BINARY) { Pid::from_raw(pid) } else { None }
     }
@@ -134,7 +134,7 @@ impl Drop for TestHome {
     }
 }
 
-/// Waits for the end of a command; kills what hangs, with code -1.
+/// Waits for the exit of a command. One that hangs is killed and gets the code -1.
 pub fn wait_with_output(mut child: Child) -> Output {
     let stdout = read_in_thread(child.stdout.take().unwrap());
     let stderr = read_in_thread(child.stderr.take().unwrap());
@@ -160,14 +160,14 @@ fn read_in_thread(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8
 }
 
 impl Output {
-    /// What it wrote to stdout, if it ended well.
+    /// Checks that the command succeeded and returns its stdout.
     #[track_caller]
     pub fn success(self) -> String {
         assert_eq!(self.code, 0, "{self:#?}");
         self.stdout
     }
 
-    /// What it wrote to stderr, if it ended with `code`.
+    /// Checks that the command ended with `code` and returns its stderr.
     #[track_caller]
     pub fn fails(self, code: i32) -> String {
         assert_eq!(self.code, code, "{self:#?}");

@@ -1,4 +1,4 @@
-//! The one place where a test polls: for what gives no event that could be waited for.
+//! The only place where tests poll. It is for conditions without an event that a test could wait for.
 
 use std::{
     thread,
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 /// How long a test waits before it fails. It is generous, because the machine may be busy.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A limit that no test reaches, for settings whose time limit must not be what ends something.
+/// A time limit that no test reaches. A test sets it to be sure that something else ends an operation.
 pub const HOUR: Duration = Duration::from_secs(3600);
 
 /// Checks `condition` again and again until it is true. Fails after [`TIMEOUT`] and names `what`.

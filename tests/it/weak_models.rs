@@ -1,4 +1,4 @@
-//! Whole runs with models that cannot call tools as they should.
+//! Whole runs with models that call tools in text, or in a malformed way.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::{
     test_home::TestHome,
 };
 
-/// A server whose chat template knows no tools.
+/// Starts a server whose chat template does not support tools.
 fn without_tool_template(script: impl IntoIterator<Item = Reply>) -> FakeLlama {
     FakeLlama::with(Setup { tools: false, ..Setup::default() }, script)
 }
@@ -19,7 +19,7 @@ fn call_in_text(content: &str) -> String {
     format!("<tool_call>\n{{\"name\": \"write_file\", \"arguments\": {arguments}}}\n</tool_call>")
 }
 
-/// A native call with arguments as the model wrote them.
+/// Returns a native tool call with these arguments, valid JSON or not.
 fn call(name: &str, arguments: &str) -> Reply {
     Reply::calls([(name, Value::from(arguments))])
 }
@@ -32,7 +32,7 @@ fn written_file(home: &TestHome) -> String {
     fs::read_to_string(home.work_dir().join("f")).unwrap()
 }
 
-/// What was said after the first `skip` messages, as `role: content`.
+/// Returns the messages of a request after the first `skip`, as `role: content`.
 fn messages_after(chat: &Value, skip: usize) -> Vec<String> {
     let messages = chat["messages"].as_array().unwrap();
     let line = |m: &Value| format!("{}: {}", m["role"].as_str().unwrap(), m["content"].as_str().unwrap());
@@ -66,7 +66,7 @@ fn a_template_without_tools_gets_them_in_the_prompt() {
     let second_turn = messages_after(&chats[1], 2);
     assert_eq!(second_turn[0], format!("assistant: I write it.\n{}", call_in_text("x")));
     assert!(second_turn[1].starts_with("user: Tool: write_file\n\nResult:\n"), "{second_turn:?}");
-    // The next run begins with the same bytes.
+    // The prompt of the next run begins with the same bytes.
     assert_eq!(messages_after(&chats[2], 2)[..2], second_turn);
     model.assert_clean();
 }
@@ -124,7 +124,7 @@ fn an_unambiguous_malformed_call_is_repaired_and_run() {
     let proposed = events.iter().find(|event| event["type"] == "tools_proposed").unwrap().to_string();
     assert!(proposed.contains("write_file") && !proposed.contains("WriteFile"), "{proposed}");
     assert_eq!(written_file(&home), "x");
-    // The model reads its own words again, as far as a server takes them.
+    // The model sees its own call again, with the arguments as valid JSON.
     let call = &model.chats()[1]["messages"][2]["tool_calls"][0]["function"];
     assert_eq!(
         (&call["name"], &call["arguments"]),
@@ -148,7 +148,7 @@ fn a_malformed_call_is_requested_again_with_a_grammar() {
         let home = TestHome::new(&model.url());
         assert_eq!(run_go(&home).success(), "done\n");
         assert_eq!(written_file(&home), "say \"hi\"");
-        // The prompt is the same, so that the cache holds; only the answer is bound.
+        // The prompt is the same, so that the cache is used. Only the answer is constrained.
         let chats = model.chats();
         assert_eq!(chats[1]["messages"], chats[0]["messages"]);
         assert_eq!(chats[1].get("tools"), chats[0].get("tools"));
@@ -160,7 +160,7 @@ fn a_malformed_call_is_requested_again_with_a_grammar() {
             (&json!("json_schema"), &json!("write_file"))
         );
         assert!(chats[2].get("response_format").is_none() && chats[2].get("tool_choice").is_none());
-        // From now on the sound call is what the model made.
+        // From now on the history has the repaired call.
         assert!(chats[2]["messages"][2].to_string().contains("say \\"));
         model.assert_clean();
     }
@@ -201,12 +201,12 @@ fn three_invalid_turns_end_the_run() {
     assert!(
         messages_after(&chats[2], 5)[0].starts_with("tool: there is no tool `fly`; the tools are: read_file")
     );
-    // The session is in order: the next run goes on from it.
+    // The session is valid, and the next run continues it.
     assert_eq!(home.run(&["run", "--session", "s", "and now?"]).success(), "fine\n");
     assert_eq!(messages_after(&model.chats()[3], 7)[0], "tool: missing `path`");
     model.assert_clean();
 
-    // One good call in between, and it goes on.
+    // A valid call in between resets the count.
     let good = || Reply::calls([("write_file", json!({"path": "f", "content": "x"}))]);
     let script = [
         call("fly", "{}"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two llama-servers that are killed one at a time: kontekst in front of both, and behind a LiteLLM proxy.
+"""Kills two llama-servers one at a time, with kontekst using both of them, directly and through a LiteLLM proxy.
 
     python3 -m venv v && v/bin/pip install 'litellm[proxy]'
     tests/llama/failover.py --kontekst target/debug/kontekst --llama-server llama-server \\
@@ -31,7 +31,7 @@ def free_port():
 
 
 class Server:
-    """A process that answers at a port."""
+    """A process that listens on a port."""
 
     def __init__(self, words, port, path, **kwargs):
         self.words, self.port, self.path, self.kwargs = words, port, path, kwargs

@@ -22,7 +22,7 @@ def words(text):
     return text.split(",")
 
 
-# Names of a flag: the attribute of CommonParams it sets, and how its value is read.
+# The names of an option, the attribute of CommonParams that it sets, and how its value is parsed.
 VALUES = {
     ("-a", "--alias"): ("model_alias", lambda text: set(words(text))),
     ("-b", "--batch-size"): ("n_batch", int),
@@ -45,7 +45,7 @@ VALUES = {
     ("--sse-ping-interval",): ("sse_ping_interval", int),
 }
 
-# Names of a flag without a value: the attribute, and what it becomes.
+# The names of an option without a value, the attribute, and the value that it sets.
 SWITCHES = {
     ("-kvu", "--kv-unified"): ("kv_unified", True),
     ("--jinja",): ("use_jinja", True),
@@ -67,7 +67,7 @@ def by_name(table):
 
 
 def parse(arguments):
-    """Reads a command line into CommonParams; leaves with 1 and the original's sentence when it is wrong."""
+    """Parses a command line into CommonParams. Exits with 1 and the message of llama-server if it is invalid."""
     params = xllamacpp.CommonParams()
     params.port = 8080
     values, switches = by_name(VALUES), by_name(SWITCHES)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Writes a llama model of two megabytes that the real llama-server loads, and that can be steered.
+"""Writes a llama model of two megabytes that the real llama-server loads. The prompt selects what it does.
 
-It knows one thing: which token follows which, from the text below. So its answers look like words and end
-by themselves. The chat template ends each prompt with a token that the last message chooses:
+The model only knows which token follows which, from the text below. So its answers look like words and end by
+themselves. The chat template ends each prompt with a token that the last message selects:
 
   !tool   calls read_file with {"path": "README.md"}; if that is not offered, the next one of CALLS that is
-  !think  thinks one sentence, then answers
-  !long   goes on until it is stopped
+  !think  reasons for one sentence, then answers
+  !long   does not stop by itself
   !fix-a  calls edit_file on src/a.rs, !fix-b on src/b.rs: old_method becomes new_method
   else    answers with one sentence; so does every answer to a tool's result
 
-The same bytes come out every time. Needs numpy and gguf.
+The output is the same each time. Needs numpy and gguf.
 """
 
 import argparse
@@ -38,8 +38,8 @@ If the tool fails, the agent reports the error and tries again.
 The list of tools is shown below, with a name and a description for each.
 It works as expected.""".splitlines()
 
-# The calls it can make, the favourite first; each is one token. A grammar that was made from a tool's
-# schema wants the arguments in the schema's order, which is the alphabet's.
+# The calls that the model can make, the most likely one first. Each is one token. A grammar made from the schema of a
+# tool requires the arguments in the order of the schema, which is alphabetical.
 CALLS = [
     json.dumps({"name": name, "arguments": arguments})
     for name, arguments in {
@@ -50,7 +50,7 @@ CALLS = [
         "web_fetch": {"url": "http://127.0.0.1/"},
     }.items()
 ]
-# Calls of one file each, whole: what an editor asks for.
+# Complete calls for one file each, as an editor requests them.
 FIXES = {
     f"<|fix-{name}|>": "<tool_call>\n"
     + json.dumps(
@@ -62,7 +62,7 @@ FIXES = {
     + "\n</tool_call>"
     for name in ("a", "b")
 }
-# What prompts hold besides sentences, for the tokenizer.
+# Other text in prompts, for the tokenizer.
 SCHEMA = '{"type": "function", "function": {"name": "x", "description": "Reads a file.", "parameters": {"type": "object", "properties": {"path": {"type": "string", "description": "A path."}}, "required": ["path"]}}}'
 
 THOUGHT = "I should think about this step by step before I answer."
@@ -71,7 +71,7 @@ CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|text|>", "<|tool|>"
 PIECES = ["<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>"]
 PIECES += [*CALLS, THOUGHT, "Once upon a time", " and then", " it went on", *FIXES.values()]
 
-# Tokens with one follower.
+# Tokens that are always followed by the same token.
 CHAIN = [
     ("<|tool|>", "<tool_call>"),
     ("<tool_call>", "\n"),
@@ -90,7 +90,7 @@ CHAIN = [
     ("<|im_end|>", "<|im_end|>"),
 ]
 
-# ChatML with tools as Hermes and Qwen write them, and the steering token at the end.
+# ChatML with tools as in Hermes and Qwen, and at the end the token that selects what the model does.
 TEMPLATE = r"""
 {%- set ns = namespace(go='<|text|>') -%}
 {%- if tools -%}
@@ -135,7 +135,7 @@ TEMPLATE = r"""
 {%- if add_generation_prompt -%}{{- '<|im_start|>assistant\n' + ns.go -}}{%- endif -%}
 """.strip()
 
-# How Qwen cuts text into words before the merges, for ASCII.
+# The rule by which Qwen splits text into words before the merges, for ASCII.
 WORD = re.compile(
     r"'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]"
     r"| ?[^\sA-Za-z0-9]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -144,7 +144,7 @@ MERGES = 448
 
 
 def byte_letters():
-    """GPT-2's printable stand-in for each byte."""
+    """Returns GPT-2's printable character for each byte."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in plain]
     return {byte: chr(byte) for byte in plain} | {byte: chr(256 + n) for n, byte in enumerate(others)}
@@ -163,7 +163,7 @@ def merged(word, pair):
 
 
 def train(text):
-    """The byte pairs to merge, most frequent first."""
+    """Returns the byte pairs to merge, the most frequent first."""
     counts = collections.Counter(tuple(LETTERS[byte] for byte in word.encode()) for word in WORD.findall(text))
     merges = []
     while len(merges) < MERGES:
@@ -195,7 +195,7 @@ class Vocabulary:
         self.ids = {token: number for number, token in enumerate(self.tokens)}
 
     def __getitem__(self, text):
-        """The number of a special token, or the first of some text."""
+        """Returns the id of a special token, or of the first token of a text."""
         return self.ids[text] if text in CONTROL or text in PIECES else self.encode(text)[0]
 
     def encode(self, text):
@@ -209,7 +209,7 @@ class Vocabulary:
 
 
 def logits(vocabulary):
-    """Row: a token. Column: how likely another one follows, as a logarithm."""
+    """Returns the log-probabilities of the next token (column) after each token (row)."""
     size = len(vocabulary.tokens)
     counts = numpy.zeros((size, size))
     for text, weight in [(text, 1.0) for text in SENTENCES] + [(text, 0.05) for text in CALLS]:
@@ -221,7 +221,7 @@ def logits(vocabulary):
 
     seen = counts.sum(axis=1, keepdims=True)
     common = counts.sum(axis=0) + 1e-3
-    # A token without a follower goes on with a common one.
+    # A token without a fixed next token is followed by a common one.
     table = numpy.log(numpy.where(seen > 0, counts + 1e-6 * seen, common)) - numpy.log(
         numpy.where(seen > 0, seen, common.sum())
     )
@@ -229,7 +229,7 @@ def logits(vocabulary):
     table[:, ~normal & (counts.sum(axis=0) == 0)] = -30
     table[:, 128:256] -= 6  # halves of characters
 
-    # A full stop ends the answer; the rest of its row is for grammars that forbid the end.
+    # A full stop ends the answer. The rest of its row is for grammars that do not allow the end.
     stop = vocabulary["."]
     table[stop] = numpy.minimum(table[stop], -6)
     table[stop, vocabulary["<|im_end|>"]] = 0
@@ -237,7 +237,7 @@ def logits(vocabulary):
         row = vocabulary[token]
         table[row] = numpy.minimum(table[row], -18)
         table[row, vocabulary[follower]] = 0
-    # After the opening line of a call comes the call, and after the call its end; a grammar may want a line
+    # The call follows its opening line, and its end follows the call. A grammar may require a line break
     # between them.
     line = vocabulary["\n"]
     for call in CALLS:
@@ -250,7 +250,7 @@ def logits(vocabulary):
 
 
 def write(path, layers, feed_forward):
-    """More layers of zeros change no answer; they make it slow."""
+    """Further layers of zeros do not change an answer. They make it slow."""
     vocabulary = Vocabulary(train("\n".join([*SENTENCES, *CALLS, SCHEMA])))
     size, heads, width = len(vocabulary.tokens), 2, 32
     out = gguf.GGUFWriter(path, "llama")
@@ -284,7 +284,7 @@ def write(path, layers, feed_forward):
     def full(name, array):
         out.add_tensor(name, array.astype(numpy.float32))
 
-    # Each token is a direction of its own; the layers add nothing; the last matrix is the table.
+    # Every token embedding is a unit vector, the layers add zeros, and the output matrix is the transition table.
     half("token_embd.weight", numpy.eye(size))
     full("output_norm.weight", numpy.full(size, 1 / math.sqrt(size)))
     half("output.weight", logits(vocabulary).T.copy())

@@ -15,7 +15,7 @@ ask = [{"role": "user", "content": "weather?"}]
 
 assert [model.id for model in client.models.list()] == ["default"]
 
-# Chat: whole, streamed, with a tool and its result.
+# Chat completions: whole, streamed, and with a tool call and its result.
 whole = client.chat.completions.create(model="default", messages=[{"role": "user", "content": "hi"}])
 assert whole.choices[0].message.content == "Hello world", whole
 assert whole.usage.total_tokens == 15, whole.usage
@@ -34,7 +34,7 @@ result = {"role": "tool", "tool_call_id": call.id, "content": "sun"}
 after = client.chat.completions.create(model="default", messages=[*ask, called.message, result], tools=tools)
 assert after.choices[0].message.content == "Hello world"
 
-# Responses: the same.
+# The same with the responses API.
 response = client.responses.create(model="default", input="hi")
 assert response.output_text == "Hello world", response
 with client.responses.stream(model="default", input="hi") as stream:
@@ -47,7 +47,7 @@ result = {"type": "function_call_output", "call_id": called.call_id, "output": "
 after = client.responses.create(model="default", input=[*ask, called.model_dump(), result], tools=tools)
 assert after.output_text == "Hello world"
 
-# Errors become the client's own.
+# Errors are raised as the client's own exceptions.
 for wrong, error in [({"model": "gpt-9"}, NotFoundError), ({"model": "default", "n": 2}, BadRequestError)]:
     try:
         client.chat.completions.create(messages=[{"role": "user", "content": "hi"}], **wrong)

@@ -1,4 +1,4 @@
-// Uses kontekst's page in a real browser, by keyboard alone: drive.mjs ADDRESS SCREENSHOTS.
+// Uses the web page in a real browser with the keyboard only: drive.mjs ADDRESS SCREENSHOTS.
 // Needs playwright-core (NODE_PATH or PLAYWRIGHT says where) and Debian's chromium.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
@@ -19,13 +19,13 @@ page.on("console", (message) => message.type() === "error" && problems.push(mess
 const shot = (name) => page.screenshot({ path: join(shots, `${name}.png`) });
 const said = (text) => page.locator("#log").getByText(text).first().waitFor();
 
-// The token is taken and leaves the address.
+// The page takes the token and removes it from the address.
 await page.goto(address);
 await page.locator("#status").getByText("kontekst").waitFor();
 assert.ok(!page.url().includes("token"), page.url());
 assert.equal(await page.evaluate(() => document.activeElement.id), "prompt");
 
-// A prompt, its answer, and text that must stay text.
+// A prompt and its answer, with text that must not become markup.
 await page.keyboard.type("hello there");
 await page.keyboard.press("Enter");
 await said("Hello <img src=x onerror=alert(1)> world");
@@ -35,7 +35,7 @@ await page.locator("#meter-text").getByText("tokens").waitFor();
 await page.locator("#sessions").getByText("hello there").waitFor();
 await shot("answer");
 
-// Two calls: one approved, one denied with a reason, both by a key.
+// Two calls: one is approved and one is denied with a reason, with the keyboard.
 await page.keyboard.type("change the file");
 await page.keyboard.press("Enter");
 await page.locator("#ask .call").nth(1).waitFor();
@@ -51,7 +51,7 @@ await page.keyboard.press("Enter");
 await said("All done.");
 assert.ok(await page.locator("#ask").isHidden());
 
-// A run that is stopped, in the dark.
+// A run that is cancelled, in dark mode.
 await page.emulateMedia({ colorScheme: "dark" });
 await page.locator("#prompt").focus();
 await page.keyboard.type("something slow");
@@ -62,7 +62,7 @@ await page.keyboard.press("Escape");
 await said("Stopped.");
 await shot("stopped-dark");
 
-// Sessions and the list of keys.
+// The list of sessions and the list of keyboard shortcuts.
 await page.keyboard.press("n");
 await page.locator("#title").getByText("New session").waitFor();
 await page.keyboard.press("Escape");
@@ -77,7 +77,7 @@ await page.locator("#menu").click();
 await page.locator("#side.open").waitFor();
 await shot("narrow");
 
-// Without a token nothing is told.
+// Without a token the page shows nothing.
 const stranger = await browser.newContext();
 const other = await stranger.newPage();
 await other.goto(address.split("#")[0]);

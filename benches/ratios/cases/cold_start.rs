@@ -1,4 +1,4 @@
-//! The first question of the day: the daemon is not running.
+//! A run that has to start the daemon first.
 
 use super::{LARGE_WINDOW, in_turn};
 use crate::{

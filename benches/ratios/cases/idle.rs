@@ -1,4 +1,4 @@
-//! What the daemon takes while nobody asks.
+//! Memory, CPU time and context switches of the idle daemon.
 
 use std::{collections::HashMap, fs, thread, time::Duration};
 
@@ -10,20 +10,20 @@ use crate::{
     table::Row,
 };
 
-/// Long enough for a timer of a few seconds to be seen.
+/// How long the idle daemon is observed. A timer of a few seconds shows in this time.
 const WINDOW: Duration = Duration::from_secs(10);
 
 pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let fixture = Fixture::new(options, LARGE_WINDOW)?;
     process::run(fixture.ask_kontekst("t1d0", "say hello"))?;
     let pid = fixture.home.daemon().ok_or("no daemon after a run")?;
-    // Threads that a run needed wait ten seconds for another one before they end. Then it is idle.
+    // Blocking threads of tokio wait ten seconds for further work before they end.
     thread::sleep(Duration::from_secs(12));
 
     let (ticks_before, switches_before) = (ticks(pid)?, switches(pid)?);
     thread::sleep(WINDOW);
     let (ticks_after, switches_after) = (ticks(pid)?, switches(pid)?);
-    // A thread that is new counts in full; one that ended was switched to at least once for that.
+    // A new thread counts with all of its switches. One that has ended was switched to at least once for that.
     let ended = switches_before.keys().filter(|thread| !switches_after.contains_key(*thread)).count() as u64;
     let since = |(thread, count): (&u32, &u64)| count - switches_before.get(thread).unwrap_or(&0);
     let switched = ended + switches_after.iter().map(since).sum::<u64>();
@@ -34,21 +34,21 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// Bytes in RAM.
+/// Returns the resident memory in bytes.
 fn resident(pid: u32) -> Result<u64, Failure> {
     Ok(field(&fs::read_to_string(format!("/proc/{pid}/status"))?, "VmRSS:")? * 1024)
 }
 
-/// Clock ticks on a CPU since the start, of all threads.
+/// Returns the CPU time of all threads in clock ticks.
 fn ticks(pid: u32) -> Result<u64, Failure> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name stands in parentheses and may hold anything; utime and stime are the 12th and 13th after it.
+    // The name is in parentheses and may contain any character. utime and stime are the 12th and 13th field after it.
     let (_, rest) = stat.rsplit_once(") ").ok_or("stat without a name")?;
     let times = rest.split(' ').skip(11).take(2).map(str::parse::<u64>);
     Ok(times.sum::<Result<u64, _>>()?)
 }
 
-/// How often each thread was put on or off a CPU since it began.
+/// Returns the number of context switches of each thread.
 fn switches(pid: u32) -> Result<HashMap<u32, u64>, Failure> {
     let mut threads = HashMap::new();
     for task in fs::read_dir(format!("/proc/{pid}/task"))? {

@@ -12,7 +12,7 @@ mod stream;
 
 use crate::{Failure, fixture::Options, table::Row};
 
-/// One thing that is measured.
+/// A case of the benchmark.
 pub struct Case {
     pub name: &'static str,
     pub run: fn(&Options) -> Result<Vec<Row>, Failure>,
@@ -29,11 +29,10 @@ pub const ALL: &[Case] = &[
     Case { name: "resume", run: resume::run },
 ];
 
-/// A window that no prompt of the bench fills, in tokens.
+/// A context window, in tokens, that no prompt of these cases fills.
 const LARGE_WINDOW: u32 = 131_072;
 
-/// Runs tools in turn, `rounds` times after one run of each that does not count, and returns the
-/// figures of each tool.
+/// Runs the tools alternately, `rounds` times after one warm-up run of each, and returns the figures of each tool.
 fn in_turn<T, const N: usize>(
     rounds: u32,
     mut tools: [&mut dyn FnMut() -> Result<T, Failure>; N],

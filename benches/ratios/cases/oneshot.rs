@@ -1,4 +1,4 @@
-//! One short question and an answer of one token, with the daemon running.
+//! One short prompt and an answer of one token, with the daemon running.
 
 use super::{LARGE_WINDOW, in_turn};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     table::{Row, median},
 };
 
-/// Never the same twice, so that nothing of it is in a cache.
+/// Returns a prompt that is different each time, so that it is not in a cache.
 fn prompt() -> String {
     format!("say hello at {}", clock::now())
 }
@@ -20,7 +20,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     fixture.server.forget();
     let stored = fixture.home.sessions();
 
-    // Wall time, and the time at which the request was at the server, in milliseconds.
+    // The wall time, and the time until the request was at the server, in milliseconds.
     let times = |ran: Finished| -> Result<(f64, f64), Failure> {
         Ok((ran.wall(), clock::millis(ran.started, fixture.server.record()?.arrived)))
     };
@@ -63,8 +63,8 @@ fn megabytes(command: &std::process::Command) -> Result<f64, Failure> {
     Ok(process::peak_memory(command)? as f64 / 1e6)
 }
 
-/// What the default agent sends besides the question: a model on a desktop machine reads some hundred tokens a
-/// second, so this is the longest part of a first answer.
+/// Measures what the default agent sends besides the prompt. A model on a desktop machine processes a few hundred
+/// tokens a second, so this takes the longest part of the first answer.
 fn fixed_prompt(fixture: &Fixture) -> Result<Row, Failure> {
     fixture.server.forget();
     process::run(fixture.home.kontekst(&["run", "--new", &prompt()]))?;

@@ -1,4 +1,4 @@
-//! Many at once.
+//! Many runs at the same time.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
 ///
 /// # Errors
 ///
-/// When one fails, or a token is lost or out of order.
+/// Fails if one of them fails, or if a token is lost or out of order.
 fn together(command: impl Fn() -> Command) -> Result<f64, Failure> {
     let started = clock::now();
     let processes: Vec<_> = (0..PROCESSES).map(|_| process::start(command())).collect::<Result<_, _>>()?;

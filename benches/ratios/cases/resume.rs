@@ -1,4 +1,4 @@
-//! Going on with a session of one gigabyte.
+//! Continuing a session of one gigabyte.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use crate::{
     table::{Row, median},
 };
 
-/// Small, so that what is measured is finding the end of the file and not sending it.
+/// A small window, so that reading the end of the file is measured and not sending it.
 const WINDOW: u32 = 4096 + 2048;
 
 const GIGABYTE: usize = 1_000_000_000;
@@ -40,7 +40,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     Ok(vec![Row::ratio("first token, 1 GB session", median(&big)?, median(&empty)?, 1.3, "x empty")])
 }
 
-/// A session of alternating messages of about one kilobyte and 250 tokens.
+/// Writes a session of alternating messages with about one kilobyte and 250 tokens each.
 fn write_session(fixture: &Fixture) -> Result<(), Failure> {
     let space = rustix::fs::statvfs(&fixture.home.data_dir)?;
     if space.f_bavail * space.f_frsize < 2 * GIGABYTE as u64 {
@@ -57,7 +57,7 @@ fn write_session(fixture: &Fixture) -> Result<(), Failure> {
         file.write_all(block.as_bytes())?;
     }
     file.sync_all()?;
-    // Warm: the first read of a cold page cache measures the disk.
+    // Fills the page cache. Otherwise the first read would measure the disk.
     io::copy(&mut File::open(fixture.home.data_dir.join("sessions/big.jsonl"))?, &mut io::sink())?;
     Ok(())
 }

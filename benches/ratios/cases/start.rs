@@ -1,4 +1,4 @@
-//! How long it takes to do nothing: `--version`.
+//! The start of the program, measured with `--version`.
 
 use super::{LARGE_WINDOW, in_turn};
 use crate::{

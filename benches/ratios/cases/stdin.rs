@@ -1,4 +1,4 @@
-//! A file on stdin with a question about it.
+//! A file on stdin with a prompt about it.
 
 use std::{fs, fs::File, path::Path, process::Command};
 
@@ -12,7 +12,7 @@ use crate::{
 
 const MIB: usize = 1024 * 1024;
 
-/// Sixteen million tokens, four times what the largest input is.
+/// A window of 16 million tokens, four times the largest input.
 const HUGE: u32 = 1 << 24;
 
 pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
@@ -39,7 +39,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let arrived = fixture.server.record()?.body_bytes as f64 / MIB as f64;
     Ok(vec![
         Row::ratio("1 MiB on stdin", median(&kontekst)?, median(&curl)?, 1.1, "x curl"),
-        // The goal is that all of it arrives; a body cannot be smaller than its text.
+        // The goal is that all of it arrives. A body cannot be smaller than its text.
         Row::share("16 MiB on stdin", format!("{arrived:.1} MiB sent"), 16.0 / arrived, 1.0, "whole"),
     ])
 }

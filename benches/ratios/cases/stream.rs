@@ -1,4 +1,4 @@
-//! Long answers: how late each token is, and how fast tokens can pass.
+//! Long answers: the delay of each token, and the throughput.
 
 use super::{LARGE_WINDOW, in_turn};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 
 pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let fixture = Fixture::new(options, LARGE_WINDOW)?;
-    // A second for each run, and fifty figures in it: fewer rounds do.
+    // Each run takes a second and gives fifty figures, so a few rounds are enough.
     let [curl, kontekst] = in_turn(
         options.rounds.min(5),
         [&mut || lag(&process::run(fixture.ask_curl("st50d20000", "say much"))?), &mut || {
@@ -31,7 +31,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     Ok(vec![lag, Row::ratio("2,000 tokens flat out", median(&kontekst)?, median(&curl)?, 0.75, "x curl")])
 }
 
-/// From the moment the server wrote a token until it was on stdout: the median of a run, in milliseconds.
+/// Returns the median time in milliseconds from the server's write of a token until it was on stdout.
 fn lag(ran: &Finished) -> Result<f64, Failure> {
     let stamps = ran.stamps();
     if stamps.len() != 50 {

@@ -1,4 +1,4 @@
-//! How runs begin and end.
+//! How runs start and end.
 
 use kontekst::{
     agent::protocol::{Event, FailureKind, Outcome},

@@ -1,4 +1,4 @@
-//! What a door needs whose sessions live in memory and whose tools run at the client.
+//! Histories in memory and tools that run at the client, as some doors need them.
 
 use std::time::Duration;
 
@@ -112,8 +112,8 @@ async fn an_in_memory_history_outlives_its_runs_and_is_not_stored() {
 async fn a_prompt_is_remembered_even_if_its_run_fails_to_start() {
     let test = TestCore::new([Step::Say("now")]);
     let conversation = Conversation::new(SessionId::new(), Vec::new());
-    let nobody = StartRun { agent: "nobody".to_owned(), ..with_history(&test, &conversation, "first") };
-    assert_eq!(event_names(&test.run(nobody).await), ["failed"]);
+    let unknown = StartRun { agent: "nobody".to_owned(), ..with_history(&test, &conversation, "first") };
+    assert_eq!(event_names(&test.run(unknown).await), ["failed"]);
     test.run(with_history(&test, &conversation, "second")).await;
     assert_eq!(sent_messages(&test, 0), ["user: first", "user: second"]);
 }

@@ -1,4 +1,4 @@
-//! The agent core in memory: a scripted_provider model, real tools, real files.
+//! The agent core with a scripted provider, real tools and real files.
 
 mod endings;
 mod in_memory_history;
@@ -22,12 +22,12 @@ use kontekst::{
 use scripted_provider::{ScriptedProvider, Step};
 use tempfile::TempDir;
 
-/// All of the daemon's tools, and these of the client.
+/// Returns all tools of the daemon and these tools of the client.
 fn client_tools(tools: Vec<ClientTool>) -> ToolOptions {
     ToolOptions { client: tools, ..ToolOptions::default() }
 }
 
-/// A core on a temporary home, and the working directory of its runs.
+/// An agent core with a temporary home and a working directory.
 struct TestCore {
     dir: TempDir,
     core: AgentCore,
@@ -60,7 +60,7 @@ impl TestCore {
         self.dir.path().join("work")
     }
 
-    /// An agent with this `config.toml`.
+    /// Creates an agent with this `config.toml`.
     fn agent(&self, name: &str, config: &str) {
         let dir = self.home().join("agents").join(name);
         fs::create_dir(&dir).unwrap();
@@ -95,7 +95,7 @@ impl TestCore {
         self.core.start(request)
     }
 
-    /// Runs to the end, approving everything.
+    /// Runs to the end and approves every call.
     async fn run(&self, request: StartRun) -> Vec<Event> {
         let mut run = self.start(request);
         run_to_end(&mut run, |event| match event {
@@ -117,7 +117,7 @@ impl TestCore {
     }
 }
 
-/// Reads events to the end, answering each with what `reply` gives.
+/// Reads the events to the end and sends the commands that `reply` returns for each.
 async fn run_to_end(run: &mut Run, mut reply: impl FnMut(&Event) -> Vec<Command>) -> Vec<Event> {
     let mut events = Vec::new();
     while let Some(event) = run.next_event().await {
@@ -129,7 +129,7 @@ async fn run_to_end(run: &mut Run, mut reply: impl FnMut(&Event) -> Vec<Command>
     events
 }
 
-/// Reads events up to and including the first that `is_last` likes.
+/// Reads the events up to and including the first for which `is_last` is true.
 async fn events_until(run: &mut Run, is_last: impl Fn(&Event) -> bool) -> Vec<Event> {
     let mut events = Vec::new();
     while let Some(event) = run.next_event().await {
@@ -142,7 +142,7 @@ async fn events_until(run: &mut Run, is_last: impl Fn(&Event) -> bool) -> Vec<Ev
     panic!("the run ended first: {events:?}");
 }
 
-/// The events' event_names, for comparing orders.
+/// Returns the names of the events, for comparing their order.
 fn event_names(events: &[Event]) -> Vec<&'static str> {
     events
         .iter()

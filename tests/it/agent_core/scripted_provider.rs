@@ -1,4 +1,4 @@
-//! A model that says what the test tells it to.
+//! A provider that answers what the test tells it to.
 
 use std::{
     collections::VecDeque,
@@ -15,36 +15,36 @@ use kontekst::{
 };
 use serde_json::Value;
 
-/// What the model does when it is asked once.
+/// What the model does for one request.
 pub(crate) enum Step {
     Say(&'static str),
-    /// The same in pieces of 4 KiB; ASCII only.
+    /// The same in pieces of 4 KiB. The text must be ASCII.
     SayInBlocks(&'static str),
     /// Reasoning, then the answer.
     Think(&'static str, &'static str),
     Call(Vec<(&'static str, Value)>),
-    /// A call with these very arguments.
+    /// A call with exactly these arguments.
     RawCall(&'static str, &'static str),
-    /// The same, with this id.
+    /// The same with this id, which comes first.
     CallWithId(&'static str, &'static str, &'static str),
-    /// Says this much and then nothing until it is cancelled.
+    /// Sends this text and then nothing until it is cancelled.
     Hang(&'static str),
-    /// The answer stops at `max_tokens`.
+    /// Sends this text, which is cut at `max_tokens`.
     StopAtMaxTokens(&'static str),
-    /// As [`Step::Say`], by a server that has left out so many tokens of the prompt.
+    /// Sends this text, by a server that has left this many tokens of the prompt out.
     SayWithCutPrompt(&'static str, u32),
     Fail(ProviderError),
-    /// Says this much, then the server is gone.
+    /// Sends this text, then the server is unreachable.
     Disconnect(&'static str),
-    /// What is done for the first message that begins so.
+    /// Chooses the step by the beginning of the first message.
     ByPrompt(Vec<(&'static str, Step)>),
 }
 
-/// The script, shared by everything that is opened from it.
+/// The script, shared by all providers that are opened from it.
 #[derive(Clone)]
 pub(crate) struct ScriptedProvider {
     state: Arc<Mutex<State>>,
-    /// Held for each answer, where there is one place at the model.
+    /// Held during each answer if the model has one slot only.
     slot: Option<Arc<Mutex<()>>>,
 }
 
@@ -52,7 +52,7 @@ struct State {
     steps: VecDeque<Step>,
     requests: Vec<ChatRequest>,
     open_count: u32,
-    /// The models that were asked for.
+    /// The models that were requested.
     requested_models: Vec<String>,
     names: Vec<String>,
 }
@@ -72,27 +72,27 @@ impl ScriptedProvider {
         }
     }
 
-    /// One that answers one request at a time.
+    /// Returns a provider that answers one request at a time.
     pub(crate) fn with_one_slot(steps: impl IntoIterator<Item = Step>) -> Self {
         Self { slot: Some(Arc::default()), ..Self::new(steps) }
     }
 
-    /// What was asked, oldest first.
+    /// Returns the requests so far.
     pub(crate) fn requests(&self) -> Vec<ChatRequest> {
         self.state.lock().unwrap().requests.clone()
     }
 
-    /// Models that can be asked for by name.
+    /// Sets the names of the available models.
     pub(crate) fn set_model_names(&self, names: &[&str]) {
         self.state.lock().unwrap().names = names.iter().map(|&name| name.to_owned()).collect();
     }
 
-    /// The models that were asked for, oldest first.
+    /// Returns the models that were requested so far.
     pub(crate) fn requested_models(&self) -> Vec<String> {
         self.state.lock().unwrap().requested_models.clone()
     }
 
-    /// How often a backend was looked for.
+    /// Returns how often a provider was opened.
     pub(crate) fn open_count(&self) -> u32 {
         self.state.lock().unwrap().open_count
     }
@@ -222,7 +222,7 @@ fn prompt_tokens(request: &ChatRequest) -> u32 {
     messages + u32::try_from(request.system.len() / 4).unwrap()
 }
 
-/// The server cannot be reached; `started` says whether part of an answer had come.
+/// Returns the error of an unreachable server. `started` says whether part of an answer had come.
 pub(crate) fn unreachable_error(started: bool) -> ProviderError {
     ProviderError::Unreachable {
         endpoint: "http://127.0.0.1:1".to_owned(),

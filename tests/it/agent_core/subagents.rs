@@ -1,4 +1,4 @@
-//! Workers: what they may, what they cost, what is told of them.
+//! Subagents: their permissions, budgets and events.
 
 use kontekst::{
     agent::{
@@ -28,7 +28,7 @@ fn write_step(path: &str) -> Step {
     Step::Call(vec![("write_file", json!({"path": path, "content": "text\n"}))])
 }
 
-/// In session `s`, with workers.
+/// Returns a run in session `s` that may start subagents.
 fn subagents_allowed() -> SubagentOptions {
     SubagentOptions { allow: true, ..SubagentOptions::default() }
 }
@@ -37,7 +37,7 @@ fn request(test: &TestCore) -> StartRun {
     StartRun { subagents: subagents_allowed(), ..test.in_session("s", "go") }
 }
 
-/// Everything that the log of session `s` has.
+/// Returns all events in the log of session `s`.
 async fn logged_events(test: &TestCore) -> Vec<SubagentEvent> {
     let mut watch = watch(test);
     let mut events = Vec::new();
@@ -51,7 +51,7 @@ fn watch(test: &TestCore) -> SubagentWatch {
     test.core.watch_subagents(&"s".parse().unwrap(), 0)
 }
 
-/// Until so many workers have ended.
+/// Returns the events until `count` subagents have exited.
 async fn events_until_exits(watch: &mut SubagentWatch, mut count: usize) -> Vec<SubagentEvent> {
     let mut events = Vec::new();
     while count > 0 {
@@ -79,7 +79,7 @@ fn log_names(events: &[SubagentEvent]) -> Vec<&'static str> {
         .collect()
 }
 
-/// What the model was told of its calls, in the request of this number.
+/// Returns the tool results in the request of this number.
 fn tool_results(test: &TestCore, request: usize) -> Vec<String> {
     let messages = &test.model.requests()[request].messages;
     messages.iter().filter_map(|m| m.tool_result.as_ref().map(|result| result.output.clone())).collect()
@@ -227,7 +227,7 @@ async fn the_turn_budget_of_a_subagent_is_enforced() {
 
 #[tokio::test]
 async fn a_token_budget_covers_a_subagent_and_its_children() {
-    // The scripted_provider model counts 7 tokens for each answer.
+    // The scripted provider reports 7 tokens for each answer.
     let test = TestCore::new([
         Step::Call(vec![spawn_call(json!({"prompt": "one", "tokens": 20}))]),
         Step::Call(vec![spawn_call(json!({"prompt": "two", "tokens": 1000}))]),
@@ -389,7 +389,7 @@ async fn subagents_are_cancelled_with_their_parent() {
         ["started", "started", "cancelled", "cancelled"]
     );
     wait_until_async("the runs are cancelled", || test.core.active_runs() == 0).await;
-    // The next prompt finds no open call.
+    // The session has a result for every call.
     let asked = test.stored_messages("s");
     assert_eq!(asked.len(), 4, "{asked:?}");
     assert!(asked[3].tool_result.as_ref().unwrap().output.contains("cancelled while the worker ran"));
@@ -424,7 +424,7 @@ async fn a_subagent_on_another_server_is_flagged() {
     assert!(caution.contains("https://models.example"), "{caution}");
     assert_eq!((calls[0].preview.as_str(), &calls[1].caution), ("x", &None));
 
-    // And the other way round: what a server of its own was told does not go to everybody's.
+    // The other direction too: text of an agent with its own server must not go to the default server unnoticed.
     let test = TestCore::new([Step::Call(vec![spawn_call(json!({"prompt": "x", "agent": "default"}))])]);
     test.agent("cloud", "endpoint = \"https://models.example\"\n");
     let mut run = test.start(StartRun { agent: "cloud".into(), ..request(&test) });
@@ -478,7 +478,7 @@ async fn a_hundred_watchers_receive_the_same_events() {
     for n in 0..100 {
         let mut watch = test.core.watch_subagents(&"s".parse().unwrap(), 0);
         watchers.push(tokio::spawn(async move {
-            // Some are late, and hear it all the same.
+            // Later watchers receive the same events.
             for _ in 0..n {
                 tokio::task::yield_now().await;
             }

@@ -1,4 +1,4 @@
-//! Calls: proposed in order, decided one by one, run in order.
+//! Tool calls: how they are proposed, decided and run.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn write_call(path: &'static str) -> (&'static str, serde_json::Value) {
     ("write_file", json!({"path": path, "content": format!("{path}\n")}))
 }
 
-/// Approves or denies proposed calls by what `judge` says of their arguments.
+/// Approves the proposed calls for which `judge` returns `None`, by their arguments, and denies the others.
 fn decide(event: &Event, judge: impl Fn(&str) -> Option<AfterDenial>) -> Vec<Command> {
     let Event::ToolsProposed(calls) = event else { return Vec::new() };
     calls
@@ -361,7 +361,7 @@ async fn a_proposal_states_the_effect_of_its_call() {
             _ => None,
         });
         assert_eq!(effect, Some(wanted), "{call:?}");
-        // Even a yes to what cannot be shown writes nothing.
+        // Approving a call whose effect is not a change writes nothing.
         assert_eq!(test.read("f"), if wanted == "change" { "x" } else { "a\n" });
     }
 }

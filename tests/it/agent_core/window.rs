@@ -1,4 +1,4 @@
-//! What the model is sent, turn after turn.
+//! The prompts that the model gets, turn by turn, and how they fit into the window.
 
 use kontekst::{
     agent::protocol::Event,
@@ -106,7 +106,7 @@ async fn an_overflow_is_trimmed_and_retried() {
     assert_eq!(*event_names(&test.run(test.request("too much")).await).last().unwrap(), "failed");
 }
 
-/// A session of nine exchanges that nearly fills a window of 4096.
+/// Returns a session of nine exchanges that nearly fills a window of 4096 tokens.
 fn long_session(steps: Vec<Step>) -> TestCore {
     let test = TestCore::with_config(steps, |config| config.context_size = 4096);
     let lines: String = (0..9)
@@ -134,14 +134,14 @@ async fn a_conversation_that_outgrows_the_window_is_summarised_once() {
 
     let requests = test.model.requests();
     let texts = |n: usize| requests[n].messages.iter().map(|m| m.content.as_str()).collect::<Vec<_>>();
-    // The request for the summary is the conversation, which the server has in its cache, and a question.
+    // The summary is requested with the cached conversation and one further question.
     assert_eq!(texts(0)[..2], ["question 0", "answer 0"]);
     assert!(texts(0)[18].starts_with("Summarise"));
     assert!(texts(1)[0].ends_with("THE SUMMARY"), "{:?}", texts(1));
     assert_eq!(texts(1)[1..], ["Noted.", "go on"]);
     assert_eq!(texts(2)[..3], texts(1)[..]);
     assert_eq!(texts(2)[3..], ["a", "and on"]);
-    // The original is still there.
+    // The stored session keeps the original messages.
     assert_eq!(test.stored_messages("s").len(), 18 + 4);
 }
 

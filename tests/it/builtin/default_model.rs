@@ -1,5 +1,5 @@
-//! What the built-in model is for: plain requests, the right tool, and a true answer. It is asked as a person
-//! would ask it, and what it did is looked up on the disk.
+//! The tasks that the built-in model is trained for: plain requests, the right tool and a correct answer. The tests
+//! check the files on disk.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::event_types;
 use crate::test_home::{Output, TestHome};
 
-/// An empty home on a machine with nothing else, and a directory to work in.
+/// Returns a home without any other model, and a working directory with a few files.
 fn home() -> TestHome {
     let home = TestHome::with_config(
         "endpoint = \"http://127.0.0.1:1\"\nbind = \"off\"\nmodel_dir = \"/nonexistent\"\n",
@@ -24,7 +24,7 @@ fn ask(home: &TestHome, prompt: &str) -> Output {
     home.run(&["run", "--new", "--auto-approve", prompt])
 }
 
-/// The name and the arguments of the one call that an answer made.
+/// Runs a prompt that leads to exactly one tool call. Returns the name and the arguments of the call.
 #[track_caller]
 fn call(home: &TestHome, prompt: &str) -> (String, Value) {
     let stdout = home.run(&["run", "--new", "--json", "--auto-approve", prompt]).success();
@@ -132,7 +132,7 @@ fn a_session_goes_on_although_the_model_sees_the_last_request_only() {
     home.run(&["run", "--new", "--auto-approve", "read README.md"]).success();
     let answer = home.run(&["run", "--auto-approve", "read notes.txt"]).success();
     assert!(answer.contains("buy apples"), "{answer}");
-    // Tools, system text and history take nothing of its window.
+    // Tools, the system prompt and the history take no part of its window.
     let stdout = home.run(&["run", "--json", "--auto-approve", "read notes.txt"]).success();
     let turns: Vec<Value> = stdout
         .lines()

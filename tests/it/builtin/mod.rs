@@ -1,4 +1,4 @@
-//! The engine in the daemon, from the shell's side: real inference, with nothing else on the machine.
+//! The built-in engine, driven by the real binary: real inference without any other server.
 
 mod default_model;
 mod doors;
@@ -15,7 +15,7 @@ use crate::{
     wait::wait_until,
 };
 
-/// A home whose only model is the one for tests, run by the engine. `more` goes to the end of its configuration.
+/// Returns a home whose only model is the tiny one for tests. `more` is appended to its configuration.
 fn home_with(more: &str) -> TestHome {
     let home = TestHome::with_config("");
     let models = home.work_dir().join("models");
@@ -47,7 +47,7 @@ fn events(home: &TestHome, words: &[&str]) -> Vec<Value> {
 fn event_types(events: &[Value]) -> Vec<&str> {
     let mut types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     types.retain(|kind| !matches!(*kind, "prefill" | "loading"));
-    types.dedup(); // an answer comes in as many pieces as it likes
+    types.dedup(); // the number of text pieces depends on timing
     types
 }
 
@@ -55,7 +55,7 @@ fn status(home: &TestHome) -> Value {
     serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap()
 }
 
-/// What the turns of a run had in the cache, and the tokens of their prompts.
+/// Returns the cached tokens and the prompt tokens of each turn.
 fn cached(events: &[Value]) -> Vec<(u64, u64)> {
     let turns = events.iter().filter(|event| event["type"] == "turn_completed");
     let count = |turn: &Value, key: &str| turn["context"][key].as_u64().unwrap();

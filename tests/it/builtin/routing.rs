@@ -1,4 +1,4 @@
-//! Who answers: the order, the pins, and what its user is told.
+//! Which provider answers, and what the user is told about it.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ use crate::{
     test_home::TestHome,
 };
 
-/// Nothing answers at the endpoint, and no model is there that an agent could have.
+/// Returns a home with no server at its endpoint and no model on disk.
 fn home_without_models() -> TestHome {
     let home = TestHome::with_config("");
     let models = home.work_dir().join("models");
@@ -155,7 +155,7 @@ fn models_are_loaded_once_up_to_the_limit() {
     let gone = first.generate(&request, &Cancel::new(), &mut |_| {}).unwrap_err();
     assert!(matches!(gone, ProviderError::Unreachable { started: false, .. }), "{gone}");
     assert_eq!(second.generate(&request, &Cancel::new(), &mut |_| {}).unwrap().content, "It works.");
-    // The built-in one takes nobody's place.
+    // The built-in model does not count as a loaded model.
     let (_small, loaded) = open("builtin");
     assert_eq!((loaded, open("b").1), (1, 0));
     let status = router.status();

@@ -1,11 +1,12 @@
-//! A model for tests: after each token comes the one that a table says, and the prompt's last word steers it.
+//! Writes a tiny model for tests. A table gives the next token for each token, and the last token of the prompt selects
+//! what the model does.
 //!
-//! It says `It works.`, and with a word in the last message of the user: `!tool` reads README.md, `!think` thinks
-//! first, `!broken` calls without what the tool needs, `!long` never stops. After a result it answers.
+//! It answers `It works.`. A word in the last message of the user changes that: `!tool` reads README.md, `!think` reasons
+//! first, `!broken` makes a call without the required argument, `!long` never stops. After a tool result it answers.
 
 use std::{collections::BTreeMap, path::Path};
 
-/// Its chat template: ChatML with tools, and the steering token at the end.
+/// The chat template: ChatML with tools, and at the end the token that selects what the model does.
 const TEMPLATE: &str = "\
 {%- set ns = namespace(go='<|text|>') -%}
 {%- for message in messages -%}
@@ -35,7 +36,7 @@ const BROKEN: &str = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {}}\
 const PIECES: [&str; 9] =
     [CALL, BROKEN, "It", " works", ".", "<think>", "Let me see.", "</think>", " and on"];
 
-/// Which token follows which.
+/// Pairs of a token and the token after it.
 const TRANSITIONS: [(&str, &str); 13] = [
     ("<|text|>", "It"),
     ("It", " works"),
@@ -52,10 +53,10 @@ const TRANSITIONS: [(&str, &str); 13] = [
     ("<|long|>", " and on"),
 ];
 
-/// What follows a byte where a grammar lets it: every text is `"x"`.
+/// The bytes of the transitions between single bytes, which lead to `"x"` under a grammar.
 const BYTES: &[u8] = b"{\"x\"";
 
-/// Writes the model. `architecture` is `llama` for one that runs.
+/// Writes the model. The engine runs it only if `architecture` is `llama`.
 pub(super) fn write(path: &Path, architecture: &str) {
     let mut file = GgufFile::default();
     let tokens = tokens();
@@ -88,7 +89,7 @@ pub(super) fn write(path: &Path, architecture: &str) {
 
     let (size, wide) = (tokens.len(), 64);
     let zeros = |rows: usize, columns: usize| vec![0.0; rows * columns];
-    // Each token is a direction of its own, the layer adds nothing, and the last matrix is the table.
+    // Every token embedding is a unit vector, the layer adds zeros, and the output matrix is the transition table.
     let one = |at: usize| if at / size == at % size { 1.0 } else { 0.0 };
     file.tensor("token_embd.weight", &[size, size], (0..size * size).map(one).collect());
     file.tensor("output_norm.weight", &[size], vec![1.0 / (size as f32).sqrt(); size]);
@@ -110,7 +111,7 @@ pub(super) fn write(path: &Path, architecture: &str) {
     std::fs::write(path, file.bytes()).unwrap();
 }
 
-/// GPT-2's letters for the bytes, then the others, and as many as make rows of 32.
+/// Returns GPT-2's characters for the 256 bytes, then the other tokens, then unused ones up to a multiple of 32.
 fn tokens() -> Vec<String> {
     let plain = |byte: u8| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let mut extra = 256_u32..;
@@ -141,7 +142,7 @@ fn id(tokens: &[String], text: &str) -> u32 {
     u32::try_from(tokens.iter().position(|token| token == text).unwrap()).unwrap()
 }
 
-/// Row: a token. Column: one before it, and how likely the row's follows it.
+/// Returns the output matrix: the logit of each token (row) after each token (column).
 fn table(tokens: &[String]) -> Vec<f32> {
     let size = tokens.len();
     let mut table = vec![0.0; size * size];
@@ -156,7 +157,7 @@ fn table(tokens: &[String]) -> Vec<f32> {
     table
 }
 
-/// A GGUF file. Source of the layout: the GGUF specification, version 3.
+/// A GGUF file, as described in the GGUF specification, version 3.
 #[derive(Default)]
 struct GgufFile {
     entries: BTreeMap<String, Vec<u8>>,

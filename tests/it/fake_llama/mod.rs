@@ -1,5 +1,5 @@
-//! A scripted model server: answers what a test tells it to, records what it was asked, and refuses
-//! what a real server would refuse.
+//! A scripted model server. It answers what a test tells it to, records the requests, and refuses what a real server
+//! would refuse.
 //!
 //! ```ignore
 //! let fake = FakeLlama::start([Reply::calls([("read_file", json!({"path": "a"}))]), Reply::text("done")]);
@@ -7,7 +7,7 @@
 //! assert_eq!(fake.chats().len(), 2);
 //! fake.assert_clean();
 //! ```
-#![allow(dead_code, reason = "a tool box for all tests; no test needs all of it")]
+#![allow(dead_code, reason = "shared by tests that do not all use everything")]
 #![allow(clippy::unwrap_used, reason = "only tests run it")]
 
 pub mod process;
@@ -30,24 +30,24 @@ use reply::Client;
 pub use reply::{Reply, gate};
 use serde_json::{Value, json};
 
-/// How long a test waits for something that must happen. Generous: the machine may be busy.
+/// How long a test waits for a request before it fails. It is generous, because the machine may be busy.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What the server says about itself.
+/// The properties that the server reports.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Tokens, in `/props`.
+    /// The context window in tokens, in `/props`.
     pub window: u32,
-    /// Slots, in `/props`.
+    /// The number of slots, in `/props`.
     pub slots: usize,
     pub model_path: String,
-    /// Its chat template knows tools.
+    /// Whether its chat template supports tools.
     pub tools: bool,
-    /// `false` makes it some other OpenAI-compatible server: no `/props`, no `/tokenize`.
+    /// If false, it is another OpenAI-compatible server, without `/props` and `/tokenize`.
     pub llama: bool,
-    /// When set, everything but `/health` wants it as a bearer token.
+    /// The bearer token that every path but `/health` requires.
     pub key: Option<String>,
-    /// Port 0 is any free one.
+    /// The address to listen on. Port 0 means any free port.
     pub address: SocketAddr,
     /// Answers everything with 503 until [`FakeLlama::finish_loading`].
     pub loading: bool,
@@ -68,7 +68,7 @@ impl Default for Setup {
     }
 }
 
-/// One request as it came. Header names are in lower case; `body` is null when it was not JSON.
+/// A request that was received. Header names are in lower case. `body` is null if it was not JSON.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -88,7 +88,7 @@ impl Request {
     }
 }
 
-/// A running server; stops answering when it is dropped.
+/// A running server. It stops when it is dropped.
 pub struct FakeLlama {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -110,9 +110,9 @@ type Answerer = Box<dyn FnMut(&Request) -> Reply + Send>;
 #[derive(Default)]
 struct State {
     script: VecDeque<Reply>,
-    /// Answers every chat request that the script does not.
+    /// Answers every chat request after the end of the script.
     fallback: Option<Answerer>,
-    /// Comes before everything else, for paths other than chat, too.
+    /// Is asked before everything else, for every path.
     replay: Option<Replayer>,
     requests: Vec<Request>,
     violations: Vec<String>,
@@ -120,8 +120,7 @@ struct State {
 }
 
 impl FakeLlama {
-    /// Starts a server that gives these answers to chat requests, in order. One request more than there
-    /// are answers is a violation.
+    /// Starts a server that answers chat requests with `script`, in order. A further chat request is a violation.
     pub fn start(script: impl IntoIterator<Item = Reply>) -> Self {
         Self::with(Setup::default(), script)
     }
@@ -152,13 +151,13 @@ impl FakeLlama {
         Self { address, shared }
     }
 
-    /// Answers every chat request that the script has no answer for.
+    /// Answers every chat request after the end of the script with `reply`.
     pub fn always(self, reply: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
         self.shared.state.lock().unwrap().fallback = Some(Box::new(reply));
         self
     }
 
-    /// Answers whatever request it wants to, before everything else, unchecked.
+    /// Asks `reply` for each request first, before it is validated.
     pub fn replay(self, reply: impl FnMut(&Request) -> Option<Reply> + Send + 'static) -> Self {
         self.shared.state.lock().unwrap().replay = Some(Box::new(reply));
         self
@@ -172,7 +171,7 @@ impl FakeLlama {
         self.address
     }
 
-    /// The model has been read: see [`Setup::loading`].
+    /// Ends the loading that [`Setup::loading`] began.
     pub fn finish_loading(&self) {
         self.shared.loading.store(false, SeqCst);
     }
@@ -182,17 +181,17 @@ impl FakeLlama {
         self.shared.state.lock().unwrap().script.push_back(reply);
     }
 
-    /// Everything that was asked so far.
+    /// Returns all requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.state.lock().unwrap().requests.clone()
     }
 
-    /// The bodies of the chat requests so far.
+    /// Returns the bodies of the chat requests so far.
     pub fn chats(&self) -> Vec<Value> {
         self.requests().into_iter().filter(Request::is_chat).map(|request| request.body).collect()
     }
 
-    /// Waits until that many chat requests have come.
+    /// Waits until `count` chat requests have come.
     #[track_caller]
     pub fn wait_for_chats(&self, count: usize) {
         self.wait("chat requests", |state| {
@@ -200,13 +199,13 @@ impl FakeLlama {
         });
     }
 
-    /// Waits until a client has hung up in the middle of an answer.
+    /// Waits until a client has disconnected in the middle of an answer.
     #[track_caller]
     pub fn wait_for_disconnect(&self) {
         self.wait("a hang-up", |state| state.disconnects > 0);
     }
 
-    /// How often a client has hung up in the middle of an answer.
+    /// Returns how often a client has disconnected in the middle of an answer.
     pub fn disconnects(&self) -> usize {
         self.shared.state.lock().unwrap().disconnects
     }
@@ -217,12 +216,12 @@ impl FakeLlama {
         self.shared.sent.load(SeqCst)
     }
 
-    /// What was wrong with the requests so far.
+    /// Returns what was wrong with the requests so far.
     pub fn violations(&self) -> Vec<String> {
         self.shared.state.lock().unwrap().violations.clone()
     }
 
-    /// Every request was well formed and the script was long enough.
+    /// Checks that every request was valid and that the script was long enough.
     #[track_caller]
     pub fn assert_clean(&self) {
         let violations = self.violations();
@@ -242,12 +241,12 @@ impl FakeLlama {
 impl Drop for FakeLlama {
     fn drop(&mut self) {
         self.shared.stopped.store(true, SeqCst);
-        drop(TcpStream::connect(self.address)); // wakes `accept`, and the listener goes
+        drop(TcpStream::connect(self.address)); // wakes `accept`, and the listener is closed
     }
 }
 
 impl Shared {
-    /// One request to each connection, as llama-server does after a stream.
+    /// Serves one request and closes the connection, as llama-server does after a stream.
     fn serve(&self, mut connection: TcpStream) {
         connection.set_nodelay(true).unwrap();
         let Ok(Some(request)) = read(&connection) else { return };
@@ -263,7 +262,7 @@ impl Shared {
             let mut watched = connection.try_clone().unwrap();
             let (client, finished) = (&client, &finished);
             scope.spawn(move || {
-                // Nothing more is expected: whatever ends this is the client's going, or ours.
+                // The client sends nothing more, so this ends when one of the two sides closes the connection.
                 while matches!(watched.read(&mut [0; 64]), Ok(1..)) {}
                 client.disconnect();
                 if !finished.load(SeqCst) {
@@ -284,7 +283,7 @@ impl Shared {
         let setup = &self.setup;
         let path = request.path.split('?').next().unwrap_or("");
         if self.loading.load(SeqCst) {
-            return Reply::loading(); // llama-server does not even inspect at the key then
+            return Reply::loading(); // llama-server does not check the key while it loads
         }
         let bearer = setup.key.as_ref().map(|key| format!("Bearer {key}"));
         if path != "/health" && bearer.is_some() && request.header("authorization") != bearer.as_deref() {
@@ -336,7 +335,7 @@ fn props(setup: &Setup) -> Value {
     })
 }
 
-/// A token is four bytes; numbers pass through, as at llama-server.
+/// Tokenizes text as four bytes per token. Numbers are tokens already, as in llama-server.
 fn tokenize_reply(body: &Value) -> Reply {
     let pieces = match &body["content"] {
         Value::Array(pieces) => pieces.clone(),

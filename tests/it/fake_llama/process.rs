@@ -1,7 +1,7 @@
 //! The fake server as an executable that takes llama-server's arguments.
 //!
-//! The executable is a shell script that starts this test binary again, which then serves. So it is there
-//! whenever a test runs, and never older than the test.
+//! The executable is a shell script that starts this test binary again as a server. So it needs no build step of its
+//! own and always has the version of the tests.
 
 use std::{
     fs::{self, File},
@@ -21,10 +21,10 @@ use serde_json::{Value, json};
 use super::{FakeLlama, Reply, Setup, TIMEOUT};
 use crate::wait::wait_until;
 
-/// The variable that tells this test binary to be a server: the directory of a [`FakeBinary`].
+/// The environment variable that makes this test binary a server. Its value is the directory of a [`FakeBinary`].
 const DIR: &str = "FAKE_LLAMA_DIR";
 
-/// A `llama-server` in a directory of its own, with a record of what became of it.
+/// A fake `llama-server` in its own directory, which also records its processes.
 pub struct FakeBinary {
     dir: PathBuf,
     /// A pipe from which one byte can be read for each process that was started.
@@ -38,17 +38,17 @@ pub struct FakeBinary {
 pub enum Mode {
     /// Serves. Chat requests are answered with what [`FakeBinary::answer`] was given, else with `hello`.
     Serve,
-    /// Says why and exits with 1 before it is ready.
+    /// Prints an error and exits with 1 before it is ready.
     DieAtOnce,
-    /// Finds its port taken.
+    /// Reports that its port is taken and exits.
     PortTaken,
     /// Answers 503 and reports half the model loaded, until [`FakeBinary::finish_loading`].
     Load,
-    /// Serves, and does not listen to TERM or to its stdin.
+    /// Serves, and ignores SIGTERM and the end of its stdin.
     Stubborn,
 }
 
-/// One start: the process id, the arguments, and the environment variables that begin with `LLAMA_`.
+/// One start of the executable. `environment` has the variables that begin with `LLAMA_`.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub pid: u32,
@@ -58,7 +58,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The value of an option.
+    /// Returns the value of a command-line option.
     pub fn option(&self, name: &str) -> Option<&str> {
         let at = self.arguments.iter().position(|word| word == name)?;
         self.arguments.get(at + 1).map(String::as_str)
@@ -79,7 +79,7 @@ impl FakeBinary {
         let binary = Self { dir, launched, go_on };
         binary.mode(Mode::Serve);
         let (dir, tests) = (binary.dir.display(), std::env::current_exe().unwrap());
-        // The process id of the shell is that of the server: `exec` keeps it.
+        // `exec` keeps the process id, so the shell and the server have the same one.
         let script = format!(
             r#"#!/bin/sh
 dir='{dir}'
@@ -115,18 +115,18 @@ printf . > "$dir/launched"
         &self.dir
     }
 
-    /// How processes that start from now on behave.
+    /// Sets the behaviour of processes that start from now on.
     pub fn mode(&self, mode: Mode) {
         fs::write(self.dir.join("mode"), format!("{mode:?}")).unwrap();
     }
 
-    /// Answers chat requests, in order and then again from the first: `{"text": …}`, `{"hang": true}`,
-    /// or `{"calls": [[name, arguments], …]}`.
+    /// Sets the answers to chat requests: `{"text": …}`, `{"hang": true}`, or `{"calls": [[name, arguments], …]}`. After
+    /// the last one they begin again.
     pub fn answer(&self, answers: &Value) {
         fs::write(self.dir.join("answers"), answers.to_string()).unwrap();
     }
 
-    /// Lets a process in [`Mode::Load`] be ready.
+    /// Lets a process in [`Mode::Load`] become ready.
     pub fn finish_loading(&self) {
         (&self.go_on).write_all(&[b'.'; 64]).unwrap();
     }
@@ -138,13 +138,13 @@ printf . > "$dir/launched"
         (&self.launched).read_exact(&mut [0]).unwrap();
     }
 
-    /// The requests that a process was sent, such as `GET /props`.
+    /// Returns the requests that a process received, such as `GET /props`.
     pub fn requests(&self, pid: u32) -> Vec<String> {
         let requests = fs::read_to_string(self.dir.join(format!("requests.{pid}"))).unwrap_or_default();
         requests.lines().map(str::to_owned).collect()
     }
 
-    /// Every start so far.
+    /// Returns every start so far.
     pub fn launches(&self) -> Vec<Launch> {
         let read = |name: &str| fs::read_to_string(self.dir.join(name)).unwrap_or_default();
         let lines = |name: String| read(&name).lines().map(str::to_owned).collect();
@@ -181,7 +181,7 @@ fn is_ready(descriptor: &impl AsFd) -> bool {
     poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&timeout)) == Ok(1)
 }
 
-/// Not a test: what the script runs.
+/// Not a test: the process that the script starts.
 #[test]
 #[expect(clippy::exit, reason = "it is a process of its own")]
 fn server_process() {
@@ -240,7 +240,7 @@ fn server_process() {
     if mode == "Load" {
         let state = json!({"state": "loading", "payload": {"stages": ["text_model"], "current": "text_model", "value": 0.5}});
         writeln!(std::io::stdout(), "\ncmd_child_to_router:state:{state}").ok();
-        // Fails when the test has ended, and then nobody waits for this server.
+        // This fails when the test has ended. The process is then of no use any more.
         File::open(dir.join("go-on")).unwrap().read_exact(&mut [0]).unwrap();
         fake.finish_loading();
     }

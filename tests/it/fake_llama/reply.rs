@@ -1,4 +1,4 @@
-//! What the fake server answers, step by step.
+//! Answers of the fake server, built step by step.
 
 use std::{
     io::{self, Write as _},
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::Request;
 
-/// One answer.
+/// An answer to one request.
 pub struct Reply {
     status: u16,
     content_type: &'static str,
@@ -29,20 +29,20 @@ pub struct Reply {
 type Inspector = Box<dyn FnOnce(&Request) + Send>;
 
 enum Step {
-    /// One event in one chunk.
+    /// Sends one event in one chunk.
     Event(Value),
-    /// These bytes as the body, chunked when the answer is a stream.
+    /// Sends bytes of the body, as a chunk if the answer is a stream.
     Bytes(Vec<u8>),
-    /// These bytes so often, for floods.
+    /// Sends the same bytes many times.
     Repeat(Vec<u8>, usize),
     Wait(Gate),
-    /// Nothing for this long: a slow server.
+    /// Sends nothing for this long.
     Pause(Duration),
-    /// Nothing more until the client hangs up.
+    /// Sends nothing more until the client disconnects.
     Hang,
-    /// The connection is closed as a killed server closes it: without an ending.
+    /// Closes the connection without an ending, as a killed server does.
     Cut,
-    /// No more bytes to come, but the connection stays open for reading.
+    /// Closes the sending direction and keeps the connection open for reading.
     HalfClose,
 }
 
@@ -133,32 +133,32 @@ impl Reply {
         Self { finish: Some("stop"), usage: Some((10, 5, 0)), ..Self::new(200, "text/event-stream", true) }
     }
 
-    /// A streamed text, one event to each word.
+    /// Streams a text with one event for each word.
     pub fn text(text: &str) -> Self {
         Self::stream().then_text(text)
     }
 
-    /// Thinks, then answers.
+    /// Streams reasoning, then a text.
     pub fn reasoning(reasoning: &str, text: &str) -> Self {
         Self::stream().then_delta(&json!({"reasoning_content": reasoning})).then_text(text)
     }
 
-    /// Tool calls with ids `call_0`, `call_1`, …, arguments in pieces as llama-server sends them.
+    /// Streams tool calls with the ids `call_0`, `call_1`, … and arguments in two pieces.
     pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
         Self::stream().then_calls(calls)
     }
 
-    /// A stream of the test's own making.
+    /// Streams these deltas.
     pub fn deltas(deltas: impl IntoIterator<Item = Value>) -> Self {
         deltas.into_iter().fold(Self::stream(), |reply, delta| reply.then_delta(&delta))
     }
 
-    /// An error before anything else, in llama-server's form.
+    /// Answers with an error status in llama-server's form.
     pub fn error(status: u16, message: &str) -> Self {
         Self::json(status, &json!({"error": {"code": status, "message": message, "type": "server_error"}}))
     }
 
-    /// The prompt does not fit.
+    /// Refuses a prompt that does not fit into the window.
     pub fn overflow(prompt_tokens: u32, window: u32) -> Self {
         let message = format!("request ({prompt_tokens} tokens) exceeds the available context size");
         Self::json(
@@ -168,7 +168,7 @@ impl Reply {
         )
     }
 
-    /// 503 as long as the model is being read.
+    /// Answers 503, as llama-server does while it loads the model.
     pub fn loading() -> Self {
         Self::json(
             503,
@@ -180,17 +180,17 @@ impl Reply {
         Self::new(status, "application/json", false).then_bytes(body.to_string())
     }
 
-    /// Accepts the request and says nothing, not even a status.
+    /// Accepts the request and sends nothing, not even a status line.
     pub fn hang() -> Self {
         Self { status: 0, ..Self::new(0, "", false) }.then(Step::Hang)
     }
 
-    /// These bytes are the whole answer, HTTP head included.
+    /// Sends these bytes as the whole answer, including the HTTP head.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(0, "", false).then_bytes(bytes)
     }
 
-    /// A body of the test's own making with this content type, and no ending.
+    /// Sends this body without an ending.
     pub fn body(content_type: &'static str, bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(200, content_type, true).then_bytes(bytes)
     }
@@ -229,7 +229,7 @@ impl Reply {
         self.then(Step::Event(event))
     }
 
-    /// How far the prompt has been read.
+    /// Reports how much of the prompt has been processed.
     pub fn then_progress(self, processed: u32, total: u32) -> Self {
         let progress = json!({"processed": processed, "total": total, "cache": 0, "time_ms": 1});
         self.then_event(json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": null}}],
@@ -244,7 +244,7 @@ impl Reply {
         self.then(Step::Repeat(bytes.into(), times))
     }
 
-    /// Waits here until the gate is opened or the client hangs up.
+    /// Waits here until the gate is opened or the client disconnects.
     pub fn then_wait(self, gate: Gate) -> Self {
         self.then(Step::Wait(gate))
     }
@@ -258,7 +258,7 @@ impl Reply {
         self.then(Step::Hang)
     }
 
-    /// Dies here.
+    /// Closes the connection here, as a killed server does.
     pub fn then_cut(self) -> Self {
         self.then(Step::Cut)
     }
@@ -267,19 +267,19 @@ impl Reply {
         self.then(Step::HalfClose)
     }
 
-    /// The error that llama-server puts into a stream that has begun.
+    /// Sends the error that llama-server sends within a stream.
     pub fn then_error(mut self, status: u16, message: &str) -> Self {
         self.finish = None;
         self.then_event(json!({"error": {"code": status, "message": message, "type": "server_error"}}))
     }
 
-    /// Why the model stopped; `stop` or `tool_calls` unless this says otherwise.
+    /// Sets the finish reason. Without this it is `stop` or `tool_calls`.
     pub fn finish(mut self, reason: &'static str) -> Self {
         self.finish = Some(reason);
         self
     }
 
-    /// No finish reason, no usage, no `[DONE]`: the stream just ends.
+    /// Ends the stream without a finish reason, usage or `[DONE]`.
     pub fn unfinished(mut self) -> Self {
         self.finish = None;
         self
@@ -290,7 +290,7 @@ impl Reply {
         self
     }
 
-    /// Looks at the request before anything is answered.
+    /// Calls `inspect` with the request before anything is sent.
     pub fn after(mut self, inspect: impl FnOnce(&Request) + Send + 'static) -> Self {
         self.after = Some(Box::new(inspect));
         self

@@ -1,10 +1,10 @@
-//! What a strict server refuses in a chat request.
+//! Validates chat requests as a strict server does.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Finds what is wrong with the body of a chat request.
+/// Returns an error that says what is wrong with the body of a chat request.
 pub fn chat(body: &Value) -> Result<(), String> {
     let wrong = |what: &str| Err(what.to_owned());
     if body["model"].as_str().is_none_or(str::is_empty) {
@@ -67,7 +67,7 @@ fn message(message: &Value, before: &Value, after: &[Value]) -> Result<(), Strin
     }
 }
 
-/// The calls are sound, and what follows answers each of them once: as role `tool`, or as text.
+/// Checks that the calls are valid, and that each has exactly one result after it, as role `tool` or as text.
 fn calls(message: &Value, after: &[Value]) -> Result<(), String> {
     let calls = match &message["tool_calls"] {
         Value::Null if message["content"] == "" => return Err("says nothing and calls nothing".to_owned()),

@@ -1,4 +1,4 @@
-//! Who is let in: hosts, origins, the token, and what a request may look like.
+//! Access control: hosts, origins, the token, and the form of requests.
 
 use std::{io::Write as _, os::unix::fs::PermissionsExt as _};
 

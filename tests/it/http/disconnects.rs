@@ -1,4 +1,4 @@
-//! Clients that go, that stay half, and that are slow.
+//! Clients that disconnect, that close one direction only, and that do not read.
 
 use std::{fs, io::Write as _, net::Shutdown};
 
@@ -24,7 +24,7 @@ fn a_disconnect_cancels_the_run() {
         }
         drop(client);
         model.wait_for_disconnect();
-        // Its place is free, and nothing of it is done.
+        // The slot is free again, and the cancelled run has written nothing.
         server.generate(&json!({"input": "next"})).expect(200);
         assert!(server.file("marker").is_none());
     }
@@ -63,7 +63,7 @@ fn a_client_that_stops_reading_does_not_block_others() {
     server.generate(&json!({"input": "next"})).expect(200);
 }
 
-/// One event of a kilobyte.
+/// Returns one event with a kilobyte of text.
 fn chunk() -> Vec<u8> {
     let text = "x".repeat(1024);
     format!(

@@ -26,7 +26,7 @@ fn an_answer_has_all_documented_members() {
         |body: Value| server.generate(&body).expect(200).json()["prompt_id"].as_str().unwrap().to_owned();
     let (first, second) = (id(json!({"input": "x"})), id(json!({"input": "x", "prompt_id": ""})));
     assert!(!first.is_empty() && first != second);
-    // Nothing is kept: neither a session nor an active one.
+    // No session is stored.
     assert_eq!(server.home.run(&["sessions", "--json"]).success().matches("\"id\"").count(), 0);
     model.assert_clean();
 }
@@ -201,7 +201,7 @@ fn automatic_approval_covers_one_run_and_no_file_that_runs_code() {
     let server = TestDaemon::start(&model);
     assert_eq!(oks(&server), [false, false, true, true]);
     assert!(server.file(".git/hooks/pre-commit").is_none() && server.file("plain.txt").is_some());
-    // Many at once, some of which fail, leave nothing behind: a run of another door still asks.
+    // The automatic approval of these runs ends with them: a run of another door still asks.
     std::thread::scope(|scope| {
         for n in 0..20 {
             let server = &server;

@@ -1,4 +1,4 @@
-//! Conversations that the client keeps.
+//! Conversations whose history the client keeps and sends.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::fake_llama::{FakeLlama, Reply};
 fn a_history_is_returned_unchanged_with_new_entries() {
     let model = FakeLlama::start([Reply::text("c")]);
     let server = TestDaemon::start(&model);
-    // Members that mean nothing here, numbers that a float would change, a signature of another model.
+    // Unknown members, numbers that do not fit a float, and a signature of another model.
     let sent = r#"[{"role":"user","parts":[{"text":"a","x":1.50}],"extra":{"big":123456789012345678901234567890}},
         {"role":"model","parts":[{"text":"thinking","thought":true},{"text":"b","thoughtSignature":"AAAA"}]}]"#;
     let body = format!(r#"{{"input":"q","history":{sent}}}"#);

@@ -1,4 +1,4 @@
-//! The HTTP door, over raw sockets: what is sent is in the test, what comes back is looked at byte by byte.
+//! The HTTP door over raw sockets: the tests see every byte that is sent and received.
 
 mod access;
 mod disconnects;
@@ -23,7 +23,7 @@ use crate::{
     test_home::TestHome,
 };
 
-/// No answer of a test takes longer, unless it hangs.
+/// How long a test waits on a socket before it fails.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A daemon that serves HTTP on a free port.
@@ -33,7 +33,7 @@ struct TestDaemon {
     token: String,
 }
 
-/// One answer: its head, and its body without chunks.
+/// A response with its body decoded from chunks.
 #[derive(Debug)]
 struct Response {
     status: u16,
@@ -46,7 +46,7 @@ impl TestDaemon {
         Self::with(&model.url(), "")
     }
 
-    /// `settings` are lines of `[http]`.
+    /// `settings` are lines for the section `[http]` of the configuration.
     fn with(endpoint: &str, settings: &str) -> Self {
         let home = TestHome::with_config(&format!(
             "provider = \"endpoint\"\nendpoint = \"{endpoint}\"\nbind = \"off\"\n[tools]\nworking_dir = \"WORK\"\n\
@@ -68,10 +68,10 @@ impl TestDaemon {
         stream
     }
 
-    /// Sends bytes as they are and reads all that comes until the server closes.
+    /// Sends bytes as they are and reads until the server closes the connection.
     fn send_raw(&self, bytes: impl AsRef<[u8]>) -> Response {
         let mut stream = self.connect();
-        // A server that refuses need not read everything.
+        // A server that refuses the request need not read all of it.
         stream.write_all(bytes.as_ref()).ok();
         read_all(stream)
     }
@@ -102,7 +102,7 @@ impl TestDaemon {
         self.send_raw([request.as_bytes(), body].concat())
     }
 
-    /// Posts JSON the way curl does.
+    /// Posts JSON.
     fn post(&self, path: &str, body: &Value) -> Response {
         self.send(path, &[("Content-Type", "application/json")], body.to_string().as_bytes())
     }
@@ -111,7 +111,7 @@ impl TestDaemon {
         self.post("/v1/generate", body)
     }
 
-    /// Sends a request for a stream and leaves the rest to the test.
+    /// Posts JSON and returns the open connection.
     fn open(&self, path: &str, body: &Value) -> TcpStream {
         let body = body.to_string();
         let mut request = self.head("POST", path, &[("Content-Type", "application/json")]);
@@ -125,7 +125,7 @@ impl TestDaemon {
         format!("Bearer {}", self.token)
     }
 
-    /// A file of the working directory.
+    /// Returns the content of a file in the working directory.
     fn file(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.home.work_dir().join(name)).ok()
     }
@@ -147,7 +147,7 @@ impl Response {
         self.json()["error"].as_str().unwrap().to_owned()
     }
 
-    /// Name and data of each event, as a conforming reader sees them: any of the three line ends counts.
+    /// Returns the name and data of each server-sent event. CR, LF and CRLF all end a line, as the standard says.
     fn events(&self) -> Vec<(String, String)> {
         let text = self.body.replace("\r\n", "\n").replace('\r', "\n");
         let blocks = text.split("\n\n").filter(|block| !block.is_empty());
@@ -162,7 +162,7 @@ impl Response {
         self.events().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// As [`Response::names`], with pieces of one text counted once: how many there are is a matter of timing.
+    /// Returns [`Response::names`] with repeated `content` events counted once, because their number depends on timing.
     fn names_without_repeats(&self) -> Vec<String> {
         let mut names = self.names();
         names.dedup_by(|a, b| a == b && a == "content");
@@ -176,7 +176,7 @@ impl Response {
 
 fn read_all(mut stream: TcpStream) -> Response {
     let mut raw = Vec::new();
-    // A reset after the answer is the right of a server that did not read everything.
+    // A server that did not read everything may reset the connection after its answer.
     stream.read_to_end(&mut raw).ok();
     parse(&raw)
 }
@@ -197,7 +197,7 @@ fn parse(raw: &[u8]) -> Response {
     Response { status, headers, body: String::from_utf8(body).unwrap() }
 }
 
-/// The body of a chunked answer. One without the last chunk was cut off, which is an error here.
+/// Decodes a chunked body. Panics if the last chunk is missing.
 fn decode_chunked(mut rest: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     loop {
@@ -211,7 +211,7 @@ fn decode_chunked(mut rest: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Reads until `text` has come.
+/// Reads until the end of `text`.
 fn read_until(stream: &mut TcpStream, text: &str) -> Vec<u8> {
     let mut seen = Vec::new();
     let mut byte = [0];
@@ -227,7 +227,7 @@ fn read_until(stream: &mut TcpStream, text: &str) -> Vec<u8> {
     seen
 }
 
-/// The scenario with three tools: one that works, one that fails, one that writes.
+/// Returns two answers: one with three tool calls, of which the second fails, and a text.
 fn three_tools() -> [Reply; 2] {
     [
         Reply::text("let me look\n").then_calls([

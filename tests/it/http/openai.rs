@@ -1,4 +1,4 @@
-//! OpenAI's endpoints, as their clients use them.
+//! The OpenAI-compatible endpoints.
 
 use std::{fs, path::Path, process::Command};
 
@@ -87,7 +87,7 @@ fn calls_of_client_tools_are_returned_to_the_client() {
     let calls = choice["message"]["tool_calls"].as_array().unwrap();
     assert_eq!(calls.len(), 2);
     assert_eq!(calls[1]["function"], json!({"name": "get_weather", "arguments": "{\"city\":\"Rom\"}"}));
-    // Only what the client brought is offered.
+    // Only the tools of the client are offered.
     assert_eq!(model.chats()[0]["tools"].as_array().unwrap().len(), 1);
 
     let list = messages.as_array_mut().unwrap();
@@ -217,7 +217,7 @@ fn a_response_is_answered_whole_and_in_events() {
     model.assert_clean();
 }
 
-/// The official Python package, where it is installed.
+/// Runs if `KONTEKST_TEST_PYTHON` names a Python with OpenAI's own package.
 #[test]
 fn the_official_openai_client_works() {
     let Some(python) = std::env::var_os("KONTEKST_TEST_PYTHON") else { return };

@@ -1,4 +1,4 @@
-//! TestDaemon-sent events, byte by byte.
+//! Server-sent events, byte by byte.
 
 use std::fs;
 
@@ -113,7 +113,7 @@ fn two_hundred_streams_at_once_are_relayed() {
     assert!(grown <= 64 * 1024, "grew by {grown} KiB");
 }
 
-/// In KiB.
+/// Returns the resident memory in KiB.
 fn resident(daemon: rustix::process::Pid) -> u64 {
     field(daemon, "VmRSS:")
 }

@@ -1,4 +1,4 @@
-//! The page and what it asks.
+//! The web page and its API.
 
 use serde_json::{Value, json};
 
@@ -137,7 +137,7 @@ fn the_page_can_decide_calls_and_cancel_runs() {
     drop(read_all(server.api_open(&json!({"prompt": ""}))));
 }
 
-/// In Chromium, where it is installed: `KONTEKST_TEST_PAGE` is a folder with playwright-core.
+/// Runs in Chromium if `KONTEKST_TEST_PAGE` names a folder with playwright-core.
 #[test]
 fn a_person_uses_the_page_from_start_to_approval() {
     let Some(playwright) = std::env::var_os("KONTEKST_TEST_PAGE") else { return };

@@ -1,6 +1,6 @@
 //! The example client in `examples/kaiak/`, as npm builds it, against the real binary.
 //!
-//! Runs where `KONTEKST_TEST_KAIAK_CLIENT` names its `main.js`, as the gate does where there is node.
+//! Runs only if `KONTEKST_TEST_KAIAK_CLIENT` is the path of the built `main.js`. `.ci/run` sets it if node is installed.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! Proposals: what is shown is what is written, and nothing else ever is.
+//! Proposals: exactly what was shown is written, and nothing else.
 
 use std::{
     fs,
@@ -51,7 +51,7 @@ fn a_change_is_proposed_approved_written_and_announced() {
         (&json!(1), &json!(1), &json!(1))
     );
 
-    // Whoever answers again changes nothing.
+    // A second response changes nothing.
     for again in [true, false] {
         let answer = editor.approve(interaction, again);
         assert_eq!(answer["error"]["code"], -32010, "{answer}");
@@ -62,7 +62,7 @@ fn a_change_is_proposed_approved_written_and_announced() {
     project.model.assert_clean();
 }
 
-/// Asks for a fix, changes the file while the question is open, says yes, and gives the error.
+/// Requests a fix, calls `change` while the approval is open, then approves. Returns the data of the error.
 fn approved_too_late(project: &TestProject, change: impl FnOnce()) -> Value {
     let mut editor = project.editor();
     let session = editor.create(project);
@@ -71,7 +71,7 @@ fn approved_too_late(project: &TestProject, change: impl FnOnce()) -> Value {
     change();
     let answer = editor.approve(&question, true);
     assert_eq!(answer["error"]["code"], -32012, "{answer}");
-    // The question was answered, and the model goes on with what it heard.
+    // The approval is used up, and the model continues with the error as its result.
     assert_eq!(editor.approve(&question, true)["error"]["code"], -32010);
     assert_eq!(editor.completion_status(), "success");
     answer["error"]["data"].clone()

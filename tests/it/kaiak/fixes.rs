@@ -1,4 +1,4 @@
-//! Requests for fixes: what is taken, what is told, and how they end.
+//! Fix requests: which are accepted, which notifications they send, and how they end.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::{
     test_home::TestHome,
 };
 
-/// Checks the notifications of one request, as they came.
+/// Checks the form and the numbers of the notifications of one request, in the order in which they came.
 fn check_notifications(frames: &[&Value], session: &str, request: &str) {
     let (mut number, mut percentage) = (0, 0);
     for frame in frames {
@@ -59,7 +59,7 @@ fn the_documented_example_sends_every_notification_in_order() {
         "kaiak/fix/generate",
         &json!({"session_id": session, "incidents": [example], "migration_context": migration}),
     );
-    // The answer comes before everything that is about the request.
+    // The response to the request comes before its first notification.
     let first = editor.frame();
     assert_eq!(first["id"], id);
     let result = &first["result"];
@@ -127,7 +127,7 @@ fn the_documented_example_sends_every_notification_in_order() {
     assert_eq!((&status["status"], &status["active_request_id"]), (&json!("ready"), &Value::Null));
     assert_eq!((&status["message_count"], &status["error_count"]), (&json!(frames.len()), &json!(0)));
 
-    // What the model was asked: the finding, the code around it, the migration, and few tools.
+    // The prompt has the incident, the code around it and the migration, and only a few tools.
     let asked = &project.model.chats()[0];
     let (system, prompt) = (
         asked["messages"][0]["content"].as_str().unwrap(),
@@ -186,7 +186,7 @@ fn invalid_requests_start_nothing() {
     assert_eq!((&data["limit"], &data["actual"]), (&json!("incidents"), &json!(1001)));
     assert!(project.model.chats().is_empty());
 
-    // A thousand are taken; the model need not fix them all.
+    // A thousand incidents are accepted. The test does not wait for the fixes.
     project.model.push(Reply::hang());
     let answer = editor.result(generate, &json!({"session_id": session, "incidents": many(1000)}));
     assert_eq!(answer["incident_count"], 1000);
@@ -212,7 +212,7 @@ fn two_files_are_fixed_one_after_the_other() {
         (project.read("src/main.rs"), project.read("src/lib.rs")),
         (FIXED.into(), "pub fn f() { new_method() }\n".into())
     );
-    // Each file is a conversation of its own on the same system text.
+    // Each file gets its own conversation with the same system prompt.
     let chats = project.model.chats();
     assert_eq!(chats[0]["messages"][0], chats[2]["messages"][0]);
     assert_eq!(chats[2]["messages"].as_array().unwrap().len(), 2);
@@ -234,7 +234,7 @@ fn ten_requests_at_a_time() {
     editor.generate(&other);
     editor.result("kaiak/fix/cancel", &json!({"request_id": requests[4]}));
     editor.generate(&session);
-    // Ending the session ends them all.
+    // Terminating the session cancels all of its requests.
     editor.result("kaiak/session/terminate", &json!({"session_id": session}));
     for _ in 0..11 {
         assert_eq!(editor.completion_status(), "cancelled");
@@ -390,7 +390,7 @@ fn a_large_file_is_worked_on_in_parts_that_fit_the_window() {
     project.model.assert_clean();
 }
 
-/// Nothing is lost, and others are served meanwhile.
+/// Everything arrives once the editor reads again, and other editors are served in the meantime.
 #[test]
 fn an_editor_that_does_not_read_for_a_while_loses_nothing() {
     const PIECES: usize = 6_000;
@@ -416,7 +416,7 @@ fn an_editor_that_does_not_read_for_a_while_loses_nothing() {
         json!({"session_id": created["result"]["session_id"], "incidents": [incident("src/main.rs", 2)]});
     let generate = json!({"jsonrpc": "2.0", "id": 1, "method": "kaiak/fix/generate", "params": params});
     stdin.write_all(&frame(&generate.to_string())).unwrap();
-    // Nobody reads what it is told. Others are served meanwhile.
+    // Nothing is read from now on, and another editor is served in the meantime.
     project.model.wait_for_chats(1);
     project.editor().create(&project);
     let frames = read_frames(stdout);

@@ -1,4 +1,4 @@
-//! What is on the wire: frames, JSON-RPC, and what becomes of nonsense.
+//! Frames and JSON-RPC messages on the wire, valid and invalid.
 
 use std::{collections::HashMap, fs, io::Write as _, process::Stdio, thread};
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::{Editor, MAIN, TIMEOUT, TestProject, edit_call, frame};
 use crate::fake_llama::Reply;
 
-/// A request whose answer says that there is no such session: the cheapest proof of life.
+/// A request that is answered with "no such session". It shows that the connection still works.
 const PROBE: &str =
     r#"{"jsonrpc":"2.0","id":"probe","method":"kaiak/session/status","params":{"session_id":"none"}}"#;
 
 impl Editor {
-    /// Answers still come, and nothing else came before this one.
+    /// Checks that the connection still answers, and that no other frame comes before the answer.
     #[track_caller]
     fn assert_alive(&mut self) {
         self.send(PROBE);
@@ -20,7 +20,7 @@ impl Editor {
         assert_eq!((&frame["id"], &frame["error"]["code"]), (&json!("probe"), &json!(-32003)), "{frame}");
     }
 
-    /// The next frame is this error.
+    /// Checks that the next frame is the error `code` for the request `id`.
     #[track_caller]
     fn assert_error(&mut self, code: i32, id: &Value) {
         let frame = self.frame();
@@ -33,7 +33,7 @@ impl Editor {
     }
 }
 
-/// Bytes of the daemon in memory.
+/// Returns the resident memory of the daemon in bytes.
 fn resident(project: &TestProject) -> u64 {
     let pid = project.home.daemon().unwrap().as_raw_nonzero();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -130,7 +130,7 @@ fn each_kind_of_invalid_message_has_its_error() {
     for broken in broken {
         editor.write(broken.as_bytes());
         editor.assert_error(-32700, &null);
-        // It finds its way back, and no session was made by any of this.
+        // The reader finds the next valid frame, and no session was created by any of this.
         editor.assert_alive();
     }
 }
@@ -215,9 +215,9 @@ fn ten_thousand_malformed_frames_are_survived() {
     let writer = thread::spawn(move || {
         for number in 0..10_000 {
             let mut bytes = match number % 5 {
-                // Cut, with a length that is right for what is left.
+                // A truncated body with a matching length.
                 0 => frame(valid.get(..random(valid.len())).unwrap_or("{")),
-                // Flipped bytes, headers and all.
+                // Flipped bytes, in the header or the body.
                 1 => {
                     let mut bytes = frame(&valid);
                     for _ in 0..4 {
@@ -230,7 +230,7 @@ fn ten_thousand_malformed_frames_are_survived() {
                 3 => (0..random(200)).map(|_| u8::try_from(random(256)).unwrap()).collect(),
                 _ => frame(&"[".repeat(random(1000))),
             };
-            // A flipped length may promise more than there is: this closes what it opened.
+            // A flipped length may be larger than the body, so the rest is filled up.
             if number % 5 == 1 {
                 bytes.resize(bytes.len() + 2000, b'\n');
             }
@@ -241,7 +241,7 @@ fn ten_thousand_malformed_frames_are_survived() {
         stdin
     });
     editor.stdin = Some(writer.join().unwrap());
-    // Whatever length was promised last, it is over after this.
+    // Completes the last frame, whatever its length says.
     editor.write(&vec![b'\n'; 128 * 1024]);
     editor.send(PROBE);
     editor.find(|frame| frame["id"] == "probe");
@@ -263,10 +263,10 @@ fn eof_inside_a_body_ends_the_connection() {
     assert_eq!(editor.close(), (0, String::new()));
     assert_eq!(project.read("src/main.rs"), MAIN);
 
-    // What was asked before the end is answered.
+    // Requests before the end of the input are answered.
     let output = project.home.run_with(&["rpc", "--stdio"], &frame(&create(&project, 1, "x"))).success();
     assert!(output.contains("\"status\":\"created\""), "{output}");
-    // People do this.
+    // JSON lines without headers, which people try by hand.
     let output = project
         .home
         .run_with(&["rpc"], b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}\n")
@@ -317,6 +317,6 @@ fn logs_stay_off_stdout() {
     editor.generate(&session);
     let question = editor.next_interaction();
     editor.approve(&question, true);
-    // The harness fails on a byte that is in no frame.
+    // `read_frames` panics on bytes outside of a frame.
     assert_eq!(editor.completion_status(), "success");
 }

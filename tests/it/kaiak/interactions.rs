@@ -1,4 +1,4 @@
-//! Questions: who may answer, how, and until when.
+//! Questions to the user: who may answer them, in which form, and until when.
 
 use std::collections::HashSet;
 
@@ -199,10 +199,10 @@ fn a_disconnected_editor_approves_nothing() {
     let mut editor = project.editor();
     assert_eq!(editor.approve(&question, true)["error"]["code"], -32010);
     assert_eq!(project.read("src/main.rs"), MAIN);
-    // The session is still there.
+    // The session still exists.
     editor.generate(&session);
     let question = editor.next_interaction();
-    // Another connection of this user may answer; what is told stays where it was asked for.
+    // Another connection of this user may answer. Notifications still go to the one that started the request.
     let mut other = project.editor();
     assert_eq!(other.approve(&question, true)["result"]["status"], "processed");
     assert_eq!(project.read("src/main.rs"), FIXED);

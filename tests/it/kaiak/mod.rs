@@ -1,4 +1,4 @@
-//! The Kaiak door, black box: the real `kontekst rpc`, a model server that follows a script.
+//! Black-box tests of the Kaiak door: the real `kontekst rpc` with a scripted model server.
 
 mod example_client;
 mod files;
@@ -26,7 +26,7 @@ use crate::{
     test_home::TestHome,
 };
 
-/// Nothing takes longer, unless it hangs.
+/// How long a test waits for a frame before it fails.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 const MAIN: &str = "fn main() {\n    old_method();\n}\n";
@@ -75,7 +75,7 @@ impl TestProject {
     }
 }
 
-/// What an editor's client is: requests by number, notifications in between.
+/// The client side of a connection: numbers its requests and keeps frames that were not asked for yet.
 struct Editor {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -100,7 +100,7 @@ impl Editor {
         self.write(&frame(body));
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its id.
     fn send_request(&mut self, method: &str, params: &Value) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -112,7 +112,7 @@ impl Editor {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
-    /// The next frame, whatever it is.
+    /// Returns the next frame, whatever it is.
     #[track_caller]
     fn frame(&mut self) -> Value {
         match self.unread.pop_front() {
@@ -121,7 +121,7 @@ impl Editor {
         }
     }
 
-    /// The first frame that is `wanted`; those before it wait.
+    /// Returns the first frame that is `wanted`. The frames before it are kept for later calls.
     #[track_caller]
     fn find(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.unread.iter().position(&wanted) {
@@ -149,7 +149,7 @@ impl Editor {
         self.response(id)
     }
 
-    /// The result of a call that goes well.
+    /// Sends a request and returns its result.
     #[track_caller]
     fn result(&mut self, method: &str, params: &Value) -> Value {
         let answer = self.call(method, params);
@@ -157,7 +157,7 @@ impl Editor {
         answer["result"].clone()
     }
 
-    /// The error of a call that does not, with this code.
+    /// Sends a request that must fail with `code`. Returns the data of the error.
     #[track_caller]
     fn error(&mut self, method: &str, params: &Value, code: i32) -> Value {
         let answer = self.call(method, params);
@@ -177,7 +177,7 @@ impl Editor {
         self.result("kaiak/session/create", &params)["session_id"].as_str().unwrap().to_owned()
     }
 
-    /// Asks for the fix of one incident in `src/main.rs` and gives the request's id.
+    /// Requests a fix of one incident in `src/main.rs` and returns the id of the request.
     #[track_caller]
     fn generate(&mut self, session: &str) -> String {
         self.generate_for(session, &json!([incident("src/main.rs", 2)]))
@@ -189,14 +189,14 @@ impl Editor {
         self.result("kaiak/fix/generate", &params)["request_id"].as_str().unwrap().to_owned()
     }
 
-    /// The next notification of that name.
+    /// Returns the parameters of the next `kaiak/stream/{name}` notification.
     #[track_caller]
     fn notification(&mut self, name: &str) -> Value {
         let method = format!("kaiak/stream/{name}");
         self.find(|frame| frame["method"] == method)["params"].clone()
     }
 
-    /// The next `stream/system` of that event.
+    /// Returns the content of the next `kaiak/stream/system` notification about `event`.
     #[track_caller]
     fn system_event(&mut self, event: &str) -> Value {
         self.find(|frame| {
@@ -205,25 +205,25 @@ impl Editor {
             .clone()
     }
 
-    /// How the next request to end has ended.
+    /// Returns the status with which the next request completes.
     #[track_caller]
     fn completion_status(&mut self) -> String {
         self.system_event("request_completed")["status"].as_str().unwrap().to_owned()
     }
 
-    /// The id of the next question.
+    /// Returns the id of the next question to the user.
     #[track_caller]
     fn next_interaction(&mut self) -> String {
         self.notification("user_interaction")["interaction_id"].as_str().unwrap().to_owned()
     }
 
-    /// Says yes or no to a question.
+    /// Approves or rejects, and returns the response.
     #[track_caller]
     fn approve(&mut self, interaction: &str, approved: bool) -> Value {
         self.call("kaiak/interaction/respond", &approval(interaction, approved))
     }
 
-    /// Closes stdin and waits for the end; gives the exit code and what it stderr on stderr.
+    /// Closes stdin and waits for the exit. Returns the exit code and stderr.
     fn close(mut self) -> (i32, String) {
         drop(self.stdin.take());
         let mut stderr = String::new();
@@ -244,7 +244,7 @@ fn frame(body: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-/// Frames as they come; a byte that belongs to none is an error.
+/// Reads frames in a thread. Panics on bytes that do not belong to a frame.
 fn read_frames(stdout: impl Read + Send + 'static) -> mpsc::Receiver<Value> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -281,7 +281,7 @@ fn approval(interaction: &str, approved: bool) -> Value {
     json!({"interaction_id": interaction, "response_type": "approval", "response_data": {"approved": approved}})
 }
 
-/// The model's call that fixes `src/main.rs`.
+/// Returns the tool call that fixes `src/main.rs`.
 fn edit_call() -> Reply {
     Reply::calls([(
         "edit_file",

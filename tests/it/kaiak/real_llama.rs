@@ -1,6 +1,6 @@
-//! Two files fixed by a real llama.cpp server and a tiny model that does what the incidents say.
+//! Fixes two files with a real llama.cpp server and a tiny model that does what the incidents say.
 //!
-//! Runs where `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL` name them, as the gate does.
+//! Runs only if `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL` are set, as `.ci/run` does.
 
 use std::{fs, path::PathBuf, process::Stdio};
 
@@ -30,7 +30,7 @@ fn a_real_model_fixes_two_files() {
         fs::write(home.work_dir().join(file), "fn f() {\n    old_method();\n}\n").unwrap();
     }
     let mut command = home.command(&["rpc"]);
-    // The shim is a script that needs its interpreter's surroundings.
+    // The server is started by a script, whose interpreter is found through `PATH`.
     command.env("KONTEKST_LLAMA_SERVER", server).env("PATH", std::env::var_os("PATH").unwrap());
     let mut editor = Editor::start(command.stdin(Stdio::piped()).spawn().unwrap());
     let session = editor.result("kaiak/session/create", &json!({"workspace_path": home.work_dir()}));

@@ -1,4 +1,4 @@
-//! Sessions: made, looked at, ended, and never too many; and the ways in.
+//! Creating, inspecting and terminating sessions, their limits, and the ways to connect.
 
 use std::{
     fs,
@@ -126,7 +126,7 @@ fn there_are_ten_sessions_at_a_time() {
     assert_eq!((&data["limit"], &data["max"]), (&json!("sessions"), &json!(10)));
     editor.result("kaiak/session/terminate", &json!({"session_id": sessions[3]}));
     editor.create(&project);
-    // Those whose editor is gone make way for others.
+    // Sessions whose editor has disconnected are dropped when a new one needs the place.
     assert_eq!(editor.close().0, 0);
     let mut editor = project.editor();
     editor.create(&project);
@@ -208,11 +208,11 @@ fn a_socket_serves_several_editors_of_this_user() {
         editor.write_all(&frame(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#)).unwrap();
         assert_eq!(frames.recv_timeout(TIMEOUT).unwrap()["id"], 0);
     }
-    // Somebody serves there already.
+    // Another process already serves this socket.
     project.home.run(&["rpc", "--socket", name]).fails(2);
     child.kill().unwrap();
     child.wait().unwrap();
-    // What the dead one left is no obstacle.
+    // The socket file of a killed process is replaced.
     let mut child = listen();
     drop(connect());
     child.kill().unwrap();
@@ -228,7 +228,7 @@ fn rpc_exits_with_the_watched_process() {
     client.kill().unwrap();
     client.wait().unwrap();
     assert_eq!(editor.child.wait().unwrap().code(), Some(0));
-    // One that is gone already.
+    // A client process that has already exited ends it at once.
     let mut late = project.editor_with(&["rpc", "--clientProcessId", &client.id().to_string()]);
     assert_eq!(late.child.wait().unwrap().code(), Some(0));
 }

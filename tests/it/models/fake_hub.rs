@@ -1,4 +1,4 @@
-//! A web server that does what a test tells it to, faults included.
+//! A web server that answers what a test tells it to, including faults.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use sha2::Digest as _;
 
-/// One request. Header names are in lower case.
+/// A request that was received. Header names are in lower case.
 #[derive(Clone, Debug)]
 pub struct HubRequest {
     pub path: String,
@@ -28,7 +28,7 @@ pub struct HubResponse {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
-    /// Bytes of the body that are sent.
+    /// How many bytes of the body are sent.
     cut: usize,
     hang: bool,
 }
@@ -59,18 +59,18 @@ impl HubResponse {
         Self { status, ..self }
     }
 
-    /// Sends so many bytes of the body it promised.
+    /// Sends only this many bytes of the announced body.
     pub fn cut(self, bytes: usize) -> Self {
         Self { cut: bytes, ..self }
     }
 
-    /// Is silent at the end, until the client goes.
+    /// Keeps the connection open after the body until the client closes it.
     pub fn hang(self) -> Self {
         Self { hang: true, ..self }
     }
 }
 
-/// What a good server answers: with ranges, as long as the file is the same.
+/// Returns the answer of a correct server: a range if the file is unchanged, else the whole file.
 pub fn ranged(seen: &HubRequest, content: &[u8], etag: &str) -> HubResponse {
     let start = seen
         .header("range")
@@ -101,7 +101,7 @@ impl FakeHub {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let web = Self { address: listener.local_addr().unwrap(), seen: Arc::default() };
         let seen = Arc::clone(&web.seen);
-        // Lives as long as the test's process: a thread that waits costs nothing.
+        // The thread lives as long as the process of the tests. It costs nothing while it waits.
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let Some(request) = read(&connection) else { continue };
@@ -143,7 +143,7 @@ fn send(mut connection: TcpStream, answer: &HubResponse) {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head.push_str("\r\n");
-    // The client may go at any time.
+    // The client may close the connection at any time.
     connection.write_all(head.as_bytes()).ok();
     connection.write_all(&answer.body[..answer.cut.min(answer.body.len())]).ok();
     if answer.hang {

@@ -1,4 +1,4 @@
-//! `kontekst models` as a person uses it: the real binary, files made by hand, a hub of our own.
+//! `kontekst models` with the real binary, small GGUF files and a fake hub.
 
 mod fake_hub;
 mod pull;
@@ -19,7 +19,7 @@ use crate::{
 };
 use fake_hub::{FakeHub, HubResponse};
 
-/// A header that says little, and weights that mean nothing.
+/// Returns a GGUF file with a short header and meaningless weights.
 fn gguf(architecture: &str, length: usize) -> Vec<u8> {
     let mut bytes = b"GGUF\x03\0\0\0".to_vec();
     bytes.extend(0_u64.to_le_bytes());
@@ -71,7 +71,7 @@ impl TestCatalog {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = self.home.command(&[&["models"], words].concat());
-        // The caches of other programs, and none of this machine.
+        // The caches of other programs lie in the test's directory and not on this machine.
         command
             .env("HF_HOME", self.home.work_dir().join("hf"))
             .env("OLLAMA_MODELS", self.home.work_dir().join("ollama"));
@@ -88,7 +88,7 @@ impl TestCatalog {
         )
     }
 
-    /// What is on disk, without the model that is part of the program.
+    /// Returns the listed models without the built-in one.
     fn listed(&self) -> Vec<Value> {
         let listed: Vec<Value> = serde_json::from_str(&self.run(&["list", "--json"]).success()).unwrap();
         listed.into_iter().filter(|model| model["place"] != "built in").collect()
@@ -154,14 +154,14 @@ fn models_on_disk_are_listed_shown_and_selected() {
     let listed: Value = serde_json::from_str(&catalog.run(&["--json"]).success()).unwrap();
     assert_eq!(listed[1]["agents"], json!(["default"]));
 
-    // One of another program is linked, and is then as good as ours.
+    // A model of another program is linked and can then be used like any other.
     catalog.home.write("agents/poet/agent.md", "HubResponse in verse.");
     let used = catalog.run(&["use", "other", "--agent", "poet"]);
     assert!(used.stderr.contains("links to the model of Hugging Face"), "{used:?}");
     assert_eq!(catalog.home.read("agents/poet/config.toml"), "model = \"other.gguf\"\n");
     assert!(fs::symlink_metadata(catalog.dir().join("other.gguf")).unwrap().is_symlink());
     assert_eq!(fs::read(catalog.dir().join("other.gguf")).unwrap().len(), 5000);
-    // At a pinned endpoint a model is a name.
+    // With a pinned endpoint any name is a valid model.
     catalog.run(&["use", "gpt-oss:20b"]).success();
     assert!(catalog.home.read("agents/default/config.toml").contains("\"gpt-oss:20b\""));
 }
@@ -181,7 +181,7 @@ fn a_repository_is_pulled_by_name() {
     let parts = [gguf("llama", 4000), gguf("llama", 5000)];
     let sums = parts.clone().map(|part| fake_hub::sha256(&part));
     let (sum, small) = (fake_hub::sha256(&content), content.clone());
-    // The hub leads to another host, as the real one does.
+    // The hub redirects to another host, as the real one does.
     let store = FakeHub::start(move |seen| match seen.path.as_str() {
         "/one" => fake_hub::ranged(seen, &content, "\"cdn\""),
         path => fake_hub::ranged(seen, &parts[usize::from(path.ends_with("2"))], "\"cdn\""),
@@ -216,7 +216,7 @@ fn a_repository_is_pulled_by_name() {
     assert_eq!(catalog.run_at(&hub, &["pull", "hf:org/m-GGUF:f16"]).success(), "m-F16-00001-of-00002.gguf\n");
     let all = ["m-F16-00001-of-00002.gguf", "m-F16-00002-of-00002.gguf", "m-Q4_K_M.gguf"];
     assert_eq!(catalog.files(), all);
-    // The token is for the hub.
+    // The token is sent to the hub only.
     assert!(hub.requests().iter().all(|seen| seen.header("authorization") == Some("Bearer hf_secret")));
     assert!(store.requests().iter().all(|seen| seen.header("authorization").is_none()));
 
@@ -324,7 +324,7 @@ fn a_real_model_is_shown_and_measured() {
     let mut command = catalog.command(&["check", name, "--json"]);
     command.env("KONTEKST_LLAMA_SERVER", server).env("PATH", std::env::var_os("PATH").unwrap());
     let checked = wait_with_output(command.spawn().unwrap());
-    // It calls tools only when it is told to in its own words, so it counts as one that cannot.
+    // The tiny model calls tools only for a prompt with `!tool`, so the check fails.
     assert_eq!(checked.code, 1, "{checked:?}");
     let checked: Value = serde_json::from_str(&checked.stdout).unwrap();
     assert_eq!((&checked["window"], &checked["tool_call_valid"]), (&json!(4096), &json!(false)));

@@ -1,4 +1,4 @@
-//! Fetching from servers that fail in every way there is.
+//! Downloads from servers that fail in many ways.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -25,7 +25,7 @@ struct PullTest {
 }
 
 impl PullTest {
-    /// `answer` is asked with the number of the request, from 0.
+    /// `answer` gets the number of the request, counted from 0.
     fn new(mut answer: impl FnMut(usize, &HubRequest) -> HubResponse + Send + 'static) -> Self {
         let mut number = 0;
         let web = FakeHub::start(move |seen| {
@@ -64,7 +64,7 @@ impl PullTest {
         names
     }
 
-    /// The file is there and whole, and nothing else is.
+    /// Fetches the file and checks that it is complete and the only one in its directory.
     #[track_caller]
     fn assert_fetched(&mut self, content: &[u8]) {
         let fetched = self.fetch().unwrap();
@@ -74,7 +74,7 @@ impl PullTest {
         assert_eq!(self.files(), [NAME]);
     }
 
-    /// `Range` and `If-Range` of each request.
+    /// Returns the headers `Range` and `If-Range` of each request.
     fn ranges(&self) -> Vec<(Option<String>, Option<String>)> {
         let header = |seen: &HubRequest, name| seen.header(name).map(str::to_owned);
         self.web.requests().iter().map(|seen| (header(seen, "range"), header(seen, "if-range"))).collect()
@@ -139,7 +139,7 @@ fn another_process_can_resume() {
 #[test]
 fn a_changed_file_is_fetched_from_the_start() {
     let (old, new) = (gguf("llama", LENGTH), gguf("qwen3", LENGTH));
-    // A server that honours If-Range, one that has a new length, and one that sends a part all the same.
+    // Servers that honour If-Range and servers that send a part anyway, each with the same and with a new length.
     for (faulty, same_length) in [(false, true), (false, false), (true, true), (true, false)] {
         let old = old.clone();
         let new = if same_length { new.clone() } else { gguf("qwen3", LENGTH + 5) };
@@ -192,7 +192,7 @@ fn servers_without_ranges_and_with_wrong_ones() {
 #[test]
 fn a_server_that_never_finishes_is_given_up() {
     let content = gguf("llama", LENGTH);
-    // Without ranges it would start over for ever.
+    // Without ranges every attempt starts from the beginning.
     let mut test = PullTest::new(move |_, _| HubResponse::bytes(&content).cut(100_000));
     let error = test.fetch().unwrap_err();
     assert!(matches!(error, PullError::Unreachable { .. }), "{error}");
@@ -238,7 +238,7 @@ fn a_wrong_checksum_discards_the_file() {
     });
     test.file.sha256 = Some(sha256(&whole));
     test.assert_fetched(&whole);
-    // With a checksum, going on needs no validator.
+    // With a known checksum the download resumes without a validator.
     assert_eq!(test.ranges()[1], range_from(100_000, None));
     assert_eq!(test.fetch().unwrap(), Outcome::AlreadyPresent);
 
@@ -330,7 +330,7 @@ fn existing_files_and_links_are_never_overwritten() {
     fs::write(test.path(NAME), "mine").unwrap();
     assert!(matches!(test.fetch(), Err(PullError::Exists(_))));
     fs::remove_file(test.path(NAME)).unwrap();
-    // A dangling link is something, too.
+    // A dangling symlink counts as an existing file.
     let outside = test.dir.path().join("outside");
     std::os::unix::fs::symlink(&outside, test.path(NAME)).unwrap();
     assert!(matches!(test.fetch(), Err(PullError::Exists(_))));

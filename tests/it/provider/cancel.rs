@@ -81,5 +81,5 @@ fn while_waiting_in_the_queue() {
     assert!(matches!(result, Err(ProviderError::Cancelled)));
     first.cancel();
     assert!(matches!(busy.join().unwrap(), Err(ProviderError::Cancelled)));
-    assert_eq!(fake.chats().len(), 1); // the second never left
+    assert_eq!(fake.chats().len(), 1); // the second request was never sent
 }

@@ -1,4 +1,4 @@
-//! Requests and answers as they should be.
+//! Chat requests and answers of a well-behaved server.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn a_token_is_delivered_before_the_next_one_arrives() {
         if let Delta::Text(text) = delta {
             seen.push_str(&text);
         }
-        // The rest is only sent once the first word is here.
+        // The server sends the rest only after this.
         if seen == "one" {
             key.take().unwrap().open();
         }
@@ -152,7 +152,7 @@ fn a_refusal_is_reported_with_status_and_message() {
     assert_eq!(error.to_string(), "the model server answered 400: no such thing");
     let (turn, deltas) = ask(&provider, &prompt("hi"));
     assert_eq!(turn.unwrap_err().to_string(), "the model server answered 500: full");
-    assert_eq!(text(&deltas), "on"); // what came before is not lost
+    assert_eq!(text(&deltas), "on"); // the text before the error is kept
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_silent_server_is_given_up_and_a_slow_one_is_not() {
     let fake = FakeLlama::start([
         Reply::hang(),
         Reply::text("one ").then_hang(),
-        // Comments keep the connection open, but they are no answer.
+        // SSE comments keep the connection open, but they do not count as an answer.
         Reply::deltas([]).then_repeat(": ping\n\n", 100).then_hang(),
         slow,
     ]);
@@ -201,7 +201,7 @@ fn token_counts_are_cached() {
     assert_eq!(asked.len(), 2);
     assert_eq!(asked[1].body, json!({"model": "tiny", "content": ["12345678", -1], "parse_special": false}));
     drop(fake);
-    assert_eq!(provider.count_tokens(&["123456789"], &cancel), [2]); // an estimate stands in
+    assert_eq!(provider.count_tokens(&["123456789"], &cancel), [2]); // an estimate, because the server is gone
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Several servers, servers that agents name, and servers that are not llama.cpp.
+//! Several servers, servers that an agent names, and engines other than llama.cpp.
 
 use std::sync::Arc;
 
@@ -121,7 +121,7 @@ fn the_server_of_an_agent_is_the_only_one_asked() {
     };
     assert!(missing.fact.starts_with(&format!("nothing answers at {url}")), "{missing}");
     assert_eq!(usual.requests().len(), 0);
-    // The usual one under another spelling is the usual one.
+    // Another spelling of the URL means the same server.
     let usual_url = format!("{}/v1/", usual.url());
     let wanted = ModelSelector { model: "m", endpoint: Some(&usual_url) };
     router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
@@ -129,10 +129,10 @@ fn the_server_of_an_agent_is_the_only_one_asked() {
     assert_eq!(usual.requests().len(), 1);
 }
 
-/// Paths, and what is answered to each.
+/// The answers of a server, by path.
 type Answers = &'static [(&'static str, &'static str)];
 
-/// A server that answers these paths and has one model, `m`.
+/// Starts a server of another engine with the model `m`. It answers the paths in `answers`.
 fn other_engine(answers: Answers) -> FakeLlama {
     let setup = Setup { llama: false, ..Setup::default() };
     FakeLlama::with(setup, []).always(|_| Reply::text("ok")).replay(move |request| {
@@ -228,7 +228,7 @@ fn a_gateway_error_is_retried_once() {
     let fake = gateway(vec![Reply::error(502, "bad"), Reply::error(503, "worse"), Reply::text("ok")]);
     let error = ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap_err();
     assert!(matches!(error, ProviderError::Status { status: 503, .. }), "{error:?}");
-    // llama-server's is about the request.
+    // An error 500 of llama-server is about the request, so it is not sent again.
     let fake = FakeLlama::start([Reply::error(500, "bad history"), Reply::text("ok")]);
     ask(&connect(&fake.url(), TIMING), &prompt("hi")).0.unwrap_err();
     assert_eq!(fake.chats().len(), 1);
@@ -246,8 +246,8 @@ fn a_truncated_prompt_is_detected() {
     };
     assert_eq!(unread(9000, 2048), Some(6952));
     assert_eq!(unread(9000, 7000), None);
-    assert_eq!(unread(900, 100), None); // too little to tell
-    assert_eq!(unread(9000, 0), None); // it does not count
+    assert_eq!(unread(900, 100), None); // the prompt is too short to tell
+    assert_eq!(unread(9000, 0), None); // the server does not report usage
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn token_estimates_learn_from_the_reported_usage() {
     assert!((3900..=4000).contains(&count()), "{}", count());
 }
 
-/// A router with the models `m`, which it has to load first, and `bad`, which it cannot.
+/// Starts a llama.cpp router with the models `m`, which it has to load first, and `bad`, which it cannot load.
 fn llama_router() -> FakeLlama {
     let (mut asked, mut tried) = (0, false);
     FakeLlama::start([]).always(|_| Reply::text("ok")).replay(move |request| {
@@ -329,7 +329,7 @@ fn a_session_of_a_hundred_messages_is_counted_in_one_request() {
 
 #[test]
 fn template_tokens_are_measured_once() {
-    // 3 tokens around each message and 5 around them all.
+    // The template adds 3 tokens to each message and 5 to the whole prompt.
     let count = |body: &Value| 5 + 4 * body["messages"].as_array().unwrap().len();
     let fake = FakeLlama::start([]).replay(move |request| match &*request.path {
         "/v1/chat/completions/input_tokens" => {
@@ -343,7 +343,7 @@ fn template_tokens_are_measured_once() {
         assert_eq!(provider.template_tokens(messages, &Cancel::new()) as usize, 5 + 3 * messages);
     }
     assert_eq!(fake.requests().len() - before, 2);
-    // One that cannot: rendered and counted, or not at all.
+    // A server without that endpoint renders the template and counts its tokens; one without either counts none.
     let fake = FakeLlama::start([]).replay(|request| match &*request.path {
         "/apply-template" => {
             let messages = request.body["messages"].as_array().unwrap().len();

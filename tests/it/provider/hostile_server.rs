@@ -1,4 +1,4 @@
-//! A server that is broken or hostile: each answer ends as the right error, soon, and within bounds.
+//! Broken and hostile (byzantine) servers: every answer ends with the right error, and within bounds.
 
 use std::{io::Write as _, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::fake_llama::{FakeLlama, Reply};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
 
-/// A stream whose body is `events`, one `data:` line each, and then nothing: no ending.
+/// Returns a stream with one `data:` line for each of `events` and no ending.
 fn events<T: AsRef<[u8]>>(events: impl IntoIterator<Item = T>) -> Reply {
     let mut body = Vec::new();
     for event in events {
@@ -33,7 +33,7 @@ fn raw(body: &str) -> Reply {
     Reply::raw(format!("{HEAD}\r\n{body}"))
 }
 
-/// What becomes of one answer: the error, or `ok` with what was understood.
+/// Describes the result of one answer: the error, or `ok` with what was understood.
 fn outcome(result: Result<Turn, ProviderError>) -> String {
     match result {
         Ok(turn) => {
@@ -46,7 +46,7 @@ fn outcome(result: Result<Turn, ProviderError>) -> String {
     }
 }
 
-/// Asks a server that gives `reply` and then nothing that counts.
+/// Asks a server that sends `reply` and then nothing that counts as an answer. The request must time out.
 #[track_caller]
 fn assert_times_out(name: &str, reply: Reply, expected: &str) {
     let fake = FakeLlama::start([reply]);
@@ -133,7 +133,7 @@ fn floods() {
     assert!(peak_memory() < 400 * 1024 * 1024, "{} MiB", peak_memory() >> 20);
 }
 
-/// The most memory that this process ever had, in bytes.
+/// Returns the peak memory of this process in bytes.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");
@@ -235,7 +235,7 @@ fn other_answers_than_asked_for() {
     );
 }
 
-/// 200 with a body that says it is compressed.
+/// Returns an answer that claims to be compressed.
 fn gzip_bomb() -> Vec<u8> {
     let mut answer = format!("{HEAD}content-encoding: gzip\r\n\r\n").into_bytes();
     answer.write_all(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).unwrap();

@@ -1,4 +1,4 @@
-//! The model client, the router and the supervisor against servers of our own making.
+//! The model client, the router and the supervisor with fake servers.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod cancel;
@@ -21,7 +21,7 @@ use kontekst::{
 };
 use serde_json::json;
 
-/// Short enough for tests, long enough for a busy machine.
+/// Time limits that are short enough for tests and long enough for a busy machine.
 const TIMING: Timing = Timing {
     connect: Duration::from_secs(5),
     probe: Duration::from_secs(5),
@@ -32,7 +32,7 @@ const TIMING: Timing = Timing {
     backoff: Duration::from_millis(1),
 };
 
-/// The provider for what answers at `url`.
+/// Probes the server at `url` and returns a provider for it.
 fn connect(url: &str, timing: Timing) -> OpenAiProvider {
     let link = ServerClient::new(url, None, timing.connect);
     let Probe::Ready(found) = probe(&link, "tiny.gguf", &Cancel::new(), timing.probe).unwrap() else {
@@ -63,14 +63,14 @@ fn read_file() -> ToolDef {
     }
 }
 
-/// Asks and collects the deltas.
+/// Sends a request and collects the deltas of the answer.
 fn ask(provider: &OpenAiProvider, request: &ChatRequest) -> (Result<Turn, ProviderError>, Vec<Delta>) {
     let mut deltas = Vec::new();
     let turn = provider.generate(request, &Cancel::new(), &mut |delta| deltas.push(delta));
     (turn, deltas)
 }
 
-/// The text of the deltas, put together.
+/// Returns the text of all deltas.
 fn text(deltas: &[Delta]) -> String {
     let text = |delta: &Delta| if let Delta::Text(text) = delta { text.clone() } else { String::new() };
     deltas.iter().map(text).collect()

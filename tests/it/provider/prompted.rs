@@ -1,4 +1,4 @@
-//! What a request looks like and how an answer is read where calls are plain text.
+//! Requests and answers of models whose tool calls are plain text.
 
 use kontekst::{
     core::{Message, Role, ToolResult},
@@ -17,7 +17,7 @@ fn with_tool() -> ChatRequest {
     request
 }
 
-/// A server whose template can do what `caps` says.
+/// Starts a server whose chat template has the capabilities `caps`.
 fn template(caps: Value, script: impl IntoIterator<Item = Reply>) -> FakeLlama {
     FakeLlama::start(script).replay(move |request| {
         let props = json!({
@@ -48,7 +48,7 @@ fn the_tool_role_decides_and_auto_asks_the_template() {
     }
 }
 
-/// Ollama, and vLLM without a parser for calls.
+/// Ollama and a vLLM without a tool call parser refuse requests with tools.
 #[test]
 fn a_server_that_refuses_tools_is_prompted_in_text_from_then_on() {
     for refusal in [

@@ -1,5 +1,5 @@
-//! The real llama-server, when `KONTEKST_LLAMA_SERVER` names one and `KONTEKST_TEST_MODEL` a small GGUF
-//! file. A test that finds neither says so and passes.
+//! Tests with the real llama-server. They run only if `KONTEKST_LLAMA_SERVER` names one and `KONTEKST_TEST_MODEL` a
+//! small GGUF file.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::{TIMING, read_file};
 use crate::wait::wait_until;
 
-/// The model's likeliest words: what it says must not depend on luck.
+/// Returns a request at temperature 0, so that the answer is always the same.
 fn prompt(text: &str) -> ChatRequest {
     let mut request = super::prompt(text);
     request.sampling.temperature = Some(0.0);
@@ -92,7 +92,7 @@ fn a_whole_agent_loop() {
         let next = ask(&*provider, &request).unwrap();
         let (before, after) = (turn.usage.unwrap(), next.usage.unwrap());
         assert!(after.prompt > before.prompt);
-        // The prompt only grew: what was read once is not read again.
+        // The prompt only grew at its end, so the cached part is not processed again.
         assert!(after.cached + 8 >= before.prompt, "{before:?} {after:?}");
     }
 }
@@ -131,7 +131,7 @@ fn reasoning_limits_counts_and_overflow() {
     let long = "word ".repeat(1000);
     let counts = provider.count_tokens(&["Hello", "", "<|im_end|>", &long], &cancel);
     assert_eq!(counts[1], 0);
-    assert!(counts[0] > 0 && counts[2] > 1, "{counts:?}"); // a control token in a text is text
+    assert!(counts[0] > 0 && counts[2] > 1, "{counts:?}"); // a control token in a text is tokenized as text
     let mut request = prompt(&long.repeat(5));
     request.max_tokens = 4;
     let error = ask(&*provider, &request).unwrap_err();
@@ -157,7 +157,7 @@ fn a_cancel_frees_the_slot() {
     assert!(!real.router.status().running);
 }
 
-/// A conversation that has been read is not read again because its server was stopped meanwhile.
+/// The KV cache of a conversation is stored on disk when its server is stopped, and restored with the next one.
 #[test]
 fn the_kv_cache_survives_a_server_restart() {
     let dir = tempfile::tempdir().unwrap();
@@ -176,7 +176,7 @@ fn the_kv_cache_survives_a_server_restart() {
     assert_eq!(cache_files.len(), 1, "{cache_files:?}");
     assert!(cache_files[0].file_name().unwrap().to_str().unwrap().starts_with("a-session@"));
 
-    // Another conversation begins from nothing, and does not lose it.
+    // Another conversation begins without a cache, and does not overwrite the first one's.
     let mut other = request.clone();
     other.session = Some("another".parse().unwrap());
     let usage = ask(&*real.open(), &other).unwrap().usage.unwrap();
@@ -187,14 +187,14 @@ fn the_kv_cache_survives_a_server_restart() {
     let usage = ask(&*real.open(), &request).unwrap().usage.unwrap();
     assert!(usage.cached >= read && usage.prompt > read, "{usage:?} {read}");
 
-    // The end of the daemon keeps it too.
+    // The end of the daemon keeps the cache as well.
     real.router.stop();
     let Some(real) = real_with(config, Some(home)) else { return };
     let usage = ask(&*real.open(), &request).unwrap().usage.unwrap();
     assert!(usage.cached >= read, "{usage:?} {read}");
 }
 
-/// One file, two engines: the same text, the same calls, the same counts.
+/// Both engines give the same text, the same calls and the same token counts for one model file.
 #[cfg(feature = "builtin")]
 #[test]
 fn the_builtin_engine_agrees_with_llama_cpp() {
@@ -243,7 +243,7 @@ fn the_builtin_engine_agrees_with_llama_cpp() {
             let mut request = prompt(text);
             request.max_tokens = 200;
             if file == &own {
-                // Its template leaves system text and tools out, and then they are put elsewhere for llama.cpp.
+                // Its template has no place for a system prompt and tools, and llama.cpp would put them elsewhere.
                 request.system = "".into();
             } else {
                 request.tools = [read_file()].into();
@@ -257,7 +257,7 @@ fn the_builtin_engine_agrees_with_llama_cpp() {
             };
             let prompt = |turn: &Turn| turn.usage.unwrap().prompt;
             assert_eq!((calls(&ours), prompt(&ours)), (calls(&theirs), prompt(&theirs)), "{text}");
-            // Several words of the tiny model are equally likely.
+            // The tiny model has several words of the same probability, so only the built-in model is compared here.
             if file == &own {
                 assert_eq!(
                     (&ours.content, ours.finish_reason),

@@ -1,8 +1,8 @@
-//! Servers of our own: found, started, waited for, restarted, gone.
+//! Managed llama-server processes: how they are found, started, waited for, restarted and stopped.
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Write as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
@@ -70,7 +70,7 @@ fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// An executable that takes the role of the daemon's own: this test binary, again.
+/// Writes a script in place of the daemon's executable. It starts this test binary again as the launcher.
 fn launcher(dir: &Path) -> PathBuf {
     let path = dir.join("launcher");
     if !path.exists() {
@@ -87,7 +87,7 @@ fn launcher(dir: &Path) -> PathBuf {
     path
 }
 
-/// Not a test: what the launcher runs.
+/// Not a test: the process that the launcher script starts.
 #[test]
 fn launcher_process() {
     let Some(file) = std::env::var_os("ROLE_FILE") else { return };
@@ -114,7 +114,7 @@ fn is_running(pid: u32) -> bool {
 
 fn kill(pid: u32) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
-    wait_until_gone(pid); // which says that it was waited for, too
+    wait_until_gone(pid); // so the supervisor has seen the exit
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_server_at_the_endpoint_is_used_and_never_stopped() {
     assert_eq!(fake.chats()[0]["model"], "any/name");
     let asked = fake.requests().len();
     open(&router, "any/name.gguf").unwrap();
-    assert_eq!(fake.requests().len(), asked); // known to be good: no probe
+    assert_eq!(fake.requests().len(), asked); // it is known to be healthy, so it is not probed again
     let status = router.status();
     assert!(status.healthy && !status.running && status.pid == 0);
     router.stop();
@@ -199,7 +199,7 @@ fn a_lost_server_is_noticed_and_replaced() {
     drop(fake);
     let gone = say_hello(&*provider).unwrap_err();
     assert!(matches!(gone, ProviderError::Unreachable { started: false, .. }), "{gone:?}");
-    let provider = open(&router, "one").unwrap(); // now of our own
+    let provider = open(&router, "one").unwrap(); // starts a managed server
     assert_eq!(say_hello(&*provider).unwrap(), "hello");
 }
 
@@ -216,14 +216,14 @@ fn a_pinned_provider_is_used_or_refused() {
     let provider = open(&router, "one").unwrap();
     assert_eq!(say_hello(&*provider).unwrap(), "hello");
     assert_eq!(fake.requests().len(), 0);
-    // That port was taken: the child has another.
+    // The port of `endpoint` was taken, so the managed server has another one.
     assert_ne!(test.binary.launches()[0].option("--port"), fake.url().rsplit(':').next());
 }
 
 #[test]
 fn missing_files_are_errors_with_hints() {
     let mut test = SupervisorTest::new();
-    // Else the built-in model would answer.
+    // Otherwise the built-in model would answer.
     test.config.provider = Some(ProviderKind::LlamaServer);
     let error = |test: &SupervisorTest| match open(&test.router(), "three") {
         Err(ProviderError::NoServer(missing)) => missing,
@@ -250,7 +250,7 @@ fn a_server_that_exits_at_once_is_reported_with_its_last_output() {
     let router = test.router_with(Timing { load: HOUR, ..TIMING });
     let error = open(&router, "one").err().unwrap().to_string();
     assert!(error.contains("exit status: 1: E llama_model_load:  [31mnot a GGUF file"), "{error:?}");
-    assert_eq!(test.binary.launches().len(), 1); // trying again would be of no use
+    assert_eq!(test.binary.launches().len(), 1); // it is not started again
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn another_model_waits_for_the_running_answer() {
     };
     let second = router.open(selector("two"), &Cancel::new(), &mut |progress| {
         if let Progress::Queued { .. } = progress {
-            cancel.cancel(); // only now: the switch is waiting for it
+            cancel.cancel(); // the switch to the other model waits for this answer
         }
     });
     assert!(matches!(busy.join().unwrap(), Err(ProviderError::Cancelled)));
@@ -415,7 +415,7 @@ fn orphans_of_a_killed_daemon_are_stopped_by_the_next() {
     let pid = test.binary.launches()[0].pid;
     let record = home.run().join(format!("model-server-{pid}.json"));
     assert!(fs::read_to_string(&record).unwrap().contains("\"exe\":\"/"));
-    // Two daemons at once are what the lock forbids; here it is the only way not to be the child's parent.
+    // The lock forbids two daemons at once. Here a second router stands for the next daemon.
     let next = Router::with_timing(&config, process, TIMING);
     wait_until_gone(pid);
     assert!(!record.exists());
@@ -437,7 +437,7 @@ fn a_server_that_ignores_sigterm_is_killed() {
 #[cfg(target_os = "linux")]
 fn a_server_dies_with_its_killed_daemon() {
     let test = SupervisorTest::new();
-    test.binary.mode(Mode::Stubborn); // its stdin does not help: only the kernel's signal does
+    test.binary.mode(Mode::Stubborn); // only the kernel's parent-death signal ends it
     let mut daemon = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "provider::supervisor::daemon_process", "--nocapture"])
         .env("SUPERVISE_DIR", test.dir.path())
@@ -452,7 +452,7 @@ fn a_server_dies_with_its_killed_daemon() {
     wait_for_exit(test.binary.launches()[0].pid);
 }
 
-/// Not a test: a daemon to be killed.
+/// Not a test: the process of a daemon that is killed.
 #[test]
 fn daemon_process() {
     let Some(dir) = std::env::var_os("SUPERVISE_DIR").map(PathBuf::from) else { return };
@@ -465,7 +465,7 @@ fn daemon_process() {
     let process = ProcessEnv { launcher: Some(launcher(&dir)), ..ProcessEnv::default() };
     let router = Router::with_timing(&config, process, TIMING);
     open(&router, "one").unwrap();
-    println!("\nready");
+    writeln!(std::io::stdout(), "\nready").unwrap();
     loop {
         thread::park();
     }

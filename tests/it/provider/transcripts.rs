@@ -1,4 +1,4 @@
-//! Recorded answers of llama-server, cut at random places.
+//! Recorded answers of llama-server, sent in pieces of random sizes.
 
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -20,7 +20,7 @@ fn recorded(name: &str) -> Vec<u8> {
     fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// The bytes in pieces; `seed` decides where they are cut.
+/// Returns a reply that sends `bytes` in pieces whose sizes depend on `seed`.
 fn cut(bytes: &[u8], mut seed: u64) -> Reply {
     let (mut reply, mut rest) = (Reply::raw([]), bytes);
     while !rest.is_empty() {
@@ -32,7 +32,7 @@ fn cut(bytes: &[u8], mut seed: u64) -> Reply {
     reply
 }
 
-/// What the client makes of recordings, the same for each cut.
+/// Compares what the client understands of recordings with `expected`. It must be the same for every seed.
 #[track_caller]
 fn check(names: &[&str], expected: &Expect) {
     let mut all = String::new();
@@ -222,7 +222,7 @@ fn broken_streams() {
     );
 }
 
-/// What a probe finds behind recorded answers, `path` → recording.
+/// Probes a server that answers each path with a recording.
 fn probed(answers: &'static [(&'static str, &'static str)]) -> Result<Probe, ProviderError> {
     let fake = FakeLlama::with(Setup::default(), []).replay(move |request| {
         let path = format!("{} {}", request.method, request.path);

@@ -1,4 +1,4 @@
-//! Tools of the daemon in a session: asked about one at a time, by id.
+//! Daemon tools in a session: each call is approved on its own, by its id.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn test_daemon(steps: impl IntoIterator<Item = Step>) -> TestDaemon {
     })
 }
 
-/// The id that an approval waits for; before it comes the tool's name.
+/// Waits until a call of `write_file` needs an approval and returns its id.
 async fn waiting(client: &mut TestClient) -> String {
     let waits = |frame: &Response| matches!(frame, Response::ActivityUpdate(update) if update.state == "waiting_approval");
     let seen = client.frames_until(waits).await;
@@ -52,7 +52,7 @@ async fn calls_of_the_daemons_tools_are_asked_about_one_at_a_time() {
     decide(&client, &a, true).await;
     let b = waiting(&mut client).await;
     assert_ne!(a, b);
-    // A second word on the first call changes nothing.
+    // A second decision on the first call changes nothing.
     decide(&client, &a, false).await;
     decide(&client, &b, false).await;
     let c = waiting(&mut client).await;

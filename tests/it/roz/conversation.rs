@@ -1,4 +1,4 @@
-//! Histories that clients bring, windows they ask for, and conversations that outgrow them.
+//! Histories that clients bring, windows that they request, and conversations that outgrow them.
 
 use kontekst::{
     core::Role,
@@ -87,7 +87,7 @@ async fn a_conversation_that_outgrows_its_window_is_summarised_and_reported() {
     let compacted = compacted.unwrap_or_else(|| panic!("{:?}", frame_names(&frames)));
     assert_eq!((compacted.level.as_str(), compacted.messages_before), ("summary", 2));
     assert!(compacted.tokens_before > compacted.tokens_after, "{compacted:?}");
-    // The conversation of the session is what the summary left.
+    // The session continues with the summary in place of the old messages.
     client.send_message("and on").await;
     client.frames_until(|frame| matches!(frame, Response::TurnComplete(_))).await;
     assert!(!daemon.prompt(2).contains("word word"), "{}", daemon.prompt(2));

@@ -1,4 +1,4 @@
-//! How turns end, and what happens when a client goes.
+//! How turns end, and what happens when a client disconnects.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn a_turn_that_is_cancelled_while_the_model_speaks() {
     client.send(cancel()).await;
     let frames = client.finish_turn().await;
     assert_eq!(frame_names(&frames), ["idle", "cancelled"]);
-    // The next one is not refused, and knows what was said.
+    // The next turn is accepted, and its prompt has the cancelled one.
     client.send_message("again").await;
     assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
     let prompt = daemon.prompt(1);
@@ -52,10 +52,10 @@ async fn a_turn_that_is_cancelled_while_a_tool_runs() {
     let frames = client.finish_turn().await;
     assert_eq!(stop_reason(&frames), "cancelled");
     let Some(Response::TurnComplete(complete)) = frames.last() else { unreachable!() };
-    assert_eq!(complete.usage.as_ref().unwrap().output_tokens, 7, "what was used is told");
+    assert_eq!(complete.usage.as_ref().unwrap().output_tokens, 7, "the usage is reported");
     client.send_result(&request, "late").await;
     assert_eq!(client.next_error().await, "no_active_turn");
-    // The conversation has no open call.
+    // The conversation has no call without a result.
     client.send_message("again").await;
     assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
     let roles: Vec<_> = daemon.model.requests()[1].messages.iter().map(|message| message.role).collect();
@@ -124,7 +124,7 @@ async fn a_failed_turn_is_one_error_and_the_session_goes_on() {
     }
     client.send_message("four").await;
     assert_eq!(stop_reason(&client.finish_turn().await), "max_tokens");
-    // What the user said is still known.
+    // The messages of failed turns are still in the conversation.
     let prompt = daemon.prompt(4);
     for expected in ["<user> one", "<user> two", "[this turn failed before it was finished]\n<user> four"] {
         assert!(prompt.contains(expected), "{prompt}");

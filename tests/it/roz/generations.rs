@@ -1,4 +1,4 @@
-//! One recorded stream, read by clients of both generations.
+//! One recorded stream, decoded by clients of both generations of the protocol.
 
 use kontekst::{config::RozEvents, pb::roz::SessionResponse};
 use prost::Message as _;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{TestClient, TestDaemon, call_step, pure_tool};
 use crate::agent_core::scripted_provider::Step;
 
-/// A client's own idea of a frame: what it was generated from, cut down to what is compared.
+/// The messages of the first generation as a client has them, reduced to the fields that are compared.
 mod first {
     #[derive(Clone, PartialEq, prost::Message)]
     pub struct SessionResponse {
@@ -217,7 +217,7 @@ mod second {
     }
 }
 
-/// A session with everything in it: deltas, a tool, an error, a ping, an ending.
+/// Records a session with deltas, a tool call, an error, a ping and an ending.
 async fn recorded(events: RozEvents) -> Vec<Vec<u8>> {
     let daemon = TestDaemon::with_config(
         [call_step("look", json!({})), Step::Think("hm", "seen"), Step::Say("again")],
@@ -369,7 +369,7 @@ async fn one_stream_serves_both_generations() {
     assert_eq!(second.remove(3), "turn 1");
     assert_eq!(second.pop().unwrap(), "session completed");
     assert_eq!(second, EXPECTED);
-    // All of one turn belongs together, and nothing else to it.
+    // All events of the turn have the same correlation id, and no others have it.
     let ids: Vec<String> = frames
         .iter()
         .filter_map(|bytes| match second::SessionResponse::decode(&bytes[..]).unwrap().response? {

@@ -1,4 +1,4 @@
-//! Clients that mean harm, or mean well and do not read.
+//! Hostile clients, and clients that do not read.
 
 use kontekst::pb::roz::{
     ContentPart, ConversationMessage, Ping, RegisterTools, SessionRequest, StartSession, ToolSchema,
@@ -20,7 +20,7 @@ async fn floods_of_tools_are_refused_and_change_nothing() {
         client.register_tools("flood", tools).await;
         assert_eq!(client.next_error().await, "invalid_argument");
     }
-    // Many small messages end at the same limits.
+    // Many small messages reach the same limits.
     for n in 0..1000 {
         client.register_tools("", vec![pure_tool(&format!("small{n}"))]).await;
     }
@@ -131,12 +131,12 @@ async fn a_client_that_does_not_read_is_slowed_down() {
     let requests = client.requests.clone().unwrap();
     let ping = || SessionRequest { request: Some(Request::Ping(Ping {})) };
     let mut sent = 0_usize;
-    // The windows of both sides and the queue fill up, and then it stops.
+    // The HTTP/2 windows of both sides and the queue fill up, and then the daemon stops reading.
     while tokio::time::timeout(std::time::Duration::from_millis(300), requests.send(ping())).await.is_ok() {
         sent += 1;
         assert!(sent < 5_000_000, "it never stops");
     }
-    // Whoever reads again misses nothing.
+    // A client that reads again has lost nothing.
     let mut pongs = 0;
     drop(requests);
     client.half_close();

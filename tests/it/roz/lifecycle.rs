@@ -1,4 +1,4 @@
-//! Sessions from their start to their end, turn by turn.
+//! Sessions from start to end.
 
 use kontekst::{
     core::Role,
@@ -22,7 +22,7 @@ async fn a_session_of_two_turns_with_a_tool_and_its_end() {
         Step::Think("hm", "it says hi"),
         Step::Say("again"),
     ]);
-    // The headers are there before anything was said.
+    // The response headers come before the first message is sent.
     let mut client = daemon.open().await;
     client
         .send(Request::Start(StartSession { tools: vec![pure_tool("read_file")], ..StartSession::default() }))
@@ -71,7 +71,7 @@ async fn a_session_of_two_turns_with_a_tool_and_its_end() {
     assert_eq!(frame_names(&frames), ["full", "thinking Processing...", "text", "idle", "end_turn"]);
     let Some(Response::TurnComplete(complete)) = frames.last() else { unreachable!() };
     assert!(uuid::Uuid::parse_str(&complete.message_id).is_ok(), "made up: {}", complete.message_id);
-    // The prompt only grew at its end.
+    // The new prompt begins with the old one.
     assert!(daemon.prompt(2).starts_with(&daemon.prompt(1)), "{}", daemon.prompt(2));
 
     client.send(Request::CancelSession(CancelSession::default())).await;
@@ -118,7 +118,7 @@ async fn the_prompt_is_the_agents_then_the_projects_then_the_messages() {
     assert!(order.is_sorted() && order[0] > 0, "{prompt}");
     assert!(!prompt.contains("[x]"));
 
-    // The project stays, what came with the message does not.
+    // The project context stays, and the context of the message does not.
     client.send_message("and that?").await;
     client.finish_turn().await;
     let prompt = daemon.prompt(1);
@@ -141,7 +141,7 @@ async fn robot_fields_are_ignored() {
         }))
         .await;
     assert_eq!(frame_names(&[client.next_response().await.unwrap()]), ["started"]);
-    // Modes are said once to be none.
+    // The first message with an unsupported mode gets a notice, the next one does not.
     let with_mode = || UserMessage { ai_mode: Some("ooda_re_act".to_owned()), ..user("go") };
     client.send(Request::UserMessage(with_mode())).await;
     assert!(frame_names(&client.finish_turn().await)[1].contains("runs as react"));
@@ -188,7 +188,7 @@ async fn sessions_are_isolated_from_each_other() {
     second.send_message("hello").await;
     second.finish_turn().await;
     assert!(!daemon.prompt(1).contains("secret") && daemon.offered(1).is_empty());
-    // Nothing of it is a stored session.
+    // No session is stored.
     assert_eq!(std::fs::read_dir(daemon.core.home().sessions()).unwrap().count(), 0);
 }
 

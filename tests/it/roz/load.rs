@@ -1,4 +1,4 @@
-//! Many sessions at a time, the real daemon, and a client in another language.
+//! Many sessions at the same time with the real daemon, and a client in Python.
 
 use std::{path::PathBuf, process::Command, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 const SESSIONS: usize = 200;
 const TURNS: usize = 5;
 
-/// A model that calls two tools for each prompt and then repeats their results.
+/// Starts a model that calls two tools for each prompt and then repeats their results.
 fn model() -> FakeLlama {
     let setup = Setup { slots: 8, ..Setup::default() };
     FakeLlama::with(setup, []).always(|request| {

@@ -1,4 +1,4 @@
-//! The Roz door on the wire: the real service behind a socket, a scripted_provider model behind that.
+//! The Roz door on the wire: the real service on a socket, with a scripted provider.
 
 mod approvals;
 mod conversation;
@@ -35,7 +35,7 @@ use tonic::{
 
 use crate::agent_core::scripted_provider::{ScriptedProvider, Step};
 
-/// A core with its Roz door on a socket; all of it ends with the test's runtime.
+/// An agent core with its Roz door on a socket. It ends with the runtime of the test.
 struct TestDaemon {
     dir: TempDir,
     core: AgentCore,
@@ -47,7 +47,7 @@ impl TestDaemon {
         Self::with_config(steps, |_, _| {})
     }
 
-    /// `change` is given the working directory that daemon tools may be sent to.
+    /// `change` gets the configuration and a directory that daemon tools may work in.
     fn with_config(steps: impl IntoIterator<Item = Step>, change: impl FnOnce(&mut Config, PathBuf)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let work = dir.path().join("work");
@@ -71,17 +71,17 @@ impl TestDaemon {
             let stream = stream.take().map(hyper_util::rt::TokioIo::new);
             async move { stream.ok_or_else(|| std::io::Error::other("one connection only")) }
         });
-        // The usual windows of HTTP/2, which are smaller than those of our own clients.
+        // This has the default windows of HTTP/2, which are smaller than those of our own clients.
         let endpoint = Endpoint::from_static("http://roz");
         AgentServiceClient::new(endpoint.connect_with_connector(connector).await.unwrap())
     }
 
-    /// A stream on which nothing has been said; its headers are there.
+    /// Opens a stream without sending a message.
     async fn open(&self) -> TestClient {
         TestClient::open(self.connect().await).await
     }
 
-    /// A session with these tools.
+    /// Opens a stream and starts a session with these tools.
     async fn session(&self, tools: impl IntoIterator<Item = ToolSchema>) -> TestClient {
         let mut client = self.open().await;
         client
@@ -95,7 +95,7 @@ impl TestDaemon {
         client
     }
 
-    /// What the model was asked the `n`th time, as one text: system, then messages.
+    /// Returns the `n`th prompt of the model as one text: the system prompt, then the messages.
     fn prompt(&self, n: usize) -> String {
         let request = &self.model.requests()[n];
         let mut text = format!("{}\n", request.system);
@@ -106,7 +106,7 @@ impl TestDaemon {
         text
     }
 
-    /// The names of the tools that the model was offered the `n`th time.
+    /// Returns the names of the tools in the `n`th prompt.
     fn offered(&self, n: usize) -> Vec<String> {
         self.model.requests()[n].tools.iter().map(|tool| tool.name.clone()).collect()
     }
@@ -116,7 +116,7 @@ impl TestDaemon {
     }
 }
 
-/// One stream.
+/// The client side of one stream.
 struct TestClient {
     requests: Option<mpsc::Sender<SessionRequest>>,
     frames: Streaming<SessionResponse>,
@@ -151,12 +151,12 @@ impl TestClient {
         self.requests = None;
     }
 
-    /// The next frame, whole; `None` at the end, which must be a good one.
+    /// Returns the next frame, or `None` at the end of the stream, which must not be an error.
     async fn next_frame(&mut self) -> Option<SessionResponse> {
         self.frames.message().await.expect("the stream ends with OK")
     }
 
-    /// The next frame of the first generation.
+    /// Returns the next frame of the first generation.
     async fn next_response(&mut self) -> Option<Response> {
         loop {
             if let Some(response) = self.next_frame().await?.response {
@@ -165,7 +165,7 @@ impl TestClient {
         }
     }
 
-    /// Frames up to and including the first that `last` likes.
+    /// Returns the frames up to and including the first for which `last` is true.
     async fn frames_until(&mut self, last: impl Fn(&Response) -> bool) -> Vec<Response> {
         let mut seen = Vec::new();
         while let Some(response) = self.next_response().await {
@@ -178,33 +178,33 @@ impl TestClient {
         panic!("the stream ended: {:?}", frame_names(&seen));
     }
 
-    /// Frames up to the end of the turn, which may be an error.
+    /// Returns the frames up to the end of the turn, which may be an error.
     async fn finish_turn(&mut self) -> Vec<Response> {
         self.frames_until(|response| matches!(response, Response::TurnComplete(_) | Response::Error(_))).await
     }
 
-    /// The next tool request.
+    /// Returns the next tool request.
     async fn next_tool_request(&mut self) -> ToolRequest {
         let seen = self.frames_until(|response| matches!(response, Response::ToolRequest(_))).await;
         let Some(Response::ToolRequest(request)) = seen.into_iter().next_back() else { unreachable!() };
         request
     }
 
-    /// The code of the next error.
+    /// Returns the code of the next error.
     async fn next_error(&mut self) -> String {
         let seen = self.frames_until(|response| matches!(response, Response::Error(_))).await;
         let Some(Response::Error(error)) = seen.into_iter().next_back() else { unreachable!() };
         error.code
     }
 
-    /// Everything said so far has been looked at once this is back.
+    /// Waits for a pong. The daemon has then handled every message before it, and sent no other frame.
     async fn ping(&mut self) {
         self.send(Request::Ping(Ping {})).await;
         let seen = self.frames_until(|response| matches!(response, Response::Pong(_))).await;
         assert_eq!(frame_names(&seen), ["pong"]);
     }
 
-    /// All frames that are left.
+    /// Returns all remaining frames.
     async fn drain(&mut self) -> Vec<SessionResponse> {
         let mut rest = Vec::new();
         while let Some(frame) = self.next_frame().await {
@@ -237,12 +237,12 @@ fn tool(name: &str, category: ToolCategoryHint) -> ToolSchema {
     }
 }
 
-/// A tool whose calls run one at a time.
+/// Returns a tool whose calls run one at a time.
 fn sequential_tool(name: &str) -> ToolSchema {
     tool(name, ToolCategoryHint::ToolCategoryPhysical)
 }
 
-/// A tool whose calls run together.
+/// Returns a tool whose calls may run together.
 fn pure_tool(name: &str) -> ToolSchema {
     tool(name, ToolCategoryHint::ToolCategoryPure)
 }
@@ -259,7 +259,7 @@ fn text(frames: &[Response]) -> String {
     text.collect()
 }
 
-/// How a turn stopped.
+/// Returns the stop reason of a turn, or the code of its error.
 fn stop_reason(frames: &[Response]) -> &str {
     match frames.last() {
         Some(Response::TurnComplete(complete)) => &complete.stop_reason,
@@ -268,7 +268,7 @@ fn stop_reason(frames: &[Response]) -> &str {
     }
 }
 
-/// The frames' names, for comparing orders.
+/// Returns a short description of each frame, for comparing their order.
 fn frame_names(frames: &[Response]) -> Vec<String> {
     let name = |frame: &Response| match frame {
         Response::SessionStarted(_) => "started".to_owned(),

@@ -1,4 +1,4 @@
-//! Every cell of the table of states and messages.
+//! Every message in every state of a stream.
 
 use kontekst::pb::roz::{
     CameraRequest, CancelSession, CancelTurn, IceCandidate, MessageFeedback, PermissionDecision, Ping,
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{TestClient, TestDaemon, call_step, frame_names, sequential_tool, user};
 use crate::agent_core::scripted_provider::Step;
 
-/// Where the stream is when the message comes.
+/// The state of the stream when the message comes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     NoSession,
@@ -18,12 +18,12 @@ enum State {
     InTurn,
 }
 
-/// What comes of it.
+/// The expected effect of the message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Expected {
-    /// The first frame.
+    /// This frame is sent.
     Frame(&'static str),
-    /// Nothing, and the stream goes on.
+    /// Nothing is sent, and the stream stays open.
     Silence,
     /// The stream ends.
     End,
@@ -76,7 +76,7 @@ fn table() -> Vec<(&'static str, Option<Request>, [Expected; 3])> {
     ]
 }
 
-/// A stream in this state. In a turn, a tool call is out at the client.
+/// Opens a stream in this state. In a turn, a tool call waits for its result.
 async fn client_in_state(daemon: &TestDaemon, state: State) -> TestClient {
     if state == State::NoSession {
         return daemon.open().await;
@@ -97,7 +97,7 @@ async fn check_cell(what: &str, request: Option<Request>, state: State, expected
         Frame(frame) => {
             let seen = client.next_response().await.map(|seen| frame_names(&[seen]).remove(0));
             assert_eq!(seen.as_deref(), Some(frame), "{what} in {state:?}");
-            // Whatever it was, the stream goes on.
+            // The stream stays open.
             client.send(Request::Ping(Ping {})).await;
             client.frames_until(|frame| matches!(frame, Response::Pong(_))).await;
         }
@@ -111,7 +111,7 @@ async fn check_cell(what: &str, request: Option<Request>, state: State, expected
             );
         }
     }
-    // A session that was there still works.
+    // An open session still works.
     if state == State::Idle && expected != End && what != "user_message" {
         client.send_message("go").await;
         client.next_tool_request().await;
@@ -138,7 +138,7 @@ async fn a_half_close_in_every_state() {
         match state {
             State::NoSession => assert_eq!(rest, []),
             State::Idle => assert_eq!((first.len(), rest.len()), (0, 1), "session_completed: {rest:?}"),
-            // The turn finishes without the client's tools.
+            // The turn is finished without the tools of the client.
             State::InTurn => {
                 assert_eq!(*frame_names(&first).last().unwrap(), "end_turn");
                 assert!(daemon.prompt(1).contains("the client has closed its side"), "{}", daemon.prompt(1));

@@ -1,4 +1,4 @@
-//! Workers of a session, and those who watch them.
+//! Subagents of a session, and watching them.
 
 use kontekst::{
     config::Config,
@@ -31,7 +31,7 @@ async fn watch(daemon: &TestDaemon, task: &str) -> Result<Streaming<TeamEvent>, 
     watched.map(tonic::Response::into_inner).map_err(|status| status.code())
 }
 
-/// A team's events up to its first worker's end.
+/// Describes the events of a team up to the exit of its first worker.
 async fn describe_events(mut events: Streaming<TeamEvent>) -> Vec<String> {
     let mut story = Vec::new();
     let mut worker = None;
@@ -76,7 +76,7 @@ async fn a_subagent_can_be_watched_live_and_afterwards() {
     let Some(Response::SessionStarted(started)) = client.next_response().await else { panic!("no session") };
     let rules: Vec<_> = started.permissions.iter().map(|rule| (&*rule.tool_pattern, &*rule.policy)).collect();
     assert_eq!(rules, [("bash", "allow"), ("spawn_worker", "require_confirmation")]);
-    // Watched before there is anything to see.
+    // The watch begins before the first event.
     let live = watch(&daemon, &started.session_id).await.unwrap();
     let live = tokio::spawn(describe_events(live));
 
@@ -87,7 +87,7 @@ async fn a_subagent_can_be_watched_live_and_afterwards() {
     };
     let decision = PermissionDecision { tool_call_id: update.detail, approved: true, modifier: None };
     client.send(Request::PermissionDecision(decision)).await;
-    // The worker's tools are the client's, too.
+    // The subagent can call the tools of the client as well.
     let request = client.next_tool_request().await;
     assert_eq!(request.tool_name, "bash");
     client.send_result(&request, "a b").await;
@@ -97,7 +97,7 @@ async fn a_subagent_can_be_watched_live_and_afterwards() {
     assert_eq!(live.await.unwrap(), EXPECTED);
     client.half_close();
     client.drain().await;
-    // The session is gone; what its workers did is not.
+    // The log of the subagents outlives the session.
     assert_eq!(describe_events(watch(&daemon, &started.session_id).await.unwrap()).await, EXPECTED);
 }
 

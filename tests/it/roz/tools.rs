@@ -1,4 +1,4 @@
-//! Tools that run at the client: three ways to declare them, and what may happen to their calls.
+//! Tools that run at the client: the three ways to declare them, and what can happen to their calls.
 
 use kontekst::pb::roz::{
     RegisterTools, ToolCategoryHint, ToolResult, UserMessage, session_request::Request,
@@ -110,7 +110,7 @@ async fn pure_calls_run_together_and_may_be_answered_in_any_order() {
         client.next_tool_request().await,
     );
     assert!(a.tool_call_id != b.tool_call_id && b.tool_call_id != c.tool_call_id);
-    // Nothing that is not pure is requested while they are out.
+    // No call that is not pure is requested before they are answered.
     client.ping().await;
     for (request, result) in [(&c, "C"), (&a, "A"), (&b, "B")] {
         client.send_result(request, result).await;
@@ -144,7 +144,7 @@ async fn unexpected_results_are_ignored() {
     client.send_result(&first, "twice").await;
     let frames = client.finish_turn().await;
     assert_eq!(stop_reason(&frames), "end_turn");
-    // The model uses the same id again; what is late for the first call does not answer the second.
+    // The model uses the same id again. A late result of the first call must not answer the second.
     client.send_message("again").await;
     let second = client.next_tool_request().await;
     assert_ne!(second.tool_call_id, first.tool_call_id);

@@ -2,12 +2,13 @@
 
 use super::{File, assert_none, files, source};
 
-/// Returns `path:line` of each place in `code` where `part` stands as a whole word.
+/// Returns `path:line` of each place in `code` that contains `part` as a whole word.
 fn places(file: &File, code: &str, part: &str) -> Vec<String> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let places = code.match_indices(part).filter(|(at, _)| {
-        !(part.starts_with(is_word) && code[..*at].ends_with(is_word))
-            && !(part.ends_with(is_word) && code[at + part.len()..].starts_with(is_word))
+        let joined_before = part.starts_with(is_word) && code[..*at].ends_with(is_word);
+        let joined_after = part.ends_with(is_word) && code[at + part.len()..].starts_with(is_word);
+        !joined_before && !joined_after
     });
     places.map(|(at, _)| format!("{}:{}: {part}", file.path, source::line_of(code, at))).collect()
 }

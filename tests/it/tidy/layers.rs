@@ -2,9 +2,9 @@
 
 use super::{assert_none, files, source};
 
-/// Modules by layer, the lowest first. A module may name what stands in a line above its own, and itself.
+/// The modules by layer, the lowest first. A module may only use modules in the lines above its own line.
 ///
-/// `doors/*` are folders that do not know each other; what they share is in `doors` itself.
+/// `doors/*` are folders that must not use each other. What they share is in `doors` itself.
 const LAYERS: &[&[&str]] = &[
     &["core"],
     &["config"],
@@ -43,13 +43,13 @@ fn layers_point_down() {
     assert_none("these point up or aside", &wrong);
 }
 
-/// The layer of a path such as `doors/kontekst/convert`, and the module of that layer that it is in.
+/// Returns the layer of a path such as `doors/kontekst/convert`, and the module of that layer that it is in.
 fn layer(path: &str) -> Option<(usize, String)> {
     let mut found = None;
     for (height, modules) in LAYERS.iter().enumerate() {
         for module in *modules {
             if let Some(folder) = module.strip_suffix("/*") {
-                // Only what is a folder or a file there; `doors/Stop` is an item of `doors`.
+                // Only a folder or a file is a module. `doors/Stop` is an item of `doors`.
                 let name = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
                 let name = name.and_then(|rest| rest.split('/').next()).filter(|name| !name.is_empty());
                 if let Some(name) = name.filter(|name| !name.starts_with(char::is_uppercase)) {
@@ -63,9 +63,9 @@ fn layer(path: &str) -> Option<(usize, String)> {
     found
 }
 
-/// Every path that starts at `crate`, with its line and `/` for `::`; groups are taken apart.
+/// Returns every path that begins with `crate`, with its line and with `/` for `::`. Groups are expanded.
 fn crate_paths(text: &str) -> Vec<(usize, String)> {
-    // Comments may point up: a doc link is no dependency.
+    // A link in a comment is not a dependency, so it may point up.
     let code = source::code(text);
     let mut paths = Vec::new();
     for (at, _) in code.match_indices("crate::") {
@@ -80,7 +80,7 @@ fn crate_paths(text: &str) -> Vec<(usize, String)> {
     paths
 }
 
-/// Reads one `a::b`, `a::{b, c::d}` or `{a, b}` and returns what stands after it.
+/// Reads one `a::b`, `a::{b, c::d}` or `{a, b}` and returns the text after it.
 fn use_tree<'a>(text: &'a str, prefix: &str, found: &mut Vec<String>) -> &'a str {
     let text = text.trim_start();
     if let Some(mut rest) = text.strip_prefix('{') {

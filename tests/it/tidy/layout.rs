@@ -1,4 +1,4 @@
-//! Where the files of a module lie.
+//! The files of a module and their places.
 
 use std::{
     collections::BTreeSet,
@@ -18,7 +18,7 @@ fn every_rust_file_is_declared() {
         if ["lib", "main", "build"].contains(&stem) {
             continue;
         }
-        // `a/mod.rs` is declared beside `a`; the others in the file that stands for their folder.
+        // `a/mod.rs` is declared by the parent of `a/`, every other file by the `mod.rs` of its folder.
         let (dir, name) = match stem {
             "mod" => (dir.parent().unwrap(), dir.file_name().unwrap().to_str().unwrap()),
             _ => (dir, stem),

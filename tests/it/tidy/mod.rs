@@ -7,7 +7,7 @@ mod source;
 
 use std::{fs, path::Path};
 
-/// Stand for nobody's machine but the one they were written on; in pieces, so that this file has none.
+/// Names and paths of the machines on which the project was written. They are split, so that this file has none.
 const FOREIGN: &[&str] = &[
     concat!("/wo", "rk/"),
     concat!("sha", "red/"),
@@ -19,10 +19,10 @@ const FOREIGN: &[&str] = &[
     concat!("deb.", "debian.org"),
 ];
 
-/// Tests either run or are not there, and say what they expect.
+/// Attributes of tests that do not run, or that pass with any panic.
 const SKIPPED: &[&str] = &[concat!("#[ig", "nore"), concat!("#[should", "_panic")];
 
-/// What is no test by itself: another test starts its own binary again to play this part.
+/// The attribute of a function that is not a test, but a process that another test starts.
 const CHILD_PROCESS: &str = concat!("#[ig", "nore = \"the body of a process that other tests start\"]");
 
 /// One text file of the project; `path` is relative to its root.
@@ -36,7 +36,7 @@ impl File {
         self.path.ends_with(".rs")
     }
 
-    /// `path:line` of each line that `is_bad`.
+    /// Returns `path:line` of each line that `is_bad`.
     fn lines(&self, is_bad: impl Fn(&str) -> bool) -> Vec<String> {
         let bad = self.text.lines().enumerate().filter(|(_, line)| is_bad(line));
         bad.map(|(number, _)| format!("{}:{}", self.path, number + 1)).collect()
@@ -47,7 +47,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Everything that git would take, and is text.
+/// Returns all text files that git does not ignore.
 fn files() -> Vec<File> {
     let walk = ignore::WalkBuilder::new(root())
         .hidden(false)
@@ -83,7 +83,7 @@ fn every_rust_file_has_a_module_comment() {
 
 #[test]
 fn no_line_ends_in_space() {
-    // Made by others, or data in which a space may count.
+    // Generated files, and data in which a space may be meant, are left out.
     let ours = |path: &str| {
         !["man/", "completions/"].iter().any(|folder| path.starts_with(folder))
             && [".rs", ".toml", ".md", ".proto", ".py", ".service", "/run"]

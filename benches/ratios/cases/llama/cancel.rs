@@ -29,12 +29,12 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     read.sort_by(f64::total_cmp);
     let most = read.last().copied().ok_or("nothing was measured")?;
     let from = format!("{} tokens, at most {most}", median(&read)?);
-    // The batch that was being read when the cancel came is read to its end.
+    // The batch that is being processed during the cancel is completed.
     let more = (most / f64::from(BATCH) - 1.0).max(0.0);
     Ok(vec![Row::share("read on after a cancel", from, more, 1.0, "batches")])
 }
 
-/// Tokens that the server reads once a run is reported to stop.
+/// Returns how many tokens the server processes after a run was cancelled.
 fn after_cancel(home: &BenchHome, llama_server: &LlamaServer) -> Result<f64, Failure> {
     let mut client = home
         .kontekst(&["run", "--new", "--json", &text(200)])

@@ -1,4 +1,4 @@
-//! What it costs to know how long a conversation is.
+//! The number of requests that it takes to count the tokens of a conversation.
 
 use std::fmt::Write as _;
 

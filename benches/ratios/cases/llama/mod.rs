@@ -1,4 +1,4 @@
-//! With llama.cpp's own server: what is read twice, and how soon the machine is given back.
+//! Cases with llama.cpp's own server: tokens that are processed twice, and how soon the server is free again.
 
 mod cancel;
 mod count;
@@ -26,14 +26,14 @@ pub const ALL: &[Case] = &[
     Case { name: "llama orphans", run: orphans::run },
 ];
 
-/// Tokens that one request of these cases sees.
+/// The context window of these cases in tokens.
 const WINDOW: u32 = 8192;
 
 fn llama(options: &Options) -> Result<&Llama, Failure> {
     options.llama.as_ref().ok_or_else(|| "no llama-server and no model were given".into())
 }
 
-/// kontekst with a llama-server of its own.
+/// Sets kontekst up with a managed llama-server.
 fn with_its_own(options: &Options) -> Result<BenchHome, Failure> {
     let Llama { server, model } = llama(options)?;
     let name = model.file_name().ok_or("the model is no file")?.to_string_lossy().into_owned();
@@ -46,7 +46,7 @@ fn with_its_own(options: &Options) -> Result<BenchHome, Failure> {
     home(options, &config, &name)
 }
 
-/// kontekst with the server at an address.
+/// Sets kontekst up with the server at an address.
 fn with_server(options: &Options, address: SocketAddr) -> Result<BenchHome, Failure> {
     home(options, &format!("provider = \"endpoint\"\nendpoint = \"http://{address}\"\n"), "bench")
 }
@@ -61,13 +61,13 @@ fn home(options: &Options, provider: &str, model: &str) -> Result<BenchHome, Fai
     Ok(home)
 }
 
-/// So many lines, never the same twice.
+/// Returns a text of this many lines, different in each call.
 fn text(lines: u32) -> String {
     let now = crate::clock::now();
     (0..lines).map(|line| format!("{now} {line} The session is stored as lines of text.\n")).collect()
 }
 
-/// What a run with `--json` says, line by line.
+/// Runs a command with `--json` and returns its events.
 fn events(command: Command) -> Result<Vec<Value>, Failure> {
     let ran = process::run(command)?;
     let lines = ran.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());

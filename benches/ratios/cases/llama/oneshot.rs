@@ -1,4 +1,4 @@
-//! One short question and an answer that is cut after one token.
+//! One short prompt and an answer of one token.
 
 use super::{WINDOW, llama, with_server};
 use crate::{
@@ -13,10 +13,10 @@ use crate::{
     table::{Row, median},
 };
 
-/// kontekst's exit status for an answer that was cut.
+/// The exit status of kontekst for a truncated answer.
 const CUT: i32 = 5;
 
-/// The same length each time, so that a place can be kept for it.
+/// Returns a prompt that is different each time, but always of the same length.
 fn prompt() -> String {
     format!("say hello at {:020}", clock::now())
 }
@@ -27,7 +27,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
         process::run_to(CUT, home.kontekst(&["run", "--new", "--agent", "brief", prompt]))
     };
 
-    // What kontekst sends, for the minimal to send the same: the server does the same work for both.
+    // The minimal client sends the same request as kontekst, so that the server does the same work for both.
     let (proxy, first) = (RecordingProxy::before(llama_server.address)?, prompt());
     kontekst(&with_server(options, proxy.address)?, &first)?;
     let body = proxy.bodies("/v1/chat/completions").pop().ok_or("kontekst did not ask")?;

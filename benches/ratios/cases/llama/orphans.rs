@@ -1,4 +1,4 @@
-//! What is left of a daemon that was killed.
+//! Model servers that outlive a killed daemon.
 
 use std::{
     fs, thread,
@@ -12,7 +12,7 @@ use crate::{Failure, clock, fixture::Options, home::BenchHome, process, table::R
 
 const ROUNDS: u64 = 50;
 
-/// How long children may take to be gone.
+/// How long the model servers may take to exit.
 const LIMIT: Duration = Duration::from_secs(2);
 
 pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
@@ -36,7 +36,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     Ok(vec![Row::share("children 2 s after kill -9", from, f64::from(left), 0.0, "left")])
 }
 
-/// Kills the daemon while its model server starts, loads or answers, and returns the children it had.
+/// Kills the daemon while its model server starts, loads or answers. Returns the children of the daemon.
 fn kill(home: &BenchHome, round: u64) -> Result<Vec<u32>, Failure> {
     let run = process::start(home.kontekst(&["run", "--new", "hello"]))?;
     thread::sleep(Duration::from_millis(round * 7 % 300));
@@ -50,7 +50,7 @@ fn kill(home: &BenchHome, round: u64) -> Result<Vec<u32>, Failure> {
     };
     let pid = i32::try_from(daemon).ok().and_then(Pid::from_raw).ok_or("a process id of 0")?;
     kill_process(pid, Signal::KILL)?;
-    run.finish().ok(); // fails when it was not done
+    run.finish().ok(); // fails if the run had not completed
     Ok(children)
 }
 
@@ -60,15 +60,15 @@ fn children(parent: u32) -> Result<Vec<u32>, Failure> {
     Ok(ids.filter(|&id| matches!(stat(id), Some((_, of)) if of == parent)).collect())
 }
 
-/// A zombie is gone: it waits for whoever adopts children here.
+/// Returns false for a zombie as well. It only waits to be reaped.
 fn alive(id: u32) -> bool {
     stat(id).is_some_and(|(state, _)| state != 'Z')
 }
 
-/// The state of a process and its parent.
+/// Returns the state of a process and its parent.
 fn stat(id: u32) -> Option<(char, u32)> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything.
+    // The name is in parentheses and may contain any character.
     let mut words = stat.rsplit_once(") ")?.1.split(' ');
     Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }

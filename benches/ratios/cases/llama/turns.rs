@@ -3,7 +3,7 @@
 use super::{events, of_type, text, with_its_own};
 use crate::{Failure, fixture::Options, home::BenchHome, table::Row};
 
-/// Tokens of the first turn, at least.
+/// The least number of tokens in the first turn.
 const LONG: u64 = 4096;
 
 pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
@@ -20,10 +20,10 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     }
     let go_on = ["run", "--json", "--session", &first.session, "Say that again."];
     let second = Turn::of(&home, &go_on)?;
-    // Another conversation comes between: the server has one slot.
+    // Another conversation takes the only slot of the server in between.
     Turn::of(&home, &["run", "--new", "--json", &text(10)])?;
     let third = Turn::of(&home, &go_on)?;
-    // Its server is stopped and started: the cache comes from the disk.
+    // The server is restarted, so the cache comes from disk.
     home.stop_daemon()?;
     let fourth = Turn::of(&home, &go_on)?;
     Ok(vec![
@@ -33,7 +33,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// What the server counted.
+/// The tokens of one turn, as the server counted them.
 struct Turn {
     session: String,
     prompt: u64,
