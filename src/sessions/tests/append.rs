@@ -18,7 +18,7 @@ fn appended_records_are_read_back() {
     let tail = log.tail(100, &bytes_by_four).unwrap();
     assert_eq!(tail, Tail { messages: messages.to_vec(), tokens: 10, has_older: false, damaged: 0 });
     let transcript = test.sessions.transcript(&test.id).unwrap();
-    assert_eq!(shown, Transcript { messages: messages.to_vec(), damaged: vec![] });
+    assert_eq!(transcript, Transcript { messages: messages.to_vec(), damaged: vec![] });
     assert_eq!(fs::read_to_string(test.path()).unwrap().lines().count(), 5);
 }
 
