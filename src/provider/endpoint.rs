@@ -33,8 +33,8 @@ pub struct Endpoint {
 impl Endpoint {
     /// `key` goes to this address and nowhere else.
     pub fn new(url: &str, key: Option<String>, timing: Timing) -> Self {
-        let link = ServerClient::new(url, key, timing.connect);
-        let server = Arc::new(Server::new(link, 1, timing));
+        let client = ServerClient::new(url, key, timing.connect);
+        let server = Arc::new(Server::new(client, 1, timing));
         Self { server, timing, providers: Mutex::default(), failed_at: Mutex::default() }
     }
 
@@ -76,16 +76,16 @@ impl Endpoint {
             return Ok(Arc::clone(provider));
         }
         let (start, mut wait, mut woken) = (Instant::now(), Duration::from_millis(50), false);
-        let (name, patience) = (wire_model_name(model), self.timing.probe);
+        let (name, timeout) = (wire_model_name(model), self.timing.probe);
         loop {
-            let found = probe(self.client(), name, cancel, patience)?;
+            let found = probe(self.client(), name, cancel, timeout)?;
             if matches!(found, Probe::NotLoaded) {
-                let failed = woken.then(|| load_failure(self.client(), name, cancel, patience)).flatten();
+                let failed = woken.then(|| load_failure(self.client(), name, cancel, timeout)).flatten();
                 if let Some(error) = failed {
                     return Err(error);
                 }
                 woken = true;
-                load_model(self.client(), name, cancel, patience)?;
+                load_model(self.client(), name, cancel, timeout)?;
             }
             match found {
                 Probe::Ready(found) => {

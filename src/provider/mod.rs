@@ -7,6 +7,7 @@ mod endpoint;
 mod failover;
 mod model_file;
 pub mod openai;
+mod process_env;
 mod request_parts;
 pub mod router;
 mod slots;

@@ -101,7 +101,7 @@ impl SlotCache {
 
     /// Gets the server ready for a prompt of `session`: one that it has not seen is read back, if there is
     /// a file. Costs nothing when it has.
-    pub fn prepare(&self, link: &ServerClient, session: Option<&SessionId>, cancel: &Cancel) {
+    pub fn prepare(&self, client: &ServerClient, session: Option<&SessionId>, cancel: &Cancel) {
         let mut state = self.lock();
         let Some(session) = session else {
             state.current = None; // whatever is in the slot afterwards is nobody's
@@ -109,19 +109,19 @@ impl SlotCache {
         };
         if state.loaded.insert(session.clone()) && self.path(session).is_file() {
             if let Some(other) = state.current.take() {
-                self.save(link, &other, READ_TIMEOUT); // reading back overwrites it
+                self.save(client, &other, READ_TIMEOUT); // reading back overwrites it
             }
-            self.restore(link, session, cancel);
+            self.restore(client, session, cancel);
         }
         state.current = Some(session.clone());
     }
 
     /// Writes down what is in the slot. Only for a server that is doing nothing.
-    pub fn save_current(&self, link: &ServerClient, patience: Duration) {
+    pub fn save_current(&self, client: &ServerClient, timeout: Duration) {
         let mut state = self.lock();
         if let Some(session) = state.current.take() {
             state.loaded.remove(&session);
-            self.save(link, &session, patience);
+            self.save(client, &session, timeout);
         }
     }
 
@@ -138,10 +138,10 @@ impl SlotCache {
         self.files.dir.join(self.name(session))
     }
 
-    fn save(&self, link: &ServerClient, session: &SessionId, patience: Duration) {
+    fn save(&self, client: &ServerClient, session: &SessionId, timeout: Duration) {
         let part = format!("{}.part", self.name(session));
         let path = self.files.dir.join(&part);
-        match slot_action(link, "save", &part, &Cancel::new(), patience) {
+        match slot_action(client, "save", &part, &Cancel::new(), timeout) {
             // Under its name only when it is whole: a server may be killed while it writes.
             Some(200) if fs::rename(&path, self.path(session)).is_ok() => self.files.prune(),
             status => {
@@ -151,9 +151,9 @@ impl SlotCache {
         }
     }
 
-    fn restore(&self, link: &ServerClient, session: &SessionId, cancel: &Cancel) {
+    fn restore(&self, client: &ServerClient, session: &SessionId, cancel: &Cancel) {
         let path = self.path(session);
-        match slot_action(link, "restore", &self.name(session), cancel, READ_TIMEOUT) {
+        match slot_action(client, "restore", &self.name(session), cancel, READ_TIMEOUT) {
             // Used now: it leaves after the others.
             Some(200) => drop(fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()))),
             Some(status) => {
@@ -167,14 +167,14 @@ impl SlotCache {
 
 /// The status of the answer.
 fn slot_action(
-    link: &ServerClient,
+    client: &ServerClient,
     action: &str,
     filename: &str,
     cancel: &Cancel,
-    patience: Duration,
+    timeout: Duration,
 ) -> Option<u16> {
     let body = json!({ "filename": filename }).to_string();
-    let answer = link.request(&format!("/slots/0?action={action}"), Some(body.as_bytes()), cancel, patience);
+    let answer = client.request(&format!("/slots/0?action={action}"), Some(body.as_bytes()), cancel, timeout);
     answer.ok().map(|(status, _)| status)
 }
 

@@ -70,15 +70,15 @@ struct Settings {
 ///
 /// # Errors
 ///
-/// [`ProviderError::Unreachable`] if nothing answers within `patience`, [`ProviderError::Status`] if the key is refused
+/// [`ProviderError::Unreachable`] if nothing answers within `timeout`, [`ProviderError::Status`] if the key is refused
 /// or the server is not a model server.
 pub fn probe(
-    link: &ServerClient,
+    client: &ServerClient,
     model: &str,
     cancel: &Cancel,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Probe, ProviderError> {
-    let (status, body) = link.request("/props", None, cancel, patience)?;
+    let (status, body) = client.request("/props", None, cancel, timeout)?;
     if error_response::is_loading(status, &body) {
         return Ok(Probe::Loading);
     }
@@ -87,21 +87,21 @@ pub fn probe(
     }
     match serde_json::from_slice::<Props>(&body) {
         Ok(props) if status == 200 && props.role.as_deref() == Some("router") => {
-            return probe_routed_model(link, model, cancel, patience);
+            return probe_routed_model(client, model, cancel, timeout);
         }
         Ok(props) if status == 200 && props.default_generation_settings.is_some() => {
             return Ok(Probe::Ready(llama_capabilities(props)));
         }
         _ => {}
     }
-    let (status, body) = link.request("/v1/models", None, cancel, patience)?;
+    let (status, body) = client.request("/v1/models", None, cancel, timeout)?;
     if error_response::is_loading(status, &body) {
         return Ok(Probe::Loading);
     }
     let models = serde_json::from_slice::<Value>(&body).unwrap_or_default();
     match models["data"].as_array() {
         Some(list) if status == 200 => {
-            Ok(Probe::Ready(other_capabilities(list, link, model, cancel, patience)))
+            Ok(Probe::Ready(other_capabilities(list, client, model, cancel, timeout)))
         }
         _ if status == 200 => Err(ProviderError::Protocol("it is no model server".to_owned())),
         _ => Err(error_response::from_status(status, &body)),
@@ -115,25 +115,25 @@ pub fn probe(
 ///
 /// [`ProviderError::Unreachable`] if the router does not answer. The next [`probe`] tells whether it loads the model.
 pub fn load_model(
-    link: &ServerClient,
+    client: &ServerClient,
     model: &str,
     cancel: &Cancel,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), ProviderError> {
     let body = json!({ "model": model }).to_string();
-    let (status, answer) = link.request("/models/load", Some(body.as_bytes()), cancel, patience)?;
+    let (status, answer) = client.request("/models/load", Some(body.as_bytes()), cancel, timeout)?;
     tracing::debug!(model, status, answer = %String::from_utf8_lossy(&answer), "asked a router to load a model");
     Ok(())
 }
 
 /// Returns why a llama.cpp router could not load a model, if it reports a failure.
 pub fn load_failure(
-    link: &ServerClient,
+    client: &ServerClient,
     model: &str,
     cancel: &Cancel,
-    patience: Duration,
+    timeout: Duration,
 ) -> Option<ProviderError> {
-    let (_, models) = link.request("/models", None, cancel, patience).ok()?;
+    let (_, models) = client.request("/models", None, cancel, timeout).ok()?;
     let models = serde_json::from_slice::<Value>(&models).ok()?;
     let status = &models["data"].as_array()?.iter().find(|entry| entry["id"] == model)?["status"];
     let code = status["exit_code"].as_i64().filter(|_| status["failed"] == true)?;
@@ -160,17 +160,17 @@ fn llama_capabilities(props: Props) -> Capabilities {
 
 /// Asks a llama.cpp router about one model, without making it load that model.
 fn probe_routed_model(
-    link: &ServerClient,
+    client: &ServerClient,
     model: &str,
     cancel: &Cancel,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Probe, ProviderError> {
     if model.is_empty() {
         return Ok(Probe::Ready(llama_capabilities(Props::default()))); // any model: it is enough that the router answers
     }
     let query: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
     let path = format!("/props?model={query}&autoload=false");
-    let (status, body) = link.request(&path, None, cancel, patience)?;
+    let (status, body) = client.request(&path, None, cancel, timeout)?;
     if error_response::is_loading(status, &body) {
         return Ok(Probe::Loading);
     }
@@ -192,20 +192,20 @@ fn probe_routed_model(
 
 fn other_capabilities(
     list: &[Value],
-    link: &ServerClient,
+    client: &ServerClient,
     model: &str,
     cancel: &Cancel,
-    patience: Duration,
+    timeout: Duration,
 ) -> Capabilities {
-    let (engine, window) = server_kind::detect(list, link, model, cancel, patience);
-    if engine == ServerKind::LlamaSwap
-        && let Some(props) = llama_swap_props(link, model, cancel, patience)
+    let (server_kind, window) = server_kind::detect(list, client, model, cancel, timeout);
+    if server_kind == ServerKind::LlamaSwap
+        && let Some(props) = llama_swap_props(client, model, cancel, timeout)
     {
-        return Capabilities { server_kind: engine, ..llama_capabilities(props) };
+        return Capabilities { server_kind, ..llama_capabilities(props) };
     }
     Capabilities {
         is_llama_cpp: false,
-        server_kind: engine,
+        server_kind,
         window,
         slots: UNKNOWN_SLOTS,
         model_path: None,
@@ -217,12 +217,12 @@ fn other_capabilities(
 
 /// Returns the `/props` of llama-swap's server for `model` if that server is running. Asking otherwise would start it
 /// and stop another one.
-fn llama_swap_props(link: &ServerClient, model: &str, cancel: &Cancel, patience: Duration) -> Option<Props> {
-    let (_, running) = link.request("/running", None, cancel, patience).ok()?;
+fn llama_swap_props(client: &ServerClient, model: &str, cancel: &Cancel, timeout: Duration) -> Option<Props> {
+    let (_, running) = client.request("/running", None, cancel, timeout).ok()?;
     let running = serde_json::from_slice::<Value>(&running).ok()?;
     let ready = |entry: &Value| entry["model"] == model && entry["state"] == "ready";
     running["running"].as_array()?.iter().find(|entry| ready(entry))?;
     let (status, body) =
-        link.request(&server_kind::upstream_path(model, "/props"), None, cancel, patience).ok()?;
+        client.request(&server_kind::upstream_path(model, "/props"), None, cancel, timeout).ok()?;
     (status == 200).then(|| serde_json::from_slice(&body).ok())?
 }

@@ -27,10 +27,10 @@ pub enum ServerKind {
 /// name that requests will carry.
 pub fn detect(
     list: &[Value],
-    link: &ServerClient,
+    client: &ServerClient,
     model: &str,
     cancel: &Cancel,
-    patience: Duration,
+    timeout: Duration,
 ) -> (ServerKind, Option<u32>) {
     let entry =
         list.iter().find(|entry| entry["id"] == model).or_else(|| list.first().filter(|_| list.len() == 1));
@@ -45,7 +45,7 @@ pub fn detect(
     let ask = |path: &str, body: Option<&Value>| -> Option<Value> {
         let body = body.map(Value::to_string);
         let (status, answer) =
-            link.request(path, body.as_ref().map(String::as_bytes), cancel, patience).ok()?;
+            client.request(path, body.as_ref().map(String::as_bytes), cancel, timeout).ok()?;
         (status == 200).then(|| serde_json::from_slice(&answer).ok())?
     };
     if ask("/api/version", None).is_some_and(|answer| answer["version"].is_string()) {

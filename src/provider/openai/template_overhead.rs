@@ -8,7 +8,7 @@ use super::http::ServerClient;
 use crate::core::Cancel;
 
 /// The time limit for one request.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tokens that a chat template adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub struct TemplateOverhead {
 impl TemplateOverhead {
     /// Measures the overhead with a prompt of one message and a prompt of three, where each message is a text of one
     /// token. Returns `None` if the server cannot count whole prompts.
-    pub fn measure(link: &ServerClient, model: &str, cancel: &Cancel) -> Option<Self> {
-        let count = |messages: Value| count_prompt(link, model, &messages, cancel);
+    pub fn measure(client: &ServerClient, model: &str, cancel: &Cancel) -> Option<Self> {
+        let count = |messages: Value| count_prompt(client, model, &messages, cancel);
         let (user, assistant) =
             (json!({"role": "user", "content": "a"}), json!({"role": "assistant", "content": "a"}));
         let one = count(json!([user]))?;
@@ -41,9 +41,9 @@ impl TemplateOverhead {
 
 /// Counts the tokens of a whole prompt. A server without an endpoint for that renders the prompt, which is then
 /// tokenized.
-fn count_prompt(link: &ServerClient, model: &str, messages: &Value, cancel: &Cancel) -> Option<u32> {
+fn count_prompt(client: &ServerClient, model: &str, messages: &Value, cancel: &Cancel) -> Option<u32> {
     let ask = |path: &str, body: &Value| -> Option<Value> {
-        let (status, body) = link.request(path, Some(body.to_string().as_bytes()), cancel, PATIENCE).ok()?;
+        let (status, body) = client.request(path, Some(body.to_string().as_bytes()), cancel, TIMEOUT).ok()?;
         (status == 200).then(|| serde_json::from_slice(&body).ok())?
     };
     let request = json!({"model": model, "messages": messages});

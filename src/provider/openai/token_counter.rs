@@ -14,7 +14,7 @@ use super::http::ServerClient;
 use crate::core::Cancel;
 
 /// The time limit for a count. After that an estimate is used.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The number of counts in each of the two generations of the cache.
 const GENERATION_SIZE: usize = 1024;
@@ -67,7 +67,7 @@ impl TokenCounter {
     /// Returns the number of tokens of each text, in order. `path` is the server's `/tokenize`.
     pub fn count(
         &self,
-        link: &ServerClient,
+        client: &ServerClient,
         path: &str,
         model: &str,
         texts: &[&str],
@@ -85,7 +85,7 @@ impl TokenCounter {
         let new: Vec<usize> = (0..texts.len()).filter(|&at| counts[at].is_none()).collect();
         if !new.is_empty() {
             let asked: Vec<&str> = new.iter().map(|&at| texts[at]).collect();
-            if let Some(found) = tokenize(link, path, model, &asked, cancel) {
+            if let Some(found) = tokenize(client, path, model, &asked, cancel) {
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
                 for (&at, count) in new.iter().zip(found) {
                     counts[at] = Some(count);
@@ -98,7 +98,7 @@ impl TokenCounter {
 }
 
 fn tokenize(
-    link: &ServerClient,
+    client: &ServerClient,
     path: &str,
     model: &str,
     texts: &[&str],
@@ -107,7 +107,7 @@ fn tokenize(
     let content = texts.iter().flat_map(|&text| [ContentPart::Text(text), ContentPart::End(-1)]).collect();
     let request = TokenizeRequest { model, content, parse_special: false };
     let body = serde_json::to_vec(&request).expect("strings and numbers are JSON");
-    let (status, answer) = link.request(path, Some(&body), cancel, PATIENCE).ok()?;
+    let (status, answer) = client.request(path, Some(&body), cancel, TIMEOUT).ok()?;
     let answer: TokenizeResponse = serde_json::from_slice(&answer).ok().filter(|_| status == 200)?;
     let mut counts: Vec<u32> = answer
         .tokens

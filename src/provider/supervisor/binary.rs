@@ -1,4 +1,4 @@
-//! Finding llama-server and learning which options this build of it has.
+//! Finds llama-server, and the options that its build has.
 
 use std::{
     collections::HashSet,
@@ -13,33 +13,32 @@ use std::{
 
 use super::settings::Settings;
 
-/// Where package managers put it when the daemon's `PATH`, as under launchd or cron, does not say so.
+/// Where package managers install it. The daemon's `PATH` may lack these, as under launchd or cron.
 const FALLBACK_DIRS: [&str; 2] = ["/opt/homebrew/bin", "/usr/local/bin"];
 
-/// How long `--help` may take. It loads the GPU libraries.
+/// The time limit for `--help`, which loads the GPU libraries.
 const HELP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes read of the help text; it has about 60 KiB.
+/// The largest help text in bytes. It has about 60 KiB.
 const HELP_LIMIT: u64 = 1024 * 1024;
 
-/// The binary: `llama_server` of the configuration, else the one the environment names, else the first
-/// on the path, else in the usual places.
+/// Finds the binary: `llama_server` of the configuration, else the one that `$KONTEKST_LLAMA_SERVER` names, else the
+/// first in `$PATH`, else one in [`FALLBACK_DIRS`].
 ///
 /// # Errors
 ///
-/// One sentence: a file that was named but is not there is not replaced by another.
+/// One sentence. A binary that is named but missing is not replaced by another.
 pub fn find(settings: &Settings) -> Result<PathBuf, String> {
-    let named = [&settings.configured_binary, &settings.env_binary];
-    if let Some(named) = named.into_iter().flatten().next() {
-        return if is_executable(named) {
-            Ok(named.clone())
+    if let Some(pinned) = settings.pinned_binary() {
+        return if is_executable(&pinned) {
+            Ok(pinned)
         } else {
-            Err(format!("{} is not an executable file", named.display()))
+            Err(format!("{} is not an executable file", pinned.display()))
         };
     }
-    let path = settings.search_path.as_deref().unwrap_or(OsStr::new(""));
+    let path = settings.environment.get("PATH").unwrap_or(OsStr::new(""));
     std::env::split_paths(path)
-        .filter(|dir| dir.is_absolute()) // an empty or relative entry means "where I happen to be"
+        .filter(|dir| dir.is_absolute()) // an empty or relative entry means the current directory
         .chain(FALLBACK_DIRS.iter().map(PathBuf::from))
         .map(|dir| dir.join("llama-server"))
         .find(|file| is_executable(file))
@@ -50,31 +49,31 @@ fn is_executable(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
 }
 
-/// The options that a build knows.
+/// The options of one build of llama-server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Empty when the build would not say.
+    /// Empty if `--help` failed.
     names: HashSet<String>,
 }
 
 impl Options {
-    /// Asks the binary with `--help`. Takes 10 ms, or seconds where GPU libraries are loaded.
+    /// Runs the binary with `--help`. Takes 10 ms, or seconds if it loads GPU libraries.
     pub fn ask(binary: &Path) -> Self {
         Self::listed_in(&help(binary).unwrap_or_default())
     }
 
     pub fn listed_in(help: &str) -> Self {
-        // Options stand at the start of a line, several of them with commas between.
+        // The options are at the start of a line, with commas between the names of one option.
         let words = help.lines().filter(|line| line.starts_with('-')).flat_map(|line| line.split([',', ' ']));
         Self { names: words.filter(|word| word.starts_with('-')).map(str::to_owned).collect() }
     }
 
-    /// Whether an option can be given that every build of the last year has.
+    /// Returns true unless the build certainly lacks an option. For options that every build of the last year has.
     pub fn probably_has(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.contains(name)
     }
 
-    /// Whether an option can be given that only some builds have.
+    /// Returns true if the build certainly has an option. For options that only some builds have.
     pub fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
@@ -96,7 +95,7 @@ fn help(binary: &Path) -> Option<String> {
         tell.send(read.is_ok().then_some(text)).ok();
     });
     let text = told.recv_timeout(HELP_PATIENCE).ok().flatten();
-    child.kill().ok(); // a build that went on as a server, or hangs
+    child.kill().ok(); // a build that starts a server anyway, or hangs
     child.wait().ok();
     Some(String::from_utf8_lossy(&text?).into_owned())
 }
@@ -126,9 +125,12 @@ mod tests {
         let (first, second) = (place("first"), place("second"));
         let path =
             std::env::join_paths(["relative".into(), dir.path().join("none"), dir.path().join("first")]);
-        let mut settings = Settings { search_path: Some(path.unwrap()), ..Settings::default() };
+        let path = ("PATH", path.unwrap());
+        let mut settings =
+            Settings { environment: [path.clone()].into_iter().collect(), ..Settings::default() };
         assert_eq!(find(&settings), Ok(first));
-        settings.env_binary = Some(second.clone());
+        let named = ("KONTEKST_LLAMA_SERVER", second.clone().into_os_string());
+        settings.environment = [path, named].into_iter().collect();
         assert_eq!(find(&settings), Ok(second));
         settings.configured_binary = Some(dir.path().join("missing"));
         assert!(find(&settings).unwrap_err().ends_with("missing is not an executable file"));

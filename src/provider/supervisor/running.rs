@@ -26,14 +26,20 @@ pub struct RunningServer {
 
 impl RunningServer {
     /// `run_dir` is where the record of it goes.
-    pub fn new(child: Child, model: &Path, alias: &str, link: ServerClient, run_dir: Option<&Path>) -> Self {
+    pub fn new(
+        child: Child,
+        model: &Path,
+        alias: &str,
+        client: ServerClient,
+        run_dir: Option<&Path>,
+    ) -> Self {
         let record = run_dir.and_then(|dir| ServerRecord::write(dir, child.pid()));
         let now = Instant::now();
         Self {
             child,
             model: model.to_owned(),
             alias: alias.to_owned(),
-            client: link,
+            client,
             started: now,
             provider: OnceLock::new(),
             used: Mutex::new(now),

@@ -1,59 +1,99 @@
-//! What a supervised server is started with.
+//! The settings of the supervisor, and the command line of llama-server.
 
 use std::{
     ffi::OsString,
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use super::{super::openai::KvCacheDir, binary::Options};
+use super::binary::Options;
+use crate::{
+    config::{Config, Home},
+    core::Environment,
+    provider::{openai::KvCacheDir, process_env::ProcessEnv},
+};
 
-/// What the configuration and the environment say about servers of our own.
+/// The settings for servers that the daemon starts, from the configuration and the environment.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// `llama_server` of the configuration.
     pub configured_binary: Option<PathBuf>,
-    /// `$KONTEKST_LLAMA_SERVER`.
-    pub env_binary: Option<PathBuf>,
-    /// `$PATH`.
-    pub search_path: Option<OsString>,
-    /// Environment variables that configure a llama-server of the user's own. A child does not inherit them.
-    pub llama_variables: Vec<OsString>,
+    pub environment: Environment,
+    /// The working directory of servers.
     pub model_dir: PathBuf,
-    /// Tokens in the window of one request.
-    pub context_size: u32,
-    /// Absent leaves it to llama-server: its own default fits the layers to the GPU's memory, and 0
-    /// would forbid the GPU.
-    pub gpu_layers: Option<u32>,
-    /// Goes to the end of the command line, where it wins.
-    pub extra_args: Vec<String>,
-    /// Preferred when it is a loopback address with a free port.
+    /// The address for the first server, if it is a loopback address with a free port.
     pub endpoint: String,
-    /// The executable that takes the role [`super::exec::ROLE`]; without one, the child may outlive a
-    /// killed daemon by the time it needs to see its stdin close.
+    /// The executable that takes the role [`super::exec::ROLE`]. Without one, a server outlives a killed daemon until
+    /// it notices that its stdin is closed.
     pub launcher: Option<PathBuf>,
-    /// Children at a time; 0 counts as 1.
+    /// The number of servers that may run at a time. 0 counts as 1.
     pub max_loaded: usize,
-    /// How long a child stays that nobody uses; absent is for ever.
+    /// How long an idle server keeps running. `None` means for ever.
     pub keep_warm: Option<Duration>,
-    /// Where the caches of conversations are kept.
-    pub kv_cache: Option<Arc<KvCacheDir>>,
-    /// Where children are noted for a daemon that comes after one that was killed.
+    /// Where servers are recorded, so that the next daemon can end those that a killed daemon left behind.
     pub run_dir: Option<PathBuf>,
+    pub arguments: ArgumentSettings,
 }
 
-/// The command line of llama-server. Source of `--host` to `--reasoning-format`: the first kontekst.
+/// The settings that become arguments of llama-server.
+#[derive(Clone, Debug, Default)]
+pub struct ArgumentSettings {
+    /// The context window of one request, in tokens.
+    pub context_size: u32,
+    /// `None` leaves it to llama-server, which offloads as many layers as the GPU's memory holds. 0 forbids the GPU.
+    pub gpu_layers: Option<u32>,
+    /// Appended to the command line, where they override other arguments.
+    pub extra_args: Vec<String>,
+    /// Where the prompt caches of sessions are saved.
+    pub kv_cache: Option<Arc<KvCacheDir>>,
+}
+
+impl Settings {
+    pub fn new(config: &Config, process: ProcessEnv) -> Self {
+        let kv_cache = process.home.as_ref().and_then(|home| KvCacheDir::new(home, config.kv_cache_mb << 20));
+        Self {
+            configured_binary: config.llama_server.clone(),
+            environment: process.environment,
+            model_dir: config.model_dir.clone(),
+            endpoint: config.endpoint.clone(),
+            launcher: process.launcher,
+            max_loaded: config.max_loaded_models,
+            keep_warm: keep_warm(config),
+            run_dir: process.home.as_ref().map(Home::run),
+            arguments: ArgumentSettings {
+                context_size: config.context_size,
+                gpu_layers: config.gpu_layers,
+                extra_args: config.llama_args.clone(),
+                kv_cache,
+            },
+        }
+    }
+
+    /// Returns the binary that the configuration or the environment names.
+    pub(super) fn pinned_binary(&self) -> Option<PathBuf> {
+        let from_environment = || self.environment.get("KONTEKST_LLAMA_SERVER").map(PathBuf::from);
+        self.configured_binary.clone().or_else(from_environment)
+    }
+}
+
+/// Returns how long an idle model stays loaded. `None` means for ever.
+pub fn keep_warm(config: &Config) -> Option<Duration> {
+    (config.keep_warm_minutes > 0.0).then(|| Duration::from_secs_f64(config.keep_warm_minutes * 60.0))
+}
+
+/// Returns the arguments of llama-server. Source of `--host` to `--reasoning-format`: the first kontekst.
 pub fn arguments(
-    settings: &Settings,
+    settings: &ArgumentSettings,
     options: &Options,
-    (host, port): (&str, u16),
+    address: SocketAddr,
     model: &Path,
     alias: &str,
 ) -> Vec<OsString> {
     let mut line = CommandLine { options, arguments: Vec::new() };
-    line.option("--host", host);
-    line.option("--port", &port.to_string());
+    line.option("--host", &address.ip().to_string());
+    line.option("--port", &address.port().to_string());
     line.option("--ctx-size", &settings.context_size.to_string());
     if let Some(layers) = settings.gpu_layers {
         line.option("--n-gpu-layers", &layers.to_string());
@@ -62,22 +102,23 @@ pub fn arguments(
     line.arguments.extend(["-m".into(), model.into()]);
     line.option("--alias", alias);
     line.switch("--jinja"); // the default now, but tools fail without it in older builds
-    // One slot, so that `context_size` is what one request has: several would share it, and fail
-    // together when it is full. The cache in RAM keeps every session's prefix all the same.
+    // One slot, so that one request has the whole `context_size`. Several slots would share it, and their requests
+    // would fail together when it is full. llama-server's cache in RAM still keeps the prefix of every session.
     line.option("-np", "1");
-    // A cancel takes effect between two batches: on a CPU the default of 2048 tokens takes 15 seconds
-    // or more. Reading speed is the same there from 64 on.
+    // A cancel takes effect between two batches, and on a CPU the default batch of 2048 tokens takes 15 seconds or more.
+    // Prefill speed on a CPU is the same from 64 tokens on.
     let batch = if settings.gpu_layers == Some(0) || !has_gpu() { "256" } else { "512" };
     line.option("-b", batch);
     line.option("-ub", batch);
     line.first_known(&["--no-ui", "--no-webui"]);
     if options.has("--cors-origins") {
-        line.option("--cors-origins", "localhost"); // by default any web page may ask
+        line.option("--cors-origins", "localhost"); // by default any web page may send requests
     }
     if options.has("--slot-prompt-similarity") {
-        // The slot's own prompt is kept only for one that is mostly the same; for any other, llama-server looks
-        // into its cache in RAM. By default a tenth is enough, and with one slot that is never looked into: the
-        // system text and the tools are as much. Putting a prompt there costs less than reading a fifth of it.
+        // The slot's prompt is reused only for a prompt that is at least this similar. For any other one, llama-server
+        // searches its cache in RAM. The default is a tenth, which the system text and the tools alone reach, so with
+        // one slot the cache would never be searched. Moving a prompt to the cache costs less than a fifth of its
+        // prefill.
         line.option("--slot-prompt-similarity", "0.8");
     }
     line.first_known(&["--offline"]);
@@ -88,7 +129,7 @@ pub fn arguments(
     line.arguments
 }
 
-/// The kernel knows a device that computes. A wrong guess costs a little speed, or a slower cancel.
+/// Returns true if the kernel has a compute device. A wrong guess costs a little speed or makes a cancel slower.
 fn has_gpu() -> bool {
     const DEVICES: [&str; 3] = ["/dev/nvidiactl", "/dev/kfd", "/dev/dri/renderD128"];
     cfg!(target_os = "macos") || DEVICES.iter().any(|device| Path::new(device).exists())
@@ -127,28 +168,24 @@ impl CommandLine<'_> {
 mod tests {
     use super::*;
 
+    const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
     #[test]
     fn the_command_line_is_the_seeds_and_only_what_was_asked() {
-        let settings = Settings {
+        let settings = ArgumentSettings {
             context_size: 8192,
             extra_args: vec!["-np".into(), "4".into()],
-            ..Settings::default()
+            ..ArgumentSettings::default()
         };
-        let line = |settings: &Settings| {
-            let line = arguments(
-                settings,
-                &Options::default(),
-                ("127.0.0.1", 8080),
-                Path::new("/m/a b.gguf"),
-                "a b",
-            );
+        let line = |settings: &ArgumentSettings| {
+            let line = arguments(settings, &Options::default(), ADDRESS, Path::new("/m/a b.gguf"), "a b");
             line.iter().map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
         let start = ["--host", "127.0.0.1", "--port", "8080", "--ctx-size", "8192", "--reasoning-format"];
         assert_eq!(line(&settings)[..7], start);
         assert_eq!(line(&settings)[8..13], ["-m", "/m/a b.gguf", "--alias", "a b", "--jinja"]);
         assert!(line(&settings).ends_with(&["-np".to_owned(), "4".to_owned()]));
-        let cpu = Settings { gpu_layers: Some(0), ..settings };
+        let cpu = ArgumentSettings { gpu_layers: Some(0), ..settings };
         assert_eq!(line(&cpu)[6..8], ["--n-gpu-layers", "0"]);
     }
 
@@ -156,7 +193,7 @@ mod tests {
     fn only_a_prompt_that_is_mostly_the_same_keeps_the_slot() {
         let line = |help: &str| {
             let options = Options::listed_in(help);
-            arguments(&Settings::default(), &options, ("127.0.0.1", 1), Path::new("/m/a.gguf"), "a")
+            arguments(&ArgumentSettings::default(), &options, ADDRESS, Path::new("/m/a.gguf"), "a")
         };
         let known = line("-sps,  --slot-prompt-similarity SIMILARITY   how much of the prompt must match\n");
         assert!(known.windows(2).any(|pair| pair == ["--slot-prompt-similarity", "0.8"]), "{known:?}");

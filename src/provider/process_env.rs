@@ -1,0 +1,15 @@
+//! What the providers take from the process that they run in.
+
+use std::path::PathBuf;
+
+use crate::{config::Home, core::Environment};
+
+/// The environment of the process, as far as providers need it.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessEnv {
+    pub environment: Environment,
+    /// The executable that takes the role [`super::supervisor::exec::ROLE`]: this program.
+    pub launcher: Option<PathBuf>,
+    /// The data directory of the daemon. Without one, nothing is kept on disk.
+    pub home: Option<Home>,
+}

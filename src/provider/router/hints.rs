@@ -1,0 +1,52 @@
+//! The texts that say why no model answers, and what to do about it.
+
+use std::path::Path;
+
+use crate::provider::{
+    NoServer, ProviderError,
+    endpoint::Endpoint,
+    model_file::{model_file, model_files},
+    openai::single_line,
+};
+
+pub(super) const INSTALL_HINT: &str = if cfg!(target_os = "macos") {
+    "install it with `brew install llama.cpp`, or set `endpoint` in config.toml to a server that runs"
+} else {
+    "install llama.cpp (`brew install llama.cpp`, `apt install llama.cpp-tools` on Debian 14, or a build from \
+     https://github.com/ggml-org/llama.cpp/releases), or set `endpoint` in config.toml to a server that runs"
+};
+
+/// Downloads a model of 2.5 GB, which runs on a machine with 8 GB of memory and no GPU.
+const PULL_COMMAND: &str = "`kontekst models pull --use Qwen/Qwen3-4B-GGUF`";
+
+/// Returns one command that makes a better model than the built-in one answer.
+pub(super) fn better_model(model_dir: &Path, model: &str) -> String {
+    if model_file(model_dir, model).is_ok() {
+        return format!("{} needs llama-server: {INSTALL_HINT}", single_line(model));
+    }
+    match model_files(model_dir).first() {
+        Some(name) => format!("`kontekst models use {}` has a model answer that is here", single_line(name)),
+        None => format!("{PULL_COMMAND} gets a real model"),
+    }
+}
+
+/// Returns why none of `endpoints` serves the model, as the first half of a sentence.
+pub(super) fn describe_failure(endpoints: &[Endpoint], error: &ProviderError) -> String {
+    let bases: Vec<&str> = endpoints.iter().map(|endpoint| endpoint.client().base()).collect();
+    let bases = bases.join(" or ");
+    match error {
+        ProviderError::Unreachable { source, .. } => format!("nothing answers at {bases} ({source})"),
+        other => format!("{bases} is of no use ({other})"),
+    }
+}
+
+/// Returns the error for endpoints that do not serve the model and must not be replaced by anything else.
+pub(super) fn no_server(endpoints: &[Endpoint], error: &ProviderError) -> ProviderError {
+    let hint = match error {
+        ProviderError::Status { status: 401 | 403, .. } => {
+            "set `api_key_env` in config.toml to the name of a variable that holds its key"
+        }
+        _ => "start that server, or change `endpoint` or `provider` in config.toml",
+    };
+    ProviderError::NoServer(NoServer { fact: describe_failure(endpoints, error), hint: hint.to_owned() })
+}

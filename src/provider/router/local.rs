@@ -1,0 +1,128 @@
+//! Opening a model on this machine: in a llama-server that we start, in the engine of this process, or the built-in
+//! model.
+
+use std::{path::Path, sync::Arc};
+
+use super::{
+    Router,
+    hints::{self, INSTALL_HINT},
+};
+use crate::{
+    config::ProviderKind,
+    core::Cancel,
+    provider::{
+        NoServer, Progress, Provider, ProviderError,
+        builtin::{self, NotOpened, Which},
+        model_file::{ModelFileError, model_file},
+    },
+};
+
+impl Router {
+    /// Opens the model in a llama-server that we start, or in the engine of this process. `endpoint_error` says why no
+    /// endpoint serves it, if one was tried.
+    pub(super) fn open_local(
+        &self,
+        model: &str,
+        endpoint_error: Option<&ProviderError>,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        if model == builtin::NAME && self.pin.is_none_or(|pin| pin == ProviderKind::Builtin) {
+            return self.open_built_in(model, None, cancel, sink);
+        }
+        let no_server = |fact: String, hint: String| {
+            let fact = match endpoint_error {
+                Some(error) => format!("{} and {fact}", hints::describe_failure(&self.endpoints, error)),
+                None => fact,
+            };
+            ProviderError::NoServer(NoServer { fact, hint })
+        };
+        let file = model_file(&self.model_dir, model);
+        if self.pin != Some(ProviderKind::Builtin) {
+            if let Ok(file) = &file
+                && let Some(provider) = self.supervisor.ready(file)
+            {
+                return Ok(provider);
+            }
+            match (self.supervisor.binary(), &file) {
+                (Ok(binary), Ok(file)) => {
+                    if let Some(error) = endpoint_error {
+                        tracing::debug!(
+                            "{}: starting a llama-server",
+                            hints::describe_failure(&self.endpoints, error)
+                        );
+                    }
+                    let provider = self.supervisor.open(&binary, file, cancel, sink)?;
+                    return Ok(provider);
+                }
+                // A binary that is named but missing is not replaced by anything else.
+                (Err(fact), _) if !self.may_fall_back() || self.supervisor.has_pinned_binary() => {
+                    return Err(no_server(fact, INSTALL_HINT.to_owned()));
+                }
+                _ => {}
+            }
+        }
+        match file {
+            Ok(file) => self.open_in_process(model, &file, endpoint_error, cancel, sink),
+            Err(ModelFileError::Absent(_))
+                if self.may_fall_back() || self.pin == Some(ProviderKind::Builtin) && model.is_empty() =>
+            {
+                self.open_built_in(model, endpoint_error, cancel, sink)
+            }
+            Err(
+                ModelFileError::Absent(NoServer { fact, hint })
+                | ModelFileError::Ambiguous(NoServer { fact, hint }),
+            ) => Err(no_server(fact, hint)),
+        }
+    }
+
+    /// Returns true if the engine in this process may be used instead of a llama-server.
+    pub(super) fn may_fall_back(&self) -> bool {
+        builtin::AVAILABLE && self.pin.is_none()
+    }
+
+    /// Opens a file in the engine of this process, or the built-in model if the engine does not support the file.
+    fn open_in_process(
+        &self,
+        model: &str,
+        file: &Path,
+        endpoint_error: Option<&ProviderError>,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        match self.in_process.open(&Which::File(file.to_owned()), None, cancel, sink) {
+            Ok(provider) => Ok(provider),
+            Err(NotOpened::Error(error)) => Err(error),
+            Err(NotOpened::Unknown(why)) if self.may_fall_back() => {
+                tracing::info!(file = %file.display(), why, "the built-in engine cannot run it");
+                self.open_built_in(model, endpoint_error, cancel, sink)
+            }
+            Err(NotOpened::Unknown(fact)) => {
+                Err(ProviderError::NoServer(NoServer { fact, hint: INSTALL_HINT.to_owned() }))
+            }
+        }
+    }
+
+    /// Opens the model that is part of the program instead of `model`.
+    fn open_built_in(
+        &self,
+        model: &str,
+        endpoint_error: Option<&ProviderError>,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        if let Some(error @ ProviderError::Status { status: 401 | 403, .. }) = endpoint_error {
+            return Err(hints::no_server(&self.endpoints, error));
+        }
+        let mut notice = builtin::notice(&hints::better_model(&self.model_dir, model));
+        if let Some(error) = endpoint_error.filter(|_| self.has_configured_endpoint) {
+            notice = format!("{}; {notice}", hints::describe_failure(&self.endpoints, error));
+        }
+        self.in_process.open(&Which::BuiltIn, Some(notice), cancel, sink).map_err(|error| match error {
+            NotOpened::Error(error) => error,
+            NotOpened::Unknown(fact) => {
+                ProviderError::NoServer(NoServer { fact, hint: INSTALL_HINT.to_owned() })
+            }
+        })
+    }
+}

@@ -1,0 +1,225 @@
+//! Finds or starts the backend of a model: an endpoint, a llama-server of our own, or the engine in this process.
+
+mod hints;
+mod local;
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+pub use super::process_env::ProcessEnv;
+use super::{
+    Backend, ModelSelector, Models, Progress, Provider, ProviderError, ServerStatus,
+    builtin::{self, OpenModels},
+    endpoint::Endpoint,
+    failover::FailoverGroup,
+    model_file::model_files,
+    openai::{Probe, ServerClient, Timing, probe, single_line},
+    supervisor::{self, Settings, Supervisor},
+};
+use crate::{
+    config::{ApiKeys, Config, ProviderKind},
+    core::Cancel,
+};
+
+/// The time limit of `status`: two requests, or one attempt to connect.
+const STATUS_TIMEOUT: Duration = Duration::from_millis(1500);
+
+/// The largest number of models that are listed for a server.
+const MAX_NAMES: usize = 1024;
+
+/// The largest number of endpoints of agents that are cached. When it is reached, the cache is cleared.
+const MAX_AGENT_ENDPOINTS: usize = 64;
+
+/// Finds or starts the backend of a model.
+///
+/// It tries, in this order: the configured endpoints, a llama-server of our own for the model's file, the engine in this
+/// process for that file, and the built-in model. `provider` in the configuration allows only one of them, and an agent
+/// may name an endpoint of its own.
+pub struct Router {
+    pin: Option<ProviderKind>,
+    model_dir: PathBuf,
+    /// At least one endpoint, in the order in which they are tried.
+    endpoints: Arc<[Endpoint]>,
+    /// The endpoints that agents name, by address.
+    agent_endpoints: Mutex<HashMap<String, Arc<[Endpoint]>>>,
+    /// API keys by address.
+    keys: HashMap<String, String>,
+    /// The configuration names an endpoint.
+    has_configured_endpoint: bool,
+    supervisor: Arc<Supervisor>,
+    in_process: Arc<OpenModels>,
+    timing: Timing,
+}
+
+impl Router {
+    pub fn new(config: &Config, process: ProcessEnv) -> Self {
+        Self::with_timing(config, process, Timing::default())
+    }
+
+    /// Does the same as [`Router::new`] with other time limits.
+    pub fn with_timing(config: &Config, process: ProcessEnv, timing: Timing) -> Self {
+        let mut keys: HashMap<String, String> = HashMap::new();
+        for (url, key) in ApiKeys::from_config(config, &process.environment).by_address() {
+            keys.entry(base_url(url)).or_insert_with(|| key.to_owned());
+        }
+        let mut urls: Vec<&str> = config.endpoints.iter().map(|endpoint| endpoint.url.as_str()).collect();
+        if urls.is_empty() {
+            urls.push(&config.endpoint);
+        }
+        let endpoints =
+            urls.iter().map(|url| Endpoint::new(url, keys.get(&base_url(url)).cloned(), timing)).collect();
+        let in_process = OpenModels::new(builtin::Settings {
+            context_size: config.context_size,
+            max_loaded: config.max_loaded_models,
+            keep_warm: supervisor::keep_warm(config),
+        });
+        Self {
+            pin: config.provider,
+            model_dir: config.model_dir.clone(),
+            endpoints,
+            agent_endpoints: Mutex::default(),
+            keys,
+            has_configured_endpoint: !config.endpoints.is_empty()
+                || config.endpoint != Config::default().endpoint,
+            supervisor: Supervisor::new(Settings::new(config, process), timing),
+            in_process,
+            timing,
+        }
+    }
+
+    /// Opens the model at one of `endpoints`.
+    fn open_at(
+        endpoints: &Arc<[Endpoint]>,
+        model: &str,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        match &**endpoints {
+            [only] => Ok(only.open(model, cancel, sink)?),
+            _ => Ok(Arc::new(FailoverGroup::open(endpoints, model, cancel, sink)?)),
+        }
+    }
+
+    /// Returns the endpoint that an agent names, or `None` if it is the only configured one.
+    fn agent_endpoint(&self, url: &str) -> Option<Arc<[Endpoint]>> {
+        let url = base_url(url);
+        if let [only] = &*self.endpoints
+            && only.client().base() == url
+        {
+            return None;
+        }
+        let mut named = self.agent_endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        if named.len() >= MAX_AGENT_ENDPOINTS && !named.contains_key(&url) {
+            named.clear();
+        }
+        let endpoint = named
+            .entry(url.clone())
+            .or_insert_with(|| Arc::new([Endpoint::new(&url, self.keys.get(&url).cloned(), self.timing)]));
+        Some(Arc::clone(endpoint))
+    }
+
+    fn in_process_status(&self) -> ServerStatus {
+        let model = self.in_process.running();
+        ServerStatus {
+            backend: Backend::Builtin,
+            endpoint: String::new(),
+            healthy: builtin::AVAILABLE,
+            running: model.is_some(),
+            pid: if model.is_some() { std::process::id() } else { 0 },
+            model: model.unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns the form of an address by which endpoints are compared.
+fn base_url(url: &str) -> String {
+    ServerClient::new(url, None, Duration::ZERO).base().to_owned()
+}
+
+impl Models for Router {
+    fn open(
+        &self,
+        wanted: ModelSelector<'_>,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<dyn Provider>, ProviderError> {
+        let ModelSelector { model, endpoint } = wanted;
+        if let Some(named) = endpoint.and_then(|url| self.agent_endpoint(url)) {
+            return Self::open_at(&named, model, cancel, sink).map_err(|error| match error {
+                ProviderError::Cancelled => error,
+                error => hints::no_server(&named, &error),
+            });
+        }
+        let wants_builtin = model == builtin::NAME && self.pin.is_none() && builtin::AVAILABLE;
+        // A llama-server of ours may listen at `endpoint`, so the endpoints are not tried while one runs.
+        let skips_endpoints = matches!(self.pin, Some(ProviderKind::LlamaServer | ProviderKind::Builtin))
+            || self.supervisor.is_running()
+            || wants_builtin;
+        let endpoint_error = if skips_endpoints {
+            None
+        } else {
+            match Self::open_at(&self.endpoints, model, cancel, sink) {
+                Ok(provider) => return Ok(provider),
+                Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),
+                Err(error) => Some(error),
+            }
+        };
+        if let (Some(ProviderKind::Endpoint), Some(error)) = (self.pin, &endpoint_error) {
+            return Err(hints::no_server(&self.endpoints, error));
+        }
+        self.open_local(model, endpoint_error.as_ref(), cancel, sink)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let usual = self.endpoints.iter().find(|endpoint| !endpoint.is_unhealthy());
+        let asked =
+            usual.filter(|_| self.pin != Some(ProviderKind::LlamaServer) && !self.supervisor.is_running());
+        let served = asked
+            .map(|endpoint| served_models(&endpoint.client().with_connect_timeout(STATUS_TIMEOUT / 2)))
+            .unwrap_or_default();
+        let names = if served.is_empty() { model_files(&self.model_dir) } else { served };
+        // The built-in model answers if there is no other.
+        if names.is_empty() && self.may_fall_back() { vec![builtin::NAME.to_owned()] } else { names }
+    }
+
+    fn status(&self) -> ServerStatus {
+        if self.pin == Some(ProviderKind::Builtin) {
+            return self.in_process_status();
+        }
+        let running = self.supervisor.running();
+        let backend = if running.is_some() { Backend::LlamaServer } else { Backend::Endpoint };
+        let (pid, client, model) = running.unwrap_or_else(|| {
+            let endpoints = &self.endpoints;
+            let endpoint =
+                endpoints.iter().find(|endpoint| !endpoint.is_unhealthy()).unwrap_or(&endpoints[0]);
+            (0, endpoint.client().clone(), endpoint.model().unwrap_or_default())
+        });
+        // Not `/health`, which tells neither whose server it is nor whether the key is right.
+        let client = client.with_connect_timeout(STATUS_TIMEOUT / 2);
+        let found = probe(&client, &model, &Cancel::new(), STATUS_TIMEOUT / 2);
+        let healthy = matches!(found, Ok(Probe::Ready(_) | Probe::NotLoaded));
+        if !healthy && pid == 0 && self.in_process.running().is_some() {
+            return self.in_process_status();
+        }
+        ServerStatus { backend, endpoint: client.base().to_owned(), healthy, running: pid != 0, pid, model }
+    }
+
+    fn stop(&self) {
+        self.supervisor.stop();
+        self.in_process.stop();
+    }
+}
+
+/// Returns the models that a server lists, or none if it does not answer.
+fn served_models(client: &ServerClient) -> Vec<String> {
+    let Ok((200, body)) = client.request("/v1/models", None, &Cancel::new(), STATUS_TIMEOUT / 2) else {
+        return Vec::new();
+    };
+    let list = serde_json::from_slice::<serde_json::Value>(&body).unwrap_or_default();
+    let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
+    ids.take(MAX_NAMES).map(single_line).collect()
+}
