@@ -1,4 +1,4 @@
-//! A model server that somebody else runs.
+//! A model server that kontekst did not start.
 
 use std::{
     collections::HashMap,
@@ -9,29 +9,32 @@ use std::{
 use super::{
     Progress, ProviderError,
     openai::{
-        OpenAiProvider, Probe, Server, ServerClient, ServerKind, Timing, load_failure, load_model, probe,
-        wire_model_name,
+        Capabilities, OpenAiProvider, Probe, Server, ServerClient, ServerKind, Timing, load_failure,
+        load_model, probe, wire_model_name,
     },
 };
 use crate::core::Cancel;
 
-/// Models of one server that are remembered; one more and all are asked about again.
+/// The largest number of models of one server whose providers are cached. When it is reached, the cache is cleared.
 const MAX_PROVIDERS: usize = 64;
 
-/// How long one that failed is tried only after the others.
+/// How long a server counts as unhealthy after a failure.
 const UNHEALTHY_TIME: Duration = Duration::from_secs(30);
+
+/// The longest wait between two probes of a server that is loading a model.
+const MAX_LOADING_WAIT: Duration = Duration::from_secs(1);
 
 /// A server at an address.
 pub struct Endpoint {
     server: Arc<Server>,
     timing: Timing,
-    /// Its providers by model, while it is known to be there.
+    /// The providers by model. Valid only while the server is healthy.
     providers: Mutex<HashMap<String, Arc<OpenAiProvider>>>,
     failed_at: Mutex<Option<Instant>>,
 }
 
 impl Endpoint {
-    /// `key` goes to this address and nowhere else.
+    /// Creates an endpoint. `key` is sent to this address only.
     pub fn new(url: &str, key: Option<String>, timing: Timing) -> Self {
         let client = ServerClient::new(url, key, timing.connect);
         let server = Arc::new(Server::new(client, 1, timing));
@@ -42,27 +45,27 @@ impl Endpoint {
         self.server.client()
     }
 
-    /// One of the models it was asked for.
+    /// Returns one of the models that were opened.
     pub fn model(&self) -> Option<String> {
         self.providers().keys().next().cloned()
     }
 
-    /// It failed not long ago.
+    /// Returns true if the server failed within the last [`UNHEALTHY_TIME`].
     pub fn is_unhealthy(&self) -> bool {
         self.failed_at().is_some_and(|at| at.elapsed() < UNHEALTHY_TIME)
     }
 
-    /// It could not answer: others are asked first for a while.
+    /// Notes that the server could not answer, so that other servers are tried first for a while.
     pub fn mark_unhealthy(&self) {
         self.server.set_healthy(false);
         *self.failed_at() = Some(Instant::now());
     }
 
-    /// The provider of `model`, if a model server answers; waits for one that is loading.
+    /// Opens `model`, and waits while the server is loading it.
     ///
     /// # Errors
     ///
-    /// As for [`probe`].
+    /// As for [`probe`], and [`ProviderError::Status`] if the model cannot be loaded or takes too long.
     pub fn open(
         &self,
         model: &str,
@@ -72,53 +75,56 @@ impl Endpoint {
         if !self.server.is_healthy() {
             self.providers().clear();
         } else if let Some(provider) = self.providers().get(model) {
-            // No probe: the request itself will show whether it is still there.
+            // No probe is needed: the request itself shows whether the server still answers.
             return Ok(Arc::clone(provider));
         }
-        let (start, mut wait, mut woken) = (Instant::now(), Duration::from_millis(50), false);
         let (name, timeout) = (wire_model_name(model), self.timing.probe);
+        let start = Instant::now();
+        let mut wait = Duration::from_millis(50);
+        let mut load_requested = false;
         loop {
             let found = probe(self.client(), name, cancel, timeout)?;
-            if matches!(found, Probe::NotLoaded) {
-                let failed = woken.then(|| load_failure(self.client(), name, cancel, timeout)).flatten();
-                if let Some(error) = failed {
-                    return Err(error);
-                }
-                woken = true;
-                load_model(self.client(), name, cancel, timeout)?;
-            }
             match found {
-                Probe::Ready(found) => {
-                    tracing::debug!(endpoint = self.client().base(), engine = ?found.server_kind, "found a model server");
-                    self.server.slots().resize(found.slots);
-                    self.server.set_healthy(true);
-                    *self.failed_at() = None;
-                    // llama-swap tells about a model once it has loaded it: it is asked again until then.
-                    let all = found.is_llama_cpp || found.server_kind != ServerKind::LlamaSwap;
-                    let provider = Arc::new(OpenAiProvider::new(Arc::clone(&self.server), model, found));
-                    let mut known = self.providers();
-                    if !all {
-                        return Ok(provider);
+                Probe::Ready(found) => return Ok(self.provider(model, found)),
+                Probe::NotLoaded => {
+                    if load_requested && let Some(error) = load_failure(self.client(), name, cancel, timeout)
+                    {
+                        return Err(error);
                     }
-                    if known.len() >= MAX_PROVIDERS {
-                        known.clear();
-                    }
-                    known.insert(model.to_owned(), Arc::clone(&provider));
-                    return Ok(provider);
+                    load_requested = true;
+                    load_model(self.client(), name, cancel, timeout)?;
                 }
-                Probe::Loading | Probe::NotLoaded if start.elapsed() < self.timing.load => {
-                    sink(Progress::Loading { model: model.to_owned(), fraction: None });
-                    if cancel.is_cancelled_within(wait) {
-                        return Err(ProviderError::Cancelled);
-                    }
-                    wait = (wait * 2).min(Duration::from_secs(1));
-                }
-                Probe::Loading | Probe::NotLoaded => {
-                    let message = "it has been loading its model for too long".to_owned();
-                    return Err(ProviderError::Status { status: 503, message });
-                }
+                Probe::Loading => {}
             }
+            if start.elapsed() >= self.timing.load {
+                let message = "it has been loading its model for too long".to_owned();
+                return Err(ProviderError::Status { status: 503, message });
+            }
+            sink(Progress::Loading { model: model.to_owned(), fraction: None });
+            if cancel.is_cancelled_within(wait) {
+                return Err(ProviderError::Cancelled);
+            }
+            wait = (wait * 2).min(MAX_LOADING_WAIT);
         }
+    }
+
+    /// Creates the provider of `model` on a server that is ready.
+    fn provider(&self, model: &str, found: Capabilities) -> Arc<OpenAiProvider> {
+        tracing::debug!(endpoint = self.client().base(), server = ?found.server_kind, "found a model server");
+        self.server.slots().resize(found.slots);
+        self.server.set_healthy(true);
+        *self.failed_at() = None;
+        // llama-swap reports the capabilities of a model only after it has loaded it. Until then it is probed each time.
+        let is_complete = found.is_llama_cpp || found.server_kind != ServerKind::LlamaSwap;
+        let provider = Arc::new(OpenAiProvider::new(Arc::clone(&self.server), model, found));
+        if is_complete {
+            let mut providers = self.providers();
+            if providers.len() >= MAX_PROVIDERS {
+                providers.clear();
+            }
+            providers.insert(model.to_owned(), Arc::clone(&provider));
+        }
+        provider
     }
 
     fn providers(&self) -> MutexGuard<'_, HashMap<String, Arc<OpenAiProvider>>> {

@@ -1,4 +1,4 @@
-//! Several servers with the same models: the first that can answers.
+//! A group of servers that serve the same model: the first one that can answers.
 
 use std::sync::Arc;
 
@@ -7,21 +7,23 @@ use super::{
 };
 use crate::core::Cancel;
 
-/// One model at several servers. A request goes to the first of them; to the next one when that cannot
-/// answer, as long as nothing of an answer has come.
+/// One model at several servers. A request goes to the first server, and to the next one if that fails before any part
+/// of the answer has arrived.
 ///
-/// Always the same order, not in turns: a server that has read a conversation answers it sooner.
+/// The order is always the same, because a server that has a conversation in its cache answers sooner.
 pub struct FailoverGroup {
     endpoints: Arc<[Endpoint]>,
     model: String,
-    /// Counts, and knows the window.
+    /// The server that counts tokens and tells the context window.
     first: Arc<OpenAiProvider>,
 }
 
 impl FailoverGroup {
+    /// Opens the model at the first server that has it.
+    ///
     /// # Errors
     ///
-    /// The last server's, when none of them is there.
+    /// The error of the last server, if all of them failed.
     pub fn open(
         endpoints: &Arc<[Endpoint]>,
         model: &str,
@@ -45,13 +47,13 @@ impl FailoverGroup {
     }
 }
 
-/// Those that failed not long ago come last.
+/// Returns the endpoints in their order, except that unhealthy ones come last.
 fn healthy_first(endpoints: &[Endpoint]) -> impl Iterator<Item = &Endpoint> {
     let (good, shunned): (Vec<_>, Vec<_>) = endpoints.iter().partition(|endpoint| !endpoint.is_unhealthy());
     good.into_iter().chain(shunned)
 }
 
-/// Another server may do better. What is wrong with the request is wrong everywhere.
+/// Returns true if another server may answer. An error in the request itself would be the same everywhere.
 fn should_fail_over(error: &ProviderError) -> bool {
     match error {
         ProviderError::Unreachable { .. } | ProviderError::Protocol(_) | ProviderError::NoServer(_) => true,

@@ -1,4 +1,4 @@
-//! Who answers: model backends behind two plain, blocking traits.
+//! Model backends behind two blocking traits: [`Models`] finds or starts a backend, [`Provider`] answers requests.
 
 #[cfg(feature = "builtin")]
 pub mod builtin;
@@ -23,15 +23,15 @@ pub use crate::config::ToolRole;
 use crate::core::{Cancel, Message, Sampling, SessionId, ToolCall, ToolDef};
 pub use request_parts::{PartTokens, RequestParts};
 
-/// One model backend, ready to answer. Blocking by design: `agent::bridge` gives each call a thread.
+/// A model that is ready to answer. All calls block, so `agent::bridge` runs each on a thread of its own.
 pub trait Provider: Send + Sync {
-    /// Asks for one answer and hands its pieces to `sink` as they arrive.
+    /// Requests one answer and passes its deltas to `sink` as they arrive.
     ///
-    /// Returns soon after `cancel` is given, also while nothing arrives.
+    /// Returns soon after `cancel` is given, even if the server is silent.
     ///
     /// # Errors
     ///
-    /// [`ProviderError`]. A stream that ends before its finish reason is an error, never a short answer.
+    /// [`ProviderError`]. A stream that ends before its finish reason is an error and never a short answer.
     fn generate(
         &self,
         request: &ChatRequest,
@@ -39,8 +39,7 @@ pub trait Provider: Send + Sync {
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError>;
 
-    /// Counts the model tokens of each text, in order. Never fails: an estimate (bytes / 4) stands in
-    /// for a server that cannot count.
+    /// Counts the model tokens of each text, in order. Never fails: if the server cannot count, an estimate is returned.
     fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32>;
 
     /// Counts the tokens of each part of a request, in the form in which it is sent, with one question to the server.
@@ -54,26 +53,27 @@ pub trait Provider: Send + Sync {
         PartTokens { system: counts[0], tools: counts[1], texts: counts[2..].to_vec() }
     }
 
-    /// Tokens that the chat template adds to the texts of so many messages; 0 when nobody can tell. Asks
-    /// the server once.
+    /// Returns the number of tokens that the chat template adds to a prompt with this number of messages, or 0 if it is
+    /// unknown. The first call asks the server.
     fn template_tokens(&self, _messages: usize, _cancel: &Cancel) -> u32 {
         0
     }
 
-    /// Tokens the model can see, where the server says so.
+    /// Returns the context window in tokens, if the server reports it.
     fn window(&self) -> Option<u32>;
 
-    /// Whether [`ChatRequest::force`] is understood.
+    /// Returns true if [`ChatRequest::force_tool`] is supported.
     fn can_force_tool(&self) -> bool {
         false
     }
 
-    /// Tools are told and called in plain text, because the template or the server knows none.
+    /// Returns true if tools are described and called in plain text, because the chat template or the server does not
+    /// support them.
     fn tools_in_prompt(&self) -> bool {
         false
     }
 
-    /// How many requests may run at once.
+    /// Returns the number of requests that may run in parallel.
     fn slots(&self) -> usize;
 
     /// What of a conversation reaches the model.
@@ -81,7 +81,7 @@ pub trait Provider: Send + Sync {
         Shown::default()
     }
 
-    /// One line for the person who asks, where what answers is not what they would expect.
+    /// Returns one line for the user if the model is not the one that they would expect.
     fn notice(&self) -> Option<String> {
         None
     }
@@ -105,11 +105,10 @@ impl Default for Shown {
 
 /// Finds or starts the backend of a model.
 pub trait Models: Send + Sync {
-    /// Makes the wanted model ready to answer.
+    /// Makes a model ready to answer.
     ///
-    /// May take minutes while a
-    /// model loads, reporting through `sink`; cheap when it is ready. After an
-    /// [`ProviderError::Unreachable`] from the provider, call it again: what answered may be gone.
+    /// Takes minutes if the model must be loaded, which is reported to `sink`, and almost no time if it is ready. After
+    /// a [`ProviderError::Unreachable`] from the provider, call this again, because the server may be gone.
     ///
     /// # Errors
     ///
@@ -121,59 +120,59 @@ pub trait Models: Send + Sync {
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError>;
 
-    /// The models that can be asked for by name, as far as is known. Blocks for at most two seconds.
+    /// Returns the names of the known models. Blocks for at most two seconds.
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What is running right now. Blocks for at most two seconds.
+    /// Returns the state of the model server. Blocks for at most two seconds.
     fn status(&self) -> ServerStatus;
 
-    /// Stops every server that this process started. Called once, at the end.
+    /// Stops every server that this process started. Called once, when the daemon ends.
     fn stop(&self);
 }
 
-/// What an agent asks for.
+/// The model that an agent asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelSelector<'a> {
-    /// Its `model` key, empty for the server's own choice.
+    /// The agent's `model` key. Empty leaves the choice to the server.
     pub model: &'a str,
-    /// Its `endpoint` key: that server and no other.
+    /// The agent's `endpoint` key. No other server may answer then.
     pub endpoint: Option<&'a str>,
 }
 
-/// One call of the model.
+/// One request to a model.
 #[derive(Clone, Debug)]
 pub struct ChatRequest {
-    /// The system text; the same bytes in every turn.
+    /// The system text. It has the same bytes in every turn of a run.
     pub system: Arc<str>,
-    /// The conversation, oldest first, starting at a user message.
+    /// The conversation, oldest message first. It starts with a user message.
     pub messages: Vec<Message>,
-    /// In a fixed order; the same in every turn.
+    /// The tools in a fixed order, the same in every turn of a run.
     pub tools: Arc<[ToolDef]>,
     pub sampling: Sampling,
-    /// Tokens the answer may take.
+    /// The largest number of tokens in the answer.
     pub max_tokens: u32,
-    /// How tools are offered and results sent.
+    /// How tools are described and results are sent.
     pub tool_role: ToolRole,
-    /// Have this tool called and nothing said, with arguments that fit its schema: the same prompt, and a
-    /// grammar. What the model writes then arrives as text, too. Only where
-    /// [`Provider::can_force`].
+    /// Forces a call of this tool without any text, with arguments that fit its schema. The prompt stays the same, and
+    /// a grammar restricts the answer. The deltas of the arguments are delivered as text. Requires
+    /// [`Provider::can_force_tool`].
     pub force_tool: Option<String>,
-    /// The conversation it belongs to: sessions take turns, and the server's cache is kept for each.
+    /// The session it belongs to. Waiting requests of different sessions alternate, and each session has a prompt cache.
     pub session: Option<SessionId>,
-    /// Tokens of the prompt as far as known; 0 is unknown.
+    /// The number of tokens of the prompt, or 0 if it is unknown.
     pub prompt_tokens: u32,
 }
 
 impl ChatRequest {
-    /// The tool that has to be called, if there is one.
+    /// Returns the definition of [`ChatRequest::force_tool`].
     pub(crate) fn forced_tool(&self) -> Option<&ToolDef> {
         self.tools.iter().find(|tool| Some(&tool.name) == self.force_tool.as_ref())
     }
 }
 
-/// A piece of an answer.
+/// A part of an answer, as it arrives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
     Text(String),
@@ -181,18 +180,18 @@ pub enum Delta {
     Progress(Progress),
 }
 
-/// Why there is no text yet.
+/// Why no text has arrived yet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
-    /// Others are being answered first; 1 is next.
+    /// Other requests are answered first. Position 1 is next.
     Queued { position: usize },
-    /// The model is being loaded. `fraction` is 0 to 1, where the server tells.
+    /// The model is being loaded. `fraction` is between 0 and 1, if the server reports it.
     Loading { model: String, fraction: Option<f32> },
-    /// The model is reading the prompt. All in tokens.
+    /// The model is processing the prompt. All numbers are tokens.
     Prefill { processed: u32, total: u32, cached: u32 },
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
     pub content: String,
@@ -201,53 +200,53 @@ pub struct Turn {
     pub calls: Vec<ToolCall>,
     pub finish_reason: FinishReason,
     pub usage: Option<Usage>,
-    /// Tokens of the prompt that the server seems to have left out without saying so.
+    /// The number of prompt tokens that the server seems to have cut off without reporting it.
     pub truncated_tokens: Option<u32>,
 }
 
-/// Why the model stopped.
+/// Why the model stopped writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FinishReason {
     #[default]
     Stop,
-    /// `max_tokens` or the end of the window cut the answer; its calls are incomplete.
+    /// `max_tokens` or the end of the window cut the answer. Its last call may be incomplete.
     Length,
 }
 
-/// What the server counted, in tokens.
+/// The server's own counts, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub prompt: u32,
     pub completion: u32,
-    /// Part of `prompt` that came from the server's cache.
+    /// The part of `prompt` that came from the server's cache.
     pub cached: u32,
 }
 
-/// Why there is no answer.
+/// Why a model gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     #[error("cancelled")]
     Cancelled,
-    /// Nothing answered, or the connection broke. `started` says whether part of the answer had come.
+    /// The server did not answer, or the connection broke. `started` says whether part of the answer had arrived.
     #[error("cannot reach the model server at {endpoint}")]
     Unreachable { endpoint: String, started: bool, source: io::Error },
     #[error("the model server answered {status}: {message}")]
     Status { status: u16, message: String },
-    /// The prompt does not fit the window.
+    /// The prompt does not fit the context window.
     #[error("the prompt takes {prompt_tokens} tokens and the window has {window}")]
     Overflow { prompt_tokens: u32, window: u32 },
-    /// The server sent something that is not an answer.
+    /// The server sent an invalid answer.
     #[error("the model server sent a broken answer: {0}")]
     Protocol(String),
     /// The built-in engine could not answer.
     #[error("{0}")]
     Engine(String),
-    /// There is no server and none can be started.
+    /// There is no model server, and none can be started.
     #[error("{0}")]
     NoServer(NoServer),
 }
 
-/// Why no model server can be had: a fact, and one line of advice.
+/// Why no model server is available, and one line on what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoServer {
     pub fact: String,
@@ -260,13 +259,13 @@ impl fmt::Display for NoServer {
     }
 }
 
-/// What answers.
+/// The kind of model backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
-    /// A server that somebody else runs.
+    /// A server that kontekst did not start.
     #[default]
     Endpoint,
-    /// A llama-server of ours.
+    /// A llama-server that kontekst started.
     LlamaServer,
     /// The engine in this process.
     Builtin,
@@ -276,14 +275,14 @@ pub enum Backend {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerStatus {
     pub backend: Backend,
-    /// Where requests go; empty for the engine in this process.
+    /// The address that requests are sent to. Empty for the engine in this process.
     pub endpoint: String,
-    /// Something answers there.
+    /// A model server answers there.
     pub healthy: bool,
-    /// A child of ours is alive, or the engine in this process has a model loaded.
+    /// A server that kontekst started is alive, or the engine in this process has loaded a model.
     pub running: bool,
-    /// Its process id, which may be our own; 0 when there is none.
+    /// Its process id, which is our own for the engine in this process. 0 if there is none.
     pub pid: u32,
-    /// The model it serves, where known.
+    /// The model it serves, if known.
     pub model: String,
 }

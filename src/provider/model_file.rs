@@ -1,4 +1,4 @@
-//! The file of a model, in the directory that `model_dir` names.
+//! Finds the file of a model in the directory that `model_dir` names.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::NoServer;
 #[derive(Debug)]
 pub(super) enum ModelFileError {
     Absent(NoServer),
-    /// The name is none, or could mean several.
+    /// The name is not a file name, or no name was given and there are several models.
     Ambiguous(NoServer),
 }
 
@@ -20,8 +20,8 @@ impl ModelFileError {
     }
 }
 
-/// The file of a model: directly beneath `dir`, with or without `.gguf` in its name. No name means the
-/// only model there is.
+/// Returns the file of a model, which is directly in `dir`. The name may omit `.gguf`, and an empty name means the only
+/// model in `dir`.
 pub(super) fn model_file(dir: &Path, model: &str) -> Result<PathBuf, ModelFileError> {
     let here = dir.display();
     if model.is_empty() {
@@ -66,8 +66,8 @@ fn only_model(dir: &Path) -> Result<PathBuf, ModelFileError> {
     }
 }
 
-/// The model files of a directory, in order. Of a model in several files only the first, and no projector
-/// of a vision model, which is a model's companion.
+/// Returns the names of the model files in a directory, sorted. Of a split model only the first file is listed, and
+/// projectors of vision models (`mmproj`) are left out.
 pub(super) fn model_files(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries

@@ -1,7 +1,7 @@
-//! The queue in front of a server: so many requests at once, first come, first served, and in turns where
-//! one session asks for more than others.
+//! The queue in front of a server. It limits the number of parallel requests, is first come, first served, and lets the
+//! sessions alternate if one of them has more requests than the others.
 //!
-//! It is ours because a request that waits inside llama-server cannot be cancelled reliably.
+//! Requests wait here and not inside llama-server, where a waiting request cannot be cancelled reliably.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -11,7 +11,7 @@ use std::{
 
 use crate::core::{Cancel, SessionId};
 
-/// The places at one server. Cheap to clone; all clones are one queue.
+/// The slots of one server. Cheap to clone; all clones share one queue.
 #[derive(Clone)]
 pub struct Slots {
     shared: Arc<Shared>,
@@ -25,37 +25,37 @@ struct Shared {
 struct State {
     limit: usize,
     busy: usize,
-    /// Since when nobody is served.
+    /// When the last request ended.
     idle_since: Instant,
-    /// Those who wait; the first is next.
+    /// The waiting requests. The first one is next.
     queue: BTreeSet<Ticket>,
     next_number: u64,
-    /// The round that is being served.
+    /// The current round.
     round: u64,
-    /// The last round of each session that is ahead of [`State::round`].
+    /// The newest round of each session that is not behind [`State::round`].
     last_rounds: HashMap<Option<SessionId>, u64>,
     closed: bool,
 }
 
-/// A place in the queue. Each session has one request in a round, so that one with many requests waits
-/// for everybody else between any two of them; within a round, the first who came is first.
+/// A position in the queue. Each session has one request in a round, so a session with many requests waits for all other
+/// sessions between any two of them. Within a round, the request that came first is served first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Ticket {
     round: u64,
     number: u64,
 }
 
-/// One place, given back when it is dropped.
-#[must_use = "the place is given back when this is dropped"]
+/// One slot, released when this is dropped.
+#[must_use = "the slot is released when this is dropped"]
 pub struct Permit {
     shared: Arc<Shared>,
 }
 
-/// Why no place was given.
+/// Why there is no slot for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SlotError {
     Cancelled,
-    /// The server behind this queue is going away.
+    /// The server of this queue is being stopped.
     Closed,
 }
 
@@ -78,23 +78,23 @@ impl Slots {
         self.shared.lock().limit
     }
 
-    /// The server has been asked again and has this many slots.
+    /// Changes the number of slots.
     pub fn resize(&self, limit: usize) {
         self.shared.lock().limit = limit.max(1);
         self.shared.changed.notify_all();
     }
 
-    /// Waits for a place, in the queue as one of `session`. `waiting` hears the place in the queue, 1 is
-    /// next, each time it changes.
+    /// Waits for a slot, as a request of `session`. `on_queued` is told the position in the queue each time it changes;
+    /// 1 is next.
     ///
     /// # Errors
     ///
-    /// [`NoPlace`], soon after `cancel` is given or [`Slots::close`] is called.
+    /// [`SlotError`], soon after `cancel` is given or [`Slots::close`] is called.
     pub fn acquire(
         &self,
         session: Option<&SessionId>,
         cancel: &Cancel,
-        waiting: &mut dyn FnMut(usize),
+        on_queued: &mut dyn FnMut(usize),
     ) -> Result<Permit, SlotError> {
         let shared = &self.shared;
         let mut state = shared.lock();
@@ -108,13 +108,13 @@ impl Slots {
 
         let woken = Arc::clone(shared);
         let _hook = cancel.on_cancel(move || {
-            drop(woken.lock()); // so that a waiter between its look and its sleep is not missed
+            drop(woken.lock()); // wait for a thread that has checked the state but does not sleep yet
             woken.changed.notify_all();
         });
-        let mut told = 0;
+        let mut reported = 0;
         let mut state = shared.lock();
         loop {
-            let place = state.queue.range(..ticket).count() + 1;
+            let position = state.queue.range(..ticket).count() + 1;
             let refused = if cancel.is_cancelled() {
                 Some(SlotError::Cancelled)
             } else if state.closed {
@@ -122,46 +122,46 @@ impl Slots {
             } else {
                 None
             };
-            let ready = place == 1 && state.busy < state.limit;
+            let ready = position == 1 && state.busy < state.limit;
             if refused.is_some() || ready {
                 state.queue.remove(&ticket);
                 if ready && refused.is_none() {
                     state.serve(ticket);
                 }
                 drop(state);
-                shared.changed.notify_all(); // everybody behind has moved up
+                shared.changed.notify_all(); // the requests after this one have moved up
                 return refused.map_or_else(|| Ok(Permit { shared: Arc::clone(shared) }), Err);
             }
-            if place == told {
+            if position == reported {
                 state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             } else {
-                told = place;
+                reported = position;
                 drop(state);
-                waiting(place); // may take its time: the lock is free
+                on_queued(position); // without the lock, because it may block
                 state = shared.lock();
             }
         }
     }
 
-    /// Lets nobody in any more; those who wait leave with [`NoPlace::Closed`].
+    /// Refuses all requests from now on, including the waiting ones, with [`SlotError::Closed`].
     pub fn close(&self) {
         self.shared.lock().closed = true;
         self.shared.changed.notify_all();
     }
 
-    /// Takes [`Slots::close`] back.
+    /// Undoes [`Slots::close`].
     pub fn reopen(&self) {
         self.shared.lock().closed = false;
     }
 
-    /// Waits until nobody is being served, at most `patience`. Says whether it came to that.
-    pub fn wait_idle(&self, cancel: &Cancel, patience: Duration) -> bool {
+    /// Waits until no request is running. Returns false if `timeout` passes or `cancel` is given before that.
+    pub fn wait_idle(&self, cancel: &Cancel, timeout: Duration) -> bool {
         let woken = Arc::clone(&self.shared);
         let _hook = cancel.on_cancel(move || {
             drop(woken.lock());
             woken.changed.notify_all();
         });
-        let until = Instant::now() + patience;
+        let until = Instant::now() + timeout;
         let mut state = self.shared.lock();
         while state.busy > 0 && !cancel.is_cancelled() {
             let left = until.saturating_duration_since(Instant::now());
@@ -173,7 +173,7 @@ impl Slots {
         state.busy == 0
     }
 
-    /// For how long nobody has been served or has waited.
+    /// Returns the time since the last request ended, or zero if any is running or waiting.
     pub fn idle_time(&self) -> Duration {
         let state = self.shared.lock();
         if state.busy == 0 && state.queue.is_empty() { state.idle_since.elapsed() } else { Duration::ZERO }
@@ -211,7 +211,7 @@ impl Drop for Permit {
         if state.busy == 0 {
             state.idle_since = Instant::now();
             if state.queue.is_empty() {
-                state.last_rounds.clear(); // whoever comes next is the first
+                state.last_rounds.clear(); // the next request starts a new round
             }
         }
         drop(state);
@@ -225,18 +225,23 @@ mod tests {
 
     use super::*;
 
-    /// Joins the queue and says on the channel what happens to it.
+    /// Joins the queue on another thread, which sends its positions to the channel.
     fn wait(
         slots: &Slots,
         cancel: &Cancel,
     ) -> (mpsc::Receiver<usize>, thread::JoinHandle<Result<Permit, SlotError>>) {
-        let (tell, told) = mpsc::channel();
+        let (sender, positions) = mpsc::channel();
         let (slots, cancel) = (slots.clone(), cancel.clone());
-        (told, thread::spawn(move || slots.acquire(None, &cancel, &mut |place| tell.send(place).unwrap())))
+        (
+            positions,
+            thread::spawn(move || {
+                slots.acquire(None, &cancel, &mut |position| sender.send(position).unwrap())
+            }),
+        )
     }
 
     #[test]
-    fn the_queue_is_first_come_first_served_and_everybody_hears_their_place() {
+    fn the_queue_is_first_come_first_served_and_reports_positions() {
         let (slots, cancel) = (Slots::new(1), Cancel::new());
         let first = slots.acquire(None, &cancel, &mut |_| panic!("nobody is ahead")).unwrap();
         let (second_place, second) = wait(&slots, &cancel);
@@ -269,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_floods_lets_others_have_their_turn() {
+    fn sessions_alternate_if_one_has_many_requests() {
         let slots = Slots::new(1);
         let session = |name: &str| name.parse::<SessionId>().unwrap();
         let busy = slots.acquire(Some(&session("flood")), &Cancel::new(), &mut |_| {}).unwrap();

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn results_stand_right_behind_their_calls() {
+    fn results_follow_their_calls_directly() {
         let conversation = [assistant("", &["a", "b"]), result("a"), user("skill text"), result("b")];
         let wire = json(&conversation, TOOL);
         let seen: Vec<_> =
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_counterpart_is_no_call_and_no_result() {
+    fn calls_without_results_and_results_without_calls_are_not_sent_as_such() {
         let conversation =
             [user("q"), assistant("", &["a"]), user("again"), result("x"), assistant("say", &["b"])];
         for dialect in [TOOL, TEXT] {

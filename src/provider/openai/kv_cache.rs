@@ -1,5 +1,5 @@
-//! What llama-server has made of a conversation's prompt, kept on disk while no server runs: reading it
-//! back takes milliseconds where reading the prompt again takes minutes.
+//! Saves llama-server's KV cache of a session to disk while no server runs. Loading it takes milliseconds, whereas
+//! prefilling the prompt again may take minutes.
 
 use std::{
     collections::HashSet,
@@ -18,35 +18,35 @@ use crate::{
     core::{Cancel, SessionId},
 };
 
-/// How long reading one back may take; a few gigabytes from a slow disk.
+/// The time limit for loading a cache: a few gigabytes from a slow disk.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The files of all sessions and models.
+/// The directory with the cache files of all sessions and models.
 #[derive(Debug)]
 pub struct KvCacheDir {
     dir: PathBuf,
-    /// Bytes they may take together; those that were used least recently leave first.
+    /// The largest total size in bytes. The files that were used least recently are deleted first.
     quota: u64,
 }
 
-/// The cache of one server with one slot.
+/// The saved caches of one server with one slot.
 pub struct SlotCache {
     files: Arc<KvCacheDir>,
-    /// Of the model, its window and whatever else makes files of another server useless here.
+    /// Identifies the model, its window and the server's arguments. The files of other servers cannot be used.
     identity: String,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Whose prompt is in the slot.
+    /// The session whose prompt is in the slot.
     current: Option<SessionId>,
-    /// Those that this server has read: it keeps them in its memory itself.
+    /// The sessions that this server has processed, and keeps in its own memory.
     loaded: HashSet<SessionId>,
 }
 
 impl KvCacheDir {
-    /// `None` for a quota of 0, or a directory that cannot be made.
+    /// Opens the directory. Returns `None` if `quota` is 0 or the directory cannot be created.
     pub fn new(home: &Home, quota: u64) -> Option<Arc<Self>> {
         if quota == 0 {
             return None;
@@ -64,7 +64,7 @@ impl KvCacheDir {
         &self.dir
     }
 
-    /// Deletes files until the others fit the quota, the one that was used longest ago first.
+    /// Deletes the least recently used files until the others fit the quota.
     fn prune(&self) {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
@@ -87,8 +87,8 @@ impl KvCacheDir {
 }
 
 impl SlotCache {
-    /// For a server of `model`, a file, that was started with `arguments` and whose requests have
-    /// `window` tokens.
+    /// Creates the cache of a server for the file `model`, which was started with `arguments` and has a context window
+    /// of `window` tokens.
     pub fn new(files: Arc<KvCacheDir>, model: &Path, window: u32, arguments: &[String]) -> Self {
         let mut hash = DefaultHasher::new();
         model.hash(&mut hash);
@@ -99,24 +99,24 @@ impl SlotCache {
         Self { files, identity: format!("{:016x}-{window}", hash.finish()), state: Mutex::default() }
     }
 
-    /// Gets the server ready for a prompt of `session`: one that it has not seen is read back, if there is
-    /// a file. Costs nothing when it has.
+    /// Prepares the slot for a prompt of `session`: loads its file if there is one and this server has not processed the
+    /// session yet. Otherwise it costs nothing.
     pub fn prepare(&self, client: &ServerClient, session: Option<&SessionId>, cancel: &Cancel) {
         let mut state = self.lock();
         let Some(session) = session else {
-            state.current = None; // whatever is in the slot afterwards is nobody's
+            state.current = None; // the slot will hold a prompt that belongs to no session
             return;
         };
         if state.loaded.insert(session.clone()) && self.path(session).is_file() {
             if let Some(other) = state.current.take() {
-                self.save(client, &other, READ_TIMEOUT); // reading back overwrites it
+                self.save(client, &other, READ_TIMEOUT); // loading overwrites the slot
             }
             self.restore(client, session, cancel);
         }
         state.current = Some(session.clone());
     }
 
-    /// Writes down what is in the slot. Only for a server that is doing nothing.
+    /// Saves the prompt in the slot. The server must be idle.
     pub fn save_current(&self, client: &ServerClient, timeout: Duration) {
         let mut state = self.lock();
         if let Some(session) = state.current.take() {
@@ -129,7 +129,7 @@ impl SlotCache {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An id has no `@` in it.
+    /// Returns the file name of a session's cache. A session id has no `@`.
     fn name(&self, session: &SessionId) -> String {
         format!("{session}@{}.kv", self.identity)
     }
@@ -142,7 +142,7 @@ impl SlotCache {
         let part = format!("{}.part", self.name(session));
         let path = self.files.dir.join(&part);
         match slot_action(client, "save", &part, &Cancel::new(), timeout) {
-            // Under its name only when it is whole: a server may be killed while it writes.
+            // The file gets its final name only when it is complete, because a server may be killed while it writes.
             Some(200) if fs::rename(&path, self.path(session)).is_ok() => self.files.prune(),
             status => {
                 tracing::debug!(?status, "the model server's cache was not kept");
@@ -154,7 +154,7 @@ impl SlotCache {
     fn restore(&self, client: &ServerClient, session: &SessionId, cancel: &Cancel) {
         let path = self.path(session);
         match slot_action(client, "restore", &self.name(session), cancel, READ_TIMEOUT) {
-            // Used now: it leaves after the others.
+            // The modification time is the time of the last use.
             Some(200) => drop(fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()))),
             Some(status) => {
                 tracing::debug!(status, "the model server did not take its cache back");
@@ -165,7 +165,7 @@ impl SlotCache {
     }
 }
 
-/// The status of the answer.
+/// Sends an action for slot 0, and returns the status of the response.
 fn slot_action(
     client: &ServerClient,
     action: &str,
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_longest_ago_leaves_first() {
+    fn the_least_recently_used_file_is_deleted_first() {
         let dir = tempfile::tempdir().unwrap();
         let files = KvCacheDir { dir: dir.path().to_owned(), quota: 25 };
         for (age, name) in ["c", "a", "b"].iter().enumerate() {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_window_or_argument_is_another_file() {
+    fn the_file_depends_on_model_window_and_arguments() {
         let dir = tempfile::tempdir().unwrap();
         let model = dir.path().join("a.gguf");
         fs::write(&model, "1").unwrap();

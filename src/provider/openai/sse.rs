@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cut_does_not_matter() {
+    fn events_do_not_depend_on_how_the_stream_is_cut() {
         let stream =
             ": ping\r\n\r\ndata: {\"a\":\"ü\"}\r\n\r\nevent: x\nid:1\ndata:two\n\n\ndata: \ndata: [DONE]"
                 .as_bytes();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_refused_before_it_is_stored() {
+    fn an_endless_line_is_refused_and_not_stored() {
         let mut lines = LineReader::default();
         let mut endless = io::repeat(b'x');
         let refused = (0..1000).any(|_| {

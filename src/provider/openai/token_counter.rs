@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_used_again_stays_and_memory_is_bounded() {
+    fn counts_in_use_stay_cached_and_memory_is_bounded() {
         let mut seen = Generations::default();
         seen.keep(0, 7);
         for key in 1..10_000 {

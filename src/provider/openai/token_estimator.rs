@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_server_counts_is_learned_unless_it_may_have_cut() {
+    fn counts_of_the_server_are_learned_unless_it_may_have_cut_the_prompt() {
         let weight = TokenEstimator::default();
         assert_eq!(weight.estimate(4000), 1000);
         weight.learn(100, 90, Some(65_536)); // too short

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_together_leaves_together_and_in_order() {
+    fn text_of_one_read_is_one_delta_and_in_order() {
         let mut answer = TurnBuilder::new(ToolCallParser::new(&[], false));
         let mut seen = Vec::new();
         for delta in

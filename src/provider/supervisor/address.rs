@@ -1,8 +1,8 @@
-//! Where a child listens.
+//! Chooses the address of a server.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
-/// The address of `preferred`, a URL, if it is on this machine and its port is free; else any free port.
+/// Returns the address of the URL `preferred` if it is a loopback address with a free port, otherwise any free port.
 pub fn free(preferred: Option<&str>) -> std::io::Result<SocketAddr> {
     let wanted = preferred.and_then(|url| url::Url::parse(url).ok()).and_then(|url| {
         let ip = match url.host()? {
@@ -13,7 +13,8 @@ pub fn free(preferred: Option<&str>) -> std::io::Result<SocketAddr> {
         };
         Some(SocketAddr::new(ip, url.port_or_known_default()?))
     });
-    // The listener is closed again: llama-server binds the port itself. Who is faster is seen by its exit.
+    // The listener is closed again, because llama-server binds the port itself. If another process is faster,
+    // llama-server ends with an error.
     let bind = |address: SocketAddr| TcpListener::bind(address)?.local_addr();
     match wanted.map(bind) {
         Some(Ok(address)) => Ok(address),
@@ -26,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_preferred_port_is_taken_when_it_is_here_and_free() {
+    fn the_preferred_port_is_used_if_it_is_local_and_free() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();
         let url = format!("http://localhost:{port}/v1");

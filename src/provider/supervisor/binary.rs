@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_named_is_not_replaced_and_the_path_is_searched_in_order() {
+    fn a_named_binary_is_not_replaced_and_the_path_is_searched_in_order() {
         let dir = tempfile::tempdir().unwrap();
         let place = |name: &str| {
             let file = dir.path().join(name).join("llama-server");

@@ -1,4 +1,4 @@
-//! One child process: started, watched, waited for.
+//! A child process: starts it, reads its output, and waits for its end.
 
 use std::{
     io::{self, BufRead as _, BufReader, Read},
@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::{load_progress, log_tail::LogTail};
 use crate::core::{Cancel, stop_limits};
 
-/// How long the last lines may take to arrive after the process has ended.
+/// How long to wait for the last lines of output after the process has ended.
 const LOG_DRAIN_TIME: Duration = Duration::from_millis(500);
 
-/// A process in a group of its own.
+/// A child process in a process group of its own.
 pub struct Child {
     pid: Pid,
     shared: Arc<Shared>,
@@ -30,30 +30,31 @@ struct Shared {
 struct State {
     exited: Option<ExitStatus>,
     ended: Option<Instant>,
-    /// How much of the model has been loaded.
+    /// How much of the model has been loaded, between 0 and 1.
     fraction: Option<f32>,
     tail: LogTail,
 }
 
 impl Child {
-    /// Starts `command` and a thread that lives as long as the process: the kernel's signal on a
-    /// parent's death comes when the *thread* ends that forked.
+    /// Starts `command` on a thread that lives as long as the process. The kernel sends the parent death signal when the
+    /// *thread* that forked ends.
     pub fn start(mut command: Command, secret: &str) -> io::Result<Self> {
         use std::os::unix::process::CommandExt as _;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let state = State { exited: None, ended: None, fraction: None, tail: LogTail::with_secret(secret) };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
-        let (tell, told) = mpsc::channel();
+        let (sender, started) = mpsc::channel();
         let watching = Arc::clone(&shared);
         thread::Builder::new().name("llama-server".to_owned()).spawn(move || match command.spawn() {
-            Err(error) => drop(tell.send(Err(error))),
+            Err(error) => drop(sender.send(Err(error))),
             Ok(process) => {
                 let pid = Pid::from_child(&process);
-                tell.send(Ok(pid)).ok();
+                sender.send(Ok(pid)).ok();
                 watching.watch(process, pid);
             }
         })?;
-        let pid = told.recv().map_err(|_| io::Error::other("the thread for it could not be started"))??;
+        let pid =
+            started.recv().map_err(|_| io::Error::other("the thread for it could not be started"))??;
         Ok(Self { pid, shared })
     }
 
@@ -65,7 +66,7 @@ impl Child {
         self.shared.lock().exited
     }
 
-    /// When it ended.
+    /// Returns when the process ended.
     pub fn ended(&self) -> Option<Instant> {
         self.shared.lock().ended
     }
@@ -74,12 +75,12 @@ impl Child {
         self.shared.lock().fraction
     }
 
-    /// Its log has a line with this text.
+    /// Returns true if a recent line of its log contains `text`.
     pub fn has_logged(&self, text: &str) -> bool {
         self.shared.lock().tail.contains(text)
     }
 
-    /// How it ended and what it said last, for a person.
+    /// Returns the exit status and the last lines of the log, for an error message.
     pub fn exit_reason(&self) -> String {
         let state = self.shared.lock();
         let ending =
@@ -90,14 +91,14 @@ impl Child {
         }
     }
 
-    /// Waits until it has ended, at most `patience` or until `cancel`. Says whether it has.
-    pub fn wait(&self, cancel: &Cancel, patience: Duration) -> bool {
+    /// Waits until the process has ended. Returns false if `timeout` passes or `cancel` is given before that.
+    pub fn wait(&self, cancel: &Cancel, timeout: Duration) -> bool {
         let woken = Arc::clone(&self.shared);
         let _hook = cancel.on_cancel(move || {
-            drop(woken.lock()); // so that a waiter between its look and its sleep is not missed
+            drop(woken.lock()); // wait for a thread that has checked the state but does not sleep yet
             woken.changed.notify_all();
         });
-        let until = Instant::now() + patience;
+        let until = Instant::now() + timeout;
         let mut state = self.shared.lock();
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -111,13 +112,13 @@ impl Child {
     /// Ends the process: SIGTERM, SIGTERM again, SIGKILL. Takes up to three seconds. Further calls do nothing.
     pub fn stop(&self) {
         let never = Cancel::new();
-        for (signal, patience) in [
+        for (signal, timeout) in [
             (Signal::TERM, stop_limits::FIRST_SIGTERM),
             (Signal::TERM, stop_limits::SECOND_SIGTERM),
             (Signal::KILL, stop_limits::SIGKILL),
         ] {
             self.signal(signal);
-            if self.wait(&never, patience) {
+            if self.wait(&never, timeout) {
                 return;
             }
         }
@@ -125,7 +126,7 @@ impl Child {
     }
 
     fn signal(&self, signal: Signal) {
-        // Under the lock: the process is reaped under it too, so the id is still its own.
+        // The process is also reaped under this lock, so the id is still its own.
         let state = self.shared.lock();
         if state.exited.is_none() {
             kill_process_group(self.pid, signal).ok();
@@ -140,7 +141,7 @@ impl Shared {
     }
 
     fn watch(self: &Arc<Self>, mut process: Process, pid: Pid) {
-        // Held until the end: llama-server leaves when its stdin closes, on every system.
+        // Kept open until the process ends. llama-server ends when its stdin is closed, on every system.
         let stdin = process.stdin.take();
         let (done, all_done) = mpsc::channel::<()>();
         if let Some(stderr) = process.stderr.take() {
@@ -158,7 +159,7 @@ impl Shared {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
         drop(stdin);
-        // It is not reaped yet, so the group is still its own: nothing that it started stays behind.
+        // The process has not been reaped yet, so the group is still its own. Kill whatever it started.
         kill_process_group(pid, Signal::KILL).ok();
         all_done.recv_timeout(LOG_DRAIN_TIME).ok();
         let mut state = self.lock();
@@ -169,20 +170,20 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Reads lines on a thread of its own. `done` is dropped at the end.
+    /// Reads lines on another thread and passes them to `on_line`. Drops `done` at the end.
     fn read(
         self: &Arc<Self>,
         from: impl Read + Send + 'static,
         done: mpsc::Sender<()>,
-        mut line_is: impl FnMut(&mut State, &[u8]) + Send + 'static,
+        mut on_line: impl FnMut(&mut State, &[u8]) + Send + 'static,
     ) {
         let shared = Arc::clone(self);
         let reader = thread::Builder::new().name("llama-server-log".to_owned()).spawn(move || {
             let _done = done;
             let (mut from, mut line) = (BufReader::new(from), Vec::new());
-            // A line without an end is given out in pieces, so that it costs no memory.
+            // A very long line is passed on in pieces, so that it takes little memory.
             while matches!(from.by_ref().take(64 * 1024).read_until(b'\n', &mut line), Ok(1..)) {
-                line_is(&mut shared.lock(), &line);
+                on_line(&mut shared.lock(), &line);
                 shared.changed.notify_all();
                 line.clear();
             }

@@ -1,30 +1,30 @@
-//! When a server that crashed is started again: later each time, and at last not at all.
+//! Decides when a crashed server may be started again: with a growing delay, and after too many crashes not at all.
 
 use std::time::{Duration, Instant};
 
-/// Crashes within [`WINDOW`] after which it is not started again, until the window has passed.
+/// The number of crashes within [`WINDOW`] after which the server is not started again until the window has passed.
 const LIMIT: usize = 5;
 const WINDOW: Duration = Duration::from_secs(120);
 
-/// The longest wait before a start.
+/// The longest delay before a start.
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
-/// One that lived so long and then crashes is started again at once.
+/// A server that ran at least this long before it crashed is started again at once.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// The crashes of late.
+/// The recent crashes of one server.
 #[derive(Default)]
 pub struct Crashes {
     at: Vec<Instant>,
 }
 
 impl Crashes {
-    /// Notes a crash at `now` of what was started at `started`, and says how long to wait before the next
-    /// start: `first` after one crash, twice as long after each other. `None` is not to start it again.
+    /// Records a crash at `now` of a server that was started at `started`. Returns the delay before the next start:
+    /// `first` after one crash, and twice as long after each further one. `None` means that it must not be started.
     pub fn record(&mut self, now: Instant, started: Instant, first: Duration) -> Option<Duration> {
         self.at.retain(|&crash| now.duration_since(crash) < WINDOW);
         if self.at.len() >= LIMIT {
-            return None; // not counted: a refusal is no crash, and the window must pass
+            return None; // not recorded, so that the window can pass
         }
         self.at.push(now);
         if self.at.len() >= LIMIT {

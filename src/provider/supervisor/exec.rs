@@ -1,26 +1,26 @@
-//! The hidden role between the daemon and llama-server: makes sure that the child dies with its parent.
+//! The hidden role of the executable between the daemon and llama-server. It makes sure that llama-server ends with the
+//! daemon.
 //!
-//! Asking the kernel for that must happen in the child itself, between fork and exec, and a hook there
-//! would be `unsafe`. So the daemon starts its own executable in this role, which then becomes
-//! llama-server.
+//! The child itself must ask the kernel for that, between fork and exec, and a hook there would be `unsafe`. So the
+//! daemon starts its own executable in this role, which then becomes llama-server by exec.
 
 use std::{ffi::OsString, io, os::unix::process::CommandExt as _, process::Command};
 
 use rustix::process::getppid;
 
-/// What the executable is told to take this role.
+/// The first argument of an executable in this role.
 pub const ROLE: &str = "exec-child";
 
-/// The arguments after [`ROLE`] for a program to be run.
+/// Returns the arguments after [`ROLE`] that run `program` with `args`.
 pub fn arguments(program: OsString, args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
-    // The dashes keep a command line parser away from llama-server's options.
+    // The dashes keep the command line parser from reading llama-server's options.
     let mut all = vec!["--".into(), std::process::id().to_string().into(), program];
     all.extend(args);
     all
 }
 
-/// Becomes the program that `args` names: what came after [`ROLE`] on the command line, with or without
-/// the dashes. Returns only if that failed.
+/// Becomes the program in `args`, which are the arguments after [`ROLE`] with or without the dashes. Returns only if that
+/// fails.
 pub fn exec_child(args: impl IntoIterator<Item = OsString>) -> io::Error {
     let mut args = args.into_iter().skip_while(|arg| arg == "--");
     let parent = args.next().and_then(|pid| pid.to_str()?.parse::<i32>().ok());
@@ -30,12 +30,12 @@ pub fn exec_child(args: impl IntoIterator<Item = OsString>) -> io::Error {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Signal, set_parent_process_death_signal};
-        // KILL: on a TERM llama-server may wait half a minute for a stream that nobody reads.
+        // SIGKILL, because after a SIGTERM llama-server may wait half a minute for a stream without a reader.
         if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
             return error.into();
         }
     }
-    // A parent that died before the signal was armed sends none.
+    // A parent that ended before the call above sends no signal.
     if getppid().is_none_or(|now| now.as_raw_nonzero().get() != parent) {
         return io::Error::other("the daemon is gone");
     }

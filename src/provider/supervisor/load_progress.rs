@@ -1,5 +1,5 @@
-//! What llama-server tells a manager on its stdout. An internal protocol of its own router: used where it
-//! is there, never needed.
+//! The progress of loading a model, which llama-server reports on its stdout to a llama.cpp router. This is an internal
+//! protocol of llama.cpp, so nothing depends on it.
 
 use serde::Deserialize;
 
@@ -19,13 +19,12 @@ struct Payload {
     value: Option<f32>,
 }
 
-/// How much of the model has been loaded, 0 to 1, if the line says so.
+/// Returns how much of the model has been loaded, between 0 and 1, if the line reports it.
 pub fn fraction(line: &str) -> Option<f32> {
     let state: State = serde_json::from_str(line.trim().strip_prefix(STATE)?).ok()?;
     let payload = state.payload.filter(|_| state.state == "loading")?;
     let value = payload.value.filter(|value| value.is_finite())?.clamp(0.0, 1.0);
     let at = payload.stages.iter().position(|stage| Some(stage) == payload.current.as_ref());
-    // A few stages at most; the conversion is exact.
     #[expect(clippy::cast_precision_loss, reason = "a handful of stages")]
     at.map_or(Some(value), |at| Some((at as f32 + value) / payload.stages.len() as f32))
 }

@@ -1,13 +1,13 @@
-//! The last lines that a child wrote, for the error message when it dies.
+//! The last lines of a server's log, for the error message when it ends.
 
 use std::collections::VecDeque;
 
 use crate::provider::openai::single_line;
 
-/// Lines kept. llama-server's reason to die is among the last ten.
+/// The number of lines kept. llama-server reports why it ends within its last ten lines.
 const LINES: usize = 64;
 
-/// Bytes kept of one line.
+/// The number of bytes kept of one line.
 const LINE: usize = 400;
 
 /// The last lines of a log, without control characters and without the key.
@@ -18,12 +18,12 @@ pub struct LogTail {
 }
 
 impl LogTail {
-    /// `secret` will not be kept, in whatever line it comes; llama-server shows the end of its key.
+    /// Creates a log that removes `secret` from all lines. llama-server logs the end of its API key.
     pub fn with_secret(secret: &str) -> Self {
         Self { secret: secret.to_owned(), ..Self::default() }
     }
 
-    /// Keeps one line and gives it as it may be shown.
+    /// Adds a line, and returns it in the form that may be shown.
     pub fn push(&mut self, line: &[u8]) -> &str {
         let line = String::from_utf8_lossy(&line[..line.len().min(LINE)]);
         let mut line = single_line(line.trim_end());
@@ -43,7 +43,7 @@ impl LogTail {
         self.lines.iter().any(|line| line.contains(text))
     }
 
-    /// Up to `count` lines that say something, errors (`E …`) rather than others.
+    /// Returns the last `count` lines that are not empty: errors (`E …`) only, if there are any.
     pub fn last(&self, count: usize) -> Vec<&str> {
         let said = || self.lines.iter().map(String::as_str).filter(|line| !line.trim().is_empty());
         let is_error = |line: &&str| {
@@ -58,7 +58,8 @@ impl LogTail {
     }
 }
 
-/// `DIR/FILE.cpp:LINE: why`, what llama.cpp says before it aborts. A debugger's backtrace may follow.
+/// Returns true for `DIR/FILE.cpp:LINE: reason`, which llama.cpp prints before it aborts. A debugger's backtrace may
+/// follow.
 fn is_abort(line: &str) -> bool {
     let Some((_, place)) = line.split_once(".cpp:").filter(|_| !line.starts_with('#')) else { return false };
     place.split_once(": ").is_some_and(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_plain_and_keeps_no_secret() {
+    fn the_tail_is_bounded_and_has_neither_control_characters_nor_the_secret() {
         let mut tail = LogTail::with_secret("sekrit1234");
         for number in 0..1000 {
             tail.push(format!("line {number} \u{1b}[31m sekrit1234 key ****1234").as_bytes());

@@ -1,9 +1,8 @@
-//! Servers that outlived a killed daemon: known by a record written when they were started, and ended by
-//! the next daemon.
+//! Servers that outlived a killed daemon. A record is written when a server is started, and the next daemon ends the
+//! processes in the records that it finds.
 //!
-//! A process id alone says nothing, since it may be somebody else's by now, and a name even less. A record
-//! has the id, the moment the process was started and the boot it was started in: no other process can
-//! have all three.
+//! A process id alone does not identify a process, because the kernel reuses ids. A record has the id, the start time
+//! and the boot id, which no other process can share.
 
 use std::{
     fs, io,
@@ -14,19 +13,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::file::read_text;
 
-/// What the records are called, with the process id between the two.
+/// The beginning and the end of a record's file name. The process id is between them.
 const NAME: (&str, &str) = ("model-server-", ".json");
 
-/// Bytes of a record; it has about 200.
+/// The largest record in bytes. It has about 200.
 const LIMIT: u64 = 16 * 1024;
 
-/// The record of one child, removed when it is dropped: the child has been waited for then.
+/// The record of one server. The file is removed when this is dropped, after the process has been waited for.
 pub struct ServerRecord {
     path: PathBuf,
     identity: ProcessIdentity,
 }
 
-/// What tells a process from all others that ever had its id.
+/// Identifies a process among all that ever had its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ProcessIdentity {
     pid: i32,
@@ -34,13 +33,13 @@ struct ProcessIdentity {
     started: u64,
     /// Differs after each boot.
     boot: String,
-    /// What it runs, once it is ready; until then it is on its way from this program to llama-server.
+    /// The executable, once the server is ready. Before that, the process is still becoming llama-server.
     exe: Option<PathBuf>,
 }
 
 impl ServerRecord {
-    /// Notes the child `pid` in `dir`. `None` where the system cannot tell when a process was started: it
-    /// has to do without.
+    /// Writes the record of the process `pid` to `dir`. Returns `None` on systems that do not tell when a process was
+    /// started.
     pub fn write(dir: &Path, pid: u32) -> Option<Self> {
         let pid = i32::try_from(pid).ok()?;
         let identity = ProcessIdentity { pid, started: started(pid)?, boot: boot()?, exe: None };
@@ -49,7 +48,7 @@ impl ServerRecord {
         Some(record)
     }
 
-    /// The child has become what it is going to be.
+    /// Records the executable. Called when the server is ready.
     pub fn mark_ready(&mut self) {
         self.identity.exe = exe(self.identity.pid);
         self.save();
@@ -57,7 +56,7 @@ impl ServerRecord {
 
     fn save(&self) {
         let json = serde_json::to_vec(&self.identity).expect("strings and numbers");
-        // Not synced: after a power failure there is no process that it could be about.
+        // Not synced, because a process does not survive a power failure either.
         if let Err(error) = fs::write(&self.path, &json) {
             tracing::warn!(%error, "a killed daemon would leave its model server behind");
         }
@@ -70,8 +69,8 @@ impl Drop for ServerRecord {
     }
 }
 
-/// Ends what the records in `dir` name and removes them. Only for the daemon, which has the lock: the
-/// servers of one that lives are in use.
+/// Ends the processes in the records of `dir` and removes the records. The caller must hold the daemon's lock, because
+/// the servers of a running daemon are in use.
 pub fn reap(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -91,7 +90,7 @@ pub fn reap(dir: &Path) {
     }
 }
 
-/// Kills that very process and waits until it is gone. `false` says that it was gone already.
+/// Kills exactly this process and waits until it has ended. Returns false if it had ended before.
 #[cfg(target_os = "linux")]
 fn kill(identity: &ProcessIdentity) -> io::Result<bool> {
     use rustix::{
@@ -102,7 +101,7 @@ fn kill(identity: &ProcessIdentity) -> io::Result<bool> {
         return Ok(false);
     }
     let pid = Pid::from_raw(identity.pid).expect("a positive number");
-    // First the handle, then the look: what the look finds is what the handle holds.
+    // The handle is opened before the process is identified, so that both are about the same process.
     let handle = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(handle) => handle,
         Err(rustix::io::Errno::SRCH) => return Ok(false),
@@ -111,20 +110,20 @@ fn kill(identity: &ProcessIdentity) -> io::Result<bool> {
     if !identity.is_still_there() {
         return Ok(false);
     }
-    // KILL: nobody waits for its answers, and it has nothing to put in order.
+    // SIGKILL, because the server has no clients and nothing to clean up.
     match pidfd_send_signal(&handle, Signal::KILL) {
         Ok(()) => {}
         Err(rustix::io::Errno::SRCH) => return Ok(false),
         Err(error) => return Err(error.into()),
     }
-    // The kernel has to take back its memory, which may be most of what there is.
+    // Freeing its memory takes the kernel a while, since it may be most of the machine's memory.
     let patience = Timespec { tv_sec: 5, tv_nsec: 0 };
     let mut gone = [PollFd::new(&handle, PollFlags::IN)];
     while matches!(poll(&mut gone, Some(&patience)), Err(rustix::io::Errno::INTR)) {}
     Ok(true)
 }
 
-/// No record is written here: see [`Record::write`].
+/// On this system no records are written: see [`ServerRecord::write`].
 #[cfg(not(target_os = "linux"))]
 fn end(_: &ProcessIdentity) -> io::Result<bool> {
     Ok(false)
@@ -143,10 +142,10 @@ fn boot() -> Option<String> {
     Some(id.trim().to_owned())
 }
 
-/// When a process was started, in clock ticks after the boot. `exec` does not change it.
+/// Returns when a process was started, in clock ticks after the boot. `exec` does not change it.
 fn started(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is a name in parentheses, which may have spaces and parentheses of its own.
+    // The second field is a name in parentheses, which may itself have spaces and parentheses.
     let (_, fields) = stat.rsplit_once(") ")?;
     fields.split(' ').nth(19)?.parse().ok()
 }
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leftover_is_ended_by_its_record() {
+    fn an_orphan_is_killed_by_its_record() {
         let dir = tempfile::tempdir().unwrap();
         let (mut child, pid) = sleeper();
         let mut record = ServerRecord::write(dir.path(), pid).unwrap();
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_else_has_that_id_lives() {
+    fn another_process_with_the_same_id_is_not_killed() {
         let dir = tempfile::tempdir().unwrap();
         let (mut child, pid) = sleeper();
         let path = dir.path().join(format!("model-server-{pid}.json"));
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_was_waited_for_leaves_no_record() {
+    fn a_child_that_was_waited_for_has_no_record() {
         let dir = tempfile::tempdir().unwrap();
         let record = ServerRecord::write(dir.path(), std::process::id()).unwrap();
         assert_eq!(records(dir.path()), 1);

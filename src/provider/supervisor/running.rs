@@ -1,4 +1,4 @@
-//! A child that is loaded, and how it is reached.
+//! A llama-server that was started for a model.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,25 +7,27 @@ use std::{
 };
 
 use super::{child::Child, orphans::ServerRecord};
-use crate::core::stop_limits;
-use crate::provider::openai::{Capabilities, OpenAiProvider, ServerClient};
+use crate::{
+    core::stop_limits,
+    provider::openai::{Capabilities, OpenAiProvider, ServerClient},
+};
 
-/// One llama-server of ours and its model.
+/// One server and its model.
 pub struct RunningServer {
     pub child: Child,
     pub model: PathBuf,
     pub alias: String,
     pub client: ServerClient,
     pub started: Instant,
-    /// Set when it is ready.
+    /// Set when the server is ready.
     pub provider: OnceLock<Arc<OpenAiProvider>>,
-    /// When it was last asked for; requests are counted by its queue.
+    /// When the model was last opened. The slots know when the last request ended.
     used: Mutex<Instant>,
     record: Mutex<Option<ServerRecord>>,
 }
 
 impl RunningServer {
-    /// `run_dir` is where the record of it goes.
+    /// Writes the record of the new server to `run_dir`.
     pub fn new(
         child: Child,
         model: &Path,
@@ -51,13 +53,14 @@ impl RunningServer {
         self.child.exited().is_none()
     }
 
-    /// What answers is our child and no one else who has its port: it took our key and has our file.
+    /// Returns true if the server that answered a probe is our child, and not another process on its port. It accepted
+    /// our key, so only its model file is checked.
     pub fn is_our_child(&self, found: &Capabilities) -> bool {
         let named = found.model_path.as_deref().map(Path::new).and_then(Path::file_name);
         self.is_alive() && named == self.model.file_name()
     }
 
-    /// It answers: this is its provider, for good.
+    /// Sets the provider once the server is ready, and returns the one that counts.
     pub fn mark_ready(&self, provider: Arc<OpenAiProvider>) -> Arc<OpenAiProvider> {
         if let Some(record) = &mut *self.record() {
             record.mark_ready();
@@ -65,18 +68,18 @@ impl RunningServer {
         Arc::clone(self.provider.get_or_init(|| provider))
     }
 
-    /// Somebody is about to use it.
+    /// Notes that the server is about to be used.
     pub fn mark_used(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// For how long nobody has used it; zero while somebody does.
+    /// Returns how long the server has not been used. Zero while a request is running or waiting.
     pub fn idle_time(&self) -> Duration {
         let asked = self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
         self.provider.get().map_or(asked, |provider| provider.server().slots().idle_time().min(asked))
     }
 
-    /// Lets nobody in any more, keeps what it has read of the last conversation, and ends it.
+    /// Refuses new requests, saves the cache of the last session, and ends the process.
     pub fn stop(&self) {
         if let Some(provider) = self.provider.get() {
             provider.server().slots().close();

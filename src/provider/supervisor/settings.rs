@@ -171,7 +171,7 @@ mod tests {
     const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
     #[test]
-    fn the_command_line_is_the_seeds_and_only_what_was_asked() {
+    fn the_command_line_is_that_of_the_first_kontekst() {
         let settings = ArgumentSettings {
             context_size: 8192,
             extra_args: vec!["-np".into(), "4".into()],

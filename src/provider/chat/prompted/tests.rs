@@ -168,7 +168,7 @@ fn calls_are_taken_out() {
 }
 
 #[test]
-fn talk_about_calls_stays_talk() {
+fn text_about_calls_stays_text() {
     for text in [
         "",
         " \n",
@@ -230,7 +230,7 @@ fn a_call_that_was_cut_is_neither_made_nor_shown() {
 }
 
 #[test]
-fn what_can_be_no_call_is_not_held_back() {
+fn text_that_cannot_be_a_call_is_not_delayed() {
     let shown = |text: &str| {
         let (mut parser, mut out) = (ToolCallParser::new(&tools(), true), String::new());
         parser.push(text, &mut out);
@@ -259,7 +259,7 @@ fn what_can_be_no_call_is_not_held_back() {
 
 /// Every text of a few pieces gives the same however it arrives, and nothing of it is lost or doubled.
 #[test]
-fn pieces_in_any_order_read_the_same_however_they_arrive() {
+fn the_result_does_not_depend_on_how_the_text_is_cut() {
     const PIECES: [&str; 14] = [
         "<tool_call>",
         "</tool_call>",
@@ -298,7 +298,7 @@ fn pieces_in_any_order_read_the_same_however_they_arrive() {
 }
 
 #[test]
-fn floods_take_time_in_proportion() {
+fn parsing_takes_linear_time() {
     for piece in [
         "<tool_call>",
         "<tool_call></tool_call>",
@@ -316,7 +316,7 @@ fn floods_take_time_in_proportion() {
 }
 
 #[test]
-fn the_system_text_tells_the_tools_and_stays_the_same() {
+fn the_system_text_describes_the_tools_and_is_stable() {
     let text = system_with_tools("Be brief.", &tools());
     assert!(text.starts_with("Be brief.\n\n# Tools\n"), "{text}");
     let line = r#"{"type":"function","function":{"name":"read_file","description":"d","parameters":{"type":"object"}}}"#;

@@ -60,6 +60,7 @@ pub enum End {
 }
 
 /// The end of a body, in bytes from its start.
+#[derive(Clone, Copy)]
 pub struct BodyEnd {
     /// The length of the body.
     pub inner: usize,
