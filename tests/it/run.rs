@@ -67,7 +67,7 @@ fn bad_input_is_a_usage_error_that_says_what_to_do() {
 }
 
 #[test]
-fn exit_codes_tell_what_happened() {
+fn exit_codes_distinguish_the_failures() {
     let model = FakeLlama::start([Reply::error(400, "no good"), Reply::text("cut").finish("length")]);
     let home = TestHome::new(&model.url());
     let stderr = home.run(&["run", "a"]).fails(1);

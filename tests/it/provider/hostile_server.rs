@@ -288,8 +288,8 @@ fn silences() {
     assert_times_out("blank lines", raw(&drip("\n")).then_hang(), "unreachable(false)");
     let empty = drip(&format!("data: {}\n\n", delta(&json!({"content": ""}))));
     assert_times_out("empty events", raw(&empty).then_hang(), "unreachable(false)");
-    let standing = drip(&format!("data: {}\n\n", json!({"prompt_progress": {"processed": 0, "total": 2}})));
-    assert_times_out("progress that makes none", raw(&standing).then_hang(), "unreachable(false)");
+    let unchanged = drip(&format!("data: {}\n\n", json!({"prompt_progress": {"processed": 0, "total": 2}})));
+    assert_times_out("progress that makes none", raw(&unchanged).then_hang(), "unreachable(false)");
     assert_times_out(
         "half a JSON answer",
         Reply::raw("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{").then_hang(),

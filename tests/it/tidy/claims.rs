@@ -39,7 +39,7 @@ fn only_the_doors_the_client_and_the_cli_name_protobuf_types() {
 fn the_environment_is_read_where_the_program_starts() {
     // `main` hands the arguments on, `Environment::read` is called once by `cli::main`, and `kontekst run` asks
     // for the directory it was called in.
-    let allowed = ["src/main.rs", "src/core/environment.rs", "src/cli/run.rs"];
+    let allowed = ["src/main.rs", "src/core/environment.rs", "src/cli/run/"];
     let reads = [
         "env::var",
         "env::vars",
@@ -49,7 +49,10 @@ fn the_environment_is_read_where_the_program_starts() {
         "env::args_os",
         "env::current_dir",
     ];
-    assert_none("these read the environment", &places_in_src(&reads, |path| allowed.contains(&path)));
+    assert_none(
+        "these read the environment",
+        &places_in_src(&reads, |path| allowed.iter().any(|part| path.starts_with(part))),
+    );
     let found = places_in_src(&["Environment::read"], |path| path == "src/cli/mod.rs");
     assert_none("the environment is read a second time", &found);
 }
@@ -60,11 +63,11 @@ fn blocking_work_goes_through_one_file() {
     assert_none("blocking work", &places_in_src(&calls, |path| path == "src/core/blocking.rs"));
 }
 
-/// Test code that may sleep or read the clock, and why.
+/// Test files and folders that may sleep or read the clock, and why.
 const CLOCKS: &[(&str, &str)] = &[
     ("tests/it/wait.rs", "the one loop that polls, for what gives no event"),
     ("tests/it/fake_llama/reply.rs", "a server that is slow"),
-    ("src/tools/builtin/web_fetch/tests.rs", "a server that is slow"),
+    ("src/tools/builtin/web_fetch/tests/", "a server that is slow"),
 ];
 
 #[test]
@@ -73,7 +76,7 @@ fn no_test_sleeps_or_asserts_a_time() {
     let mut found = Vec::new();
     for file in files().iter().filter(|file| file.is_rust()) {
         if !["src/", "tests/"].iter().any(|folder| file.path.starts_with(folder))
-            || CLOCKS.iter().any(|(allowed, _)| *allowed == file.path)
+            || CLOCKS.iter().any(|(allowed, _)| file.path.starts_with(allowed))
         {
             continue;
         }
