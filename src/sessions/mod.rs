@@ -217,7 +217,7 @@ impl Sessions {
             return Err(SessionError::Active(id.clone()));
         }
         let path = self.path(id);
-        let _held = log::lock_existing(&path, id)?;
+        let _lock = log::lock_existing(&path, id)?;
         if active {
             remove_if_exists(&self.active_file)?;
         }

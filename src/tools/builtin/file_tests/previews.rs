@@ -32,7 +32,7 @@ fn every_write_in_a_protected_working_directory_has_a_caution() {
     assert!(proposal.caution.unwrap().contains("working directory"));
 }
 
-/// What a person sees is what happens: GNU `patch` makes the new file of the old one and the preview.
+/// GNU `patch` applies each preview to the old file, and the result is the new file.
 #[test]
 fn previews_apply_with_patch() {
     if Command::new("patch").arg("--version").output().is_err() {

@@ -148,7 +148,8 @@ fn a_head_without_end_is_refused() {
     // An hour is no help: the size of the head has to end it.
     let result = get(&fetcher(3600, 1000, &[&server]), &json!({"url": server.url("/")}));
     assert!(result.is_err(), "{result:?}");
-    // What the server could write until the fetch closed the connection; most of it lay in the kernel's buffers.
+    // The server wrote this many bytes before the fetch closed the connection. Most of them were in the
+    // kernel's buffers.
     let bytes = sent.recv_timeout(Duration::from_secs(60)).expect("the fetch closes the connection");
     assert!(bytes < 32 * 1024 * 1024, "{bytes}");
 }
