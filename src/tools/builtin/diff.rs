@@ -40,6 +40,21 @@ struct Patch {
     hidden: usize,
 }
 
+/// The lines that a hunk takes up in the old or the new file.
+#[derive(Clone, Copy)]
+struct Side {
+    /// The index of the first line, from 0.
+    first: usize,
+    count: usize,
+}
+
+impl Side {
+    /// Returns the line number for the header of a hunk. A side without lines names the line before it.
+    fn start(self) -> usize {
+        if self.count == 0 { self.first } else { self.first + 1 }
+    }
+}
+
 impl Patch {
     fn new(from: &str, to: &str) -> Self {
         // GNU patch accepts a name with a space only if a tab follows it.
@@ -49,11 +64,7 @@ impl Patch {
 
     /// Adds a hunk if it fits. If even the first hunk does not fit, its first lines are shown without a
     /// hunk header, because an incomplete hunk must not look like one that can be applied.
-    ///
-    /// `old` and `new` are the index of the first line, from 0, and the number of lines on each side.
-    fn hunk(&mut self, old: (usize, usize), new: (usize, usize), lines: &[(char, &str)]) {
-        // In the header of a hunk, a side without lines names the line before it.
-        let start = |(first, count): (usize, usize)| if count == 0 { first } else { first + 1 };
+    fn hunk(&mut self, old: Side, new: Side, lines: &[(char, &str)]) {
         let bytes: usize = lines.iter().map(|(_, line)| line.len() + 1).sum();
         if self.text.len() + bytes > MAX_BYTES {
             let lines_shown =
@@ -65,7 +76,8 @@ impl Patch {
             return;
         }
         self.hunks += 1;
-        let _ = writeln!(self.text, "@@ -{},{} +{},{} @@", start(old), old.1, start(new), new.1);
+        let (old_start, new_start) = (old.start(), new.start());
+        let _ = writeln!(self.text, "@@ -{old_start},{} +{new_start},{} @@", old.count, new.count);
         for (mark, line) in lines {
             self.line(*mark, line);
         }
@@ -89,7 +101,7 @@ fn new_file(path: &str, new: &str) -> String {
     }
     if count <= MAX_NEW_LINES && new.len() + count <= MAX_BYTES {
         let added: Vec<_> = lines().map(|line| ('+', line)).collect();
-        patch.hunk((0, 0), (0, count), &added);
+        patch.hunk(Side { first: 0, count: 0 }, Side { first: 0, count }, &added);
         return patch.text;
     }
     // This is no hunk, for the same reason as in `Patch::hunk`.
@@ -137,8 +149,8 @@ fn changed_file(path: &str, old: &str, new: &str) -> String {
     for group in diff.grouped_ops(CONTEXT) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let (old_start, new_start) = (first.old_range().start, first.new_range().start);
-        let old_side = (before + old_start, last.old_range().end - old_start);
-        let new_side = (before + new_start, last.new_range().end - new_start);
+        let old_side = Side { first: before + old_start, count: last.old_range().end - old_start };
+        let new_side = Side { first: before + new_start, count: last.new_range().end - new_start };
         let lines: Vec<(char, &str)> = group
             .iter()
             .flat_map(|op| diff.iter_changes(op))
