@@ -10,9 +10,6 @@ pub mod core;
 
 pub mod config;
 
-#[cfg(feature = "builtin")]
-pub mod engine;
-
 pub mod context;
 pub mod models;
 pub mod provider;

@@ -11,10 +11,7 @@ mod llama;
 
 use std::{error::Error, ops::ControlFlow, path::Path};
 
-use kontekst::{
-    core::{Cancel, Sampling},
-    engine::{Constraint, Engine, Job, Limits},
-};
+use kontekst_engine::{Constraint, Engine, GenerateRequest, Limits, Prompt, Sampling};
 
 /// As in the static program: musl's own would be measured otherwise.
 #[cfg(target_env = "musl")]
@@ -44,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut number = |otherwise: u32| arguments.next().map_or(Ok(otherwise), |number| number.parse::<u32>());
     let (prompt, answer) = (number(512)?, number(128)?);
     let engine = Engine::open(Path::new(&model), Limits::default())?;
-    let usual = u32::try_from(engine.tokens().len())?.min(200);
+    let usual = u32::try_from(engine.vocabulary().len())?.min(200);
     let prompt: Vec<u32> = (0..prompt).map(|number| number * 37 % (usual - 32) + 32).collect();
     let server = match std::env::var_os("KONTEKST_LLAMA_SERVER") {
         Some(program) => Some(llama::Server::start(Path::new(&program), Path::new(&model))?),
@@ -77,22 +74,20 @@ impl Constraint for Endless {
 
     fn push(&mut self, _: &[u8]) {}
 
-    fn complete(&self) -> bool {
+    fn is_complete(&self) -> bool {
         false
     }
-
-    fn restart(&mut self) {}
 }
 
 fn built_in(engine: &Engine, prompt: &[u32], answer: u32) -> Result<Speed, Box<dyn Error>> {
-    let sampling = Sampling { temperature: Some(0.0), max_tokens: Some(answer), ..Sampling::default() };
-    let job = Job { prompt: prompt.to_vec(), sampling, ..Job::default() };
-    let done =
-        engine.generate(&job, &Cancel::new(), Some(&mut Endless), &mut |_| ControlFlow::Continue(()))?;
-    // The first token of the answer comes of reading the prompt.
-    let written = f64::from(done.completion.saturating_sub(1));
+    let prompt = Prompt { tokens: prompt, session: None };
+    let request = GenerateRequest { prompt, sampling: Sampling::greedy(), max_tokens: answer, seed: None };
+    let generation =
+        engine.generate(&request, Some(&mut Endless), &|| false, &mut |_| ControlFlow::Continue(()))?;
+    // Reading the prompt gives the first token of the answer.
+    let written = f64::from(generation.completion_tokens.saturating_sub(1));
     Ok(Speed {
-        reading: f64::from(done.prompt) / done.reading.as_secs_f64(),
-        writing: written / done.writing.as_secs_f64(),
+        reading: f64::from(generation.prompt_tokens) / generation.prefill_time.as_secs_f64(),
+        writing: written / generation.decode_time.as_secs_f64(),
     })
 }

@@ -85,7 +85,7 @@ pub(super) fn prepare(
     let budget = window_budget(shared, &model, request.overrides.context_size, &counts);
     let history_budget = budget.history(estimate(&prompt.message));
     let history = match &log {
-        Some(log) if stored && model.provider.shown().history => {
+        Some(log) if stored && model.provider.uses_history() => {
             stored_messages(shared, log, &slot.id, history_budget, events)?
         }
         _ => provided,
@@ -266,7 +266,7 @@ fn count_parts(
     for (message, tokens) in messages.iter_mut().filter(|message| message.tokens == 0).zip(&counts.texts) {
         message.tokens = *tokens;
     }
-    if !model.provider.shown().history {
+    if !model.provider.uses_history() {
         messages.iter_mut().for_each(|message| message.tokens = 0);
     }
     counts

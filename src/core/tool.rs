@@ -12,6 +12,43 @@ pub struct ToolDef {
     pub description: String,
     /// A JSON Schema of type `object`.
     pub parameters: Value,
+    /// The arguments that the starter model may only copy from the request. No model is sent this.
+    pub copy: Vec<CopyArgument>,
+}
+
+/// An argument that is copied from the text of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyArgument {
+    /// Its name in the schema.
+    pub name: &'static str,
+    pub kind: CopyKind,
+}
+
+/// What an argument is that is copied from the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyKind {
+    /// The path of a file.
+    Path,
+    /// The address of a page.
+    Url,
+    /// A glob pattern.
+    Pattern,
+    /// The content of a file.
+    Content,
+    /// The text that a change replaces.
+    OldText,
+    /// The text that a change puts in its place.
+    NewText,
+    /// The number of the first line of a range.
+    FirstLine,
+    /// The number of the last line of a range.
+    LastLine,
+}
+
+impl CopyArgument {
+    pub const fn new(name: &'static str, kind: CopyKind) -> Self {
+        Self { name, kind }
+    }
 }
 
 /// One tool call, as the model wrote it.

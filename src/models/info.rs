@@ -46,35 +46,35 @@ impl ModelInfo {
     }
 
     pub fn from_header(header: &Header) -> Self {
-        let text = |key: &str| header.text(key).map(str::to_owned);
+        let text = |key: &str| header.string(key).map(str::to_owned);
         let architecture = text("general.architecture");
         let own = |key: &str| format!("{}.{key}", architecture.as_deref().unwrap_or_default());
-        let layers = header.whole(&own("block_count"));
-        let named = header.whole("general.file_type").and_then(quantisation::from_file_type);
+        let layers = header.unsigned(&own("block_count"));
+        let named = header.unsigned("general.file_type").and_then(quantisation::from_file_type);
         Self {
             title: text("general.name"),
             parameters: parameter_count(header),
             quantisation: named
-                .or_else(|| quantisation::from_tensor_types(&header.weights))
+                .or_else(|| quantisation::from_tensor_types(&header.elements))
                 .map(str::to_owned),
-            context_window: header.whole(&own("context_length")),
+            context_window: header.unsigned(&own("context_length")),
             layers,
             cache_bytes_per_token: layers.and_then(|layers| cache_bytes_per_token(header, &own, layers)),
-            tokenizer: match (header.text("tokenizer.ggml.model"), header.text("tokenizer.ggml.pre")) {
+            tokenizer: match (header.string("tokenizer.ggml.model"), header.string("tokenizer.ggml.pre")) {
                 (Some(model), Some(pre)) => Some(format!("{model} ({pre})")),
                 (Some(model), None) => Some(model.to_owned()),
                 (None, _) => None,
             },
             template: TemplateSupport::in_header(header),
             is_embedding: header.value(&own("pooling_type")).is_some()
-                && header.whole(&own("pooling_type")) != Some(0),
+                && header.unsigned(&own("pooling_type")) != Some(0),
             architecture,
         }
     }
 }
 
 fn parameter_count(header: &Header) -> u64 {
-    header.weights.values().fold(0, |sum, &count| sum.saturating_add(count))
+    header.elements.values().fold(0, |sum, &count| sum.saturating_add(count))
 }
 
 /// Two bytes for each number of a key and a value, for each head that has its own, in each layer.
@@ -83,9 +83,9 @@ fn cache_bytes_per_token(header: &Header, own: &dyn Fn(&str) -> String, layers: 
     let of_their_own =
         header.per_layer(&own("attention.head_count_kv"), layers).unwrap_or_else(|| heads.clone());
     let most_heads = heads.iter().copied().max().filter(|&heads| heads > 0)?;
-    let width = header.whole(&own("embedding_length")).map(|length| length / most_heads);
-    let key = header.whole(&own("attention.key_length")).or(width)?;
-    let value = header.whole(&own("attention.value_length")).or(width)?;
+    let width = header.unsigned(&own("embedding_length")).map(|length| length / most_heads);
+    let key = header.unsigned(&own("attention.key_length")).or(width)?;
+    let value = header.unsigned(&own("attention.value_length")).or(width)?;
     let heads = of_their_own.iter().try_fold(0_u64, |sum, &heads| sum.checked_add(heads))?;
     heads.checked_mul(key.checked_add(value)?)?.checked_mul(2)
 }
@@ -93,16 +93,16 @@ fn cache_bytes_per_token(header: &Header, own: &dyn Fn(&str) -> String, layers: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::gguf::tests::Maker;
+    use kontekst_engine::gguf::header_builder::HeaderBuilder;
 
-    fn info(maker: &Maker) -> ModelInfo {
-        let bytes = maker.bytes();
+    fn info(builder: &HeaderBuilder) -> ModelInfo {
+        let bytes = builder.bytes();
         ModelInfo::from_header(&Header::read(bytes.as_slice(), bytes.len() as u64).unwrap())
     }
 
     /// Llama 3 8B as its files describe it.
-    fn llama() -> Maker {
-        Maker::default()
+    fn llama() -> HeaderBuilder {
+        HeaderBuilder::default()
             .text("general.architecture", "llama")
             .text("general.name", "Llama 3 8B")
             .u32("general.file_type", 15)
@@ -133,27 +133,27 @@ mod tests {
     #[test]
     fn heads_that_differ_by_layer_and_keys_that_differ_from_values() {
         let heads = [4_u32, 0, 2].map(u32::to_le_bytes).concat();
-        let maker = Maker::default()
+        let builder = HeaderBuilder::default()
             .text("general.architecture", "mix")
             .u32("mix.block_count", 3)
             .u32("mix.attention.head_count", 8)
             .list("mix.attention.head_count_kv", 4, 3, &heads)
             .u32("mix.attention.key_length", 192)
             .u32("mix.attention.value_length", 128);
-        assert_eq!(info(&maker).cache_bytes_per_token, Some(6 * (192 + 128) * 2));
+        assert_eq!(info(&builder).cache_bytes_per_token, Some(6 * (192 + 128) * 2));
     }
 
     #[test]
     fn what_the_file_leaves_out_is_unknown_and_nothing_overflows() {
-        assert_eq!(info(&Maker::default()), ModelInfo::default());
-        let huge = |key: &str, maker: Maker| maker.raw(key, 10, &u64::MAX.to_le_bytes());
-        let maker = Maker::default().text("general.architecture", "x");
+        assert_eq!(info(&HeaderBuilder::default()), ModelInfo::default());
+        let huge = |key: &str, builder: HeaderBuilder| builder.raw(key, 10, &u64::MAX.to_le_bytes());
+        let builder = HeaderBuilder::default().text("general.architecture", "x");
         let keys =
             ["x.block_count", "x.attention.head_count", "x.attention.key_length", "x.embedding_length"];
-        let maker = keys.into_iter().fold(maker, |maker, key| huge(key, maker));
-        assert_eq!(info(&maker).cache_bytes_per_token, None);
+        let builder = keys.into_iter().fold(builder, |builder, key| huge(key, builder));
+        assert_eq!(info(&builder).cache_bytes_per_token, None);
         assert_eq!(
-            info(&Maker::default().tensor(&[2], 12).tensor(&[1], 0)).quantisation.as_deref(),
+            info(&HeaderBuilder::default().tensor(&[2], 12).tensor(&[1], 0)).quantisation.as_deref(),
             Some("Q4_K")
         );
     }

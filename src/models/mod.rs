@@ -4,8 +4,6 @@
 //! trusted; directories and addresses come in as values, since nothing below the command line reads the
 //! environment.
 
-pub mod gguf;
-
 pub mod info;
 mod quantisation;
 pub mod template;
@@ -20,3 +18,4 @@ pub mod selection;
 
 pub use catalog::{Model, ModelCatalog, ModelOrigin};
 pub use info::ModelInfo;
+pub use kontekst_engine::gguf;

@@ -25,7 +25,7 @@ impl TemplateSupport {
         let variants = header
             .keys()
             .filter(|key| key.strip_prefix(KEY).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
-        let mut texts = variants.filter_map(|key| header.text(key));
+        let mut texts = variants.filter_map(|key| header.string(key));
         let first = Self::detect(texts.next()?);
         Some(texts.map(Self::detect).fold(first, |one, other| Self {
             tools: one.tools || other.tools,

@@ -11,6 +11,8 @@ mod process_env;
 mod request_parts;
 pub mod router;
 mod slots;
+#[cfg(feature = "builtin")]
+pub mod starter;
 pub mod supervisor;
 #[cfg(not(feature = "builtin"))]
 pub mod without_builtin;
@@ -44,10 +46,8 @@ pub trait Provider: Send + Sync {
 
     /// Counts the tokens of each part of a request, in the form in which it is sent, with one question to the server.
     fn count_parts(&self, parts: &RequestParts<'_>, cancel: &Cancel) -> PartTokens {
-        let shown = self.shown();
         let tools = request_parts::tool_definitions(parts.tools);
-        let mut texts =
-            vec![if shown.system { parts.system } else { "" }, if shown.tools { &tools } else { "" }];
+        let mut texts = vec![parts.system, &tools];
         texts.extend(&parts.texts);
         let counts = self.count_tokens(&texts, cancel);
         PartTokens { system: counts[0], tools: counts[1], texts: counts[2..].to_vec() }
@@ -76,30 +76,15 @@ pub trait Provider: Send + Sync {
     /// Returns the number of requests that may run in parallel.
     fn slots(&self) -> usize;
 
-    /// What of a conversation reaches the model.
-    fn shown(&self) -> Shown {
-        Shown::default()
+    /// Returns true if the model can use what was said before the last prompt. Otherwise stored conversations are not
+    /// loaded for it, and nothing of them counts against its window.
+    fn uses_history(&self) -> bool {
+        true
     }
 
     /// Returns one line for the user if the model is not the one that they would expect.
     fn notice(&self) -> Option<String> {
         None
-    }
-}
-
-/// What of a conversation reaches a model. What does not costs nothing and takes no place in its window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
-    pub system: bool,
-    /// The definitions of tools; a model may know its tools without.
-    pub tools: bool,
-    /// What was said before the last prompt.
-    pub history: bool,
-}
-
-impl Default for Shown {
-    fn default() -> Self {
-        Self { system: true, tools: true, history: true }
     }
 }
 

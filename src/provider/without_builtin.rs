@@ -29,16 +29,16 @@ pub struct Settings {
 
 /// See the engine's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Which {
-    BuiltIn,
+pub enum ModelSource {
+    Starter,
     File(PathBuf),
 }
 
 /// See the engine's own.
 #[derive(Debug)]
-pub enum NotOpened {
-    Unknown(String),
-    Error(ProviderError),
+pub enum OpenError {
+    Unsupported(String),
+    Failed(ProviderError),
 }
 
 /// Opens nothing.
@@ -54,12 +54,12 @@ impl OpenModels {
     /// Always.
     pub fn open(
         self: &Arc<Self>,
-        _: &Which,
+        _: &ModelSource,
         _: Option<String>,
         _: &Cancel,
         _: &mut dyn FnMut(Progress),
-    ) -> Result<Arc<dyn Provider>, NotOpened> {
-        Err(NotOpened::Unknown("this kontekst was built without its own engine".to_owned()))
+    ) -> Result<Arc<dyn Provider>, OpenError> {
+        Err(OpenError::Unsupported("this kontekst was built without its own engine".to_owned()))
     }
 
     pub fn running(&self) -> Option<String> {

@@ -175,8 +175,12 @@ mod tests {
     use crate::{config::ToolsConfig, core::OwnListeners, tools::builtin};
 
     fn named(name: &str) -> ClientTool {
-        let def =
-            ToolDef { name: name.into(), description: "d".into(), parameters: json!({"type": "object"}) };
+        let def = ToolDef {
+            copy: Vec::new(),
+            name: name.into(),
+            description: "d".into(),
+            parameters: json!({"type": "object"}),
+        };
         ClientTool { def, timeout: Duration::from_secs(1), concurrency: Concurrency::Sequential }
     }
 

@@ -1,78 +1,19 @@
-//! The model in this process: for a machine that has nothing else, and for files where there is no llama-server.
+//! Models that run in this process: any GGUF file that the engine can run, and the starter model.
 
-mod answer;
-mod asset;
-mod bytewise;
-mod call;
-mod grammar;
-mod grounds;
-mod model;
-mod numbers;
+mod chat_model;
+mod loaded_model;
 mod open_models;
-mod report;
-mod template;
+mod prompt;
+mod turn_builder;
 
-use std::sync::Arc;
+/// The architectures that the engine runs, as `general.architecture` calls them.
+pub use kontekst_engine::ARCHITECTURES;
+/// The starter model, as a GGUF file.
+pub use kontekst_starter::MODEL as BYTES;
 
-use self::model::Model;
-pub use self::{
-    asset::{BYTES, NAME, notice},
-    open_models::{NotOpened, OpenModels, Settings, Which},
-};
-use super::{ChatRequest, Delta, Provider, ProviderError, Shown, Turn};
-use crate::core::Cancel;
+pub(super) use self::chat_model::{engine_error, finish_reason, sink_closed};
+pub use self::open_models::{ModelSource, OpenError, OpenModels, Settings};
+pub use super::starter::{NAME, notice};
 
-/// What `general.architecture` says in files that the engine can run.
-pub use crate::engine::ARCHITECTURES;
-
-/// The engine is part of this program.
+/// Whether this program has the engine and the starter model.
 pub const AVAILABLE: bool = true;
-
-/// An open model, as one run has it.
-struct InProcess {
-    model: Arc<Model>,
-    /// What its user should read.
-    notice: Option<String>,
-}
-
-impl Provider for InProcess {
-    fn generate(
-        &self,
-        request: &ChatRequest,
-        cancel: &Cancel,
-        sink: &mut dyn FnMut(Delta),
-    ) -> Result<Turn, ProviderError> {
-        self.model.generate(request, cancel, sink)
-    }
-
-    fn count_tokens(&self, texts: &[&str], _: &Cancel) -> Vec<u32> {
-        let estimate = |text: &&str| u32::try_from(text.len() / 4).unwrap_or(u32::MAX);
-        self.model.count(texts).unwrap_or_else(|| texts.iter().map(estimate).collect())
-    }
-
-    fn template_tokens(&self, messages: usize, _: &Cancel) -> u32 {
-        self.model.overhead(messages).unwrap_or(0)
-    }
-
-    fn window(&self) -> Option<u32> {
-        Some(self.model.window())
-    }
-
-    fn can_force_tool(&self) -> bool {
-        true
-    }
-
-    fn slots(&self) -> usize {
-        self.model.slots().limit()
-    }
-
-    fn shown(&self) -> Shown {
-        let traits = self.model.template().traits();
-        let all = !traits.by_heart();
-        Shown { system: all || traits.shows_system(), tools: all, history: all || traits.history }
-    }
-
-    fn notice(&self) -> Option<String> {
-        self.notice.clone()
-    }
-}

@@ -1,5 +1,5 @@
-//! The models that are loaded in this process: each opened once, kept while it is used, and given up when
-//! nobody has used it for a while or its memory is needed.
+//! The models that are loaded in this process. Each is loaded once, and unloaded when nobody has used it for a while or
+//! its memory is needed.
 
 use std::{
     collections::HashMap,
@@ -9,86 +9,101 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{InProcess, asset, model::Model};
+use kontekst_engine::{Engine, EngineError, Limits};
+use kontekst_starter::Starter;
+
+use super::{
+    chat_model::ChatModel,
+    loaded_model::{InProcess, LoadedModel},
+};
 use crate::{
     core::{Cancel, error_chain},
-    engine::EngineError,
     provider::{
         NoServer, Progress, Provider, ProviderError,
         slots::{SlotError, Slots},
+        starter::{self, StarterModel},
     },
 };
 
-/// What the configuration says about models in this process.
+/// The memory for the caches of sessions that one model keeps, in bytes.
+const SESSION_BYTES: usize = 512 << 20;
+
+/// The most files that are remembered as unsupported. When there are more, all are looked at again.
+const MAX_UNSUPPORTED: usize = 64;
+
+/// The configuration of models in this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Tokens in the window.
+    /// The size of the context window, in tokens.
     pub context_size: u32,
-    /// Files that may be loaded at a time; the built-in model is small and does not count.
+    /// The most files that are loaded at a time. The starter model is small and does not count.
     pub max_loaded: usize,
-    /// How long one stays that nobody uses; absent is for ever.
+    /// How long a model stays loaded that nobody uses. `None` is for ever.
     pub keep_warm: Option<Duration>,
 }
 
-/// What is to be opened.
+/// Which model is to be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Which {
-    BuiltIn,
+pub enum ModelSource {
+    /// The starter model, which is part of the program.
+    Starter,
     File(PathBuf),
 }
 
-/// The open models.
+/// The loaded models.
 pub struct OpenModels {
     settings: Settings,
-    /// Who opens or gives up one; a queue of one place because waiting in it can be cancelled.
-    turn: Slots,
+    /// Held while a model is loaded or unloaded. It is a queue, because waiting in a queue can be cancelled.
+    load_lock: Slots,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The one that was used last stands last.
-    open: Vec<Open>,
-    /// Files that the engine cannot run, by their time of change, so that they are not read in each run.
-    unknown: HashMap<PathBuf, (Option<SystemTime>, String)>,
+    /// The most recently used model is last.
+    open: Vec<OpenModel>,
+    /// Files that the engine cannot run, so that they are not read again in each run.
+    unsupported: HashMap<PathBuf, Unsupported>,
     stopped: bool,
 }
 
-struct Open {
-    which: Which,
-    /// A file that was replaced is opened anew.
-    changed: Option<SystemTime>,
-    model: Arc<Model>,
+struct OpenModel {
+    source: ModelSource,
+    /// When the file was modified. A file that was replaced since is loaded anew.
+    modified: Option<SystemTime>,
+    model: Arc<LoadedModel>,
 }
 
-/// Files that are remembered as unknown; one more and all are looked at again.
-const UNKNOWN: usize = 64;
+struct Unsupported {
+    modified: Option<SystemTime>,
+    reason: String,
+}
 
 /// Why a model could not be opened.
 #[derive(Debug)]
-pub enum NotOpened {
-    /// It is of a kind that the engine does not know: a fact about the file.
-    Unknown(String),
-    Error(ProviderError),
+pub enum OpenError {
+    /// The engine does not support the model. The text says why.
+    Unsupported(String),
+    Failed(ProviderError),
 }
 
 impl OpenModels {
     pub fn new(settings: Settings) -> Arc<Self> {
-        Arc::new(Self { settings, turn: Slots::new(1), state: Mutex::default() })
+        Arc::new(Self { settings, load_lock: Slots::new(1), state: Mutex::default() })
     }
 
-    /// The model that was used last, if any is loaded.
+    /// The name of the most recently used model, if any is loaded.
     pub fn running(&self) -> Option<String> {
         self.lock().open.last().map(|open| open.model.name().to_owned())
     }
 
-    /// The model if it is loaded. Costs microseconds.
-    fn ready(&self, which: &Which) -> Option<Arc<Model>> {
+    /// Returns the model if it is loaded. Takes microseconds.
+    fn loaded(&self, source: &ModelSource) -> Option<Arc<LoadedModel>> {
         let mut state = self.lock();
-        let at = state.open.iter().position(|open| open.which == *which)?;
+        let at = state.open.iter().position(|open| open.source == *source)?;
         let open = state.open.remove(at);
-        if open.changed != changed(which) {
-            open.model.give_up();
+        if open.modified != modified(source) {
+            open.model.unload();
             return None;
         }
         open.model.touch();
@@ -97,104 +112,130 @@ impl OpenModels {
         Some(model)
     }
 
-    /// Makes a model ready: loads it, after another one has left where there may not be both. `notice` is for
-    /// its user.
+    /// Opens a model: loads it if necessary, after another one was unloaded where there may not be both. `notice` is shown
+    /// to the user of the run.
     ///
     /// # Errors
     ///
-    /// [`NotOpened`].
+    /// [`OpenError`].
     pub fn open(
         self: &Arc<Self>,
-        which: &Which,
+        source: &ModelSource,
         notice: Option<String>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
-    ) -> Result<Arc<dyn Provider>, NotOpened> {
-        let model = self.model(which, cancel, sink)?;
+    ) -> Result<Arc<dyn Provider>, OpenError> {
+        let model = self.model(source, cancel, sink)?;
         Ok(Arc::new(InProcess { model, notice }))
     }
 
     fn model(
         self: &Arc<Self>,
-        which: &Which,
+        source: &ModelSource,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
-    ) -> Result<Arc<Model>, NotOpened> {
-        if let Some(model) = self.ready(which) {
+    ) -> Result<Arc<LoadedModel>, OpenError> {
+        if let Some(model) = self.loaded(source) {
             return Ok(model);
         }
-        if let Some(why) = self.unknown(which) {
-            return Err(NotOpened::Unknown(why));
+        if let Some(reason) = self.unsupported(source) {
+            return Err(OpenError::Unsupported(reason));
         }
-        let loading = || Progress::Loading { model: which.name(), fraction: None };
-        let _turn = self.turn.acquire(None, cancel, &mut |_| sink(loading())).map_err(|no_place| {
-            NotOpened::Error(match no_place {
+        let loading = || Progress::Loading { model: source.name(), fraction: None };
+        let _lock = self.load_lock.acquire(None, cancel, &mut |_| sink(loading())).map_err(|error| {
+            OpenError::Failed(match error {
                 SlotError::Cancelled => ProviderError::Cancelled,
                 SlotError::Closed => stopping(),
             })
         })?;
-        // Somebody may have opened it while we waited.
-        if let Some(model) = self.ready(which) {
+        // Another thread may have loaded it while we waited for the lock.
+        if let Some(model) = self.loaded(source) {
             return Ok(model);
         }
-        while let Some(other) = self.surplus(which) {
-            self.leave(&other, cancel, sink).map_err(NotOpened::Error)?;
+        while let Some(other) = self.over_limit(source) {
+            self.evict(&other, cancel, sink).map_err(OpenError::Failed)?;
         }
         sink(loading());
         let began = std::time::Instant::now();
-        let changed = changed(which);
-        let model = match which {
-            Which::BuiltIn => Model::from_bytes(asset::NAME, asset::BYTES, self.settings.context_size),
-            Which::File(file) => Model::open(file, self.settings.context_size),
-        };
-        let model = Arc::new(model.map_err(|error| self.refused(which, changed, &error))?);
+        let modified = modified(source);
+        let model = self.load(source).map_err(|error| self.load_error(source, modified, &error))?;
+        let model = Arc::new(model);
         tracing::info!(model = model.name(), after = ?began.elapsed(), "the model is loaded");
         let mut state = self.lock();
         if state.stopped {
-            return Err(NotOpened::Error(stopping()));
+            return Err(OpenError::Failed(stopping()));
         }
-        state.open.push(Open { which: which.clone(), changed, model: Arc::clone(&model) });
+        state.open.push(OpenModel { source: source.clone(), modified, model: Arc::clone(&model) });
         drop(state);
-        self.keep_warm(&model);
+        self.watch_idle(&model);
         Ok(model)
     }
 
-    /// Gives up all models and opens no other. Again is harmless.
+    fn load(&self, source: &ModelSource) -> Result<LoadedModel, EngineError> {
+        let limits = Limits {
+            context_size: self.settings.context_size,
+            session_bytes: SESSION_BYTES,
+            ..Limits::default()
+        };
+        let starter = |starter| Arc::new(StarterModel::new(starter)) as Arc<dyn Provider>;
+        Ok(match source {
+            ModelSource::Starter => {
+                LoadedModel::new(starter::NAME.to_owned(), starter(Starter::built_in(limits)?))
+            }
+            ModelSource::File(file) => {
+                let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let engine = Engine::open(file, limits)?;
+                if Starter::recognizes(&engine) {
+                    LoadedModel::new(name, starter(Starter::of(engine)))
+                } else {
+                    LoadedModel::new(name, Arc::new(ChatModel::new(engine)))
+                }
+            }
+        })
+    }
+
+    /// Unloads all models and opens no others. Calling it again does nothing.
     pub fn stop(&self) {
         let open = {
             let mut state = self.lock();
             state.stopped = true;
             std::mem::take(&mut state.open)
         };
-        self.turn.close();
-        open.iter().for_each(|open| open.model.give_up());
+        self.load_lock.close();
+        open.iter().for_each(|open| open.model.unload());
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the engine cannot run a file that it has seen.
-    fn unknown(&self, which: &Which) -> Option<String> {
-        let Which::File(file) = which else { return None };
+    /// Why the engine cannot run a file, if that is known.
+    fn unsupported(&self, source: &ModelSource) -> Option<String> {
+        let ModelSource::File(file) = source else { return None };
         let state = self.lock();
-        let (seen, why) = state.unknown.get(file)?;
-        (*seen == changed(which)).then(|| why.clone())
+        let known = state.unsupported.get(file)?;
+        (known.modified == modified(source)).then(|| known.reason.clone())
     }
 
-    fn refused(&self, which: &Which, changed: Option<SystemTime>, error: &EngineError) -> NotOpened {
-        match (which, error) {
-            (Which::File(file), EngineError::Architecture(_) | EngineError::Unsupported(_)) => {
-                let why = error.to_string();
+    /// Converts an error of the engine, and remembers files that it does not support.
+    fn load_error(
+        &self,
+        source: &ModelSource,
+        modified: Option<SystemTime>,
+        error: &EngineError,
+    ) -> OpenError {
+        match (source, error) {
+            (ModelSource::File(file), EngineError::Architecture(_) | EngineError::Unsupported(_)) => {
+                let reason = error.to_string();
                 let mut state = self.lock();
-                if state.unknown.len() >= UNKNOWN {
-                    state.unknown.clear();
+                if state.unsupported.len() >= MAX_UNSUPPORTED {
+                    state.unsupported.clear();
                 }
-                state.unknown.insert(file.clone(), (changed, why.clone()));
-                NotOpened::Unknown(why)
+                state.unsupported.insert(file.clone(), Unsupported { modified, reason: reason.clone() });
+                OpenError::Unsupported(reason)
             }
-            _ => NotOpened::Error(ProviderError::NoServer(NoServer {
-                fact: format!("{} cannot be loaded: {}", which.name(), error_chain(error)),
+            _ => OpenError::Failed(ProviderError::NoServer(NoServer {
+                fact: format!("{} cannot be loaded: {}", source.name(), error_chain(error)),
                 hint:
                     "`kontekst models show` says what the file is; `kontekst models pull` fetches it again \
                        once it is moved away"
@@ -203,24 +244,25 @@ impl OpenModels {
         }
     }
 
-    /// Which file must go before another one may be loaded: of those that nobody is using the one that was
-    /// used least recently, else that one of all.
-    fn surplus(&self, which: &Which) -> Option<Arc<Model>> {
-        if *which == Which::BuiltIn {
+    /// Returns the model that must be unloaded before `source` may be loaded, if there is one: of those that nobody uses
+    /// the least recently used one, or that one of all.
+    fn over_limit(&self, source: &ModelSource) -> Option<Arc<LoadedModel>> {
+        if *source == ModelSource::Starter {
             return None;
         }
         let state = self.lock();
-        let files = || state.open.iter().filter(|open| open.which != Which::BuiltIn).map(|open| &open.model);
+        let files =
+            || state.open.iter().filter(|open| open.source != ModelSource::Starter).map(|open| &open.model);
         if files().count() < self.settings.max_loaded.max(1) {
             return None;
         }
-        files().find(|model| !model.idle_for().is_zero()).or_else(|| files().next()).cloned()
+        files().find(|model| !model.idle_time().is_zero()).or_else(|| files().next()).cloned()
     }
 
-    /// Lets the requests of another model come to their end, and gives it up.
-    fn leave(
+    /// Waits for the requests of a model to end, and unloads it.
+    fn evict(
         &self,
-        model: &Arc<Model>,
+        model: &Arc<LoadedModel>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<(), ProviderError> {
@@ -232,44 +274,44 @@ impl OpenModels {
                 return Err(ProviderError::Cancelled);
             }
         }
-        self.forget(model);
+        self.unload(model);
         Ok(())
     }
 
-    fn forget(&self, model: &Arc<Model>) {
+    fn unload(&self, model: &Arc<LoadedModel>) {
         self.lock().open.retain(|open| !Arc::ptr_eq(&open.model, model));
-        model.give_up();
+        model.unload();
     }
 
-    /// Gives a model up once nobody has used it for as long as the settings say. Whoever waits for that is
-    /// gone with the model: a daemon that has nothing loaded waits for nothing.
-    fn keep_warm(self: &Arc<Self>, model: &Arc<Model>) {
+    /// Starts a thread that unloads a model once nobody has used it for as long as the settings say. The thread ends with
+    /// the model, so a daemon that has nothing loaded waits for nothing.
+    fn watch_idle(self: &Arc<Self>, model: &Arc<LoadedModel>) {
         let Some(limit) = self.settings.keep_warm else { return };
         let (this, model) = (Arc::downgrade(self), Arc::clone(model));
-        let warm = thread::Builder::new().name("model-idle".to_owned());
-        let waiting = warm.spawn(move || {
-            while !model.gone().is_cancelled_within(limit.saturating_sub(model.idle_for())) {
-                if model.idle_for() >= limit && Self::cool(&this, &model, limit) {
+        let thread = thread::Builder::new().name("model-idle".to_owned());
+        let started = thread.spawn(move || {
+            while !model.unloaded().is_cancelled_within(limit.saturating_sub(model.idle_time())) {
+                if model.idle_time() >= limit && Self::evict_idle(&this, &model, limit) {
                     return;
                 }
             }
         });
-        if let Err(error) = waiting {
-            tracing::warn!(%error, "the model will not be given up when it is idle");
+        if let Err(error) = started {
+            tracing::warn!(%error, "the model will not be unloaded when it is idle");
         }
     }
 
-    /// Gives a model up unless somebody has come to use it. Says whether it did.
-    fn cool(this: &Weak<Self>, model: &Arc<Model>, limit: Duration) -> bool {
+    /// Unloads a model unless it has been used again. Returns true if there is nothing more to do.
+    fn evict_idle(this: &Weak<Self>, model: &Arc<LoadedModel>, limit: Duration) -> bool {
         let Some(this) = this.upgrade() else { return true };
-        let Ok(_turn) = this.turn.acquire(None, &Cancel::new(), &mut |_| {}) else { return true };
-        model.slots().close(); // who comes now opens it again, and waits for our turn to end
-        if model.idle_for() < limit || !model.slots().wait_idle(&Cancel::new(), Duration::ZERO) {
+        let Ok(_lock) = this.load_lock.acquire(None, &Cancel::new(), &mut |_| {}) else { return true };
+        model.slots().close(); // a request that comes now loads the model again, after we release the lock
+        if model.idle_time() < limit || !model.slots().wait_idle(&Cancel::new(), Duration::ZERO) {
             model.slots().reopen();
             return false;
         }
-        tracing::info!(model = model.name(), "the model is given up: nobody has used it for {limit:?}");
-        this.forget(model);
+        tracing::info!(model = model.name(), "the model is unloaded: nobody has used it for {limit:?}");
+        this.unload(model);
         true
     }
 }
@@ -280,20 +322,20 @@ impl Drop for OpenModels {
     }
 }
 
-impl Which {
-    /// As people know it.
+impl ModelSource {
+    /// The name that people know.
     pub fn name(&self) -> String {
         match self {
-            Self::BuiltIn => "the built-in model".to_owned(),
+            Self::Starter => "the built-in model".to_owned(),
             Self::File(file) => file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         }
     }
 }
 
-fn changed(which: &Which) -> Option<SystemTime> {
-    let file: &Path = match which {
-        Which::BuiltIn => return None,
-        Which::File(file) => file,
+fn modified(source: &ModelSource) -> Option<SystemTime> {
+    let file: &Path = match source {
+        ModelSource::Starter => return None,
+        ModelSource::File(file) => file,
     };
     file.metadata().and_then(|metadata| metadata.modified()).ok()
 }

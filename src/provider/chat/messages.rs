@@ -199,7 +199,7 @@ fn short_id(id: &str) -> String {
 pub fn tools(tools: &[ToolDef]) -> Vec<Tool<'_>> {
     tools
         .iter()
-        .map(|ToolDef { name, description, parameters }| Tool {
+        .map(|ToolDef { name, description, parameters, copy: _ }| Tool {
             r#type: "function",
             function: ToolFunction { name, description, parameters },
         })
@@ -211,7 +211,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::core::ToolResult;
+    use crate::core::{CopyArgument, CopyKind, ToolResult};
 
     const TOOL: Dialect = Dialect {
         tool_role: true,
@@ -240,6 +240,20 @@ mod tests {
 
     fn json(messages: &[Message], dialect: Dialect) -> Value {
         serde_json::to_value(to_wire("", messages, dialect)).unwrap()
+    }
+
+    #[test]
+    fn no_model_is_sent_what_the_starter_model_copies() {
+        let tool = ToolDef {
+            name: "f".to_owned(),
+            description: "d".to_owned(),
+            parameters: json!({"type": "object"}),
+            copy: vec![CopyArgument::new("path", CopyKind::Path)],
+        };
+        assert_eq!(
+            serde_json::to_string(&tools(&[tool])).unwrap(),
+            r#"[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}]"#
+        );
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 mod call_text;
 pub mod messages;
-pub mod openai_types;
 pub mod prompted;
+
+pub use kontekst_engine::chat as openai_types;
 
 /// The largest number of calls in one answer.
 pub const CALL_LIMIT: usize = 64;

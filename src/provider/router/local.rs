@@ -12,7 +12,7 @@ use crate::{
     core::Cancel,
     provider::{
         NoServer, Progress, Provider, ProviderError,
-        builtin::{self, NotOpened, Which},
+        builtin::{self, ModelSource, OpenError},
         model_file::{ModelFileError, model_file},
     },
 };
@@ -90,14 +90,14 @@ impl Router {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
-        match self.in_process.open(&Which::File(file.to_owned()), None, cancel, sink) {
+        match self.in_process.open(&ModelSource::File(file.to_owned()), None, cancel, sink) {
             Ok(provider) => Ok(provider),
-            Err(NotOpened::Error(error)) => Err(error),
-            Err(NotOpened::Unknown(why)) if self.may_fall_back() => {
+            Err(OpenError::Failed(error)) => Err(error),
+            Err(OpenError::Unsupported(why)) if self.may_fall_back() => {
                 tracing::info!(file = %file.display(), why, "the built-in engine cannot run it");
                 self.open_built_in(model, endpoint_error, cancel, sink)
             }
-            Err(NotOpened::Unknown(fact)) => {
+            Err(OpenError::Unsupported(fact)) => {
                 Err(ProviderError::NoServer(NoServer { fact, hint: INSTALL_HINT.to_owned() }))
             }
         }
@@ -118,9 +118,9 @@ impl Router {
         if let Some(error) = endpoint_error.filter(|_| self.has_configured_endpoint) {
             notice = format!("{}; {notice}", hints::describe_failure(&self.endpoints, error));
         }
-        self.in_process.open(&Which::BuiltIn, Some(notice), cancel, sink).map_err(|error| match error {
-            NotOpened::Error(error) => error,
-            NotOpened::Unknown(fact) => {
+        self.in_process.open(&ModelSource::Starter, Some(notice), cancel, sink).map_err(|error| match error {
+            OpenError::Failed(error) => error,
+            OpenError::Unsupported(fact) => {
                 ProviderError::NoServer(NoServer { fact, hint: INSTALL_HINT.to_owned() })
             }
         })

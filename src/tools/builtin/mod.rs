@@ -41,6 +41,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::core::CopyKind;
+
+    #[test]
+    fn copied_arguments_are_properties_of_their_tools() {
+        let tools = all(&ToolsConfig::default(), &OwnListeners::default());
+        let mut copied = Vec::new();
+        for def in tools.iter().map(|tool| tool.def()) {
+            for argument in &def.copy {
+                let property = &def.parameters["properties"][argument.name];
+                assert!(property.is_object(), "{} has no argument {}", def.name, argument.name);
+            }
+            copied.push((def.name, def.copy.iter().map(|argument| argument.kind).collect::<Vec<_>>()));
+        }
+        // What the starter model needs to call them. A tool that it learns to call needs its annotations, too.
+        let expected = [
+            ("read_file", vec![CopyKind::Path, CopyKind::FirstLine, CopyKind::LastLine]),
+            ("write_file", vec![CopyKind::Path, CopyKind::Content]),
+            ("edit_file", vec![CopyKind::Path, CopyKind::OldText, CopyKind::NewText]),
+            ("list_files", vec![CopyKind::Pattern]),
+            ("web_fetch", vec![CopyKind::Url]),
+        ];
+        assert_eq!(copied, expected.map(|(name, kinds)| (name.to_owned(), kinds)));
+    }
 
     #[test]
     fn the_definitions_are_short_and_always_the_same() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, MAX_OUTPUT, args, outcome};
 use crate::{
-    core::{Cancel, ToolDef, ToolOutcome},
+    core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolOutcome},
     tools::{FileError, Proposal, Tool, WorkDir, Workspace},
 };
 
@@ -26,6 +26,11 @@ pub struct ReadFile;
 impl Tool for ReadFile {
     fn def(&self) -> ToolDef {
         ToolDef {
+            copy: vec![
+                CopyArgument::new("path", CopyKind::Path),
+                CopyArgument::new("start_line", CopyKind::FirstLine),
+                CopyArgument::new("end_line", CopyKind::LastLine),
+            ],
             name: "read_file".into(),
             description: "Read a text file. Every line comes as `number: text`; the number and colon are \
                           not part of the file. For a long file give start_line and end_line."

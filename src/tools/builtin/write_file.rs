@@ -7,7 +7,7 @@ use super::{
     target_file::{TargetError, TargetFile},
 };
 use crate::{
-    core::{Cancel, ToolDef, ToolOutcome},
+    core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolOutcome},
     tools::{Proposal, Tool, WorkDir, Workspace},
 };
 
@@ -19,6 +19,10 @@ pub struct WriteFile {
 impl Tool for WriteFile {
     fn def(&self) -> ToolDef {
         ToolDef {
+            copy: vec![
+                CopyArgument::new("path", CopyKind::Path),
+                CopyArgument::new("content", CopyKind::Content),
+            ],
             name: "write_file".into(),
             description: "Create a file, or replace all of it. Missing directories are made. To change \
                           part of a file use edit_file."

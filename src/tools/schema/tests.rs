@@ -6,8 +6,12 @@ use super::*;
 use crate::core::CallId;
 
 fn tools() -> Vec<ToolDef> {
-    let tool =
-        |name: &str, parameters: Value| ToolDef { name: name.into(), description: "d".into(), parameters };
+    let tool = |name: &str, parameters: Value| ToolDef {
+        copy: Vec::new(),
+        name: name.into(),
+        description: "d".into(),
+        parameters,
+    };
     vec![
         tool(
             "read_file",

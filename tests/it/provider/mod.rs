@@ -57,6 +57,7 @@ fn prompt(text: &str) -> ChatRequest {
 
 fn read_file() -> ToolDef {
     ToolDef {
+        copy: Vec::new(),
         name: "read_file".to_owned(),
         description: "Reads a file.".to_owned(),
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),

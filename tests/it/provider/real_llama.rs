@@ -199,7 +199,7 @@ fn the_kv_cache_survives_a_server_restart() {
 #[test]
 fn the_builtin_engine_agrees_with_llama_cpp() {
     let Some(tiny) = std::env::var_os("KONTEKST_TEST_MODEL").map(PathBuf::from) else { return };
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/kontekst.gguf");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("starter/kontekst.gguf");
     let texts = [
         (
             &tiny,

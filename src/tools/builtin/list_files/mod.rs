@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, args, outcome};
 use crate::{
-    core::{Cancel, ToolDef, ToolOutcome},
+    core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolOutcome},
     tools::{Proposal, Tool, WorkDir, Workspace},
 };
 use pattern::Pattern;
@@ -22,6 +22,7 @@ pub struct ListFiles;
 impl Tool for ListFiles {
     fn def(&self) -> ToolDef {
         ToolDef {
+            copy: vec![CopyArgument::new("pattern", CopyKind::Pattern)],
             name: "list_files".into(),
             description: "List the files that match a glob: * ? [a-z] {a,b}, and ** for any depth, as in \
                           src/**/*.rs. A / at the end lists directories: */. Files ignored by .gitignore \

@@ -23,7 +23,7 @@ use ureq::{
 use super::{Failure, outcome, target_file::failure_preview};
 use crate::{
     config::WebToolsConfig,
-    core::{Cancel, OwnListeners, ToolDef, ToolOutcome},
+    core::{Cancel, CopyArgument, CopyKind, OwnListeners, ToolDef, ToolOutcome},
     tools::{Proposal, Tool, WorkDir},
 };
 use address::AllowedHosts;
@@ -46,6 +46,7 @@ pub struct WebFetch {
 impl Tool for WebFetch {
     fn def(&self) -> ToolDef {
         ToolDef {
+            copy: vec![CopyArgument::new("url", CopyKind::Url)],
             name: "web_fetch".into(),
             description: "Fetch a page from the public web. HTML is turned into text.".into(),
             parameters: json!({

@@ -1,0 +1,168 @@
+//! Compiles a JSON schema to a table of shapes.
+
+use serde_json::{Map, Value};
+
+/// The most shapes of one schema, and how deep schemas may be nested. Whatever goes beyond accepts any JSON.
+const MAX_SHAPES: usize = 4096;
+const MAX_DEPTH: u32 = 32;
+
+/// The index of a shape in [`Shapes`].
+pub type Id = usize;
+
+/// What a value may be.
+#[derive(Debug, PartialEq)]
+pub enum Shape {
+    /// Any JSON.
+    Any,
+    Text,
+    /// An integer, unless it may have a `fraction`.
+    Number {
+        fraction: bool,
+    },
+    /// One of these JSON texts.
+    Literal(Vec<Vec<u8>>),
+    Array {
+        items: Id,
+        min: usize,
+        max: usize,
+    },
+    Object {
+        members: Vec<Member>,
+        /// The values of members with other names; `None` forbids them.
+        others: Option<Id>,
+    },
+    Either(Vec<Id>),
+}
+
+/// A member that the schema lists.
+#[derive(Debug, PartialEq)]
+pub struct Member {
+    /// As JSON text without its quotes.
+    pub name: Vec<u8>,
+    pub required: bool,
+    pub value: Id,
+}
+
+/// The shapes of a schema.
+#[derive(Debug)]
+pub struct Shapes {
+    list: Vec<Shape>,
+    root: Id,
+}
+
+/// The first shapes of every table.
+pub const ANY: Id = 0;
+/// `true`, `false` or `null`.
+pub const WORD: Id = 1;
+
+impl Shapes {
+    /// Compiles the schema of an object, whatever it says about its type.
+    pub fn of_object(schema: &Value) -> Self {
+        let words = ["true", "false", "null"].map(|word| word.as_bytes().to_vec());
+        let mut shapes = Self { list: vec![Shape::Any, Shape::Literal(words.to_vec())], root: ANY };
+        let empty = Map::new();
+        let root = shapes.object(schema.as_object().unwrap_or(&empty), MAX_DEPTH);
+        shapes.root = shapes.add(root);
+        shapes
+    }
+
+    pub fn root(&self) -> Id {
+        self.root
+    }
+
+    pub fn get(&self, id: Id) -> &Shape {
+        &self.list[id]
+    }
+
+    fn add(&mut self, shape: Shape) -> Id {
+        match shape {
+            Shape::Any => ANY,
+            shape => {
+                self.list.push(shape);
+                self.list.len() - 1
+            }
+        }
+    }
+
+    fn value(&mut self, schema: &Value, depth: u32) -> Id {
+        let Some(map) = schema.as_object().filter(|_| depth > 0 && self.list.len() < MAX_SHAPES) else {
+            return ANY;
+        };
+        let shape = if let Some(listed) = map.get("enum").and_then(Value::as_array) {
+            literal(listed)
+        } else if let Some(only) = map.get("const") {
+            literal(std::slice::from_ref(only))
+        } else if let Some(either) = ["anyOf", "oneOf"].iter().find_map(|key| map.get(*key)?.as_array()) {
+            Shape::Either(either.iter().map(|schema| self.value(schema, depth - 1)).collect())
+        } else {
+            match map.get("type") {
+                Some(Value::String(kind)) => self.typed(kind, map, depth),
+                Some(Value::Array(kinds)) => {
+                    let kinds = kinds.iter().filter_map(Value::as_str);
+                    let shapes: Vec<Shape> = kinds.map(|kind| self.typed(kind, map, depth)).collect();
+                    Shape::Either(shapes.into_iter().map(|shape| self.add(shape)).collect())
+                }
+                _ if map.contains_key("properties") => self.object(map, depth),
+                _ => Shape::Any,
+            }
+        };
+        match shape {
+            Shape::Either(either) if either.is_empty() => ANY,
+            Shape::Literal(listed) if listed.is_empty() => ANY,
+            shape => self.add(shape),
+        }
+    }
+
+    fn typed(&mut self, kind: &str, map: &Map<String, Value>, depth: u32) -> Shape {
+        match kind {
+            "string" => Shape::Text,
+            "integer" => Shape::Number { fraction: false },
+            "number" => Shape::Number { fraction: true },
+            "boolean" => Shape::Literal(vec![b"true".to_vec(), b"false".to_vec()]),
+            "null" => Shape::Literal(vec![b"null".to_vec()]),
+            "array" => {
+                let items = map.get("items").map_or(ANY, |items| self.value(items, depth - 1));
+                let count =
+                    |key: &str| map.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+                let max = count("maxItems").unwrap_or(usize::MAX);
+                Shape::Array { items, min: count("minItems").unwrap_or(0).min(max), max }
+            }
+            "object" => self.object(map, depth),
+            _ => Shape::Any,
+        }
+    }
+
+    fn object(&mut self, map: &Map<String, Value>, depth: u32) -> Shape {
+        let required: Vec<&str> = map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let properties = map.get("properties").and_then(Value::as_object);
+        let members: Vec<Member> = properties
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| {
+                let quoted = serde_json::to_vec(name).expect("a string is JSON");
+                Member {
+                    name: quoted[1..quoted.len() - 1].to_vec(),
+                    required: required.contains(&name.as_str()),
+                    value: self.value(schema, depth - 1),
+                }
+            })
+            .collect();
+        let others = match map.get("additionalProperties") {
+            Some(schema @ Value::Object(_)) => Some(self.value(schema, depth - 1)),
+            // A model that may invent names will. So it may only where the schema lists none.
+            None | Some(Value::Bool(true)) if members.is_empty() => Some(ANY),
+            _ => None,
+        };
+        Shape::Object { members, others }
+    }
+}
+
+fn literal(listed: &[Value]) -> Shape {
+    Shape::Literal(listed.iter().map(|value| value.to_string().into_bytes()).collect())
+}

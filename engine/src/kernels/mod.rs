@@ -1,0 +1,17 @@
+//! The arithmetic that candle does not do: everything but products of many vectors with a large quantised matrix.
+//!
+//! All functions work on `f32` numbers in slices, with vectors one after the other. They are compiled for several
+//! generations of CPUs, of which one is chosen at run time. Nothing here checks what a file says, because the caller
+//! has; slices of a wrong length panic.
+
+mod attention;
+mod blocks;
+mod dense;
+mod kv_cache;
+mod math;
+
+pub use attention::Attention;
+pub use blocks::Blocks;
+pub use dense::Dense;
+pub use kv_cache::KvCache;
+pub use math::{add, add_bias, exp, gelu_mul, rms_norm, silu_mul, to_half};

@@ -1,0 +1,27 @@
+//! What is found out about templates.
+
+use super::{
+    Template, TemplateSource, Traits,
+    samples::{GEMMA, OBJECTS, QWEN, SMALL},
+};
+
+fn template(text: &str) -> Template {
+    Template::new(TemplateSource { template: Some(text.to_owned()), ..TemplateSource::default() })
+}
+
+#[test]
+fn a_template_is_known_by_what_it_renders() {
+    let full = Traits { system_role: true, tools: true, calls: true, results: true, argument_objects: false };
+    for (text, traits) in [
+        (QWEN, full),
+        (OBJECTS, Traits { argument_objects: true, ..full }),
+        (SMALL, Traits { system_role: false, tools: false, ..full }),
+        (GEMMA, Traits { system_role: false, tools: false, calls: false, results: false, ..full }),
+        // What cannot be used is replaced by ChatML.
+        ("{{ oops(", Traits { tools: false, calls: false, ..full }),
+        ("nothing of it", Traits { tools: false, calls: false, ..full }),
+    ] {
+        assert_eq!(template(text).traits(), traits, "{text}");
+    }
+    assert!(template(QWEN).traits().native_tools() && !template(SMALL).traits().native_tools());
+}

@@ -1,0 +1,218 @@
+//! A GGUF file that the engine runs: its chat template, its tokens, and one answer at a time.
+
+use std::ops::ControlFlow;
+
+use kontekst_engine::{
+    Constraint, DecodeError, Engine, EngineError, Event, FinishReason as EngineFinish, GenerateRequest,
+    Prompt, Sampling,
+    grammar::Grammar,
+    template::{Rendered, Template, TemplateSource},
+};
+
+use super::{
+    prompt::{self, Conversation},
+    turn_builder::TurnBuilder,
+};
+use crate::{
+    core::{self, Cancel, Message, Role},
+    provider::{
+        ChatRequest, Delta, FinishReason, Progress, Provider, ProviderError, ToolRole, Turn, Usage,
+        chat::{CALL_LIMIT, prompted},
+    },
+};
+
+/// The session of conversations that have none. Sharing its cache is safe: only the tokens that are the same are reused.
+const NO_SESSION: &str = "";
+
+/// An open model file, without a queue: callers take turns.
+pub struct ChatModel {
+    engine: Engine,
+    template: Template,
+}
+
+impl ChatModel {
+    pub fn new(engine: Engine) -> Self {
+        Self { template: Template::new(TemplateSource::of(&engine)), engine }
+    }
+
+    fn render(&self, request: &ChatRequest) -> Result<Rendered, ProviderError> {
+        let conversation = Conversation {
+            system: &request.system,
+            messages: &request.messages,
+            tools: &request.tools,
+            tool_role: request.tool_role,
+        };
+        prompt::render(&self.template, conversation).map_err(|error| {
+            ProviderError::Engine(format!("the model's chat template refuses this: {error}"))
+        })
+    }
+
+    fn tokenize(&self, rendered: &str) -> Vec<u32> {
+        self.template.tokenize(self.engine.vocabulary(), rendered)
+    }
+
+    fn context_window(&self) -> u32 {
+        self.engine.info().context_size
+    }
+
+    /// Counts the tokens of a conversation as the template renders it.
+    fn rendered_tokens(&self, messages: &[Message]) -> Option<i64> {
+        let conversation = Conversation { system: "", messages, tools: &[], tool_role: ToolRole::Auto };
+        let rendered = prompt::render(&self.template, conversation).ok()?;
+        i64::try_from(self.tokenize(&rendered.text).len()).ok()
+    }
+
+    /// Counts the tokens that the template adds to the texts of this many messages.
+    fn overhead(&self, messages: usize) -> Option<u32> {
+        let (user, assistant) = (Message::text(Role::User, "a"), Message::text(Role::Assistant, "a"));
+        let one = self.rendered_tokens(std::slice::from_ref(&user))?;
+        let three = self.rendered_tokens(&[user.clone(), assistant, user])?;
+        let each = ((three - one) / 2 - 1).max(0);
+        let fixed = (one - 1 - each).max(0);
+        u32::try_from(fixed + each * i64::try_from(messages).ok()?).ok()
+    }
+}
+
+impl Provider for ChatModel {
+    fn generate(
+        &self,
+        request: &ChatRequest,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<Turn, ProviderError> {
+        let forced = request.forced_tool();
+        let mut rendered = self.render(request)?;
+        if let Some(tool) = forced {
+            // The beginning of a call as models are trained to write it, up to where the arguments begin.
+            rendered.text.push_str(if rendered.begins_thought { "</think>\n\n" } else { "" });
+            rendered.text.push_str(&prompted::call_prefix(&tool.name));
+        }
+        let tokens = self.tokenize(&rendered.text);
+        let (prompt_tokens, window) = (to_u32(tokens.len()), self.context_window());
+        if prompt_tokens >= window {
+            return Err(ProviderError::Overflow { prompt_tokens, window });
+        }
+        let session = request.session.as_ref().map_or_else(|| NO_SESSION.to_owned(), ToString::to_string);
+        let cached = to_u32(self.engine.cached_tokens(&session, &tokens).min(tokens.len() - 1));
+        let engine_request = GenerateRequest {
+            prompt: Prompt { tokens: &tokens, session: Some(&session) },
+            sampling: sampling(&request.sampling),
+            max_tokens: request.max_tokens.min(window - prompt_tokens).max(1),
+            seed: None,
+        };
+        // A forced answer consists of arguments and nothing else.
+        let mut grammar = forced.map(|tool| Grammar::object(&tool.parameters));
+        let mut builder = match forced {
+            Some(_) => TurnBuilder::new(&[], false),
+            None => TurnBuilder::new(&request.tools, rendered.begins_thought),
+        };
+        let constraint = grammar.as_mut().map(|grammar| grammar as &mut dyn Constraint);
+        let stop = || cancel.is_cancelled();
+        let generation = self.engine.generate(&engine_request, constraint, &stop, &mut |event| {
+            let within_limit = match event {
+                Event::Prefill(progress) => {
+                    sink(Delta::Progress(Progress::Prefill {
+                        processed: progress.processed,
+                        total: progress.total,
+                        cached,
+                    }));
+                    true
+                }
+                Event::Text(text) => builder.push(text, sink),
+                Event::Control(id) => builder.push(&self.engine.vocabulary().text(id), sink),
+            };
+            if within_limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        let generation = generation.map_err(|error| match error {
+            DecodeError::Cancelled => ProviderError::Cancelled,
+            DecodeError::SinkClosed => sink_closed(),
+            DecodeError::Engine(error) => engine_error(&error),
+        })?;
+        let usage = Usage {
+            prompt: generation.prompt_tokens,
+            completion: generation.completion_tokens,
+            cached: generation.cached_tokens,
+        };
+        let turn = builder.finish(finish_reason(generation.finish)?, usage, sink);
+        Ok(match forced {
+            Some(tool) => prompted::into_forced_call(&tool.name, turn),
+            None => turn,
+        })
+    }
+
+    fn count_tokens(&self, texts: &[&str], _: &Cancel) -> Vec<u32> {
+        let vocabulary = self.engine.vocabulary();
+        texts.iter().map(|text| to_u32(vocabulary.encode(text, false).len())).collect()
+    }
+
+    fn template_tokens(&self, messages: usize, _: &Cancel) -> u32 {
+        self.overhead(messages).unwrap_or(0)
+    }
+
+    fn window(&self) -> Option<u32> {
+        Some(self.context_window())
+    }
+
+    fn can_force_tool(&self) -> bool {
+        true
+    }
+
+    fn slots(&self) -> usize {
+        1
+    }
+}
+
+/// The sampling of a request. What it leaves open is as in llama.cpp's server.
+#[expect(clippy::cast_possible_truncation, reason = "the engine computes in f32")]
+fn sampling(request: &core::Sampling) -> Sampling {
+    let default = Sampling::default();
+    Sampling {
+        temperature: request.temperature.map_or(default.temperature, |value| value as f32),
+        top_k: request.top_k.map_or(default.top_k, |value| value as usize),
+        top_p: request.top_p.map_or(default.top_p, |value| value as f32),
+        repeat_penalty: request.repeat_penalty.map_or(default.repeat_penalty, |value| value as f32),
+    }
+}
+
+/// The finish reason of a turn whose answer ended like this.
+pub(in crate::provider) fn finish_reason(finish: EngineFinish) -> Result<FinishReason, ProviderError> {
+    match finish {
+        EngineFinish::EndOfAnswer | EngineFinish::ConstraintComplete => Ok(FinishReason::Stop),
+        EngineFinish::Length => Ok(FinishReason::Length),
+        EngineFinish::NoAllowedToken => Err(ProviderError::Engine(
+            "the model's answer led nowhere: it fits neither the tool nor what was asked; say it in other words, or \
+             ask a larger model (`kontekst models`)"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Why an answer was broken off by whoever received it.
+pub(in crate::provider) fn sink_closed() -> ProviderError {
+    ProviderError::Engine(format!("more than {CALL_LIMIT} tool calls in one answer"))
+}
+
+pub(in crate::provider) fn engine_error(error: &EngineError) -> ProviderError {
+    match error {
+        EngineError::TooLong { prompt, context } => {
+            ProviderError::Overflow { prompt_tokens: *prompt, window: *context }
+        }
+        other => ProviderError::Engine(other.to_string()),
+    }
+}
+
+fn to_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_leads_nowhere_is_not_taken_for_a_long_one() {
+        let error = finish_reason(EngineFinish::NoAllowedToken).unwrap_err().to_string();
+        assert!(error.contains("led nowhere") && error.contains("kontekst models"), "{error}");
+        assert!(matches!(finish_reason(EngineFinish::Length), Ok(FinishReason::Length)));
+    }
+}

@@ -1,0 +1,149 @@
+//! A model in memory, with the queue in front of it, until its memory is needed or nobody uses it any more.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    core::Cancel,
+    provider::{
+        ChatRequest, Delta, Progress, Provider, ProviderError, Turn,
+        slots::{SlotError, Slots},
+    },
+};
+
+/// A loaded model. It answers one request at a time.
+pub struct LoadedModel {
+    name: String,
+    context_window: Option<u32>,
+    /// `None` once the model is unloaded.
+    model: Mutex<Option<Arc<dyn Provider>>>,
+    slots: Slots,
+    last_used: Mutex<Instant>,
+    /// Cancelled when the model is unloaded.
+    unloaded: Cancel,
+}
+
+impl LoadedModel {
+    pub fn new(name: String, model: Arc<dyn Provider>) -> Self {
+        Self {
+            name,
+            context_window: model.window(),
+            model: Mutex::new(Some(model)),
+            slots: Slots::new(1),
+            last_used: Mutex::new(Instant::now()),
+            unloaded: Cancel::new(),
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Notes that the model is used now.
+    pub fn touch(&self) {
+        *self.last_used() = Instant::now();
+    }
+
+    /// How long the model has been unused. Zero while it answers.
+    pub fn idle_time(&self) -> Duration {
+        self.last_used().elapsed().min(self.slots.idle_time())
+    }
+
+    /// Refuses new requests, and frees the memory as soon as the current request has ended.
+    pub fn unload(&self) {
+        self.slots.close();
+        self.lock().take();
+        self.unloaded.cancel();
+    }
+
+    /// Cancelled when the model is unloaded.
+    pub fn unloaded(&self) -> &Cancel {
+        &self.unloaded
+    }
+
+    fn last_used(&self) -> MutexGuard<'_, Instant> {
+        self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<dyn Provider>>> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn model(&self) -> Option<Arc<dyn Provider>> {
+        self.lock().clone()
+    }
+}
+
+/// A loaded model as one run has it.
+pub struct InProcess {
+    pub model: Arc<LoadedModel>,
+    /// A line that the user of the run should read.
+    pub notice: Option<String>,
+}
+
+impl Provider for InProcess {
+    fn generate(
+        &self,
+        request: &ChatRequest,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<Turn, ProviderError> {
+        let on_wait = &mut |position| sink(Delta::Progress(Progress::Queued { position }));
+        let permit = self.model.slots.acquire(request.session.as_ref(), cancel, on_wait);
+        let _permit = permit.map_err(|error| match error {
+            SlotError::Cancelled => ProviderError::Cancelled,
+            SlotError::Closed => unloaded(),
+        })?;
+        let model = self.model.model().ok_or_else(unloaded)?;
+        let turn = model.generate(request, cancel, sink);
+        self.model.touch();
+        turn
+    }
+
+    fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
+        let estimate = |text: &&str| u32::try_from(text.len() / 4).unwrap_or(u32::MAX);
+        match self.model.model() {
+            Some(model) => model.count_tokens(texts, cancel),
+            None => texts.iter().map(estimate).collect(),
+        }
+    }
+
+    fn template_tokens(&self, messages: usize, cancel: &Cancel) -> u32 {
+        self.model.model().map_or(0, |model| model.template_tokens(messages, cancel))
+    }
+
+    fn window(&self) -> Option<u32> {
+        self.model.context_window
+    }
+
+    fn can_force_tool(&self) -> bool {
+        true
+    }
+
+    fn slots(&self) -> usize {
+        self.model.slots.limit()
+    }
+
+    fn uses_history(&self) -> bool {
+        self.model.model().is_none_or(|model| model.uses_history())
+    }
+
+    fn notice(&self) -> Option<String> {
+        self.notice.clone()
+    }
+}
+
+fn unloaded() -> ProviderError {
+    ProviderError::Unreachable {
+        endpoint: "the built-in engine".to_owned(),
+        started: false,
+        source: io::Error::new(io::ErrorKind::NotConnected, "its model was unloaded"),
+    }
+}

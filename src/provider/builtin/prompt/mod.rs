@@ -1,0 +1,65 @@
+//! Renders a conversation with the chat template of a model, in the form that the template supports.
+
+use std::borrow::Cow;
+
+use kontekst_engine::template::{Rendered, Template};
+
+use crate::{
+    core::{Message, ToolDef},
+    provider::{
+        ToolRole,
+        chat::{
+            messages::{self, Dialect},
+            prompted,
+        },
+    },
+};
+
+/// What is rendered.
+#[derive(Clone, Copy)]
+pub struct Conversation<'a> {
+    pub system: &'a str,
+    /// Oldest first.
+    pub messages: &'a [Message],
+    pub tools: &'a [ToolDef],
+    pub tool_role: ToolRole,
+}
+
+/// Renders a conversation up to where the model goes on.
+///
+/// Tools that the template does not support are described and called in plain text.
+///
+/// # Errors
+///
+/// The message of a template that refuses the conversation in every form.
+pub fn render(template: &Template, conversation: Conversation<'_>) -> Result<Rendered, String> {
+    let native = conversation.tool_role == ToolRole::Native || template.traits().native_tools();
+    let first = render_as(template, conversation, !native);
+    // Some templates support tools in general and still refuse some conversations with them.
+    first.or_else(|error| render_as(template, conversation, true).map_err(|_| error))
+}
+
+fn render_as(
+    template: &Template,
+    conversation: Conversation<'_>,
+    tools_as_text: bool,
+) -> Result<Rendered, String> {
+    let Conversation { system, messages, tools, tool_role } = conversation;
+    let dialect = Dialect {
+        tool_role: tool_role != ToolRole::Text && !tools_as_text,
+        calls_as_text: tools_as_text,
+        system_role: template.traits().system_role,
+        reasoning: true,
+        short_ids: true,
+    };
+    let system = match tools_as_text && !tools.is_empty() {
+        true => Cow::Owned(prompted::system_with_tools(system, tools)),
+        false => Cow::Borrowed(system),
+    };
+    let messages = messages::to_wire(&system, messages, dialect);
+    let tools = if tools_as_text { Vec::new() } else { messages::tools(tools) };
+    template.render(&messages, &tools)
+}
+
+#[cfg(test)]
+mod tests;

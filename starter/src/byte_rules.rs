@@ -1,0 +1,82 @@
+//! Rules that decide byte by byte what an answer may be, as a constraint for the engine.
+
+use kontekst_engine::Constraint;
+
+/// Decides which byte may follow which.
+pub trait ByteRules {
+    /// Where in an answer.
+    type State: Clone;
+
+    fn start(&self) -> Self::State;
+
+    /// Where `byte` leads. `None` if it may not follow.
+    fn step(&self, state: Self::State, byte: u8) -> Option<Self::State>;
+
+    /// Returns true if the model may end its answer there.
+    fn may_end(&self, state: &Self::State) -> bool;
+
+    /// Returns true if nothing may follow.
+    fn is_complete(&self, state: &Self::State) -> bool;
+
+    /// How much less likely the answer so far is than the model takes it to be, as a natural logarithm. It may only
+    /// grow along an answer.
+    fn penalty(&self, _: &Self::State) -> f32 {
+        0.0
+    }
+}
+
+/// A constraint that also judges how likely an answer is, so that several answers can be compared.
+pub trait ScoredConstraint: Constraint {
+    /// By how much appending `bytes` lowers the likelihood of the answer, as a natural logarithm.
+    fn penalty(&mut self, bytes: &[u8]) -> f32;
+
+    /// Goes back to the start of the answer.
+    fn restart(&mut self);
+}
+
+/// An answer that is held to rules.
+pub struct RuleConstraint<R: ByteRules> {
+    rules: R,
+    state: R::State,
+}
+
+impl<R: ByteRules> RuleConstraint<R> {
+    pub fn new(rules: R) -> Self {
+        Self { state: rules.start(), rules }
+    }
+
+    fn after(&self, bytes: &[u8]) -> Option<R::State> {
+        bytes.iter().try_fold(self.state.clone(), |state, &byte| self.rules.step(state, byte))
+    }
+}
+
+impl<R: ByteRules> Constraint for RuleConstraint<R> {
+    fn allows(&mut self, bytes: &[u8]) -> bool {
+        self.after(bytes).is_some()
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        if let Some(state) = self.after(bytes) {
+            self.state = state;
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.rules.is_complete(&self.state)
+    }
+
+    fn may_end(&self) -> bool {
+        self.rules.may_end(&self.state)
+    }
+}
+
+impl<R: ByteRules> ScoredConstraint for RuleConstraint<R> {
+    fn penalty(&mut self, bytes: &[u8]) -> f32 {
+        let after = self.after(bytes).map_or(f32::INFINITY, |state| self.rules.penalty(&state));
+        (after - self.rules.penalty(&self.state)).max(0.0)
+    }
+
+    fn restart(&mut self) {
+        self.state = self.rules.start();
+    }
+}

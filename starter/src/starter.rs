@@ -1,0 +1,268 @@
+//! Answers one request with the starter model.
+
+use std::{ops::ControlFlow, path::Path};
+
+use kontekst_engine::{
+    Constraint, DecodeError, Engine, EngineError, FinishReason, GenerateRequest, Limits, PrefillProgress,
+    Prompt, Sampling,
+    chat::Message,
+    grammar::Grammar,
+    template::{Segment, Template, TemplateSource},
+};
+
+use crate::{
+    MODEL, Tool,
+    byte_rules::RuleConstraint,
+    call::{self, CallRules},
+    copy::CopyRules,
+    report::ReportRules,
+    search::{self, likeliest_answer},
+};
+
+/// `general.name` in the model's file.
+const NAME: &str = "kontekst";
+
+/// The most tokens of an answer, which are bytes: twice what the model has to say. A copy that runs in circles ends
+/// there.
+const MAX_ANSWER_TOKENS: u32 = 1024;
+
+/// The most candidates for an answer. Most answers take one, and calls get no better after the fourth; with twelve, none
+/// of the requests in the examination was left without an answer.
+const MAX_CANDIDATES: usize = 12;
+
+/// An open starter model.
+pub struct Starter {
+    engine: Engine,
+    template: Template,
+}
+
+/// What is to be answered.
+pub struct Conversation<'a> {
+    /// Oldest first. The model sees the last message of the user and what follows it.
+    pub messages: &'a [Message<'a>],
+    /// What the user asked for last, from which arguments are copied.
+    pub request: &'a str,
+    pub tools: &'a [Tool<'a>],
+    /// Have this tool called, whatever the request says.
+    pub forced: Option<&'a Tool<'a>>,
+    /// The name under which what was read is kept for the next answer.
+    pub session: &'a str,
+    pub max_tokens: u32,
+}
+
+/// What is reported while an answer is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    Prefill {
+        progress: PrefillProgress,
+        /// Tokens of the prompt that were in the session's cache.
+        cached: u32,
+    },
+    /// More of the answer, unless it is a call.
+    Text(&'a str),
+}
+
+/// A whole answer. Counts are of tokens.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub content: Content,
+    pub finish: FinishReason,
+    pub prompt_tokens: u32,
+    pub cached_tokens: u32,
+    pub completion_tokens: u32,
+}
+
+/// What an answer consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    Text(String),
+    /// A text that begins with `<tool_call>`. It is a whole call of a known tool unless it was cut off.
+    Call(String),
+    /// The arguments of the forced tool.
+    Arguments(String),
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    /// The part of the conversation that the model sees does not fit its context window. Counts are of tokens.
+    #[error("the prompt has {prompt} tokens and the model takes {window} with its answer")]
+    Overflow { prompt: u32, window: u32 },
+    #[error("the model's chat template refuses this: {0}")]
+    Template(String),
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}
+
+impl Starter {
+    /// Opens the model that is part of the program.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`] if there is not enough memory, or the program was built with a broken file.
+    pub fn built_in(limits: Limits) -> Result<Self, EngineError> {
+        Engine::from_bytes(MODEL, limits).map(Self::of)
+    }
+
+    /// Opens a file that holds such a model, as the training writes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::open`].
+    pub fn open(file: &Path, limits: Limits) -> Result<Self, EngineError> {
+        Engine::open(file, limits).map(Self::of)
+    }
+
+    /// Returns true if a model that was opened as any other is a starter model.
+    pub fn recognizes(engine: &Engine) -> bool {
+        engine.info().name.as_deref() == Some(NAME)
+    }
+
+    /// Uses an open model as a starter model.
+    pub fn of(engine: Engine) -> Self {
+        Self { template: Template::new(TemplateSource::of(&engine)), engine }
+    }
+
+    /// The size of the context window, in tokens.
+    pub fn context_size(&self) -> u32 {
+        self.engine.info().context_size
+    }
+
+    /// Answers a request. `stop` is called often and cancels the answer when it returns true.
+    ///
+    /// # Errors
+    ///
+    /// [`AnswerError`].
+    pub fn answer(
+        &self,
+        conversation: &Conversation<'_>,
+        stop: &dyn Fn() -> bool,
+        sink: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Answer, AnswerError> {
+        let mut rendered =
+            self.template.render(conversation.messages, &[]).map_err(AnswerError::Template)?.text;
+        if let Some(tool) = conversation.forced {
+            rendered.push_str(&call::opening(tool.name));
+        }
+        let tokens = self.template.tokenize(self.engine.vocabulary(), &rendered);
+        let (prompt, window) = (to_u32(tokens.len()), self.context_size());
+        if prompt >= window {
+            return Err(AnswerError::Overflow { prompt, window });
+        }
+        let cached = self.engine.cached_tokens(conversation.session, &tokens).min(tokens.len() - 1);
+        let task = Task {
+            engine: &self.engine,
+            prompt: Prompt { tokens: &tokens, session: Some(conversation.session) },
+            max_tokens: conversation.max_tokens.min(window - prompt).clamp(1, MAX_ANSWER_TOKENS),
+            cached: to_u32(cached),
+            stop,
+        };
+        let answer = match (conversation.forced, self.report(conversation.messages, &rendered)) {
+            (Some(tool), _) => {
+                let mut answer = task.write(&mut Grammar::object(tool.parameters), sink)?;
+                if let Content::Text(text) = answer.content {
+                    answer.content = Content::Arguments(text);
+                }
+                answer
+            }
+            (None, Some(report)) => task.write(&mut RuleConstraint::new(report), sink)?,
+            (None, None) => {
+                let rules = CallRules::new(conversation.tools, CopyRules::new(conversation.request));
+                task.search(RuleConstraint::new(rules), sink)?
+            }
+        };
+        Ok(answer)
+    }
+
+    /// The rules for what the model says about the result of a call, if a result came last.
+    fn report(&self, messages: &[Message<'_>], rendered: &str) -> Option<ReportRules> {
+        messages.last().filter(|last| last.role == "tool")?;
+        let call = messages.iter().rev().find_map(|message| message.tool_calls.first())?;
+        let segments = self.template.segments(rendered);
+        let shown = segments.iter().rev().find_map(|segment| match segment {
+            Segment::Text(text) => Some(text),
+            Segment::Control(_) => None,
+        })?;
+        Some(ReportRules::new(shown, &call.function.arguments))
+    }
+}
+
+/// A prompt and how it is continued.
+struct Task<'a> {
+    engine: &'a Engine,
+    prompt: Prompt<'a>,
+    max_tokens: u32,
+    /// Tokens of the prompt that are in the session's cache.
+    cached: u32,
+    stop: &'a dyn Fn() -> bool,
+}
+
+impl Task<'_> {
+    /// Writes an answer of the likeliest tokens that `constraint` allows.
+    fn write(
+        &self,
+        constraint: &mut dyn Constraint,
+        sink: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Answer, DecodeError> {
+        let request = GenerateRequest {
+            prompt: self.prompt,
+            sampling: Sampling::greedy(),
+            max_tokens: self.max_tokens,
+            seed: None,
+        };
+        let mut text = String::new();
+        let generation =
+            self.engine.generate(&request, Some(constraint), self.stop, &mut |event| match event {
+                kontekst_engine::Event::Prefill(progress) => {
+                    sink(Event::Prefill { progress, cached: self.cached })
+                }
+                kontekst_engine::Event::Text(more) => {
+                    text.push_str(more);
+                    sink(Event::Text(more))
+                }
+                kontekst_engine::Event::Control(_) => ControlFlow::Continue(()),
+            })?;
+        Ok(Answer {
+            content: Content::Text(text),
+            finish: generation.finish,
+            prompt_tokens: generation.prompt_tokens,
+            cached_tokens: generation.cached_tokens,
+            completion_tokens: generation.completion_tokens,
+        })
+    }
+
+    /// Finds the likeliest answer that the rules for calls allow.
+    fn search(
+        &self,
+        mut constraint: RuleConstraint<CallRules>,
+        sink: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Answer, DecodeError> {
+        let limits = search::Limits { candidates: MAX_CANDIDATES, tokens: self.max_tokens as usize };
+        let on_progress = &mut |progress| sink(Event::Prefill { progress, cached: self.cached });
+        let mut answer = self.engine.decode(self.prompt, self.stop, on_progress, |decoder| {
+            let found = likeliest_answer(decoder, &mut constraint, limits)?;
+            let tokens = found.as_ref().map_or(&[][..], |found| &found.tokens);
+            let bytes: Vec<u8> =
+                tokens.iter().flat_map(|&id| decoder.vocabulary().bytes(id)).copied().collect();
+            Ok(Answer {
+                content: Content::Text(String::from_utf8_lossy(&bytes).into_owned()),
+                finish: found.as_ref().map_or(FinishReason::NoAllowedToken, |found| found.finish),
+                prompt_tokens: to_u32(decoder.prompt_tokens()),
+                cached_tokens: to_u32(decoder.cached_tokens()),
+                completion_tokens: to_u32(tokens.len()),
+            })
+        })?;
+        match answer.content {
+            Content::Text(text) if text.starts_with(call::TAG) => answer.content = Content::Call(text),
+            Content::Text(ref text) if !text.is_empty() && sink(Event::Text(text)).is_break() => {
+                return Err(DecodeError::SinkClosed);
+            }
+            _ => {}
+        }
+        Ok(answer)
+    }
+}
+
+fn to_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
