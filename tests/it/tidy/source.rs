@@ -143,6 +143,7 @@ pub fn block(code: &str) -> &str {
 pub fn is_test_file(path: &str) -> bool {
     path.starts_with("tests/")
         || path.contains("/tests/")
+        || path.contains("_tests/")
         || path.ends_with("/tests.rs")
         || path.ends_with("_tests.rs")
 }
