@@ -66,7 +66,8 @@ fn list(names: &[Name]) -> String {
     }
 }
 
-const KEYS: &[&str] = &[
+/// The dotted paths of all keys of an agent's `config.toml`.
+pub(super) const KEYS: &[&str] = &[
     "name",
     "model",
     "tool_role",

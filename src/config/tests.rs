@@ -104,6 +104,17 @@ fn the_template_and_the_known_keys_are_all_fields() {
 }
 
 #[test]
+fn the_manual_page_names_every_key() {
+    let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/man/kontekst-config.5"));
+    for key in template::KEYS.iter().chain(agents::KEYS) {
+        assert!(
+            page.lines().any(|line| line.strip_prefix(".B ") == Some(*key)),
+            "kontekst-config(5) has no `{key}`"
+        );
+    }
+}
+
+#[test]
 fn the_commented_keys_of_the_template_are_valid_too() {
     let text: String = template::CONFIG
         .lines()
