@@ -13,8 +13,8 @@ use crate::{
 
 /// List the agents, or show one
 ///
-/// An agent is a directory in ~/.kontekst/agents. It has a system prompt (agent.md), settings (config.toml, see
-/// kontekst-config(5)), or both. The next run uses what you change; you need not restart the daemon.
+/// An agent is a directory in ~/.kontekst/agents. It has a system prompt (agent.md), settings (config.toml,
+/// see kontekst-config(5)), or both. The next run uses what you change; you need not restart the daemon.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst agents

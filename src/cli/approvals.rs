@@ -26,8 +26,8 @@ use super::{
 
 /// List the tool calls that wait for a decision, and decide on them
 ///
-/// A run in a terminal asks there. A run over HTTP with `approval = "ask"` waits here for five minutes. Every other run whose
-/// client has not decided yet is listed here, too.
+/// A run in a terminal asks there. A run over HTTP with `approval = "ask"` waits here for five minutes. Every
+/// other run whose client has not decided yet is listed here, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst approvals
@@ -68,7 +68,7 @@ enum Command {
     },
 }
 
-/// What the user decides on the chosen calls.
+/// The user's decision on the chosen calls.
 enum Decision {
     Approve,
     /// With a reason, the run continues and the model reads the reason. Without one, the run ends.

@@ -20,8 +20,9 @@ use super::{error::CliError, output::print_status, printable::printable};
 
 /// Run the daemon in this terminal, or control the one in the background
 ///
-/// You do not have to run this command, because `kontekst run` starts the daemon when it is needed. Run it in a terminal to
-/// watch the daemon work, or as a systemd unit to have the model loaded before the first prompt.
+/// You do not have to run this command, because `kontekst run` starts the daemon when it is needed. Run it in
+/// a terminal to watch the daemon work, or as a systemd unit to have the model loaded before the first
+/// prompt.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -51,7 +52,7 @@ pub(super) struct Args {
 enum Command {
     /// Stop the daemon and cancel its runs
     Stop {
-        /// Do nothing if the daemon has a run
+        /// Stop the daemon only if it has no run
         #[arg(long)]
         if_idle: bool,
     },
@@ -127,7 +128,8 @@ fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
     });
     let answer = match answer {
         Ok(answer) => answer,
-        // A daemon that was killed accepts connections until the kernel has ended it. After that its lock is free.
+        // A daemon that was killed accepts connections until the kernel has ended it. After that its lock is
+        // free.
         Err(_) if Lock::acquire(&home.daemon_lock(), KILLED_EXIT_LIMIT).is_ok() => {
             return Ok(StopOutcome::Stopped);
         }

@@ -9,9 +9,9 @@ use super::printable::is_misleading;
 
 /// Formats a value as JSON on one line.
 ///
-/// JSON itself escapes only the controls below U+0020. A terminal also acts on DEL, on the C1 controls (U+009B starts
-/// an escape sequence) and on the characters that change the direction of text, so these are written as `\uXXXX`.
-/// A program that parses the line gets the same text.
+/// JSON itself escapes only the controls below U+0020. A terminal also acts on DEL, on the C1 controls
+/// (U+009B starts an escape sequence) and on the characters that change the direction of text, so these are
+/// written as `\uXXXX`. A program that parses the line gets the same text.
 pub(super) fn json_line(value: &impl Serialize) -> String {
     escape(&serde_json::to_string(value).expect("the values have string keys and finite numbers"))
 }
@@ -21,8 +21,8 @@ pub(super) fn json_pretty(value: &Value) -> String {
     escape(&format!("{value:#}"))
 }
 
-/// Replaces characters by their escapes. They can only occur inside the strings of a JSON text, where an escape is
-/// allowed, because all of JSON's own syntax is printable ASCII and white space.
+/// Replaces characters by their escapes. They can only occur inside the strings of a JSON text, where an
+/// escape is allowed, because all of JSON's own syntax is printable ASCII and white space.
 fn escape(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {

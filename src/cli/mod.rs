@@ -29,7 +29,7 @@ use crate::{config::Home, core::Environment, provider::supervisor::exec::exec_ch
 use error::CliError;
 use output::to_stdout;
 
-/// Asks a local model, and lets it use tools with your approval.
+/// Ask a local model, and let it use tools with your approval
 #[derive(Debug, Parser)]
 #[command(
     name = "kontekst",

@@ -19,8 +19,8 @@ pub(super) enum Verbosity {
 
 /// Runs a command that prints to stdout, and flushes what it printed.
 ///
-/// `print` also gets whether stdout is a terminal. A reader that closes the pipe early, as `head` does, is not an
-/// error.
+/// `print` also gets whether stdout is a terminal. A reader that closes the pipe early, as `head` does, is
+/// not an error.
 pub(super) fn to_stdout(
     print: impl FnOnce(&mut dyn Write, bool) -> Result<(), CliError>,
 ) -> Result<ExitCode, CliError> {

@@ -7,13 +7,14 @@ use std::{
 
 /// A filter that lets only text through.
 ///
-/// Model text, tool output, file names and errors can hold escape sequences that set the clipboard, rename the
-/// window or overwrite what was printed. The filter removes such a sequence as a whole, even if it arrives in
-/// several pieces. It drops all other control characters except line feed and tab. Characters that change how their
-/// neighbours look (bidirectional marks, zero-width characters, tags) are written as `\u{…}`.
+/// Model text, tool output, file names and errors can hold escape sequences that set the clipboard, rename
+/// the window or overwrite what was printed. The filter removes such a sequence as a whole, even if it
+/// arrives in several pieces. It drops all other control characters except line feed and tab. Characters that
+/// change how their neighbours look (bidirectional marks, zero-width characters, tags) are written as
+/// `\u{…}`.
 ///
-/// Removing a sequence hides what was in it. Where a person decides by what is shown, use [`Printable::literal`],
-/// which writes every control character as `\u{…}` and removes nothing.
+/// Removing a sequence hides what was in it. Where a person decides by what is shown, use
+/// [`Printable::literal`], which writes every control character as `\u{…}` and removes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Printable {
     state: State,

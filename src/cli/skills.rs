@@ -13,10 +13,10 @@ use crate::{
 
 /// List the skills, or show one
 ///
-/// A skill is a prompt template: the file ~/.kontekst/skills/NAME.md, or the directory NAME with a file SKILL.md and other
-/// files. The file can begin with settings, as TOML between lines of `+++` or as YAML between lines of `---`: name,
-/// description, user_invocable and disable_model_invocation. In the template, $ARGUMENTS stands for all text after the
-/// skill's name, and $0, $1 and so on stand for the single words.
+/// A skill is a prompt template: the file ~/.kontekst/skills/NAME.md, or the directory NAME with a file SKILL.md
+/// and other files. The file can begin with settings, as TOML between lines of `+++` or as YAML between lines of
+/// `---`: name, description, user_invocable and disable_model_invocation. In the template, $ARGUMENTS stands for all
+/// text after the skill's name, and $0, $1 and so on stand for its words, which quotes can join.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst skills

@@ -14,8 +14,8 @@ pub(super) struct SubagentNames {
 }
 
 impl SubagentNames {
-    /// Returns one line about an event, and how verbose the output must be to show it. Returns `None` for an event that
-    /// tells nothing new.
+    /// Returns one line about an event, and how verbose the output must be to show it. Returns `None` for an
+    /// event that tells nothing new.
     pub(super) fn describe(&mut self, event: &pb::WorkerEvent) -> Option<(Verbosity, String)> {
         let name = self.name(&event.worker_id);
         let (level, text) = match event.event.as_ref()? {

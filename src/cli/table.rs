@@ -17,8 +17,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         Self { rows: vec![headings.map(str::to_owned)] }
     }
 
-    /// Adds a row. Each cell becomes one line: its escape sequences are removed, and each run of white space becomes
-    /// one space.
+    /// Adds a row. Each cell becomes one line: its escape sequences are removed, and each run of white space
+    /// becomes one space.
     pub fn row(&mut self, cells: [String; COLUMNS]) {
         self.rows.push(cells.map(|cell| printable(&cell).split_whitespace().collect::<Vec<_>>().join(" ")));
     }

@@ -12,9 +12,9 @@ use super::{
 
 /// Open the page in a browser
 ///
-/// The daemon serves the page at the address that `listen` in [http] of config.toml sets, or that
-/// `kontekst daemon --http ADDR` sets. The address that this command prints contains the token, and whoever has the token
-/// can do what you can do in your terminal.
+/// The daemon serves the page at the address that `listen` in [http] of config.toml sets, or that `kontekst
+/// daemon --http ADDR` sets. The address that this command prints contains the token, and whoever has the
+/// token can do what you can do in your terminal.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Print the address, but do not open a browser
@@ -37,8 +37,8 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     to_stdout(|out, _| Ok(writeln!(out, "{address}")?))
 }
 
-/// Opens the address if there is a desktop. The token becomes part of a command line, which other users may be able to see
-/// for a moment.
+/// Opens the address if there is a desktop. The token becomes part of a command line, which other users may
+/// be able to see for a moment.
 fn open_browser(address: &str, environment: &Environment) {
     let is_macos = cfg!(target_os = "macos");
     let has_desktop =

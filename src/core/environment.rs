@@ -8,8 +8,8 @@ use std::{
 
 /// A snapshot of the environment variables.
 ///
-/// The program reads them once, when it starts, and passes this value down. Nothing below reads the environment
-/// itself, so a test can pass variables of its own.
+/// The program reads them once, when it starts, and passes this value down. Nothing below reads the
+/// environment itself, so a test can pass variables of its own.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,

@@ -1,6 +1,7 @@
 //! What to do about errors of the data directory, the configuration and the sessions.
 //!
-//! The layers below report what happened. Each `match` here is exhaustive, so that a new variant gets a hint too.
+//! The layers below report what happened. Each `match` here is exhaustive, so that a new variant gets a hint
+//! too.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use std::io;

@@ -13,8 +13,8 @@ use crate::{
 
 /// List the models on this machine; the default if no command is given
 ///
-/// The models in model_dir come first, because an agent can use them as they are. The other models were fetched by other
-/// programs; `models use` creates a link to them in model_dir.
+/// The models in model_dir come first, because an agent can use them as they are. The other models were
+/// fetched by other programs; `models use` creates a link to them in model_dir.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print JSON instead of a table

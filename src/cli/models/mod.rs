@@ -24,9 +24,9 @@ use sources::ModelSources;
 
 /// List, fetch, choose and measure models
 ///
-/// A model is a GGUF file in `model_dir`, which is ~/models unless config.toml sets another directory. Models that Hugging
-/// Face tools, Ollama, LM Studio and llama.cpp have fetched are listed, too. `models use` creates a link to such a model, so
-/// that you need not fetch it twice.
+/// A model is a GGUF file in `model_dir`, which is ~/models unless config.toml sets another directory. Models
+/// that Hugging Face tools, Ollama, LM Studio and llama.cpp have fetched are listed, too. `models use`
+/// creates a link to such a model, so that you need not fetch it twice.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Examples:

@@ -22,9 +22,9 @@ use crate::{
 
 /// Fetch a model
 ///
-/// The source is a repository of Hugging Face, or any address. A repository without a file name means its Q4_K_M file, or its
-/// only file. The file gets its name when it is complete and its checksum is right. A download that was interrupted is kept as
-/// NAME.part, and the same command continues it.
+/// The source is a repository of Hugging Face, or any address. A repository without a file name means its
+/// Q4_K_M file, or its only file. The file gets its name when it is complete and its checksum is right. A
+/// download that was interrupted is kept as NAME.part, and the same command continues it.
 ///
 /// The name of the model is printed to stdout, and the progress to stderr.
 #[derive(Debug, clap::Args)]

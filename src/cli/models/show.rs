@@ -21,8 +21,8 @@ use crate::{
 
 /// Show what a model is, what its chat template supports, and whether it fits into memory
 ///
-/// All of this is read from the file. The model is not loaded. The text of the chat template shows what it supports, but only
-/// `models check` tries it.
+/// All of this is read from the file. The model is not loaded. The text of the chat template shows what it
+/// supports, but only `models check` tries it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The name of the model in `kontekst models`, with or without .gguf, or the path of a model file
@@ -32,7 +32,7 @@ pub struct Args {
     json: bool,
 }
 
-/// What is shown of a model.
+/// Everything that the command shows about a model.
 struct Shown {
     model: Model,
     facts: ModelInfo,
@@ -41,7 +41,8 @@ struct Shown {
     memory: Memory,
 }
 
-/// The memory that the model needs with a context window of `context_size` tokens, and the memory that is free.
+/// The memory that the model needs with a context window of `context_size` tokens, and the memory that is
+/// free.
 struct Memory {
     need: MemoryNeed,
     context_size: u64,

@@ -12,8 +12,9 @@ use crate::{
 
 /// Choose the model that an agent uses
 ///
-/// This command sets `model` in the agent's config.toml and changes nothing else there, comments included. If another program
-/// has fetched the model, the command creates a link to it in model_dir. The next run of the agent uses the model.
+/// This command sets `model` in the agent's config.toml and changes nothing else there, comments included. If
+/// another program has fetched the model, the command creates a link to it in model_dir. The next run of the
+/// agent uses the model.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst models use Qwen3-8B-Q4_K_M

@@ -20,9 +20,9 @@ use super::error::CliError;
 
 /// Serve an editor that wants fixes for the findings of a static analysis
 ///
-/// This command speaks the Kaiak API, which is JSON-RPC in the framing of the language server protocol, on stdin and stdout
-/// or on another transport. It starts the daemon if it is not running. Every change to a file waits for the approval of the
-/// editor's user. The command ends when the editor closes the connection.
+/// This command speaks the Kaiak API, which is JSON-RPC in the framing of the language server protocol, on
+/// stdin and stdout or on another transport. It starts the daemon if it is not running. Every change to a
+/// file waits for the approval of the editor's user. The command ends when the editor closes the connection.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Use stdin and stdout; this is the default

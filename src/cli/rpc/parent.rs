@@ -26,7 +26,8 @@ pub(super) fn watch(pid: i32) -> io::Result<WatchedProcess> {
         match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(process) => Ok(WatchedProcess { process: Some(process) }),
             Err(Errno::SRCH) => Ok(WatchedProcess { process: None }),
-            // This is the id of a thread, or the kernel has no pidfd. The process lives, so it must not count as ended.
+            // This is the id of a thread, or the kernel has no pidfd. The process lives, so it must not count
+            // as ended.
             Err(error) if test_kill_process(pid).is_ok() => Err(error.into()),
             Err(_) => Ok(WatchedProcess { process: None }),
         }

@@ -84,7 +84,8 @@ fn diff_line(line: &str, palette: Palette) -> String {
     }
 }
 
-/// Formats the arguments on one line. A long value is cut, and its length is told; the preview shows all of it.
+/// Formats the arguments on one line. A long value is cut and followed by the number of the remaining bytes.
+/// The preview shows all of it.
 pub(super) fn format_arguments(json: &str) -> String {
     const MAX_SHOWN: usize = 200;
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(json) else {

@@ -11,7 +11,7 @@ use crate::{
 
 use super::approval_prompt::{ApprovalAnswer, Terminal};
 
-/// What a denied call means for the run.
+/// Whether the run ends when a call is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum OnDeny {
     /// The run ends
@@ -37,8 +37,8 @@ impl Policy {
 
 /// Decides on the proposals of one run.
 ///
-/// A proposal is all calls of one turn that need approval. Subagents propose while the user still answers an earlier
-/// question, so proposals wait in a queue and only one of them is asked at a time.
+/// A proposal is all calls of one turn that need approval. Subagents propose while the user still answers an
+/// earlier question, so proposals wait in a queue and only one of them is asked at a time.
 pub(super) struct Approver {
     policy: Policy,
     palette: Palette,
@@ -54,7 +54,7 @@ struct Question {
     calls: Vec<ProposedToolCall>,
 }
 
-/// What the user answered to one proposal.
+/// The user's answers to one proposal.
 #[derive(Default)]
 struct Answers {
     commands: Vec<Command>,
@@ -74,7 +74,8 @@ impl Approver {
 
     /// Takes the calls of a proposal and returns the decisions that need no question.
     ///
-    /// If any call needs one, nothing is returned and [`Approver::answered`] has the decisions on all of them later.
+    /// If any call needs one, nothing is returned and [`Approver::answered`] has the decisions on all of them
+    /// later.
     pub(super) fn propose(&mut self, calls: Vec<ProposedToolCall>) -> Vec<Command> {
         if calls.iter().all(|call| self.policy.covers(call)) {
             return calls.iter().map(approve).collect();
@@ -87,7 +88,8 @@ impl Approver {
         Vec::new()
     }
 
-    /// Waits until the user has answered a proposal, and returns the decisions. Waits forever if nothing is asked.
+    /// Waits until the user has answered a proposal, and returns the decisions. Waits forever if nothing is
+    /// asked.
     ///
     /// Nothing is lost if the returned future is dropped early.
     pub(super) async fn answered(&mut self) -> Vec<Command> {
@@ -107,8 +109,8 @@ impl Approver {
         deny(call, "there is no terminal to ask on", self.policy.on_deny)
     }
 
-    /// Asks the first proposal of the queue, unless a question is open. The terminal is read on a thread of its own, so
-    /// that the run can be interrupted meanwhile.
+    /// Asks the first proposal of the queue, unless a question is open. The terminal is read on a thread of
+    /// its own, so that the run can be interrupted meanwhile.
     fn ask_next(&mut self) {
         if self.answers.is_some() {
             return;

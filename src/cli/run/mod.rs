@@ -22,14 +22,14 @@ use connection::{RunConnection, RunConnectionError};
 use prompt::{StdinUse, read_prompt};
 use renderer::{Format, RunRenderer};
 
-/// Sends a prompt to the model and prints the answer
+/// Send a prompt to the model and print the answer
 ///
-/// The prompt is the words of the command line, or stdin, or both. If it is both, stdin comes first and the words are
-/// the instruction. A prompt that starts with /NAME invokes a skill.
+/// The prompt is the words of the command line, or stdin, or both. If it is both, stdin comes first and the
+/// words are the instruction. A prompt that starts with /NAME invokes a skill.
 ///
-/// The answer is printed to stdout as it arrives, and nothing else is printed there. A tool call that needs approval is
-/// shown with a preview, and you are asked about it on the terminal. Without a terminal it is denied (exit status 3),
-/// unless --allow or --auto-approve approves it.
+/// The answer is printed to stdout as it arrives, and nothing else is printed there. A tool call that needs
+/// approval is shown with a preview, and you are asked about it on the terminal. Without a terminal it is
+/// denied (exit status 3), unless --allow or --auto-approve approves it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:
@@ -109,8 +109,8 @@ pub(super) struct Args {
     verbose: bool,
 }
 
-/// How often the run is sent. A daemon that is about to stop can accept a connection and then drop it; the next attempt
-/// reaches its successor.
+/// How often the run is sent. A daemon that is about to stop can accept a connection and then drop it; the
+/// next attempt reaches its successor.
 const MAX_ATTEMPTS: u32 = 3;
 
 pub(super) fn run(mut args: Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {

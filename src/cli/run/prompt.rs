@@ -64,8 +64,8 @@ pub(super) fn read_prompt(
     Ok(PromptInput { prompt: join(data, words), skill: None })
 }
 
-/// Puts the data first and the instruction last. Several questions about one file then start with the same text, which
-/// the model's cache still has.
+/// Puts the data first and the instruction last. Several questions about one file then start with the same
+/// text, which the model's cache still has.
 fn join(data: Option<String>, words: &str) -> String {
     match data {
         None => words.to_owned(),
@@ -86,8 +86,8 @@ fn parse_skill(words: &str) -> Option<(&str, &str)> {
     (!name.is_empty() && !name.contains('/')).then_some((name, arguments.trim_start()))
 }
 
-/// Returns true if stdin is a pipe or a regular file, which is what a shell redirects. A socket or a device is usually the
-/// stdin of a parent process, and reading it could block forever.
+/// Returns true if stdin is a pipe or a regular file, which is what a shell redirects. A socket or a device
+/// is usually the stdin of a parent process, and reading it could block forever.
 fn stdin_is_data() -> bool {
     fstat(io::stdin().as_fd()).is_ok_and(|stat| {
         matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::RegularFile)

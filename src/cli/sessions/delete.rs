@@ -9,8 +9,8 @@ use crate::{
     subagent_log::SubagentLogs,
 };
 
-/// Deletes sessions with those of their subagents. All ids are resolved before the first session is deleted, so that a
-/// typing error deletes nothing.
+/// Deletes sessions with those of their subagents. All ids are resolved before the first session is deleted,
+/// so that a typing error deletes nothing.
 pub(super) fn delete(
     sessions: &Sessions,
     logs: &SubagentLogs,

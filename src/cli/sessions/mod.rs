@@ -21,9 +21,9 @@ use list::list;
 
 /// List, show, choose and delete conversations
 ///
-/// A session is a conversation in ~/.kontekst/sessions. `kontekst run` continues the active session unless --session
-/// names another one. An ID can be shortened to its first characters if no other session starts with them. `last` means
-/// the session that was written last.
+/// A session is a conversation in ~/.kontekst/sessions. `kontekst run` continues the active session unless
+/// --session names another one. An ID can be shortened to its first characters if no other session starts
+/// with them. `last` means the session that was written last.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst sessions
@@ -42,7 +42,7 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the sessions, newest first (what `sessions` alone does)
+    /// List the sessions, newest first; the default if no command is given
     List {
         /// List the sessions of workers, too
         #[arg(long)]
@@ -55,8 +55,8 @@ enum Command {
     },
     /// List the workers that a session's runs have started
     ///
-    /// A worker is a run that a model started. It has a session of its own. A model can start workers if its agent has
-    /// `workers = true` in config.toml, or in a run with `kontekst run --workers`.
+    /// A worker is a run that a model started. It has a session of its own. A model can start workers if its
+    /// agent has `workers = true` in config.toml, or in a run with `kontekst run --workers`.
     Workers {
         /// The session [default: the active one]
         id: Option<String>,

@@ -1,5 +1,5 @@
-//! `kontekst sessions show`: one conversation as text or as JSON. It is written message by message, because a conversation
-//! can be larger than the memory that it should take.
+//! `kontekst sessions show`: one conversation as text or as JSON. It is written message by message, because a
+//! conversation can be larger than the memory that it should take.
 
 use std::{
     io::{self, Write},

@@ -24,8 +24,8 @@ use crate::{
     subagent_log::{SubagentExit, SubagentLogError, SubagentLogs, SubagentSummary, summarize},
 };
 
-/// The most parents that are followed. Runs nest less deeply, but a file that was changed by hand can name itself as its
-/// parent.
+/// The most parents that are followed. Runs nest less deeply, but a file that was changed by hand can name
+/// itself as its parent.
 const MAX_DEPTH: usize = 8;
 
 impl From<SubagentLogError> for CliError {
@@ -113,8 +113,8 @@ pub(super) fn to_json(worker: &SubagentSummary) -> Value {
     })
 }
 
-/// Prints a line for each event, past ones first, until it is interrupted. If no daemon runs, no subagent can be running;
-/// then it prints the past events and returns.
+/// Prints a line for each event, past ones first, until it is interrupted. If no daemon runs, no subagent can
+/// be running; then it prints the past events and returns.
 pub(super) fn watch(
     home: &Home,
     sessions: &Sessions,

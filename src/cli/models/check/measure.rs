@@ -9,8 +9,8 @@ use crate::{
     provider::{ChatRequest, Delta, FinishReason, Progress, Provider, ProviderError, ToolRole, Turn},
 };
 
-/// Seconds that reading the long prompt should take, and seconds that the answer should take. The size of both is estimated
-/// from the first, small request.
+/// Seconds that reading the long prompt should take, and seconds that the answer should take. The size of
+/// both is estimated from the first, small request.
 const READ_SECONDS: f64 = 10.0;
 const WRITE_SECONDS: f64 = 10.0;
 
@@ -29,7 +29,8 @@ pub struct Measurements {
     pub prefill: Option<f64>,
     /// Tokens per second.
     pub decode: Option<f64>,
-    /// The answer came in too few chunks. `decode` includes the time of the prefill, so the true rate is higher.
+    /// The answer came in too few chunks. `decode` includes the time of the prefill, so the true rate is
+    /// higher.
     pub decode_is_lower_bound: bool,
     /// For the second turn of a conversation.
     pub time_to_first_token: Option<Duration>,
@@ -63,7 +64,8 @@ pub enum ToolCallCheck {
 
 /// Sends the requests one after another. A cancel ends this early, and what was not measured then is `None`.
 ///
-/// `nonce` makes the prompts new, so that no server has them in its cache. `step` is told what happens.
+/// `nonce` makes the prompts new, so that no server has them in its cache. `step` is called with the name of
+/// each step.
 ///
 /// # Errors
 ///
@@ -104,7 +106,8 @@ impl Benchmark<'_> {
 
     /// Builds a request that takes about [`READ_SECONDS`] to read and [`WRITE_SECONDS`] to answer.
     fn long_request(&self, small: &TimedTurn) -> ChatRequest {
-        // The prefill of a short prompt is slower than that of a long one, so this takes less time than planned.
+        // The prefill of a short prompt is slower than that of a long one, so this takes less time than
+        // planned.
         let prompt = (small.prefill_rate().unwrap_or(100.0) * READ_SECONDS).min(MAX_PROMPT_TOKENS);
         let half_window = self.provider.window().map_or(MAX_PROMPT_TOKENS, |window| f64::from(window) / 2.0);
         let answer = (small.decode_rate().unwrap_or(8.0) * WRITE_SECONDS).clamp(16.0, 128.0);
@@ -158,8 +161,8 @@ impl Benchmark<'_> {
         Ok(())
     }
 
-    /// Sends a request, and records its prefill rate if it has the longest prompt until now. A request that was cancelled
-    /// counts as far as it came.
+    /// Sends a request, and records its prefill rate if it has the longest prompt until now. A request that
+    /// was cancelled counts as far as it came.
     fn ask(&mut self, request: &ChatRequest) -> Result<TimedTurn, ProviderError> {
         match TimedTurn::ask(self.provider, request, self.cancel) {
             Ok(timed) => {
@@ -285,8 +288,8 @@ impl TimedTurn {
         rate(self.prompt_tokens(), self.time_to_first_token?)
     }
 
-    /// Returns tokens per second. The prefill ends with the first token. An answer in too few chunks gives only a lower
-    /// bound, which includes the time of the prefill.
+    /// Returns tokens per second. The prefill ends with the first token. An answer in too few chunks gives
+    /// only a lower bound, which includes the time of the prefill.
     fn decode_rate(&self) -> Option<f64> {
         match self.decode_time {
             Some(time) => rate(self.completion_tokens.checked_sub(1)?, time),

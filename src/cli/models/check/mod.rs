@@ -35,8 +35,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Measure how fast a model reads and writes, what it caches, and whether it can call a tool
 ///
-/// This takes at most a minute after the model is loaded. It uses the same model server as a run: the server at `endpoint` if it
-/// answers, or else a llama-server that is started and stopped again, or else the built-in engine. The daemon is not needed.
+/// This takes at most a minute after the model is loaded. It uses the same model server as a run: the server
+/// at `endpoint` if it answers, or else a llama-server that is started and stopped again, or else the
+/// built-in engine. The daemon is not needed.
 ///
 /// The exit status is 1 if the model cannot call a tool, and 6 if there is no model server.
 #[derive(Debug, clap::Args)]
@@ -137,7 +138,7 @@ fn daemon_has_model_loaded(home: &Home) -> bool {
     get_status(stream).is_ok_and(|status| status.llama_server_running)
 }
 
-/// What was measured, and with what.
+/// The measurements, and how they were made.
 struct CheckResult {
     measured: Measurements,
     window: Option<u32>,

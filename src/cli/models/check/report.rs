@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::measure::{CacheReuse, Measurements, ToolCallCheck};
 use crate::cli::printable::printable;
 
-/// What was measured, and with what.
+/// The measurements, and the model and server that they are of.
 pub struct CheckReport<'a> {
     pub model: &'a str,
     pub endpoint: &'a str,
