@@ -1,20 +1,20 @@
-//! kontekst, a local-first AI agent: a thin CLI and the daemon it spawns.
+//! kontekst, a local-first AI agent: a command line client and the daemon that it starts.
 //!
-//! This library is not a public API. It exists so that tests can open a door in memory and so that
-//! `man/` and `completions/` can be checked against the command line. `ARCHITECTURE.md` is the map.
+//! This library is not a public API. A module is `pub` if the tests, the benchmarks, `model/` or `main.rs` use it: tests
+//! open a door in memory, and compare `man/` and `completions/` with the command line. `ARCHITECTURE.md` is the map.
 //!
-//! A prompt travels down this list and the answer back up: `cli` → `client` → `doors` → `agent` →
-//! `provider`, with `tools`, `sessions`, `subagent_log`, `context` and `skills` at the agent's hand.
+//! A prompt goes down the list `cli` → `client` → `doors` → `agent` → `provider`, and the answer goes back up. The agent
+//! also uses `tools`, `sessions`, `subagent_log`, `context` and `skills`.
 
 pub mod core;
 
 pub mod config;
 
-pub mod context;
+mod context;
 pub mod models;
 pub mod provider;
 pub mod sessions;
-pub mod skills;
+mod skills;
 pub mod subagent_log;
 pub mod tools;
 
@@ -25,6 +25,6 @@ pub mod pb;
 pub mod doors;
 
 pub mod client;
-pub mod daemon;
+mod daemon;
 
 pub mod cli;

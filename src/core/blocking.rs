@@ -5,7 +5,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 /// A piece of blocking work on its own thread. If this is dropped, the work still runs to its end.
 pub struct Blocking<T>(JoinHandle<T>);
 
-/// Gives `work` a thread.
+/// Runs `work` on a thread for blocking work.
 pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Blocking<T> {
     // The thread enters the caller's span, so that what a provider or tool logs carries the run's name.
     let span = tracing::Span::current();

@@ -5,26 +5,26 @@
 
 use std::time::Duration;
 
-/// The promise to the outside.
+/// The whole time, from the signal or the request to stop until the process ends.
 pub const TOTAL: Duration = Duration::from_secs(10);
 
-/// For runs to end and for clients of all doors to read their ending.
+/// How long runs may take to end, and clients of all doors to read their ending.
 pub const CLIENTS: Duration = Duration::from_millis(4500);
 
-/// For a llama-server to write down what it has read of a conversation.
+/// How long a llama-server may take to save its prompt cache.
 pub const SAVE_CACHE: Duration = Duration::from_secs(2);
 
-/// From the first SIGTERM to the second. llama-server may lose a signal in its first moments, and after one that it
-/// hears it waits for open streams. A second one ends it at once.
+/// The time between the first SIGTERM to a llama-server and the second. A llama-server may miss a signal in its first
+/// moments, and after one that it receives it waits for open streams. A second signal ends it at once.
 pub const FIRST_SIGTERM: Duration = Duration::from_secs(2);
 
-/// From the second SIGTERM to SIGKILL.
+/// The time between the second SIGTERM and SIGKILL.
 pub const SECOND_SIGTERM: Duration = Duration::from_millis(500);
 
-/// From SIGKILL until the kernel has ended the process.
+/// How long the kernel may take to end a process after SIGKILL.
 pub const SIGKILL: Duration = Duration::from_millis(500);
 
-/// For the threads of the runtime.
+/// How long the threads of the runtime may take to end.
 pub const RUNTIME: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

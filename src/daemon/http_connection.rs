@@ -18,7 +18,7 @@ use super::socket_table::{SocketEntry, SocketTable};
 /// A client that reads nothing for this long loses its connection, and with it its run.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time between two looks at a client that has closed its sending side.
+/// The time between two checks of a client that has closed its sending side.
 const PEER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A connection that reports its end when the client's process has closed the socket, and not yet when the client

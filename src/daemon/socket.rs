@@ -1,4 +1,4 @@
-//! The daemon's socket file, and when somebody removes it.
+//! The daemon's socket file, and a watch that notices its removal.
 
 use std::{fs, io, os::unix::fs::MetadataExt as _, path::PathBuf, thread};
 

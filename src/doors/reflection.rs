@@ -1,4 +1,4 @@
-//! gRPC reflection: gives clients the protobuf descriptors that they do not have.
+//! gRPC reflection, for clients that do not have the protobuf descriptors.
 //!
 //! The index of all messages is built on the first request. Hardly any client asks for it, and building it takes as
 //! long as the rest of the daemon's start.

@@ -1,45 +1,44 @@
-//! Who may use the HTTP door, decided from the head of a request alone. Pure.
+//! Decides from the head of a request alone whether it may use the HTTP door. Pure.
 //!
-//! The listener has already checked the kernel's word on whose process calls. What is left are web pages, which
-//! a browser of this user runs: they are known by `Origin`, by `Sec-Fetch-Site`, and by a `Host` that is not ours
-//! (DNS rebinding).
+//! The daemon has already checked whose process sent the request. What is left to keep out are web pages, which run in
+//! a browser of this user. They are known by `Origin`, by `Sec-Fetch-Site`, and, after DNS rebinding, by a `Host` that
+//! is not one of ours.
 
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
 use crate::core::is_bearer;
 
-/// Whose process is at the other end.
+/// Whose process sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// One of this user, on this machine.
+    /// A process of this user on this machine.
     ThisUser,
-    /// Unknown: the token is required.
+    /// Any other process. It must send the token.
     Remote,
 }
 
-/// What the gate knows. Made once, when the listener is bound.
+/// Which requests are accepted. Made once, when the listener is bound.
 #[derive(Clone, Debug)]
 pub struct AccessPolicy {
-    /// Values that `Host` may have, in lower case.
+    /// The values that `Host` may have, in lower case.
     hosts: Vec<String>,
-    /// Origins of pages that may use the door without the token.
+    /// The origins of pages that need no token.
     origins: Vec<String>,
-    /// 64 hexadecimal digits.
     token: String,
-    /// Send the seed's CORS headers.
+    /// Whether responses have the CORS headers of the Kolosal seed.
     pub(super) cors: bool,
 }
 
-/// A request that may go on.
+/// A request that was accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Admission {
-    /// The page that asked; its origin is allowed to read the answer.
+    /// The origin of the page that sent the request, and that may read the response.
     pub(super) origin: Option<HeaderValue>,
-    /// The token was shown.
+    /// Whether the request has the token.
     pub(super) token: bool,
 }
 
-/// Why not.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("Bad Request: exactly one Host header is required")]
@@ -53,7 +52,7 @@ pub(super) enum Refusal {
 }
 
 impl AccessPolicy {
-    /// `port` is where the listener is; `hosts` are further names for it, without a port.
+    /// `port` is the port of the listener, `hosts` are more host names, without a port.
     pub fn new(port: u16, hosts: &[String], origins: &[String], token: String, cors: bool) -> Self {
         let names = ["localhost", "127.0.0.1", "[::1]"].into_iter().chain(hosts.iter().map(String::as_str));
         let mut allowed: Vec<String> =
@@ -68,7 +67,7 @@ impl AccessPolicy {
         Self { hosts: allowed, origins, token, cors }
     }
 
-    /// Decides on one request.
+    /// Checks one request.
     pub(super) fn check(
         &self,
         caller: Caller,
@@ -76,7 +75,7 @@ impl AccessPolicy {
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Result<Admission, Refusal> {
-        // A request to a proxy names another server in its target, whatever its Host says.
+        // A request for a proxy names another server in its target, whatever its Host is.
         let target = uri.authority().is_none_or(|authority| self.serves_host(authority.as_str()));
         let host = single(headers, &header::HOST).ok_or(Refusal::MissingHost)?;
         if !target || !host.to_str().is_ok_and(|host| self.serves_host(host)) {
@@ -84,29 +83,29 @@ impl AccessPolicy {
         }
         let token = match headers.get(header::AUTHORIZATION) {
             None => false,
-            Some(shown) => self.is_token(single(headers, &header::AUTHORIZATION).unwrap_or(shown)),
+            Some(first) => self.is_token(single(headers, &header::AUTHORIZATION).unwrap_or(first)),
         };
         let origin = headers.get(header::ORIGIN);
         if let Some(origin) = origin {
             let listed = single(headers, &header::ORIGIN)
                 .and_then(|origin| origin.to_str().ok())
                 .is_some_and(|origin| self.origins.iter().any(|listed| origin.eq_ignore_ascii_case(listed)));
-            // Our own page: browsers name its origin when it loads its scripts.
+            // Our own page: browsers send its origin when it loads its scripts.
             let own = matches!(*method, Method::GET | Method::HEAD)
                 && origin.as_bytes().strip_prefix(b"http://").is_some_and(|it| it == host.as_bytes());
             if !listed && !own && (!token || origin == "null") {
                 return Err(Refusal::Origin);
             }
         } else if let Some(site) = headers.get("sec-fetch-site") {
-            // A browser that sends no Origin: an image, a link, a frame of some other page.
+            // A browser sends no Origin for an image, a link or a frame of another page.
             if site != "same-origin" && site != "none" {
                 return Err(Refusal::Origin);
             }
         }
-        let shown = headers.contains_key(header::AUTHORIZATION);
-        // A preflight can carry no token; what follows it must.
-        let excused = method == Method::OPTIONS;
-        if !excused && !token && (shown || caller == Caller::Remote) {
+        let has_authorization = headers.contains_key(header::AUTHORIZATION);
+        // A preflight request cannot have a token; the request after it must.
+        let is_preflight = method == Method::OPTIONS;
+        if !is_preflight && !token && (has_authorization || caller == Caller::Remote) {
             return Err(Refusal::Token);
         }
         Ok(Admission { origin: origin.cloned(), token })
@@ -116,12 +115,12 @@ impl AccessPolicy {
         self.hosts.iter().any(|known| host.eq_ignore_ascii_case(known))
     }
 
-    fn is_token(&self, shown: &HeaderValue) -> bool {
-        shown.to_str().is_ok_and(|shown| is_bearer(shown, &self.token))
+    fn is_token(&self, authorization: &HeaderValue) -> bool {
+        authorization.to_str().is_ok_and(|header| is_bearer(header, &self.token))
     }
 }
 
-/// A header that is there once.
+/// Returns the value of a header that occurs exactly once.
 fn single<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a HeaderValue> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;
@@ -134,7 +133,7 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-    fn gate() -> AccessPolicy {
+    fn policy() -> AccessPolicy {
         AccessPolicy::new(8787, &["box.lan".into()], &["http://app.test:3000".into()], TOKEN.into(), true)
     }
 
@@ -143,7 +142,7 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
-        gate().check(caller, method, &Uri::from_static("/v1/generate"), &map)
+        policy().check(caller, method, &Uri::from_static("/v1/generate"), &map)
     }
 
     fn host(value: &str) -> Result<Admission, Refusal> {
@@ -227,8 +226,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("host", HeaderValue::from_static("localhost:8787"));
         let proxied = Uri::from_static("http://evil.example/v1/generate");
-        let answer = gate().check(Caller::ThisUser, &Method::GET, &proxied, &headers);
-        assert_eq!(answer, Err(Refusal::Host));
+        let response = policy().check(Caller::ThisUser, &Method::GET, &proxied, &headers);
+        assert_eq!(response, Err(Refusal::Host));
     }
 
     #[test]
@@ -299,7 +298,7 @@ mod tests {
     fn the_token_is_required_of_strangers_and_never_wrong() {
         let with = |caller, value: &str| {
             ask(caller, &Method::GET, &[("host", "localhost:8787"), ("authorization", value)])
-                .map(|pass| pass.token)
+                .map(|admission| admission.token)
         };
         for caller in [Caller::ThisUser, Caller::Remote] {
             assert_eq!(with(caller, &format!("Bearer {TOKEN}")), Ok(true));

@@ -1,4 +1,4 @@
-//! What happens to calls that want approval, when the client of this door cannot be asked.
+//! Approves or denies tool calls, because the clients of this door cannot be asked.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::{
     core::CallId,
 };
 
-/// How long a person has to decide.
+/// How long a person has to decide. After that the call is denied.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Tools that change nothing and tell nobody.
+/// The tools that change nothing and send nothing to another machine.
 const READ_ONLY_TOOLS: [&str; 2] = ["list_files", "read_file"];
 
-/// Decides on the calls of one run.
+/// Decides on the tool calls of one run.
 pub(super) struct Approver {
     core: AgentCore,
     policy: HttpApproval,
@@ -28,8 +28,8 @@ impl Approver {
         Self { core: core.clone(), policy: core.config().http.approval }
     }
 
-    /// Sends the decisions that need no person, and sees to it that the others come in time. Gives the denied
-    /// calls and why.
+    /// Sends the decisions that need no person, and denies the other calls after [`DECISION_TIMEOUT`]. Returns the calls
+    /// that were denied now, with the reasons.
     pub(super) fn decide(&self, calls: &[ProposedCall], run: &Run) -> Vec<(CallId, String)> {
         let mut denied = Vec::new();
         for proposed in calls {
@@ -57,10 +57,10 @@ fn deny(call: &CallId, reason: String) -> Command {
     Command::Deny { call: call.clone(), reason, then: AfterDenial::Continue }
 }
 
-/// The decision on one call: an approval, a denial that the model reads, or none yet.
+/// Returns the decision on one call: an approval, a denial with a reason that the model reads, or `None` if a person
+/// decides.
 ///
-/// Automatic approval is good for one run and its working directory. It never covers what a tool itself warns
-/// of, such as a file that runs code.
+/// Automatic approval never covers a call that its tool warns of, such as one that writes a file that runs code.
 fn decision(policy: HttpApproval, call: &ProposedCall) -> Option<Command> {
     let no = |reason: String| Some(deny(&call.call.id, reason));
     match (policy, &call.caution) {

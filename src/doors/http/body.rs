@@ -1,4 +1,4 @@
-//! The body of a request: small enough, soon enough, and JSON.
+//! Reads the body of a request: JSON, with a limit for its size and its time.
 
 use std::time::Duration;
 
@@ -8,13 +8,14 @@ use hyper::body::{Body, Bytes};
 
 use super::response::HttpError;
 
-/// The largest body. It is what `kontekst run` takes on stdin; more would fit no window.
+/// The maximum size of a body, in bytes. It is also the limit of `kontekst run` for stdin; more would fit in no context
+/// window.
 pub(super) const BODY_LIMIT: usize = 32 * 1024 * 1024;
 
-/// Time for the whole body to arrive.
+/// How long the whole body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reads a JSON body. The length that is announced is looked at before anything is read.
+/// Reads a JSON body. A body that announces too large a size is refused before anything is read.
 pub(super) async fn read_json<B>(headers: &HeaderMap, body: B) -> Result<Bytes, HttpError>
 where
     B: Body<Data = Bytes> + Send,
@@ -33,7 +34,7 @@ where
     }
 }
 
-/// A type that a page can send without asking first is refused.
+/// Refuses every content type but JSON, above all those that a web page can send without a preflight request.
 fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
     let refuse = |message: &str| Err(HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     if headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!(read(BODY_LIMIT + 1).await.unwrap_err().status, StatusCode::PAYLOAD_TOO_LARGE);
     }
 
-    /// A body of which nothing more comes.
+    /// A body that never arrives.
     struct Stalled;
 
     impl Body for Stalled {

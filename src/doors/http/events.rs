@@ -1,4 +1,4 @@
-//! Server-sent events: what one looks like on the wire, and a run as a body of them.
+//! Server-sent events: their form on the wire, and the body that streams the events of a run.
 
 use std::task::{Context, Poll};
 
@@ -9,11 +9,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::agent::{Run, protocol::Event};
 
-/// Bytes after which what is ready is sent, although more may be there.
+/// A batch of events is sent when it has this many bytes, even if more events are ready.
 const BATCH_BYTES: usize = 64 * 1024;
 
-/// Appends an event whose data is plain text. Line feeds become the two characters `\n`, as the Kolosal seed
-/// wants; carriage returns likewise, since they end a line too and text could forge an event with them.
+/// Appends an event whose data is plain text.
+///
+/// A line feed becomes the two characters `\n`, as the Kolosal seed has it. A carriage return becomes `\r`, because it
+/// ends a line as well and text could forge an event with it.
 pub(super) fn text(out: &mut Vec<u8>, name: &str, data: &str) {
     out.extend_from_slice(format!("event: {name}\ndata: ").as_bytes());
     for byte in data.bytes() {
@@ -32,34 +34,36 @@ pub(super) fn json(out: &mut Vec<u8>, name: &str, data: &impl Serialize) {
     unnamed(out, data);
 }
 
-/// Appends an event without a name, as OpenAI's chat completions are sent.
+/// Appends an event without a name, as OpenAI's chat completions have it.
 pub(super) fn unnamed(out: &mut Vec<u8>, data: &impl Serialize) {
     out.extend_from_slice(b"data: ");
     serde_json::to_writer(&mut *out, data).expect("events are made of strings and numbers");
     out.extend_from_slice(b"\n\n");
 }
 
-/// Turns a run's events into what a client reads.
+/// Encodes the events of a run in one API's form.
 pub(super) trait EventEncoder: Send + Unpin {
-    /// Hears one event, answers the run where it waits, and appends what the client is told. `true` ends the
-    /// answer; a run that is still going is cancelled then.
+    /// Handles one event: decides on tool calls if the run waits for that, and appends what the client reads. Returns true
+    /// if the response is complete. A run that is still active is then cancelled.
     fn handle_event(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool;
 }
 
-/// The body of a streamed answer. The connection polls the run itself; when the client goes, the body is dropped
-/// and the run and its `room` with it.
+/// Returns a function for [`PolledBody`](super::response::PolledBody) that streams a run.
+///
+/// The connection polls the run itself. When the client disconnects, the body is dropped, and with it the run and its
+/// `permit`.
 pub(super) fn run_body<S: EventEncoder + 'static>(
     run: Run,
-    mut script: S,
-    room: OwnedSemaphorePermit,
+    mut encoder: S,
+    permit: OwnedSemaphorePermit,
 ) -> impl FnMut(&mut Context<'_>) -> Poll<Option<Bytes>> + Send + Unpin {
-    let mut run = Some((run, room));
+    let mut run = Some((run, permit));
     move |cx| {
         let mut out = Vec::new();
-        while let Some((going, _)) = &mut run {
-            match going.poll_event(cx) {
+        while let Some((active, _)) = &mut run {
+            match active.poll_event(cx) {
                 Poll::Ready(Some(event)) => {
-                    if script.handle_event(event, going, &mut out) {
+                    if encoder.handle_event(event, active, &mut out) {
                         run = None;
                     }
                 }
@@ -75,11 +79,11 @@ pub(super) fn run_body<S: EventEncoder + 'static>(
     }
 }
 
-/// Lets a run speak to `script` until the answer is complete.
-pub(super) async fn drain_run<S: EventEncoder>(mut run: Run, script: &mut S) {
+/// Passes the events of a run to `encoder` until the response is complete, and discards what it appends.
+pub(super) async fn drain_run<S: EventEncoder>(mut run: Run, encoder: &mut S) {
     let mut out = Vec::new();
     while let Some(event) = run.next_event().await {
-        if script.handle_event(event, &run, &mut out) {
+        if encoder.handle_event(event, &run, &mut out) {
             return;
         }
         out.clear();

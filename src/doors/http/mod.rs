@@ -1,6 +1,6 @@
-//! The HTTP door: the Kolosal API with its events, OpenAI-compatible endpoints, and a page for people.
+//! The HTTP door: the Kolosal API with its events, OpenAI-compatible endpoints, and a web page.
 //!
-//! One listener for all three. `access.rs` decides on the head of each request, before its body is read.
+//! All three share one listener. `access.rs` checks the head of each request before its body is read.
 
 mod access;
 mod approval;
@@ -29,28 +29,28 @@ use access::{Admission, Refusal};
 use approval::Approver;
 use response::{HttpError, HttpResponse};
 
-/// Runs of this door that may go on at once; more are told to come back.
+/// The maximum number of runs of this door at a time. Further requests are answered with 503.
 const MAX_RUNS: usize = 256;
 
-/// Time for the head of a request, also the longest rest of a connection between two.
+/// How long the head of a request may take. A connection may also be idle for this long between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The largest head of a request, in bytes; a longer one is answered with 431.
+/// The maximum size of the head of a request, in bytes. A longer head is answered with 431.
 const HEAD_LIMIT: usize = 16 * 1024;
 
-/// Serves HTTP/1.1 on connections that the listener has accepted and checked.
+/// Serves HTTP/1.1 on connections that the daemon has accepted and whose peer it has checked.
 pub struct HttpDoor {
     core: AgentCore,
-    gate: AccessPolicy,
+    policy: AccessPolicy,
     runs: Arc<Semaphore>,
 }
 
 impl HttpDoor {
-    pub fn new(core: AgentCore, gate: AccessPolicy) -> Arc<Self> {
-        Arc::new(Self { core, gate, runs: Arc::new(Semaphore::new(MAX_RUNS)) })
+    pub fn new(core: AgentCore, policy: AccessPolicy) -> Arc<Self> {
+        Arc::new(Self { core, policy, runs: Arc::new(Semaphore::new(MAX_RUNS)) })
     }
 
-    /// Serves one connection until its client or this process ends it.
+    /// Serves one connection until the client closes it or the daemon stops.
     pub async fn serve(self: Arc<Self>, io: impl Read + Write + Unpin, caller: Caller) {
         let service = service_fn(|request: Request<Incoming>| {
             let door = Arc::clone(&self);
@@ -77,21 +77,26 @@ impl HttpDoor {
 
     async fn respond(&self, caller: Caller, request: Request<Incoming>) -> HttpResponse {
         let (head, body) = request.into_parts();
-        let pass = match self.gate.check(caller, &head.method, &head.uri, &head.headers) {
-            Ok(pass) => pass,
+        let admission = match self.policy.check(caller, &head.method, &head.uri, &head.headers) {
+            Ok(admission) => admission,
             Err(refusal) => return refused(refusal),
         };
-        let mut answer = match self.route(&head, &pass, body).await {
-            Ok(answer) => answer,
-            Err(fault) if openai::is_openai_path(head.uri.path()) => openai::error_response(&fault),
-            Err(fault) => fault.to_response(),
+        let mut response = match self.route(&head, &admission, body).await {
+            Ok(response) => response,
+            Err(error) if openai::is_openai_path(head.uri.path()) => openai::error_response(&error),
+            Err(error) => error.to_response(),
         };
-        response::add_cors_headers(&mut answer, &self.gate, &pass);
-        answer
+        response::add_cors_headers(&mut response, &self.policy, &admission);
+        response
     }
 
-    /// Exact paths and methods; everything else is not found, as in the original.
-    async fn route(&self, head: &Parts, pass: &Admission, body: Incoming) -> Result<HttpResponse, HttpError> {
+    /// Answers a request by its exact path and method. Everything else is not found, as in the original server.
+    async fn route(
+        &self,
+        head: &Parts,
+        admission: &Admission,
+        body: Incoming,
+    ) -> Result<HttpResponse, HttpError> {
         if head.method == Method::OPTIONS {
             return Ok(response::empty(StatusCode::NO_CONTENT));
         }
@@ -114,7 +119,7 @@ impl HttpDoor {
                 Ok(response::ok(&openai::model(&self.core, &path["/v1/models/".len()..]).await?))
             }
             (method, _) if path.starts_with("/api/") => {
-                if !pass.token {
+                if !admission.token {
                     return Err(HttpError::new(StatusCode::UNAUTHORIZED, "Unauthorized"));
                 }
                 web::api(self, method, path, &head.headers, body).await
@@ -128,7 +133,7 @@ impl HttpDoor {
         Approver::new(&self.core)
     }
 
-    /// The right to start one more run.
+    /// Reserves one of [`MAX_RUNS`] runs.
     fn reserve_run(&self) -> Result<OwnedSemaphorePermit, HttpError> {
         Arc::clone(&self.runs)
             .try_acquire_owned()
@@ -136,15 +141,15 @@ impl HttpDoor {
     }
 }
 
-/// No CORS headers: a page that was refused may not even read that.
+/// Answers a request that the policy refuses. There are no CORS headers, so a page cannot even read the refusal.
 fn refused(refusal: Refusal) -> HttpResponse {
     let status = match refusal {
         Refusal::MissingHost => StatusCode::BAD_REQUEST,
         Refusal::Host | Refusal::Origin => StatusCode::FORBIDDEN,
         Refusal::Token => StatusCode::UNAUTHORIZED,
     };
-    let mut answer = HttpError::new(status, refusal.to_string()).to_response();
-    // The body was not read, so what follows on this connection could be anything.
-    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    answer
+    let mut response = HttpError::new(status, refusal.to_string()).to_response();
+    // The body was not read, so the connection cannot be used for another request.
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }

@@ -1,4 +1,4 @@
-//! Answers: JSON, errors, event streams, and the headers that all of them carry.
+//! Responses: JSON, errors, event streams, and the headers that all of them have.
 
 use std::{
     convert::Infallible,
@@ -15,11 +15,11 @@ use serde_json::json;
 
 use super::access::{AccessPolicy, Admission};
 
-/// The body of any answer.
+/// The body of any response.
 pub(super) type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 pub(super) type HttpResponse = Response<ResponseBody>;
 
-/// A request that cannot be served: what the client reads.
+/// An error that is sent to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HttpError {
     pub(super) status: StatusCode,
@@ -35,85 +35,85 @@ impl HttpError {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// Source: Kolosal seed, "Error Handling"; the text is what the original sends.
+    /// Source: Kolosal seed, "Error Handling". The text is that of the original server.
     pub(super) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "Not Found")
     }
 
-    /// Work that broke off; the log has it.
+    /// A failure of our own, which the log explains.
     pub(super) fn internal() -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
     }
 
-    /// `{"error": MESSAGE}`.
+    /// Makes a response with the body `{"error": MESSAGE}`.
     pub(super) fn to_response(&self) -> HttpResponse {
         self.with_body(&json!({"error": self.message}))
     }
 
-    /// The fault with a body of another shape.
+    /// Makes a response with another body.
     pub(super) fn with_body(&self, body: &impl Serialize) -> HttpResponse {
-        let mut answer = json(self.status, body);
+        let mut response = json(self.status, body);
         match self.status {
             StatusCode::UNAUTHORIZED => {
-                answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             StatusCode::SERVICE_UNAVAILABLE => {
-                answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             _ => {}
         }
-        answer
+        response
     }
 }
 
-/// Compact JSON.
+/// Makes a response of compact JSON.
 pub(super) fn json(status: StatusCode, value: &impl Serialize) -> HttpResponse {
     let bytes = serde_json::to_vec(value).expect("answers are made of strings and numbers");
-    let mut answer = full(status, "application/json; charset=utf-8", bytes);
-    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    answer
+    let mut response = full(status, "application/json; charset=utf-8", bytes);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 pub(super) fn ok(value: &impl Serialize) -> HttpResponse {
     json(StatusCode::OK, value)
 }
 
-/// Nothing but a status.
+/// Makes a response without a body.
 pub(super) fn empty(status: StatusCode) -> HttpResponse {
-    let mut answer = Response::new(Full::new(Bytes::new()).boxed_unsync());
-    *answer.status_mut() = status;
-    answer
+    let mut response = Response::new(Full::new(Bytes::new()).boxed_unsync());
+    *response.status_mut() = status;
+    response
 }
 
-/// A body that is there in full.
+/// Makes a response whose body is known in full.
 pub(super) fn full(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> HttpResponse {
-    let mut answer = Response::new(Full::new(body.into()).boxed_unsync());
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    answer.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    answer
+    let mut response = Response::new(Full::new(body.into()).boxed_unsync());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }
 
-/// Server-sent events, as `events` makes them.
+/// Makes a response of server-sent events.
 pub(super) fn event_stream(
     events: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
 ) -> HttpResponse {
-    let mut answer = Response::new(events.boxed_unsync());
-    let headers = answer.headers_mut();
+    let mut response = Response::new(events.boxed_unsync());
+    let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    answer
+    response
 }
 
-/// Adds the seed's CORS headers. A page whose origin passed the gate is named; `*` goes to those who sent no
-/// origin, which no browser reads across sites.
-pub(super) fn add_cors_headers(answer: &mut HttpResponse, gate: &AccessPolicy, pass: &Admission) {
-    if !gate.cors {
+/// Adds the CORS headers of the seed. A request that had an origin gets that origin back. One without gets `*`, which is
+/// harmless, because browsers always send an origin across sites.
+pub(super) fn add_cors_headers(response: &mut HttpResponse, policy: &AccessPolicy, admission: &Admission) {
+    if !policy.cors {
         return;
     }
-    let headers = answer.headers_mut();
-    let origin = match &pass.origin {
+    let headers = response.headers_mut();
+    let origin = match &admission.origin {
         Some(origin) => {
             headers.append(header::VARY, HeaderValue::from_static("Origin"));
             origin.clone()
@@ -126,7 +126,7 @@ pub(super) fn add_cors_headers(answer: &mut HttpResponse, gate: &AccessPolicy, p
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
 }
 
-/// Makes a body of a function that is polled for pieces; `None` ends it.
+/// A body that comes from a function, which is polled for one piece after another. `None` ends the body.
 pub(super) struct PolledBody<F>(pub(super) F);
 
 impl<F> Body for PolledBody<F>

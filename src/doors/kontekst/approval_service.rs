@@ -14,7 +14,7 @@ use crate::{
 
 use super::convert::proposed;
 
-/// Serves the decisions of those who did not start the run.
+/// Serves decisions on tool calls from clients that did not start the run.
 pub struct ApprovalDoor {
     core: AgentCore,
 }

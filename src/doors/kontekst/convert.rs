@@ -1,4 +1,4 @@
-//! Between protobuf and the agent core. Pure.
+//! Converts between protobuf messages and the types of the agent core. Pure.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use std::{collections::VecDeque, path::PathBuf};
@@ -13,11 +13,11 @@ use crate::{
     provider::Progress,
 };
 
-/// A start command as the core takes it.
+/// Converts a start command.
 ///
 /// # Errors
 ///
-/// What the client asked for cannot be: an unusable id, a relative working directory.
+/// The session id is not one, or the working directory is not absolute.
 pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError> {
     let bad = |message: String| RunError::new(FailureKind::Request, message);
     let history = if start.session_id.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
     })
 }
 
-/// A command for a run that is going; `None` for those that the stream itself handles.
+/// Converts a command for an active run. Returns `None` for commands that the stream itself handles.
 pub(super) fn command(command: run_command::Command) -> Option<Command> {
     match command {
         run_command::Command::ApproveTool(approve) => Some(Command::Approve(CallId::new(approve.call_id))),
@@ -63,12 +63,12 @@ pub(super) fn already_started() -> RunError {
     RunError::new(FailureKind::Request, "run already started")
 }
 
-/// A failure of something that never began.
+/// Makes the message for a run that did not start.
 pub(super) fn refused(error: RunError) -> RunEvent {
     wrap(run_event::Event::Failed(failed(String::new(), error)))
 }
 
-/// Appends what the client hears of `event`. `run` is `None` until the run has begun.
+/// Converts an event and appends the messages. `run` is `None` until the run has started.
 pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEvent>) {
     use run_event::Event as Pb;
     let event = match event {
@@ -113,7 +113,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::ToolStarted { call, name } => {
             Pb::ToolStarted(pb::ToolExecutionStartedEvent { call_id: call.to_string(), name })
         }
-        // This door declares no client tools, so none is ever asked for.
+        // This door declares no client tools, so the run never requests one.
         Event::ToolRequested { .. } => return,
         Event::ToolFinished { call, outcome: ToolOutcome::Done(output) } => {
             Pb::ToolCompleted(pb::ToolExecutionCompletedEvent { call_id: call.to_string(), output })
@@ -206,7 +206,7 @@ fn snapshot(context: &ContextSnapshot) -> pb::ContextSnapshot {
     }
 }
 
-/// The wire counts in `int32`; what is larger is shown as the largest.
+/// Converts a count to `int32`. A larger count becomes the largest `int32`.
 fn int<N: TryInto<i32>>(number: N) -> i32 {
     number.try_into().unwrap_or(i32::MAX)
 }

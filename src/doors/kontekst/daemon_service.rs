@@ -18,30 +18,30 @@ use crate::{
     tools,
 };
 
-/// What the daemon knows of itself.
+/// What `GetStatus` reports of the daemon besides its core.
 pub struct StatusContext {
-    /// The TCP address that is served; empty when there is none.
+    /// The address of the gRPC server on TCP, or `off`.
     pub bind: String,
-    /// The address that serves HTTP; empty when there is none.
+    /// The address of the HTTP door, or an empty text.
     pub http: String,
     pub socket: String,
     pub started: Instant,
     pub started_at: SystemTime,
     /// What an operator should know, one sentence each.
     pub warnings: Vec<String>,
-    /// Given to stop the daemon.
+    /// Stops the daemon when it is cancelled.
     pub stop: Cancel,
 }
 
 /// Serves status and shutdown.
 pub struct DaemonDoor {
     core: AgentCore,
-    vitals: Arc<StatusContext>,
+    context: Arc<StatusContext>,
 }
 
 impl DaemonDoor {
-    pub fn service(core: AgentCore, vitals: Arc<StatusContext>) -> DaemonServiceServer<Self> {
-        DaemonServiceServer::new(Self { core, vitals })
+    pub fn service(core: AgentCore, context: Arc<StatusContext>) -> DaemonServiceServer<Self> {
+        DaemonServiceServer::new(Self { core, context })
     }
 }
 
@@ -51,22 +51,22 @@ impl DaemonService for DaemonDoor {
         let server = self.core.server_status().await;
         let config = self.core.config();
         Ok(Response::new(GetStatusResponse {
-            bind: self.vitals.bind.clone(),
+            bind: self.context.bind.clone(),
             endpoint: if server.endpoint.is_empty() { config.endpoint.clone() } else { server.endpoint },
             model_dir: config.model_dir.display().to_string(),
             llama_server_healthy: server.healthy,
             llama_server_running: server.running,
             llama_server_pid: i32::try_from(server.pid).unwrap_or_default(),
-            uptime_seconds: i64::try_from(self.vitals.started.elapsed().as_secs()).unwrap_or(i64::MAX),
-            started_at_rfc3339: clock::rfc3339(self.vitals.started_at),
+            uptime_seconds: i64::try_from(self.context.started.elapsed().as_secs()).unwrap_or(i64::MAX),
+            started_at_rfc3339: clock::rfc3339(self.context.started_at),
             data_dir: self.core.home().root().display().to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: i32::try_from(std::process::id()).unwrap_or_default(),
             active_runs: i32::try_from(self.core.active_runs()).unwrap_or(i32::MAX),
             model: server.model,
-            socket: self.vitals.socket.clone(),
-            warnings: self.vitals.warnings.clone(),
-            http: self.vitals.http.clone(),
+            socket: self.context.socket.clone(),
+            warnings: self.context.warnings.clone(),
+            http: self.context.http.clone(),
             engine: match server.backend {
                 Backend::Endpoint => "endpoint",
                 Backend::LlamaServer => "llama-server",
@@ -87,7 +87,7 @@ impl DaemonService for DaemonDoor {
             return Ok(Response::new(ShutdownResponse { message, refused: true }));
         }
         tracing::info!("asked to shut down");
-        self.vitals.stop.cancel();
+        self.context.stop.cancel();
         Ok(Response::new(ShutdownResponse { message: "shutting down".to_owned(), refused: false }))
     }
 }

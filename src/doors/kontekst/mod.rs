@@ -1,4 +1,4 @@
-//! The kontekst gRPC door: `kontekst.AgentService` and `kontekst.DaemonService`.
+//! The kontekst gRPC door: `kontekst.AgentService`, `kontekst.ApprovalService` and `kontekst.DaemonService`.
 
 mod agent_service;
 mod approval_service;

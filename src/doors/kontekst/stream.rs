@@ -17,19 +17,19 @@ use crate::{
 
 use super::convert;
 
-/// Messages that are made ready at once.
+/// The maximum number of messages that are converted before the first of them is sent.
 const BATCH: usize = 32;
 
-/// The response stream. It reads the commands itself, so that a token passes through no task but the
+/// The response stream of `Run`. It also reads the commands, so that a token passes through no task but the
 /// connection's own.
 pub struct RunStream {
     core: AgentCore,
-    /// `None` once the client has closed its side.
+    /// The commands of the client, or `None` once it has closed its side.
     commands: Option<Streaming<RunCommand>>,
     run: Option<Run>,
-    /// The run that has begun on this stream; there is no second one.
+    /// The run that has started on this stream. There is no second one.
     started_run: Option<RunId>,
-    /// Events that wait for their turn.
+    /// Messages that are ready to be sent.
     ready: VecDeque<RunEvent>,
     stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
@@ -102,7 +102,7 @@ impl Stream for RunStream {
                         continue;
                     }
                     Poll::Ready(Some(Err(status))) => {
-                        // The connection broke, or a message could not be read: nobody is in control.
+                        // The connection broke, or a message could not be read, so no client controls the run.
                         this.run = None;
                         return Poll::Ready(Some(Err(status)));
                     }
@@ -116,7 +116,7 @@ impl Stream for RunStream {
                     Poll::Pending => {}
                 }
             }
-            // All that is there is taken at once, so that pieces of text become one message.
+            // Takes all events that are ready, so that pieces of text become one message.
             let mut pending = false;
             while this.ready.len() < BATCH
                 && let Some(run) = &mut this.run
@@ -136,7 +136,7 @@ impl Stream for RunStream {
             if pending {
                 return Poll::Pending;
             }
-            // No run: the stream ends when the client has closed its side or the daemon stops.
+            // Without a run, the stream ends when the client has closed its side or the daemon stops.
             let over = this.commands.is_none() || this.stopped.as_mut().poll(cx).is_ready();
             return if over { Poll::Ready(None) } else { Poll::Pending };
         }

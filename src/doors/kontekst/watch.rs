@@ -13,14 +13,14 @@ use crate::{
 
 pub type WatchStream = ReceiverStream<Result<WorkerEvent, Status>>;
 
-/// Events that wait for a slow client; the others wait in the log.
+/// The number of events that wait in memory for a slow client. More wait in the log.
 const QUEUE: usize = 16;
 
-/// Starts to tell of a session's workers.
+/// Starts to stream the events of a session's subagents.
 ///
 /// # Errors
 ///
-/// INVALID_ARGUMENT for what is no session id, NOT_FOUND when there is no such session.
+/// INVALID_ARGUMENT if the id is not a session id, NOT_FOUND if there is no such session.
 pub(super) async fn watch(core: &AgentCore, request: &WatchWorkersRequest) -> Result<WatchStream, Status> {
     let session: SessionId =
         request.session_id.parse().map_err(|error| Status::invalid_argument(format!("session: {error}")))?;
@@ -30,7 +30,7 @@ pub(super) async fn watch(core: &AgentCore, request: &WatchWorkersRequest) -> Re
     let (events, stream) = mpsc::channel(QUEUE);
     let watch = core.watch_subagents(&session, request.after);
     let (core, past_only) = (core.clone(), request.past_only);
-    let telling = async move {
+    let forwarding = async move {
         tokio::select! {
             biased;
             () = core.stopped() => {}
@@ -38,7 +38,7 @@ pub(super) async fn watch(core: &AgentCore, request: &WatchWorkersRequest) -> Re
             () = forward_events(watch, past_only, &events) => {}
         }
     };
-    tokio::spawn(telling.in_current_span());
+    tokio::spawn(forwarding.in_current_span());
     Ok(ReceiverStream::new(stream))
 }
 

@@ -1,12 +1,12 @@
-//! Google GenAI `Content[]`, the form in which clients keep a conversation. Pure.
+//! Google GenAI's `Content[]`, the form in which clients keep a conversation. Pure.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::core::{CallId, Message, Role, ToolCall, ToolResult};
 
-/// One entry of a history as a client sends it. Members that are not named here are left alone: a history goes
-/// back to its client byte for byte.
+/// An entry of a history as a client sends it. Other members are allowed, because the history goes back to the client
+/// byte for byte.
 #[derive(Debug, Deserialize)]
 struct Content {
     #[serde(default)]
@@ -47,8 +47,8 @@ struct Media {
     mime_type: Option<String>,
 }
 
-/// What a client keeps, as messages for the model: each call has its answer and each answer its call, which
-/// models insist on, whatever the client left out.
+/// Converts a client's history to messages for the model. In the result each call has a result and each result has a
+/// call, which models require, even if the client left one out.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub(super) fn messages(history: &[Box<RawValue>]) -> Result<Vec<Message>, String
             .map_err(|error| format!("Invalid field: history[{at}]: {error}"))?;
         match content.role.as_deref() {
             Some("model") => reading.model(content.parts),
-            // Results once had a role of their own.
+            // Results had a role of their own once.
             None | Some("user" | "function") => reading.user(content.parts),
             Some(other) => {
                 let role: String = other.chars().take(32).collect();
@@ -77,7 +77,7 @@ pub(super) fn messages(history: &[Box<RawValue>]) -> Result<Vec<Message>, String
 #[derive(Default)]
 struct HistoryReader {
     messages: Vec<Message>,
-    /// Calls that have no answer yet.
+    /// Calls without a result, by id and name.
     open: Vec<(CallId, String)>,
     calls_seen: usize,
 }
@@ -114,7 +114,7 @@ impl HistoryReader {
         let (call_id, name) = match at {
             Some(at) => self.open.remove(at),
             None => {
-                // An answer to a call that is not in the history: the call is put back.
+                // The history has no call for this result, so one is added.
                 self.answer_open_calls();
                 let call = ToolCall { id: self.id(None), name: name.clone(), arguments: "{}".to_owned() };
                 let call_id = call.id.clone();
@@ -128,7 +128,7 @@ impl HistoryReader {
         self.messages.push(Message::result(ToolResult { call_id, name, output, is_error }));
     }
 
-    /// Answers what was left open.
+    /// Adds a result to each call that has none.
     fn answer_open_calls(&mut self) {
         for (call_id, name) in std::mem::take(&mut self.open) {
             let output = "no result was given".to_owned();
@@ -136,7 +136,7 @@ impl HistoryReader {
         }
     }
 
-    /// Neighbours of one role become one message, because templates want them to alternate.
+    /// Adds a message. Two messages in a row of one role become one, because chat templates want roles to alternate.
     fn push(&mut self, message: Message) {
         if message.content.is_empty() && message.tool_calls.is_empty() {
             return;
@@ -153,7 +153,7 @@ impl HistoryReader {
         }
     }
 
-    /// The client's id, if no other call has it.
+    /// Returns the client's id if no other call has it, else a new one.
     fn id(&mut self, given: Option<String>) -> CallId {
         self.calls_seen += 1;
         let taken = |id: &str| {
@@ -167,7 +167,7 @@ impl HistoryReader {
     }
 }
 
-/// The words of the parts. Thoughts are not sent back; files are never fetched.
+/// Returns the text of the parts. Thoughts are not sent back to the model, and files are only mentioned.
 fn plain_text(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts.iter().filter(|part| !part.thought) {
@@ -180,7 +180,8 @@ fn plain_text(parts: &[Part]) -> String {
     text
 }
 
-/// `output` is a result and `error` a failure; anything else is a result as a whole.
+/// Returns the text of a result, and whether it is a failure. `output` is a result and `error` a failure; any other value
+/// is a result as a whole.
 fn result_text(response: Option<Value>) -> (String, bool) {
     let plain = |value: Value| match value {
         Value::String(text) => text,
@@ -197,7 +198,7 @@ fn result_text(response: Option<Value>) -> (String, bool) {
     }
 }
 
-/// A new entry, in the order in which Google's own documents show the members.
+/// A new entry. Its members are in the order in which Google's documentation has them.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct HistoryEntry {
     role: &'static str,
@@ -209,7 +210,7 @@ impl HistoryEntry {
         Self { role: "user", parts: vec![json!({"text": text})] }
     }
 
-    /// What the model said and asked for in one turn; `None` when that is nothing.
+    /// Makes the entry of one turn of the model, or `None` if the turn has neither text nor calls.
     pub(super) fn model(text: &str, calls: &[ToolCall]) -> Option<Self> {
         let text = (!text.is_empty()).then(|| json!({"text": text}));
         let calls = calls.iter().map(|call| {
@@ -219,7 +220,7 @@ impl HistoryEntry {
         (!parts.is_empty()).then_some(Self { role: "model", parts })
     }
 
-    /// The results of one turn, which go under the user's role.
+    /// Makes an empty entry for the results of one turn, which have the user's role.
     pub(super) fn results() -> Self {
         Self { role: "user", parts: Vec::new() }
     }
@@ -235,7 +236,7 @@ impl HistoryEntry {
     }
 }
 
-/// A call's arguments as a value: what is not an object is shown as text.
+/// Returns the arguments of a call as JSON. Text that is not an object becomes `{"arguments": TEXT}`.
 pub(super) fn arguments(call: &ToolCall) -> Value {
     match serde_json::from_str(&call.arguments) {
         Ok(Value::Object(map)) => Value::Object(map),
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_left_out_is_put_back() {
+    fn missing_calls_and_results_are_added() {
         let orphan = read(
             r#"[{"parts":[{"text":"a"}]},{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"x":1}}}]},
                 {"role":"model","parts":[{"functionCall":{"id":"q","name":"g"}}]},{"role":"user","parts":[{"text":"b"},
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_become_one_and_empty_entries_none() {
+    fn entries_of_one_role_become_one_message_and_empty_entries_none() {
         let got = read(
             r#"[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[]},{"role":"user"},
             {"role":"user","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"c"}]},{"role":"model","parts":[{"text":"d"}]}]"#,
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_none_is_named() {
+    fn an_entry_that_is_not_content_is_named() {
         for bad in [
             r#"[5]"#,
             r#"[{"role":"system"}]"#,

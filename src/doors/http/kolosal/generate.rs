@@ -1,4 +1,4 @@
-//! `POST /v1/generate`: what is asked, and how it is answered.
+//! `POST /v1/generate`.
 
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
@@ -15,11 +15,12 @@ use super::{
     transcript::{HistoryPart, Item, Transcript},
 };
 
-/// The longest `prompt_id`, in characters.
+/// The maximum length of a `prompt_id`, in characters.
 const ID_LIMIT: usize = 256;
 
-/// A request, checked. Source: Kolosal seed, "POST /v1/generate". Members that are not named are ignored; above all
-/// no base URL, key, model or directory is taken from a client.
+/// A request that was checked. Source: Kolosal seed, "POST /v1/generate".
+///
+/// Other members of the JSON are ignored. Above all, no base URL, key, model or directory is taken from a client.
 #[derive(Debug)]
 struct GenerateRequest {
     input: String,
@@ -28,7 +29,7 @@ struct GenerateRequest {
     history: Vec<Box<RawValue>>,
 }
 
-/// The answer that is not streamed.
+/// The response that is not streamed.
 #[derive(Serialize)]
 struct GenerateResponse<'a> {
     output: &'a str,
@@ -37,10 +38,10 @@ struct GenerateResponse<'a> {
     history: Vec<HistoryPart<'a>>,
 }
 
-/// Answers one request.
+/// Runs the prompt of a request, and answers with a stream of events or with one JSON value.
 pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpError> {
     let request = parse(body)?;
-    let room = door.reserve_run()?;
+    let permit = door.reserve_run()?;
     let messages = content::messages(&request.history).map_err(HttpError::bad_request)?;
     let mut transcript = Transcript::new(door.approver(), &request.input, request.history);
     let run = door.core.start(StartRun {
@@ -48,8 +49,8 @@ pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<H
         history: History::Provided(messages),
         ..StartRun::default()
     });
-    let mut answer = if request.stream {
-        response::event_stream(PolledBody(events::run_body(run, transcript, room)))
+    let mut response = if request.stream {
+        response::event_stream(PolledBody(events::run_body(run, transcript, permit)))
     } else {
         events::drain_run(run, &mut transcript).await;
         if let Some(Err(message)) = &transcript.ending {
@@ -63,9 +64,9 @@ pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<H
         })
     };
     if let Ok(id) = HeaderValue::from_str(&request.prompt_id) {
-        answer.headers_mut().insert("x-prompt-id", id);
+        response.headers_mut().insert("x-prompt-id", id);
     }
-    Ok(answer)
+    Ok(response)
 }
 
 fn parse(body: &[u8]) -> Result<GenerateRequest, HttpError> {
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bad_requests_are_told_what_is_wrong() {
+    fn bad_requests_name_the_mistake() {
         let missing = "Missing required field: input";
         for body in [
             "",
@@ -151,16 +152,16 @@ mod tests {
             ("history", "\"x\""),
         ] {
             let body = format!(r#"{{"input":"x","{member}":{value}}}"#);
-            let fault = parse(body.as_bytes()).unwrap_err();
-            assert_eq!(fault.status, StatusCode::BAD_REQUEST);
-            assert!(fault.message.starts_with(&format!("Invalid field: {member}")), "{body}: {fault:?}");
+            let error = parse(body.as_bytes()).unwrap_err();
+            assert_eq!(error.status, StatusCode::BAD_REQUEST);
+            assert!(error.message.starts_with(&format!("Invalid field: {member}")), "{body}: {error:?}");
         }
         let nested = format!(r#"{{"input":"x","deep":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(parse(nested.as_bytes()).unwrap().input, "x");
     }
 
     #[test]
-    fn what_is_not_known_is_ignored_and_the_last_of_two_counts() {
+    fn unknown_members_are_ignored_and_the_last_of_two_counts() {
         let body = br#"{"input":"a","input":"b","model":"m","api_key":"k","base_url":"u","working_directory":"/x","stream":null}"#;
         let request = parse(body).unwrap();
         assert_eq!((request.input.as_str(), request.stream), ("b", false));

@@ -1,4 +1,4 @@
-//! The Kolosal API: health, status, and one prompt with the tools it takes.
+//! The Kolosal API: health, status, and `/v1/generate`.
 
 mod content;
 mod generate;

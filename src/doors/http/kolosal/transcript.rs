@@ -1,4 +1,4 @@
-//! A run as this API tells it: items in the order of events, and the history that grows with them.
+//! A run in the form of this API: items in the order of events, and the history that grows with them.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ use super::{
     content::{HistoryEntry, arguments},
 };
 
-/// One item. Source: Kolosal seed, "Non-streaming response"; clients pair calls and results by their order.
+/// An item. Source: Kolosal seed, "Non-streaming response". Clients match calls and results by their order.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Item {
@@ -44,7 +44,7 @@ pub(super) enum Item {
 }
 
 impl Item {
-    /// The SSE event that carries it.
+    /// Returns the name of the event that carries the item.
     fn event(&self) -> &'static str {
         match self {
             Self::Assistant { .. } => "assistant",
@@ -54,27 +54,28 @@ impl Item {
     }
 }
 
-/// A call of the turn and why it will not run, if it will not.
+/// A call of the current turn that has no result yet.
 struct PendingCall {
     call: ToolCall,
+    /// Why it was denied, if it was.
     denied: Option<String>,
-    /// Its item has been told.
+    /// Whether its item was sent.
     reported: bool,
 }
 
-/// Hears a run. The same for both kinds of answer, so that they cannot differ.
+/// Encodes a run. Both kinds of response come from it, so that they cannot differ.
 pub(super) struct Transcript {
     approver: Approver,
     pub(super) items: Vec<Item>,
-    /// What was added to the client's history.
+    /// The entries that were added to the client's history.
     pub(super) added: Vec<HistoryEntry>,
-    /// All text of all turns.
+    /// The text of all turns.
     pub(super) output: String,
     calls: VecDeque<PendingCall>,
     results: HistoryEntry,
     /// How the run ended.
     pub(super) ending: Option<Result<(), String>>,
-    /// The client's history, as it came; written out in front of what was added.
+    /// The client's history, byte for byte. It goes before the entries that were added.
     pub(super) prior: Vec<Box<serde_json::value::RawValue>>,
 }
 
@@ -92,7 +93,7 @@ impl Transcript {
         }
     }
 
-    /// The client's history with what was added to it.
+    /// Returns the client's history with the entries that were added.
     pub(super) fn history(&self) -> Vec<HistoryPart<'_>> {
         let prior = self.prior.iter().map(|entry| HistoryPart::Prior(entry));
         prior.chain(self.added.iter().map(HistoryPart::Added)).collect()
@@ -113,7 +114,7 @@ impl Transcript {
         self.items.push(item);
     }
 
-    /// Tells of a call before it runs, and of those before it that were denied and will not.
+    /// Reports a call before it runs, and before it the denied calls, which will not run.
     fn tool_started(&mut self, id: &CallId, out: &mut Vec<u8>) {
         self.report_denied_before(Some(id), out);
         if let Some(asked) = self.calls.front_mut().filter(|asked| asked.call.id == *id && !asked.reported) {
@@ -126,12 +127,13 @@ impl Transcript {
     fn tool_finished(&mut self, id: &CallId, outcome: &ToolOutcome, out: &mut Vec<u8>) {
         self.tool_started(id, out);
         if self.calls.front().is_some_and(|asked| asked.call.id == *id) {
-            let asked = self.calls.pop_front().expect("looked at above");
+            let asked = self.calls.pop_front().expect("there is a front call");
             self.result(&asked.call, outcome.text(), !outcome.is_error(), out);
         }
     }
 
-    /// Calls run in their order, and a denied one reports nothing: what is passed over was denied.
+    /// Reports the calls before `id`, or all of them, as denied. Calls run in their order and a denied call has no events,
+    /// so a call that was skipped was denied.
     fn report_denied_before(&mut self, id: Option<&CallId>, out: &mut Vec<u8>) {
         if id.is_some_and(|id| self.calls.iter().all(|asked| asked.call.id != *id)) {
             return;
@@ -185,7 +187,7 @@ impl Transcript {
     }
 }
 
-/// An entry of a history: the client's own, or a new one.
+/// An entry of the history: one of the client's, or a new one.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum HistoryPart<'a> {

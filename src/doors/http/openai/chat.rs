@@ -92,7 +92,7 @@ async fn answer_to(
     let sampling = sampling(request.temperature, request.top_p, limit)?;
     let hands_over = !conversation.tools.is_empty();
     let start = start_run(door, &request.model, conversation, sampling).await?;
-    let room = door.reserve_run()?;
+    let permit = door.reserve_run()?;
     let mut chat = ChatCompletion {
         id: id("chatcmpl-"),
         created: created(),
@@ -106,13 +106,13 @@ async fn answer_to(
     };
     let run = door.core.start(start);
     if request.stream == Some(true) {
-        return Ok(response::event_stream(PolledBody(events::run_body(run, chat, room))));
+        return Ok(response::event_stream(PolledBody(events::run_body(run, chat, permit))));
     }
     events::drain_run(run, &mut chat).await;
     chat.into_json().map(|value| response::ok(&value))
 }
 
-/// What is not understood is refused where leaving it out would change the answer.
+/// Returns the tools of a request. Refuses settings that are not supported and that would change the answer.
 fn tools(request: &ChatCompletionRequest) -> Result<Vec<ClientTool>, HttpError> {
     let text = |value: &Option<Value>| value.as_ref().map(|format| format["type"].clone());
     if request.n.is_some_and(|n| n != 1) {
@@ -162,13 +162,13 @@ fn read_messages(request: &ChatCompletionRequest) -> Result<ConversationBuilder,
     Ok(building)
 }
 
-/// One answer, whole or in chunks.
+/// Encodes a run as one completion or as chunks.
 struct ChatCompletion {
     id: String,
     created: u64,
     model: String,
     translator: RunTranslator,
-    /// The last chunk counts tokens.
+    /// Whether a last chunk has the token counts.
     usage: bool,
     text: String,
     reasoning: String,
@@ -222,7 +222,7 @@ impl ChatCompletion {
 
     fn push_end(&mut self, end: &Result<RunEnd, HttpError>, out: &mut Vec<u8>) {
         match end {
-            Err(fault) => events::unnamed(out, &json!({"error": error_object(fault)})),
+            Err(error) => events::unnamed(out, &json!({"error": error_object(error)})),
             Ok(finish) => {
                 if let RunEnd::ToolCalls(calls) = finish {
                     let calls: Value =

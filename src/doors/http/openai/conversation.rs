@@ -1,4 +1,4 @@
-//! What a client of OpenAI's APIs sends, as the core takes it. Pure.
+//! Converts the conversation that a client of OpenAI's APIs sends. Pure.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use crate::{
     tools::{ClientTool, Concurrency},
 };
 
-/// A conversation, split at the newest prompt.
+/// A conversation, split at the last message of the user.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
-    /// Joins the agent's own system text.
+    /// Added to the agent's own system text.
     pub(super) system: Vec<String>,
     pub(super) history: Vec<Message>,
     pub(super) prompt: String,
-    /// What the model and the client's tools have made of the prompt.
+    /// The model's calls and their results since the prompt.
     pub(super) answered: Vec<Message>,
     pub(super) tools: Vec<ClientTool>,
 }
 
-/// Text, or parts of which some are text.
+/// The content of a message: text, or a list of parts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum MessageText {
@@ -40,9 +40,11 @@ pub(super) struct TextPart {
 }
 
 impl MessageText {
+    /// Joins the parts.
+    ///
     /// # Errors
     ///
-    /// Images, audio and files: no part of a message is left out silently.
+    /// There are images, audio or files. No part is left out silently.
     pub(super) fn into_plain(self) -> Result<String, HttpError> {
         match self {
             Self::Plain(text) => Ok(text),
@@ -59,7 +61,7 @@ impl MessageText {
     }
 }
 
-/// Takes messages one by one and checks that calls and results belong together.
+/// Collects messages and checks that each call has a result and each result a call.
 #[derive(Default)]
 pub(super) struct ConversationBuilder {
     system: Vec<String>,
@@ -73,13 +75,13 @@ impl ConversationBuilder {
     }
 
     pub(super) fn user(&mut self, text: String) -> Result<(), HttpError> {
-        self.answered()?;
+        self.check_no_open_calls()?;
         self.push_text(Role::User, text);
         Ok(())
     }
 
     pub(super) fn assistant(&mut self, text: String, calls: Vec<ToolCall>) -> Result<(), HttpError> {
-        self.answered()?;
+        self.check_no_open_calls()?;
         if !text.is_empty() || self.messages.last().is_none_or(|last| last.role != Role::Assistant) {
             self.push_text(Role::Assistant, text);
         }
@@ -89,7 +91,7 @@ impl ConversationBuilder {
         Ok(())
     }
 
-    /// A call of the newest answer.
+    /// Adds a call to the last answer.
     pub(super) fn call(&mut self, call: ToolCall) -> Result<(), HttpError> {
         if self.messages.iter().flat_map(|message| &message.tool_calls).any(|known| known.id == call.id) {
             return Err(HttpError::bad_request(format!("the tool call id `{}` is given twice", call.id)));
@@ -113,11 +115,14 @@ impl ConversationBuilder {
         Ok(())
     }
 
+    /// Splits the conversation.
+    ///
     /// # Errors
     ///
-    /// There is nothing to answer: no user message, calls without results, or an answer at the end.
+    /// There is nothing to answer: there is no message of the user, a call has no result, or the last message is an
+    /// answer.
     pub(super) fn finish(mut self, tools: Vec<ClientTool>) -> Result<Conversation, HttpError> {
-        self.answered()?;
+        self.check_no_open_calls()?;
         if self.messages.last().is_some_and(|last| last.role == Role::Assistant) {
             return Err(HttpError::bad_request("the last message must be the user's or a tool's"));
         }
@@ -125,18 +130,18 @@ impl ConversationBuilder {
             return Err(HttpError::bad_request("there must be a message of the user"));
         };
         let answered = self.messages.split_off(at + 1);
-        let prompt = self.messages.pop().expect("it is there").content;
+        let prompt = self.messages.pop().expect("it was found above").content;
         Ok(Conversation { system: self.system, history: self.messages, prompt, answered, tools })
     }
 
-    fn answered(&self) -> Result<(), HttpError> {
+    fn check_no_open_calls(&self) -> Result<(), HttpError> {
         match self.open_calls.first() {
             None => Ok(()),
             Some((id, _)) => Err(HttpError::bad_request(format!("the tool call `{id}` has no result"))),
         }
     }
 
-    /// Neighbours of one role become one message, because templates want them to alternate.
+    /// Adds text. Two messages in a row of one role become one, because chat templates want roles to alternate.
     fn push_text(&mut self, role: Role, text: String) {
         match self.messages.last_mut() {
             Some(last) if last.role == role && last.tool_calls.is_empty() => {
@@ -148,7 +153,7 @@ impl ConversationBuilder {
     }
 }
 
-/// A function as both APIs describe it.
+/// The description of a function, the same in both APIs.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Function {
     name: String,
@@ -159,7 +164,7 @@ pub(super) struct Function {
 }
 
 impl Function {
-    /// The client answers in another request, so nothing waits.
+    /// Makes a tool that runs at the client. The client sends the result in another request, so the timeout has no effect.
     pub(super) fn into_tool(self) -> ClientTool {
         let parameters =
             self.parameters.unwrap_or_else(|| serde_json::json!({"type": "object", "properties": {}}));
@@ -169,7 +174,7 @@ impl Function {
     }
 }
 
-/// Whether the tools that a request brings are for the model, by its `tool_choice`.
+/// Returns true if `tool_choice` lets the model use the request's tools.
 pub(super) fn tools_enabled(choice: Option<&Value>) -> Result<bool, HttpError> {
     match choice.map(Value::as_str) {
         None | Some(Some("auto")) => Ok(true),
@@ -187,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_split_at_its_newest_prompt() {
+    fn a_conversation_is_split_at_its_last_prompt() {
         let mut building = ConversationBuilder::default();
         building.system("be brief".into());
         building.user("a".into()).unwrap();
@@ -202,22 +207,24 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_refused() {
-        let said = |build: &dyn Fn(&mut ConversationBuilder) -> Result<(), HttpError>| {
+    fn conversations_that_cannot_be_answered_are_refused() {
+        let refusal = |build: &dyn Fn(&mut ConversationBuilder) -> Result<(), HttpError>| {
             let mut building = ConversationBuilder::default();
             build(&mut building).and_then(|()| building.finish(Vec::new()).map(drop)).unwrap_err().message
         };
-        assert!(said(&|_| Ok(())).contains("message of the user"));
+        assert!(refusal(&|_| Ok(())).contains("message of the user"));
         assert!(
-            said(&|b| b.user("a".into()).and_then(|()| b.assistant("b".into(), vec![])))
+            refusal(&|b| b.user("a".into()).and_then(|()| b.assistant("b".into(), vec![])))
                 .contains("last message")
         );
         assert!(
-            said(&|b| b.user("a".into()).and_then(|()| b.assistant("b".into(), vec![call("1")])))
+            refusal(&|b| b.user("a".into()).and_then(|()| b.assistant("b".into(), vec![call("1")])))
                 .contains("no result")
         );
-        assert!(said(&|b| b.user("a".into()).and_then(|()| b.result("1", "x".into()))).contains("no open"));
-        let twice = said(&|b| {
+        assert!(
+            refusal(&|b| b.user("a".into()).and_then(|()| b.result("1", "x".into()))).contains("no open")
+        );
+        let twice = refusal(&|b| {
             b.user("a".into())?;
             b.assistant(String::new(), vec![call("1"), call("1")])
         });

@@ -1,7 +1,7 @@
 //! OpenAI-compatible endpoints, where the models are kontekst's agents.
 //!
-//! A request without tools runs an agent with its own tools, as `/v1/generate` does. A request that brings tools
-//! is about those alone: the model's calls go to the client, which answers them in its next request.
+//! A request without tools runs an agent with its own tools, as `/v1/generate` does. A request with tools offers only
+//! those: the model's calls go to the client, which sends the results in its next request.
 
 mod chat;
 mod conversation;
@@ -26,27 +26,27 @@ pub(super) use responses::responses;
 
 use conversation::Conversation;
 
-/// Whether errors on this path have OpenAI's shape.
+/// Returns true if errors on this path have OpenAI's form.
 pub(super) fn is_openai_path(path: &str) -> bool {
     ["/v1/chat/completions", "/v1/responses", "/v1/models"].contains(&path) || path.starts_with("/v1/models/")
 }
 
-/// A fault as OpenAI's clients read it.
-pub(super) fn error_response(fault: &HttpError) -> HttpResponse {
-    fault.with_body(&json!({"error": error_object(fault)}))
+/// Makes the response to an error in OpenAI's form.
+pub(super) fn error_response(error: &HttpError) -> HttpResponse {
+    error.with_body(&json!({"error": error_object(error)}))
 }
 
-fn error_object(fault: &HttpError) -> Value {
-    let kind = match fault.status {
+fn error_object(error: &HttpError) -> Value {
+    let kind = match error.status {
         StatusCode::UNAUTHORIZED => "authentication_error",
         status if status.is_client_error() => "invalid_request_error",
         _ => "server_error",
     };
-    let code = if fault.status == StatusCode::NOT_FOUND { json!("model_not_found") } else { Value::Null };
-    json!({"message": fault.message, "type": kind, "param": null, "code": code})
+    let code = if error.status == StatusCode::NOT_FOUND { json!("model_not_found") } else { Value::Null };
+    json!({"message": error.message, "type": kind, "param": null, "code": code})
 }
 
-/// Names of the agents, sorted.
+/// Returns the names of all agents, sorted.
 pub(super) async fn agent_names(core: &AgentCore) -> Result<Vec<String>, HttpError> {
     let names =
         core.with_storage(|home, _| agent_files::names(home)).await.ok_or_else(HttpError::internal)?;
@@ -68,7 +68,7 @@ pub(super) async fn model(core: &AgentCore, name: &str) -> Result<Value, HttpErr
     Ok(model_object(find_agent(core, name).await?.as_str()))
 }
 
-/// The agent that a request names; without a name, the default one.
+/// Finds the agent that a request names, or the default agent if it names none.
 async fn find_agent(core: &AgentCore, name: &str) -> Result<Name, HttpError> {
     let name = if name.is_empty() { "default" } else { name };
     let missing = || {
@@ -84,7 +84,7 @@ async fn find_agent(core: &AgentCore, name: &str) -> Result<Name, HttpError> {
     }
 }
 
-/// What both kinds of request come to.
+/// Makes the run that a request of either API starts.
 async fn start_run(
     door: &HttpDoor,
     agent: &str,
@@ -108,12 +108,12 @@ async fn start_run(
     })
 }
 
-/// An id as OpenAI's look: a prefix and letters.
+/// Makes an id in the form of OpenAI's: a prefix, then letters and digits.
 fn id(prefix: &str) -> String {
     format!("{prefix}{}", uuid::Uuid::new_v4().simple())
 }
 
-/// Checks the numbers of a request.
+/// Checks the sampling settings of a request.
 fn sampling(
     temperature: Option<f64>,
     top_p: Option<f64>,

@@ -1,4 +1,4 @@
-//! `POST /v1/responses`: text and function calls. Nothing is stored, so there is nothing to refer back to.
+//! `POST /v1/responses`: text and function calls. Responses are not stored, so a request cannot refer to an earlier one.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ enum Input {
     Items(Vec<InputItem>),
 }
 
-/// A message, a call or a result; told apart by `type`, which messages may leave out.
+/// A message, a call or a result. `type` says which; without it, it is a message.
 #[derive(Deserialize)]
 struct InputItem {
     #[serde(rename = "type", default)]
@@ -84,7 +84,7 @@ pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<
     let hands_over = !tools.is_empty();
     let sampling = sampling(request.temperature, request.top_p, request.max_output_tokens)?;
     let start = start_run(door, &request.model, building.finish(tools)?, sampling).await?;
-    let room = door.reserve_run()?;
+    let permit = door.reserve_run()?;
     let mut response = ResponseEncoder {
         id: id("resp_"),
         message: id("msg_"),
@@ -99,11 +99,11 @@ pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<
     };
     let run = door.core.start(start);
     if request.stream == Some(true) {
-        return Ok(response::event_stream(PolledBody(events::run_body(run, response, room))));
+        return Ok(response::event_stream(PolledBody(events::run_body(run, response, permit))));
     }
     events::drain_run(run, &mut response).await;
     match response.end.take() {
-        Some(Err(fault)) => Err(fault),
+        Some(Err(error)) => Err(error),
         end => {
             let status = if matches!(end, Some(Ok(RunEnd::Length))) { "incomplete" } else { "completed" };
             Ok(response::ok(&response.object(status)))
@@ -142,7 +142,7 @@ fn read_input(input: Input, building: &mut ConversationBuilder) -> Result<(), Ht
             ("function_call_output", _) => {
                 building.result(&id, item.output.map_or(Ok(String::new()), MessageText::into_plain)?)?;
             }
-            // What another model thought is of no use to this one.
+            // The thoughts of another model are of no use to this one.
             ("reasoning", _) => {}
             (kind, role) => {
                 return Err(HttpError::bad_request(format!(
@@ -154,7 +154,7 @@ fn read_input(input: Input, building: &mut ConversationBuilder) -> Result<(), Ht
     Ok(())
 }
 
-/// One response, whole or in events.
+/// Encodes a run as one response or as events.
 struct ResponseEncoder {
     id: String,
     message: String,
@@ -276,12 +276,12 @@ impl ResponseEncoder {
     fn push_end(&mut self, end: Result<RunEnd, HttpError>, out: &mut Vec<u8>) {
         self.finish_text(out);
         let (kind, status, end) = match end {
-            Err(fault) => {
+            Err(error) => {
                 let mut response = self.object("failed");
-                response["error"] = error_object(&fault);
+                response["error"] = error_object(&error);
                 response["error"]["code"] = json!("server_error");
                 self.send("response.failed", json!({"response": response}), out);
-                self.end = Some(Err(fault));
+                self.end = Some(Err(error));
                 return;
             }
             Ok(RunEnd::ToolCalls(calls)) => {

@@ -1,4 +1,4 @@
-//! What a run comes to, for both of OpenAI's APIs.
+//! Translates the events of a run for both of OpenAI's APIs.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::{
     core::ToolCall,
 };
 
-/// One piece of a run, as far as these APIs can tell of it.
+/// A part of a run that these APIs can express.
 pub(super) enum RunDelta {
     Text(String),
     Reasoning(String),
@@ -20,16 +20,16 @@ pub(super) enum RunDelta {
     End(Result<RunEnd, HttpError>),
 }
 
-/// How a run ended well.
+/// How a run ended, if it did not fail.
 pub(super) enum RunEnd {
     Stop,
     Length,
-    /// The client is to run these.
+    /// The client is to run these calls.
     ToolCalls(Vec<ToolCall>),
 }
 
 impl RunEnd {
-    /// Chat completions' word for it.
+    /// Returns the `finish_reason` of chat completions.
     pub(super) fn finish_reason(&self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -39,14 +39,16 @@ impl RunEnd {
     }
 }
 
-/// Hears a run.
+/// Translates the events of one run, decides on its tool calls, and counts its tokens.
 pub(super) struct RunTranslator {
     approver: Approver,
-    /// The tools are the client's: the first calls end the run.
+    /// The tools are the client's, so the run ends with the first turn that has calls.
     client_runs_tools: bool,
-    /// In tokens; of all turns together.
+    /// Tokens of the prompts of all turns.
     pub(super) prompt: u32,
+    /// Those of them that came from the server's cache.
     pub(super) cached: u32,
+    /// Tokens of the answers of all turns.
     pub(super) completion: u32,
 }
 
@@ -95,14 +97,14 @@ fn failed(error: RunError) -> HttpError {
     HttpError::new(status, format!("{}{hint}", error.message))
 }
 
-/// A call as chat completions write it. `index` is there in streams only.
+/// Encodes a call for chat completions. Only streams have an `index`.
 pub(super) fn chat_call(call: &ToolCall, index: Option<usize>) -> Value {
-    let mut shown = json!({
+    let mut value = json!({
         "id": call.id.to_string(), "type": "function",
         "function": {"name": call.name, "arguments": call.arguments},
     });
     if let Some(index) = index {
-        shown["index"] = json!(index);
+        value["index"] = json!(index);
     }
-    shown
+    value
 }

@@ -1,4 +1,4 @@
-//! The page for people, and what it asks.
+//! The web page, and the API that it uses.
 
 mod runs;
 mod sessions;
@@ -12,7 +12,7 @@ use super::{
     response::{self, HttpError, HttpResponse},
 };
 
-/// Everything the page consists of: path, type, content.
+/// The files of the page: path, type, content.
 const PAGE_FILES: [(&str, &str, &str); 8] = [
     ("/", "text/html; charset=utf-8", include_str!("../page/index.html")),
     ("/page/style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
@@ -24,23 +24,23 @@ const PAGE_FILES: [(&str, &str, &str); 8] = [
     ("/page/text.js", "text/javascript; charset=utf-8", include_str!("../page/text.js")),
 ];
 
-/// Nothing is loaded but these files, nothing is asked but this server, and no page may hold this one in a frame.
+/// The page loads only these files, calls only this server, and cannot be put into a frame.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A file of the page. They hold no secrets, so no token is asked for.
+/// Returns a file of the page. No token is needed, because the files have no secrets.
 pub(super) fn page_file(path: &str) -> Option<HttpResponse> {
     let (_, kind, text) = PAGE_FILES.iter().find(|(name, ..)| *name == path)?;
-    let mut answer = response::full(StatusCode::OK, kind, *text);
-    let headers = answer.headers_mut();
+    let mut response = response::full(StatusCode::OK, kind, *text);
+    let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
-    Some(answer)
+    Some(response)
 }
 
-/// What the page asks under `/api/`. The caller has checked the token.
+/// Answers a request under `/api/`. The caller has checked the token.
 pub(super) async fn api(
     door: &HttpDoor,
     method: &str,

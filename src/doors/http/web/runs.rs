@@ -1,4 +1,4 @@
-//! Runs that the page starts, and the decisions it takes.
+//! The runs that the page starts, and its decisions on tool calls.
 
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, HttpError> {
         .map_err(|error| HttpError::bad_request(format!("Invalid JSON body: {error}")))
 }
 
-/// Starts a run of a stored session; its events are the answer.
+/// Starts a run of a stored session. The response is the stream of its events.
 pub(super) fn start(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpError> {
     let request: StartRequest = parse(body)?;
     let history = match request.session {
@@ -56,7 +56,7 @@ pub(super) fn start(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpEr
     if request.working_dir.as_ref().is_some_and(|dir| !dir.is_absolute()) {
         return Err(HttpError::bad_request("working_dir must be an absolute path"));
     }
-    let room = door.reserve_run()?;
+    let permit = door.reserve_run()?;
     let run = door.core.start(StartRun {
         prompt: Prompt::Text(request.prompt),
         history,
@@ -64,10 +64,10 @@ pub(super) fn start(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpEr
         working_dir: request.working_dir,
         ..StartRun::default()
     });
-    Ok(response::event_stream(PolledBody(events::run_body(run, PageEvents, room))))
+    Ok(response::event_stream(PolledBody(events::run_body(run, PageEvents, permit))))
 }
 
-/// Takes a decision on a call that waits.
+/// Passes on a decision about a call that waits for approval.
 pub(super) fn decide(core: &AgentCore, run: &str, body: &[u8]) -> Result<HttpResponse, HttpError> {
     let decision: DecisionRequest = parse(body)?;
     let call = CallId::new(decision.call);
@@ -89,7 +89,7 @@ fn parse_run_id(text: &str) -> Option<RunId> {
     text.parse().ok()
 }
 
-/// Events as the page reads them.
+/// Encodes the events of a run for the page.
 struct PageEvents;
 
 impl EventEncoder for PageEvents {
@@ -100,6 +100,7 @@ impl EventEncoder for PageEvents {
     }
 }
 
+/// Returns the name and the data of an event, or `None` for one that the page does not show.
 fn page_event(event: Event) -> Option<(&'static str, Value)> {
     Some(match event {
         Event::Started { run, session, agent } => {
@@ -153,7 +154,7 @@ fn page_event(event: Event) -> Option<(&'static str, Value)> {
     })
 }
 
-/// What a worker does, in a line; its approvals come as calls of the run.
+/// Describes an event of a subagent in one line. Its approvals are not among them, because they come as calls of the run.
 fn describe_subagent(what: SubagentEventKind) -> Option<String> {
     Some(match what {
         SubagentEventKind::Started { agent, prompt, .. } => format!("{agent} works on: {prompt}"),

@@ -1,4 +1,4 @@
-//! Stored conversations, as the page shows them.
+//! The stored sessions that the page shows.
 
 use std::collections::VecDeque;
 
@@ -12,23 +12,23 @@ use crate::{
     sessions::{Entry, SessionError, Sessions},
 };
 
-/// Sessions in a listing; older ones are found with `kontekst sessions`.
+/// The maximum number of sessions in the list. `kontekst sessions` shows older ones too.
 const MAX_SESSIONS: usize = 200;
-/// Entries of one conversation, its newest.
+/// The maximum number of messages of a session. The page gets the newest.
 const MAX_ENTRIES: usize = 500;
-/// Characters of a title.
+/// The maximum length of a title, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// Reads files, so it gets a thread.
+/// Runs `read` on a thread for blocking work, because it reads files.
 async fn with_sessions<T: Send + 'static>(
     core: &AgentCore,
     read: impl FnOnce(&Sessions) -> Result<T, SessionError> + Send + 'static,
 ) -> Result<T, HttpError> {
     let read = core.with_storage(|_, sessions| read(sessions)).await;
-    read.ok_or_else(HttpError::internal)?.map_err(|error| fault(&error))
+    read.ok_or_else(HttpError::internal)?.map_err(|error| http_error(&error))
 }
 
-fn fault(error: &SessionError) -> HttpError {
+fn http_error(error: &SessionError) -> HttpError {
     let status = match error {
         SessionError::NotFound(_) => StatusCode::NOT_FOUND,
         SessionError::Busy(_) => StatusCode::CONFLICT,
@@ -59,7 +59,7 @@ pub(super) async fn list(core: &AgentCore) -> Result<HttpResponse, HttpError> {
     Ok(response::ok(&json!({"sessions": listed.await?})))
 }
 
-/// The first words of the first message. Only the start of the file is read.
+/// Returns the start of the first message of the user. Reads only the first entries of the file.
 fn title(sessions: &Sessions, id: &SessionId) -> String {
     let first = sessions.entries(id).ok().and_then(|entries| {
         entries.take(8).filter_map(Result::ok).find_map(|entry| match entry {
