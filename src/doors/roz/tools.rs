@@ -16,7 +16,7 @@ use super::{
     structs,
 };
 
-/// The shortest time that a call may take. Clients declare 30 s for every tool, which is too short for some.
+/// The shortest timeout of a call. Clients declare 30 s for every tool, which is too short for some.
 const MIN_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The most tools in one message. A tool box takes no more either.
@@ -25,11 +25,11 @@ const MAX_TOOLS: usize = 256;
 /// The client's tools of a session, in the order in which the model sees them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ToolRegistry {
-    tools: Vec<Registered>,
+    tools: Vec<RegisteredTool>,
 }
 
 #[derive(Clone, Debug)]
-struct Registered {
+struct RegisteredTool {
     tool: ClientTool,
     /// The source that registered the tool. Empty if the session started with it or no source was named.
     source: String,
@@ -103,7 +103,7 @@ fn check_limits(tools: &[ClientTool]) -> Result<(), Fault> {
 impl ToolRegistry {
     /// Returns the tools that a session starts with.
     pub(super) fn new(tools: Vec<ClientTool>) -> Self {
-        let tools = tools.into_iter().map(|tool| Registered { tool, source: String::new() }).collect();
+        let tools = tools.into_iter().map(|tool| RegisteredTool { tool, source: String::new() }).collect();
         Self { tools }
     }
 
@@ -120,7 +120,9 @@ impl ToolRegistry {
             list.retain(|known| known.source != source && !known.tool.def.name.starts_with(&prefix));
         }
         for tool in tools {
-            insert_or_replace(&mut list, Registered { tool, source: source.to_owned() }, |known| &known.tool);
+            insert_or_replace(&mut list, RegisteredTool { tool, source: source.to_owned() }, |known| {
+                &known.tool
+            });
         }
         check_limits(&list.iter().map(|known| known.tool.clone()).collect::<Vec<_>>())?;
         self.tools = list;

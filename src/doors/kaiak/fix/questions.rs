@@ -71,7 +71,7 @@ impl FixTask {
         let timeout = Duration::from_secs(self.shared.core.config().kaiak.approval_timeout_seconds);
         let name = question.kind.name();
         let content = |id: &str| question.content(id, timeout);
-        let (interaction, mut answer) = Interaction::new(question.kind.clone());
+        let (interaction, mut receiver) = Interaction::new(question.kind.clone());
         let interaction = Arc::new(interaction);
         self.shared.interactions.insert(&interaction.id, Arc::clone(&interaction));
         let open = OpenInteraction { shared: Arc::clone(&self.shared), interaction };
@@ -79,25 +79,25 @@ impl FixTask {
         self.counters.interactions += 1;
         let began = tokio::time::Instant::now();
         self.notifier.notify("user_interaction", Correlation::Interaction(id), content(id)).await?;
-        let answered = tokio::select! {
+        let answer = tokio::select! {
             biased;
             () = self.request.cancel.cancelled() => return Err(Stop::Cancelled),
-            answered = &mut answer => Some(answered.map_err(|_| Stop::Cancelled)?),
+            answer = &mut receiver => Some(answer.map_err(|_| Stop::Cancelled)?),
             () = tokio::time::sleep(timeout) => {
                 // If the interaction is closed already, an answer came at the same moment and counts.
-                if open.interaction.close(CloseReason::Expired) { None } else { answer.await.ok() }
+                if open.interaction.close(CloseReason::Expired) { None } else { receiver.await.ok() }
             }
         };
         // The timeout of the request is for the model, so the user's time is added to it.
         self.deadline += began.elapsed();
-        if answered.is_none() {
+        if answer.is_none() {
             let default = if name == "approval" { "deny" } else { "cancel" };
             let summary = json!({
                 "interaction_id": id, "default_action": default, "interaction_type": name,
             });
             self.notifier.system_event("interaction_timeout", "timeout_processed", summary).await?;
         }
-        Ok(answered)
+        Ok(answer)
     }
 
     /// Runs a call of [`convert::ask_tool`].
