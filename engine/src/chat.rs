@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
+/// One message of a conversation.
 #[derive(Debug, Serialize, PartialEq)]
 pub struct Message<'a> {
+    /// `system`, `user`, `assistant` or `tool`.
     pub role: &'static str,
     pub content: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -17,6 +19,7 @@ pub struct Message<'a> {
     pub tool_call_id: Option<Cow<'a, str>>,
 }
 
+/// A tool call.
 #[derive(Debug, Serialize, PartialEq)]
 pub struct Call<'a> {
     pub id: Cow<'a, str>,
@@ -24,18 +27,22 @@ pub struct Call<'a> {
     pub function: CallFunction<'a>,
 }
 
+/// What a call calls.
 #[derive(Debug, Serialize, PartialEq)]
 pub struct CallFunction<'a> {
     pub name: &'a str,
+    /// JSON, as the model wrote it.
     pub arguments: Cow<'a, str>,
 }
 
+/// A tool that may be called.
 #[derive(Serialize)]
 pub struct Tool<'a> {
     pub r#type: &'static str,
     pub function: ToolFunction<'a>,
 }
 
+/// The definition of a tool.
 #[derive(Serialize)]
 pub struct ToolFunction<'a> {
     pub name: &'a str,

@@ -1,4 +1,4 @@
-//! Byte-level BPE: pairs of neighbours are joined in the order in which the vocabulary's maker learnt them.
+//! Byte-level BPE: neighbouring tokens are merged in the order in which the merges were learnt.
 
 use std::{
     cmp::Reverse,
@@ -6,10 +6,11 @@ use std::{
     sync::LazyLock,
 };
 
-use super::{Kind, split::Split};
+use super::{TokenType, split::Split};
 use crate::{EngineError, gguf::Value, model_file::broken};
 
-/// Which character stands for each byte: GPT-2 writes bytes that are no printable Latin-1 from U+0100 on.
+/// The character for each byte in the names of tokens. GPT-2 writes bytes that are not printable Latin-1 as characters
+/// from U+0100 on.
 static CHARACTERS: LazyLock<[char; 256]> = LazyLock::new(|| {
     let mut next = 256;
     std::array::from_fn(|byte| {
@@ -23,14 +24,14 @@ static CHARACTERS: LazyLock<[char; 256]> = LazyLock::new(|| {
 static BYTES: LazyLock<HashMap<char, u8>> =
     LazyLock::new(|| CHARACTERS.iter().copied().zip(0..=u8::MAX).collect());
 
-/// What a token stands for.
-pub fn bytes(name: &str, kind: Kind) -> Vec<u8> {
+/// The bytes of a token in a text.
+pub fn bytes(name: &str, kind: TokenType) -> Vec<u8> {
     match kind {
-        Kind::Control | Kind::Unknown | Kind::Unused => Vec::new(),
-        Kind::User => name.as_bytes().to_vec(),
-        Kind::Normal | Kind::Byte => {
+        TokenType::Control | TokenType::Unknown | TokenType::Unused => Vec::new(),
+        TokenType::User => name.as_bytes().to_vec(),
+        TokenType::Normal | TokenType::Byte => {
             let byte = |character: char| BYTES.get(&character).copied();
-            // A character that stands for no byte is what it is: some vocabularies hold added words like that.
+            // Some vocabularies have added words, whose characters stand for themselves.
             name.chars().map(byte).collect::<Option<_>>().unwrap_or_else(|| name.as_bytes().to_vec())
         }
     }
@@ -38,11 +39,11 @@ pub fn bytes(name: &str, kind: Kind) -> Vec<u8> {
 
 pub struct Bpe {
     split: Split,
-    /// The token of each byte; some vocabularies lack bytes that UTF-8 never has.
+    /// The token of each byte. Some vocabularies lack bytes that UTF-8 never has.
     single: Vec<Option<u32>>,
-    /// A pair, its rank and what it becomes.
+    /// The rank of a pair of tokens, and the token that they merge to.
     merges: HashMap<(u32, u32), (u32, u32)>,
-    /// Whole words, where they are not to be looked into.
+    /// Words that are one token whatever the merges say, in some vocabularies.
     whole: HashMap<Vec<u8>, u32>,
     pub adds_bos: bool,
 }
@@ -54,14 +55,14 @@ impl Bpe {
             CHARACTERS.iter().map(|&c| ids.get(c.encode_utf8(&mut [0; 4]) as &str).copied()).collect();
         let texts = match merges {
             Some(Value::Strings(texts)) => texts,
-            // A vocabulary of bytes alone has none.
+            // A vocabulary of bytes only has no merges.
             None | Some(Value::Integers(_)) => Vec::new(),
             Some(_) => return Err(broken("its merges are no texts")),
         };
         let mut merges = HashMap::with_capacity(texts.len());
         let mut joined = String::new();
         for (text, rank) in texts.iter().zip(0..) {
-            // The first character may be a space that belongs to the left part.
+            // The first character may be a space that belongs to the left token.
             let space = text.char_indices().skip(1).find(|(_, c)| *c == ' ');
             let Some((space, _)) = space else { return Err(broken("a merge has no two parts")) };
             let (left, right) = (&text[..space], &text[space + 1..]);
@@ -75,7 +76,7 @@ impl Bpe {
             }
         }
         let whole = if split.whole_words {
-            ids.iter().map(|(name, &id)| (bytes(name, Kind::Normal), id)).collect()
+            ids.iter().map(|(name, &id)| (bytes(name, TokenType::Normal), id)).collect()
         } else {
             HashMap::new()
         };
@@ -105,7 +106,7 @@ impl Bpe {
             offer(&chain, &mut heap, left);
         }
         while let Some(Reverse((_, left, first, second, joined))) = heap.pop() {
-            // Offers that an earlier merge overtook are still in the heap.
+            // The heap still holds merges of tokens that were merged otherwise since.
             let Some(right) = chain.next(left) else { continue };
             if (chain.id[left], chain.id[right]) != (first, second) || chain.gone[left] {
                 continue;
@@ -120,7 +121,7 @@ impl Bpe {
     }
 }
 
-/// Tokens in a row, of which neighbours can be joined.
+/// A linked list of tokens, in which neighbours can be merged.
 struct Chain {
     id: Vec<u32>,
     gone: Vec<bool>,
@@ -143,7 +144,7 @@ impl Chain {
         Some(self.before[at]).filter(|&before| before < self.id.len())
     }
 
-    /// `left` becomes `joined`, and `right` is gone.
+    /// Replaces `left` by `joined` and removes `right`.
     fn join(&mut self, left: usize, right: usize, joined: u32) {
         self.id[left] = joined;
         self.gone[right] = true;

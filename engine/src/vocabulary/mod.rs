@@ -1,7 +1,7 @@
-//! Text to tokens and back, by what a GGUF file says about its vocabulary.
+//! Turns text into tokens and back, with the vocabulary in a GGUF file.
 //!
-//! Two families: byte-level BPE (`gpt2`) and SentencePiece with scores (`llama`, which Gemma uses too). They follow
-//! llama.cpp token by token, because models are made for what it does.
+//! Two kinds of tokenizers are supported: byte-level BPE (`gpt2`) and SentencePiece with scores (`llama`, which Gemma uses
+//! too). They give the same tokens as llama.cpp, because models are made for those.
 
 mod bpe;
 mod split;
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Tokens that end an answer, besides those that the header names. Source: llama.cpp's list.
-const ENDS: &[&str] = &[
+const END_TOKENS: &[&str] = &[
     "<|eot_id|>",
     "<|im_end|>",
     "<|end|>",
@@ -40,30 +40,30 @@ const ENDS: &[&str] = &[
 
 /// The vocabulary of a model.
 pub struct Vocabulary {
-    /// What each token stands for in the text; nothing for a control token.
+    /// The text of each token. Empty for control tokens.
     bytes: Vec<Vec<u8>>,
-    /// What each token is called in the file.
+    /// The name of each token in the file.
     names: Vec<String>,
-    kinds: Vec<Kind>,
+    types: Vec<TokenType>,
     ids: HashMap<String, u32>,
-    words: Words,
-    /// Everything that is found in a text before it is cut into words.
-    special: Special,
-    /// What users may not write by accident, but templates do: without the control tokens.
-    plain: Special,
+    tokenizer: Tokenizer,
+    /// All tokens that are found in a text before it is split into words.
+    special: SpecialTokens,
+    /// The same without control tokens, for text that no template wrote.
+    user_defined: SpecialTokens,
     bos: Option<u32>,
     eos: Option<u32>,
     adds_bos: bool,
-    ends: Vec<u32>,
+    end_tokens: Vec<u32>,
 }
 
-enum Words {
+enum Tokenizer {
     Bpe(Bpe),
     Spm(Spm),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum TokenType {
     Normal,
     Unknown,
     Control,
@@ -72,12 +72,12 @@ enum Kind {
     Byte,
 }
 
-/// Tokens that are found in a text as they are.
-struct Special {
+/// Tokens that are found in a text by their names.
+struct SpecialTokens {
     find: Option<AhoCorasick>,
     ids: Vec<u32>,
-    /// The white space after one of them belongs to it.
-    swallows: bool,
+    /// White space after such a token is dropped.
+    strips_space: bool,
 }
 
 impl Vocabulary {
@@ -85,12 +85,11 @@ impl Vocabulary {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Unsupported`] for another family or another way to cut text into words;
+    /// [`EngineError::Unsupported`] for another tokenizer or another way to split text into words, and
     /// [`EngineError::Broken`] for lists that do not fit together.
     pub(super) fn take<R: std::io::Read + std::io::Seek>(
         file: &mut ModelFile<R>,
     ) -> Result<Self, EngineError> {
-        let family = file.string("tokenizer.ggml.model").unwrap_or_default().to_owned();
         let Some(Value::Strings(names)) = file.take("tokenizer.ggml.tokens") else {
             return Err(broken("it has no vocabulary"));
         };
@@ -98,68 +97,37 @@ impl Vocabulary {
         if limit == 0 {
             return Err(broken("its vocabulary is empty"));
         }
-        let kinds = kinds(file.take("tokenizer.ggml.token_type"), &names)?;
+        let types = token_types(file.take("tokenizer.ggml.token_type"), &names)?;
         let ids: HashMap<String, u32> = names.iter().cloned().zip(0..).collect();
         let id = |key: &str| file.size(key).and_then(|id| u32::try_from(id).ok()).filter(|&id| id < limit);
         let (bos, eos) = (id("tokenizer.ggml.bos_token_id"), id("tokenizer.ggml.eos_token_id"));
-        let mut ends: Vec<u32> = ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"]
-            .iter()
-            .filter_map(|key| id(key))
-            .chain(eos)
-            .collect();
-        let special = |text: &&str| ids.get(*text).copied();
-        ends.extend(
-            ENDS.iter()
-                .filter_map(special)
-                .filter(|&id| matches!(kinds[id as usize], Kind::Control | Kind::User) || Some(id) == eos),
-        );
-        ends.sort_unstable();
-        ends.dedup();
-        let pre = file.string("tokenizer.ggml.pre").unwrap_or("default").to_owned();
+        let end_tokens = end_tokens(&id, &ids, &types);
         let name = file.string("general.name").unwrap_or_default().to_lowercase();
-        let swallows = name.contains("phi-3") || name.contains("phi3");
-        let space = file.boolean("tokenizer.ggml.add_space_prefix").unwrap_or(true);
+        let strips_space = name.contains("phi-3") || name.contains("phi3");
         let adds_bos = file.boolean("tokenizer.ggml.add_bos_token");
-        let scores = file.take("tokenizer.ggml.scores");
-        let merges = file.take("tokenizer.ggml.merges");
-        let (words, bytes, bos_by_family) = match family.as_str() {
-            "gpt2" => {
-                let bytes = names.iter().zip(&kinds).map(|(name, kind)| bpe::bytes(name, *kind)).collect();
-                let bpe = Bpe::new(&pre, &ids, merges)?;
-                let bos = bpe.adds_bos;
-                (Words::Bpe(bpe), bytes, bos)
-            }
-            "llama" => {
-                let Some(Value::Floats(scores)) = scores else {
-                    return Err(broken("its vocabulary has no scores"));
-                };
-                let bytes = names.iter().zip(&kinds).map(|(name, kind)| spm::bytes(name, *kind)).collect();
-                (Words::Spm(Spm::new(&names, &kinds, scores, &ids, space)?), bytes, true)
-            }
-            other => return Err(EngineError::Unsupported(format!("a vocabulary of the family {other:?}"))),
-        };
-        let with = |wanted: &[Kind]| Special::new(&names, &kinds, wanted, swallows);
+        let (tokenizer, bytes) = Tokenizer::take(file, &names, &types, &ids)?;
+        let with = |wanted: &[TokenType]| SpecialTokens::new(&names, &types, wanted, strips_space);
         Ok(Self {
-            special: with(&[Kind::Control, Kind::User, Kind::Unknown])?,
-            plain: with(&[Kind::User])?,
-            adds_bos: adds_bos.unwrap_or(bos_by_family) && bos.is_some(),
+            special: with(&[TokenType::Control, TokenType::User, TokenType::Unknown])?,
+            user_defined: with(&[TokenType::User])?,
+            adds_bos: adds_bos.unwrap_or(tokenizer.adds_bos()) && bos.is_some(),
             bytes,
             names,
-            kinds,
+            types,
             ids,
-            words,
+            tokenizer,
             bos,
             eos,
-            ends,
+            end_tokens,
         })
     }
 
-    /// Text to tokens. With `special`, the names of control tokens in the text become those tokens: for what a
-    /// template wrote, and for nothing that a user did.
+    /// Turns text into tokens. With `special`, the names of control tokens in the text become those tokens. That is for
+    /// text of a template only, and never for text of a user or a tool.
     pub fn encode(&self, text: &str, special: bool) -> Vec<u32> {
         let mut found = Vec::new();
-        let set = if special { &self.special } else { &self.plain };
-        // Where a text starts, and after a token that stands for itself, SentencePiece puts a space in front.
+        let set = if special { &self.special } else { &self.user_defined };
+        // SentencePiece puts a space in front of a text, and of what follows a special token.
         let mut after_special = true;
         set.parts(text, |part| match part {
             Part::Token(id) => {
@@ -167,9 +135,9 @@ impl Vocabulary {
                 after_special = true;
             }
             Part::Text(text) => {
-                match &self.words {
-                    Words::Bpe(bpe) => bpe.encode(text, &mut found),
-                    Words::Spm(spm) => spm.encode(text, after_special, &mut found),
+                match &self.tokenizer {
+                    Tokenizer::Bpe(bpe) => bpe.encode(text, &mut found),
+                    Tokenizer::Spm(spm) => spm.encode(text, after_special, &mut found),
                 }
                 after_special = false;
             }
@@ -177,8 +145,8 @@ impl Vocabulary {
         found
     }
 
-    /// What a template rendered, to tokens: special ones as such, and the token that starts a text in front of
-    /// them where the model wants one and the template did not write it.
+    /// Turns the text of a template into tokens. The token that begins a text is added if the model wants one and the
+    /// template did not write it.
     pub fn prompt(&self, text: &str) -> Vec<u32> {
         let mut tokens = self.encode(text, true);
         if let Some(bos) = self.bos.filter(|&bos| self.adds_bos && tokens.first() != Some(&bos)) {
@@ -187,12 +155,12 @@ impl Vocabulary {
         tokens
     }
 
-    /// Tokens that `text` takes, its special ones read as such.
+    /// Counts the tokens of the text of a template.
     pub fn count(&self, text: &str) -> usize {
         self.encode(text, true).len()
     }
 
-    /// How many there are.
+    /// The number of tokens in the vocabulary.
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -201,43 +169,97 @@ impl Vocabulary {
         self.names.is_empty()
     }
 
-    /// What a token stands for in a text: nothing for a control token and for one that does not exist. May be a
-    /// part of a character.
+    /// The bytes of a token in a text, which may be a part of a character. Empty for a control token and for a token that
+    /// does not exist.
     pub fn bytes(&self, id: u32) -> &[u8] {
         self.bytes.get(id as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// What a token is called: for a control token its name, for others what they stand for.
+    /// The name of a control token, or the text of any other token.
     pub fn text(&self, id: u32) -> Cow<'_, str> {
-        match self.kinds.get(id as usize) {
-            Some(Kind::Control | Kind::Unknown) => Cow::Borrowed(&self.names[id as usize]),
+        match self.types.get(id as usize) {
+            Some(TokenType::Control | TokenType::Unknown) => Cow::Borrowed(&self.names[id as usize]),
             _ => String::from_utf8_lossy(self.bytes(id)),
         }
     }
 
-    /// The token that is called `name` in the file, as `<|im_end|>`.
+    /// The token with this name in the file, such as `<|im_end|>`.
     pub fn id(&self, name: &str) -> Option<u32> {
         self.ids.get(name).copied()
     }
 
     pub fn is_control(&self, id: u32) -> bool {
-        matches!(self.kinds.get(id as usize), Some(Kind::Control | Kind::Unknown | Kind::Unused))
+        matches!(
+            self.types.get(id as usize),
+            Some(TokenType::Control | TokenType::Unknown | TokenType::Unused)
+        )
     }
 
     /// Returns true if this token ends an answer.
     pub fn is_end(&self, id: u32) -> bool {
-        self.ends.contains(&id)
+        self.end_tokens.contains(&id)
     }
 
-    /// The token that starts a text.
+    /// The token that begins a text.
     pub fn bos(&self) -> Option<u32> {
         self.bos
     }
 
-    /// The token that ends one.
+    /// The token that ends a text.
     pub fn eos(&self) -> Option<u32> {
         self.eos
     }
+}
+
+impl Tokenizer {
+    /// Takes the tokenizer that a header describes, with the bytes of each token.
+    fn take<R>(
+        file: &mut ModelFile<R>,
+        names: &[String],
+        types: &[TokenType],
+        ids: &HashMap<String, u32>,
+    ) -> Result<(Self, Vec<Vec<u8>>), EngineError> {
+        let (scores, merges) = (file.take("tokenizer.ggml.scores"), file.take("tokenizer.ggml.merges"));
+        let bytes = |of: fn(&str, TokenType) -> Vec<u8>| {
+            names.iter().zip(types).map(|(name, token_type)| of(name, *token_type)).collect()
+        };
+        match file.string("tokenizer.ggml.model").unwrap_or_default() {
+            "gpt2" => {
+                let split = file.string("tokenizer.ggml.pre").unwrap_or("default");
+                Ok((Self::Bpe(Bpe::new(split, ids, merges)?), bytes(bpe::bytes)))
+            }
+            "llama" => {
+                let Some(Value::Floats(scores)) = scores else {
+                    return Err(broken("its vocabulary has no scores"));
+                };
+                let space = file.boolean("tokenizer.ggml.add_space_prefix").unwrap_or(true);
+                Ok((Self::Spm(Spm::new(names, types, scores, ids, space)?), bytes(spm::bytes)))
+            }
+            other => Err(EngineError::Unsupported(format!("a vocabulary of the family {other:?}"))),
+        }
+    }
+
+    /// Whether prompts begin with the token that begins a text, where the file does not say so.
+    fn adds_bos(&self) -> bool {
+        match self {
+            Self::Bpe(bpe) => bpe.adds_bos,
+            Self::Spm(_) => true,
+        }
+    }
+}
+
+/// The tokens that end an answer: those that the header names, and well-known ones. `id` reads a token from the header.
+fn end_tokens(id: &dyn Fn(&str) -> Option<u32>, ids: &HashMap<String, u32>, types: &[TokenType]) -> Vec<u32> {
+    let eos = id("tokenizer.ggml.eos_token_id");
+    let named =
+        ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"].iter().filter_map(|key| id(key));
+    let known = END_TOKENS.iter().filter_map(|text| ids.get(*text).copied());
+    let known = known
+        .filter(|&id| matches!(types[id as usize], TokenType::Control | TokenType::User) || Some(id) == eos);
+    let mut end_tokens: Vec<u32> = named.chain(eos).chain(known).collect();
+    end_tokens.sort_unstable();
+    end_tokens.dedup();
+    end_tokens
 }
 
 enum Part<'a> {
@@ -245,16 +267,21 @@ enum Part<'a> {
     Text(&'a str),
 }
 
-impl Special {
-    fn new(names: &[String], kinds: &[Kind], wanted: &[Kind], swallows: bool) -> Result<Self, EngineError> {
-        let chosen = (0_u32..).zip(names.iter().zip(kinds));
+impl SpecialTokens {
+    fn new(
+        names: &[String],
+        types: &[TokenType],
+        wanted: &[TokenType],
+        strips_space: bool,
+    ) -> Result<Self, EngineError> {
+        let chosen = (0_u32..).zip(names.iter().zip(types));
         let chosen = chosen.filter(|(_, (name, kind))| wanted.contains(kind) && !name.is_empty());
         let (ids, names): (Vec<u32>, Vec<&String>) = chosen.map(|(id, (name, _))| (id, name)).unzip();
         let find = (!ids.is_empty())
             .then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(names))
             .transpose()
             .map_err(|error| broken(&error.to_string()))?;
-        Ok(Self { find, ids, swallows })
+        Ok(Self { find, ids, strips_space })
     }
 
     fn parts<'a>(&self, text: &'a str, mut each: impl FnMut(Part<'a>)) {
@@ -265,8 +292,8 @@ impl Special {
             }
             each(Part::Token(self.ids[found.pattern().as_usize()]));
             let after = &text[found.end()..];
-            let swallowed = if self.swallows { after.len() - after.trim_start().len() } else { 0 };
-            rest = found.end() + swallowed;
+            let stripped = if self.strips_space { after.len() - after.trim_start().len() } else { 0 };
+            rest = found.end() + stripped;
         }
         if rest < text.len() {
             each(Part::Text(&text[rest..]));
@@ -275,18 +302,18 @@ impl Special {
 }
 
 /// Source: `enum llama_token_type`.
-fn kinds(value: Option<Value>, names: &[String]) -> Result<Vec<Kind>, EngineError> {
-    let Some(Value::Integers(numbers)) = value else { return Ok(vec![Kind::Normal; names.len()]) };
+fn token_types(value: Option<Value>, names: &[String]) -> Result<Vec<TokenType>, EngineError> {
+    let Some(Value::Integers(numbers)) = value else { return Ok(vec![TokenType::Normal; names.len()]) };
     if numbers.len() != names.len() {
         return Err(broken("its vocabulary and the types of its tokens differ in length"));
     }
     let kind = |number: &i128| match number {
-        2 => Kind::Unknown,
-        3 => Kind::Control,
-        4 => Kind::User,
-        5 => Kind::Unused,
-        6 => Kind::Byte,
-        _ => Kind::Normal,
+        2 => TokenType::Unknown,
+        3 => TokenType::Control,
+        4 => TokenType::User,
+        5 => TokenType::Unused,
+        6 => TokenType::Byte,
+        _ => TokenType::Normal,
     };
     Ok(numbers.iter().map(kind).collect())
 }

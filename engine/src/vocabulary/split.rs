@@ -1,8 +1,8 @@
-//! How text is cut into words before a byte-level BPE sees it.
+//! Splits text into words before byte-level BPE.
 //!
-//! Each `tokenizer.ggml.pre` names a pattern. Patterns are llama.cpp's; those of its that end in `\s+(?!\S)` are
-//! written without it, so that they run in linear time on any text, and what it means is done by hand: white
-//! space before a word leaves its last character to that word.
+//! `tokenizer.ggml.pre` names the pattern. The patterns are those of llama.cpp, except that `\s+(?!\S)` at their end is
+//! `\s+`, so that they run in linear time on any text. What the look-ahead means is done by hand: white space before a
+//! word leaves its last character to the word.
 
 use regex::Regex;
 
@@ -15,11 +15,11 @@ const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?[\p{L}&&[^a-z]]*[\p{L}&&[^A-Z]]+(?:'[sS]
 const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{L}&&[^a-z]]*[\p{L}&&[^A-Z]]+|[^\r\n\p{L}\p{N}]?[\p{L}&&[^a-z]]+[\p{L}&&[^A-Z]]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+";
 const PUNCTUATION: &str = r"[\p{P}\$\+<=>\^~\|]+";
 
-/// Cuts text into words.
+/// Splits text into words.
 pub struct Split {
-    /// Each cuts what the one before it left.
+    /// Each splits what the patterns before it left.
     patterns: Vec<Regex>,
-    /// A word that is a token is not looked into.
+    /// A word that is a token is not split further.
     pub whole_words: bool,
     pub adds_bos: bool,
 }
@@ -69,14 +69,14 @@ fn cut<'a>(patterns: &[Regex], text: &'a str, each: &mut dyn FnMut(&'a str)) {
     }
 }
 
-/// Where `\s+(?!\S)` would have ended, for a match of the `\s+` that stands in its place.
+/// Returns where `\s+(?!\S)` would have ended, for a match of the `\s+` in its place.
 fn without_last_space(pattern: &Regex, text: &str, word: &str, end: usize) -> usize {
     let mut backwards = word.char_indices().rev();
     let Some((last, character)) = backwards.next() else { return end };
     let follows = text[end..].chars().next().is_some_and(|next| !next.is_whitespace());
     let lines = pattern.as_str().contains(r"|\s*[\r\n]+|");
     let spaces = pattern.as_str().ends_with(r"|\s+") && word.chars().all(char::is_whitespace);
-    // `\s*[\r\n]+` stands before `\s+` and takes its match whole.
+    // `\s*[\r\n]+` comes before `\s+` and takes its match whole.
     if last > 0 && follows && spaces && !(lines && matches!(character, '\r' | '\n')) {
         return end - word.len() + last;
     }

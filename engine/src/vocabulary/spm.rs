@@ -1,22 +1,22 @@
-//! SentencePiece: neighbours are joined where what they become has the best score.
+//! SentencePiece: neighbouring pieces are merged in the order of the scores of what they merge to.
 
 use std::{
     cmp::{Ordering, Reverse},
     collections::{BinaryHeap, HashMap},
 };
 
-use super::Kind;
+use super::TokenType;
 use crate::{EngineError, model_file::broken};
 
-/// Stands for a space.
+/// Represents a space in the names of tokens.
 const SPACE: &str = "\u{2581}";
 
-/// What a token stands for.
-pub fn bytes(name: &str, kind: Kind) -> Vec<u8> {
+/// The bytes of a token in a text.
+pub fn bytes(name: &str, kind: TokenType) -> Vec<u8> {
     match kind {
-        Kind::Control | Kind::Unknown | Kind::Unused => Vec::new(),
-        Kind::Byte => byte(name).map_or_else(Vec::new, |byte| vec![byte]),
-        Kind::User | Kind::Normal => name.replace(SPACE, " ").into_bytes(),
+        TokenType::Control | TokenType::Unknown | TokenType::Unused => Vec::new(),
+        TokenType::Byte => byte(name).map_or_else(Vec::new, |byte| vec![byte]),
+        TokenType::User | TokenType::Normal => name.replace(SPACE, " ").into_bytes(),
     }
 }
 
@@ -26,19 +26,19 @@ fn byte(name: &str) -> Option<u8> {
 }
 
 pub struct Spm {
-    /// Every token that text can become, by its text with [`SPACE`] in it.
+    /// All tokens by their names.
     ids: HashMap<String, u32>,
     scores: Vec<f32>,
     bytes: Vec<Option<u32>>,
     unknown: Option<u32>,
-    /// A text starts with a space that is not in it.
+    /// A space is put in front of a text.
     space: bool,
 }
 
 impl Spm {
     pub fn new(
         names: &[String],
-        kinds: &[Kind],
+        kinds: &[TokenType],
         scores: Vec<f32>,
         ids: &HashMap<String, u32>,
         space: bool,
@@ -48,15 +48,16 @@ impl Spm {
         }
         let mut bytes = vec![None; 256];
         for ((name, kind), id) in names.iter().zip(kinds).zip(0..) {
-            if let Some(byte) = byte(name).filter(|_| *kind == Kind::Byte) {
+            if let Some(byte) = byte(name).filter(|_| *kind == TokenType::Byte) {
                 bytes[usize::from(byte)] = Some(id);
             }
         }
-        let unknown = kinds.iter().zip(0..).find_map(|(kind, id)| (*kind == Kind::Unknown).then_some(id));
+        let unknown =
+            kinds.iter().zip(0..).find_map(|(kind, id)| (*kind == TokenType::Unknown).then_some(id));
         Ok(Self { ids: ids.clone(), scores, bytes, unknown, space })
     }
 
-    /// `first`: nothing but special tokens stands before this text.
+    /// `first` says that only special tokens precede the text.
     pub fn encode(&self, text: &str, first: bool, found: &mut Vec<u32>) {
         let mut written = String::with_capacity(text.len() + 3);
         if self.space && first {
@@ -69,7 +70,7 @@ impl Spm {
             self.offer(&row, &mut heap, left);
         }
         while let Some(Offer { left, right, length, .. }) = heap.pop() {
-            // An earlier merge overtook it.
+            // One of the pieces was merged otherwise since.
             if row.length[left] == 0
                 || row.length[right] == 0
                 || row.length[left] + row.length[right] != length
@@ -97,7 +98,7 @@ impl Spm {
         }
     }
 
-    /// What could not be joined to a token is a character, and stands as its bytes.
+    /// Appends the token of a piece. A character that is not a token is written as its bytes.
     fn piece(&self, text: &str, found: &mut Vec<u32>) {
         if let Some(&id) = self.ids.get(text) {
             found.push(id);
@@ -117,7 +118,7 @@ struct Offer {
 }
 
 impl Ord for Offer {
-    /// The best score first, then what stands further left.
+    /// The best score is greatest. Of two alike, the one further left is.
     fn cmp(&self, other: &Self) -> Ordering {
         self.score.total_cmp(&other.score).then_with(|| Reverse(self.left).cmp(&Reverse(other.left)))
     }
@@ -137,7 +138,7 @@ impl PartialEq for Offer {
 
 impl Eq for Offer {}
 
-/// Pieces of a text in a row, of which neighbours can be joined. One that is gone has no length.
+/// A linked list of pieces of a text, in which neighbours can be merged. A removed piece has no length.
 struct Row<'a> {
     text: &'a str,
     start: Vec<usize>,

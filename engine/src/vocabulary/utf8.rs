@@ -1,13 +1,13 @@
-//! Bytes that arrive in pieces, as whole characters.
+//! Decodes UTF-8 that arrives in pieces.
 
-/// Keeps back what may yet become a character.
+/// Decodes bytes to whole characters, and holds back the beginning of a character.
 #[derive(Default)]
 pub struct Utf8Decoder {
     held: Vec<u8>,
 }
 
 impl Utf8Decoder {
-    /// The characters that `bytes` complete. What can become none is replaced by U+FFFD.
+    /// Returns the characters that `bytes` complete. Bytes that cannot be part of a character are replaced by U+FFFD.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.held.extend_from_slice(bytes);
         let mut text = String::new();
@@ -19,7 +19,7 @@ impl Utf8Decoder {
             if invalid.is_empty() {
                 continue;
             }
-            // At the end, three bytes or fewer may be the beginning of a character.
+            // The last bytes may be the beginning of a character.
             if done + invalid.len() == self.held.len() && is_beginning(invalid) {
                 break;
             }
@@ -30,7 +30,7 @@ impl Utf8Decoder {
         text
     }
 
-    /// What was kept back at the end of a text.
+    /// Ends the text. Returns U+FFFD if it ends within a character.
     pub fn finish(&mut self) -> Option<char> {
         let held = !self.held.is_empty();
         self.held.clear();
