@@ -1,4 +1,4 @@
-//! What a model file says, in the terms of somebody who wants to run it.
+//! The properties of a model that matter for running it, taken from the header of its file.
 
 use std::path::Path;
 
@@ -8,41 +8,41 @@ use super::{
     template::TemplateSupport,
 };
 
-/// What a model says about itself. What its file leaves out is `None`.
+/// The properties of a model. Those that its file does not state are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelInfo {
     pub title: Option<String>,
     pub architecture: Option<String>,
-    /// Numbers in all of its tensors.
+    /// The number of parameters in all tensors.
     pub parameters: u64,
     pub quantisation: Option<String>,
-    /// Tokens of the longest text it was trained on.
+    /// The longest context that it was trained for, in tokens.
     pub context_window: Option<u64>,
     pub layers: Option<u64>,
-    /// Bytes of the key-value cache for one token, at 16 bits each. An upper bound: layers that see only the
-    /// last part of the text keep less.
+    /// The size of the key-value cache for one token, with 16 bits per value. This is an upper bound, because layers
+    /// with a sliding window keep less.
     pub cache_bytes_per_token: Option<u64>,
     pub tokenizer: Option<String>,
     pub template: Option<TemplateSupport>,
-    /// It turns texts into vectors and does not answer.
+    /// The model computes embeddings and cannot answer.
     pub is_embedding: bool,
 }
 
 impl ModelInfo {
-    /// Reads the headers of a model's files, of which the first has the facts.
+    /// Reads the headers of a model's files. The first file has the properties, and all of them have tensors.
     ///
     /// # Errors
     ///
-    /// [`GgufError`] of the first that cannot be read.
+    /// The [`GgufError`] of the first file that cannot be read.
     pub fn read<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<Self, GgufError> {
         let mut files = files.into_iter();
         let first = files.next().ok_or(GgufError::NotGguf)?;
-        let mut facts = Self::from_header(&Header::open(first)?);
+        let mut info = Self::from_header(&Header::open(first)?);
         for file in files {
             let more = Header::open(file)?;
-            facts.parameters = facts.parameters.saturating_add(parameter_count(&more));
+            info.parameters = info.parameters.saturating_add(parameter_count(&more));
         }
-        Ok(facts)
+        Ok(info)
     }
 
     pub fn from_header(header: &Header) -> Self {
@@ -77,7 +77,7 @@ fn parameter_count(header: &Header) -> u64 {
     header.elements.values().fold(0, |sum, &count| sum.saturating_add(count))
 }
 
-/// Two bytes for each number of a key and a value, for each head that has its own, in each layer.
+/// Returns two bytes for each value of a key and a value vector, for each KV head in each layer.
 fn cache_bytes_per_token(header: &Header, own: &dyn Fn(&str) -> String, layers: u64) -> Option<u64> {
     let heads = header.per_layer(&own("attention.head_count"), layers)?;
     let of_their_own =
@@ -100,7 +100,7 @@ mod tests {
         ModelInfo::from_header(&Header::read(bytes.as_slice(), bytes.len() as u64).unwrap())
     }
 
-    /// Llama 3 8B as its files describe it.
+    /// Returns the header of Llama 3 8B.
     fn llama() -> HeaderBuilder {
         HeaderBuilder::default()
             .text("general.architecture", "llama")
@@ -118,16 +118,16 @@ mod tests {
 
     #[test]
     fn a_model_as_its_file_describes_it() {
-        let facts = info(&llama());
-        assert_eq!(facts.quantisation.as_deref(), Some("Q4_K_M"));
-        assert_eq!((facts.context_window, facts.layers), (Some(8192), Some(32)));
+        let info = info(&llama());
+        assert_eq!(info.quantisation.as_deref(), Some("Q4_K_M"));
+        assert_eq!((info.context_window, info.layers), (Some(8192), Some(32)));
         assert_eq!(
-            facts.cache_bytes_per_token,
+            info.cache_bytes_per_token,
             Some(131_072),
             "128 KiB for each token is what llama.cpp reports for it"
         );
-        assert_eq!(facts.tokenizer.as_deref(), Some("gpt2 (llama-bpe)"));
-        assert_eq!((facts.template, facts.parameters), (None, 58_720_256));
+        assert_eq!(info.tokenizer.as_deref(), Some("gpt2 (llama-bpe)"));
+        assert_eq!((info.template, info.parameters), (None, 58_720_256));
     }
 
     #[test]

@@ -1,28 +1,28 @@
-//! Whether a model fits this machine.
+//! Estimates whether a model fits into the memory of this machine.
 
-/// An allowance, in bytes, for what the server takes besides the weights and the cache: its buffers for a
-/// batch, and itself.
+/// An allowance in bytes for what a server needs besides the weights and the cache: its batch buffers and the program
+/// itself.
 const BUFFERS: u64 = 400 << 20;
 
-/// What running a model would take, in bytes.
+/// The memory that running a model needs, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryNeed {
     pub weights: u64,
-    /// Of the key-value cache for the whole window; `None` where the file does not say.
+    /// The key-value cache for the whole context window, or `None` if the file does not tell.
     pub cache: Option<u64>,
 }
 
-/// How that compares with what there is.
+/// How the needed memory compares with the available memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fitness {
     Fits,
-    /// With less than a tenth of the free memory to spare: other programs will feel it.
+    /// The model leaves less than a tenth of the available memory, so other programs may be affected.
     Tight,
     TooLarge,
 }
 
 impl MemoryNeed {
-    /// `cache` is the bytes of one token, `window` the tokens that the server is started with.
+    /// `cache` is the size for one token in bytes, and `window` the server's context window in tokens.
     pub fn new(weights: u64, cache: Option<u64>, window: u64) -> Self {
         Self { weights, cache: cache.map(|bytes| bytes.saturating_mul(window)) }
     }
@@ -31,7 +31,7 @@ impl MemoryNeed {
         self.weights.saturating_add(self.cache.unwrap_or(0)).saturating_add(BUFFERS)
     }
 
-    /// `available` is the memory that programs can have without making others suffer.
+    /// Compares the need with the memory that new programs can have without swapping.
     pub fn fitness(&self, available: u64) -> Fitness {
         match self.total() {
             total if total > available => Fitness::TooLarge,
@@ -41,7 +41,7 @@ impl MemoryNeed {
     }
 }
 
-/// `MemAvailable` in the text of `/proc/meminfo`, in bytes.
+/// Returns `MemAvailable` from the text of `/proc/meminfo`, in bytes.
 pub fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fitness() {
+    fn the_need_is_compared_with_the_available_memory() {
         let need = MemoryNeed::new(4 << 30, Some(128 << 10), 4096);
         assert_eq!(need.total(), (4 << 30) + (512 << 20) + BUFFERS);
         assert_eq!(need.fitness(8 << 30), Fitness::Fits);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_text() {
+    fn available_memory_is_read_from_meminfo() {
         let text = "MemTotal:       32614864 kB\nMemFree:  1 kB\nMemAvailable:   16000000 kB\n";
         assert_eq!(available(text), Some(16_384_000_000));
         assert_eq!(available("MemTotal: 1 kB"), None);

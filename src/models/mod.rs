@@ -1,8 +1,7 @@
-//! Model files: what is on this machine, what their headers say, and how more of them get here.
+//! Model files: finds those on this machine, reads their headers, and downloads others.
 //!
-//! Nothing in here loads a model or talks to a model server. Headers come from strangers and are never
-//! trusted; directories and addresses come in as values, since nothing below the command line reads the
-//! environment.
+//! Nothing here loads a model or talks to a model server. File headers are untrusted input. Directories and addresses
+//! are parameters, because nothing below the command line reads the environment.
 
 pub mod info;
 mod quantisation;
@@ -10,7 +9,7 @@ pub mod template;
 
 pub mod memory;
 
-pub mod catalog;
+mod catalog;
 pub mod split;
 
 pub mod pull;

@@ -1,10 +1,10 @@
-//! Names of quantisations.
+//! The names of quantisations.
 
 use std::collections::BTreeMap;
 
-/// The name of a whole file's quantisation: `general.file_type`. Source: `llama_ftype` in llama.cpp.
+/// Returns the name of a file's quantisation, from `general.file_type`. Source: `llama_ftype` in llama.cpp.
 pub fn from_file_type(number: u64) -> Option<&'static str> {
-    // A bit says that the number was guessed from the tensors.
+    // Bit 1024 marks a number that was guessed from the tensors.
     Some(match number & !1024 {
         0 => "F32",
         1 => "F16",
@@ -43,7 +43,7 @@ pub fn from_file_type(number: u64) -> Option<&'static str> {
     })
 }
 
-/// The type that most of the numbers have, for files that do not say. Source: `ggml_type` in llama.cpp.
+/// Returns the type of most parameters, for files without `general.file_type`. Source: `ggml_type` in llama.cpp.
 pub fn from_tensor_types(weights: &BTreeMap<u32, u64>) -> Option<&'static str> {
     let (kind, _) = weights.iter().max_by_key(|(_, count)| **count)?;
     Some(match kind {

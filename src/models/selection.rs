@@ -1,4 +1,4 @@
-//! Making a model the one that an agent uses.
+//! Makes an agent use a model.
 
 use std::{
     io,
@@ -9,16 +9,16 @@ use std::{
 use super::{Model, ModelOrigin};
 use crate::config::{PathContext as _, PathError};
 
-/// The text of an agent's `config.toml` with another `model`; comments, order and all else stay.
+/// Returns the text of an agent's `config.toml` with another `model`. Comments, order and all other keys stay the same.
 ///
 /// # Errors
 ///
-/// When the text is not TOML.
+/// If the text is not TOML.
 pub fn with_model(config: &str, model: &str) -> Result<String, toml_edit::TomlError> {
     let mut document: toml_edit::DocumentMut = config.parse()?;
     let mut value = toml_edit::Value::from(model);
     if let Some(old) = document.get("model").and_then(toml_edit::Item::as_value) {
-        // What stands around the value is the user's: spaces, and the comment after it.
+        // Keep the user's spaces around the value, and the comment after it.
         *value.decor_mut() = old.decor().clone();
     }
     match document.get_mut("model") {
@@ -30,7 +30,7 @@ pub fn with_model(config: &str, model: &str) -> Result<String, toml_edit::TomlEr
     Ok(document.to_string())
 }
 
-/// Why a model of another program cannot be linked.
+/// Why the model of another program cannot be linked.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     #[error("`{}` is there already and is another model", .0.display())]
@@ -39,14 +39,14 @@ pub enum LinkError {
     Path(#[from] PathError),
 }
 
-/// Makes a model usable that another program fetched: links in `model_dir` that lead to its files. Gives the
-/// name to put into an agent's `config.toml`.
+/// Makes a model usable that another program downloaded, by links in `model_dir` to its files. Returns the name for an
+/// agent's `config.toml`.
 ///
-/// A model that is in `model_dir` already needs nothing. Links that are there already are left alone.
+/// A model in `model_dir` needs no link, and existing links to the same files stay.
 ///
 /// # Errors
 ///
-/// [`LinkError`]; no link is made where a name of the model is taken.
+/// [`LinkError`]. If any of the names is taken by another file, no link is made at all.
 pub fn link(model: &Model, model_dir: &Path) -> Result<String, LinkError> {
     let name = file_name(model);
     if model.origin == ModelOrigin::ModelDir {
@@ -82,7 +82,7 @@ fn same(link: &Path, file: &Path) -> bool {
     }
 }
 
-/// The name that a model's (first) file has, or will have, in `model_dir`.
+/// Returns the name that a model's first file has or will have in `model_dir`.
 fn file_name(model: &Model) -> String {
     if model.origin == ModelOrigin::Ollama {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };

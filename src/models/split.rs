@@ -1,20 +1,21 @@
-//! Models in several files: `NAME-00001-of-00003.gguf`, as `llama-gguf-split` names them.
+//! Models that are split into several files: `NAME-00001-of-00003.gguf`, as `llama-gguf-split` names them.
 
-/// One file of several.
+/// One file of a split model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SplitPart {
-    /// What comes before the numbers.
+    /// The name before the numbers.
     pub stem: String,
-    /// From 1.
+    /// Counts from 1.
     pub number: u32,
+    /// The number of files of the model.
     pub of: u32,
 }
 
-/// Files that one model may have.
+/// The largest number of files of one model.
 const PARTS: u32 = 1000;
 
 impl SplitPart {
-    /// Reads a file's name; `None` for a model that is one file.
+    /// Parses a file name. Returns `None` for a model that is not split.
     pub fn parse(name: &str) -> Option<Self> {
         let rest = name.strip_suffix(".gguf")?;
         let (rest, of) = rest.rsplit_once("-of-")?;
@@ -26,7 +27,7 @@ impl SplitPart {
         ((1..=part.of).contains(&part.number) && part.of <= PARTS && !part.stem.is_empty()).then_some(part)
     }
 
-    /// The names of all files of the model, in order.
+    /// Returns the names of all files of the model, in order.
     pub fn names(&self) -> Vec<String> {
         (1..=self.of).map(|number| format!("{}-{number:05}-of-{:05}.gguf", self.stem, self.of)).collect()
     }

@@ -1,26 +1,26 @@
-//! What a chat template can do, judged by its text.
+//! Guesses what a chat template supports, from its text.
 //!
-//! The model server knows better once it runs the template; this is for a file that nobody has loaded yet.
+//! A model server knows this exactly once it runs the template. This is for files that have not been loaded.
 
 use super::gguf::Header;
 
-/// What reaches the model through its template.
+/// The parts of a conversation that a template passes to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TemplateSupport {
     /// Tool definitions.
     pub tools: bool,
-    /// What tools gave, in a role of its own.
+    /// Results of tools, in a role of their own.
     pub tool_results: bool,
-    /// It has a place for thoughts.
+    /// The model's reasoning.
     pub reasoning: bool,
-    /// A system text; some templates refuse it.
+    /// A system message. Some templates refuse it.
     pub system: bool,
 }
 
 const KEY: &str = "tokenizer.chat_template";
 
 impl TemplateSupport {
-    /// The template in a header; named variants (`tool_use`) count.
+    /// Examines the template in a file header, together with its named variants such as `tool_use`.
     pub fn in_header(header: &Header) -> Option<Self> {
         let variants = header
             .keys()
@@ -35,12 +35,12 @@ impl TemplateSupport {
         }))
     }
 
-    /// Judges a template.
+    /// Examines the text of a template.
     pub fn detect(text: &str) -> Self {
         let has = |word: &str| text.contains(word);
         let named = |role: &str| has(&format!("'{role}'")) || has(&format!("\"{role}\""));
         let refuses_system = text.to_lowercase().contains("system role not supported");
-        // Templates that put `message.role` between their markers pass every role on.
+        // Templates that print `message.role` between their markers accept every role.
         let any_role = has("message['role'] +")
             || has("message.role +")
             || has("message[\"role\"] +")

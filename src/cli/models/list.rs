@@ -8,7 +8,7 @@ use super::{builtin_model, sources::ModelSources};
 use crate::{
     cli::{error::CliError, json::json_pretty, table::Table, units},
     config::{AgentConfig, Config, Home, ProviderKind},
-    models::{Model, ModelInfo, ModelOrigin, catalog, gguf::GgufError},
+    models::{Model, ModelInfo, ModelOrigin, gguf::GgufError},
 };
 
 /// List the models on this machine; the default if no command is given
@@ -30,7 +30,7 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
-    let on_disk = catalog::list(&sources.places).into_iter().map(|model| (model.info(), model));
+    let on_disk = sources.places.list().into_iter().map(|model| (model.info(), model));
     let models: Vec<(Model, Result<ModelInfo, GgufError>)> =
         on_disk.map(|(facts, model)| (model, facts)).chain(builtin_model::load()).collect();
     if args.json {

@@ -13,7 +13,7 @@ use crate::{
     },
     config::{AgentConfig, Config, Home},
     models::{
-        Model, ModelCatalog, ModelInfo, ModelOrigin, catalog,
+        Model, ModelCatalog, ModelInfo, ModelOrigin,
         memory::{Fitness, MemoryNeed, available},
         template::TemplateSupport,
     },
@@ -155,7 +155,7 @@ fn write_text(shown: &Shown, out: &mut dyn Write) -> Result<(), CliError> {
 
 /// Finds the model of that name.
 fn find(places: &ModelCatalog, name: &str) -> Result<Model, CliError> {
-    catalog::find(places, name).ok_or_else(|| {
+    places.find(name).ok_or_else(|| {
         CliError::usage(format!("there is no model `{name}` on this machine"))
             .hint("run `kontekst models` to list the models, or `kontekst models pull ORG/NAME` to fetch one")
     })

@@ -7,7 +7,7 @@ use crate::{
     cli::{error::CliError, output::print_status},
     config::{AgentConfig, Config, Home, ProviderKind, agents, file::read_text, write_atomic},
     core::Name,
-    models::{ModelOrigin, catalog, selection},
+    models::{ModelOrigin, selection},
 };
 
 /// Choose the model that an agent uses
@@ -34,8 +34,7 @@ pub struct Args {
 pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<ExitCode, CliError> {
     let agent = AgentConfig::load(home, &args.agent)?;
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
-    let found =
-        catalog::find(&sources.places, &args.name).filter(|_| !builtin_model::is_builtin_name(&args.name));
+    let found = sources.places.find(&args.name).filter(|_| !builtin_model::is_builtin_name(&args.name));
     let name = match found {
         Some(model) if model.missing > 0 => {
             return Err(CliError::usage(format!(

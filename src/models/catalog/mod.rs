@@ -1,4 +1,4 @@
-//! The models on this machine: our own directory, and what other programs have fetched already.
+//! The models on this machine: those in our own directory, and those that other programs have downloaded.
 
 mod ollama;
 mod tree;
@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 
 use super::{ModelInfo, gguf::GgufError};
 
-/// Directories to look in; those that do not exist hold nothing.
+/// The directories that hold models. One that does not exist counts as empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelCatalog {
-    /// Ours: only what is directly in it can be run.
+    /// Our own directory. Only files directly in it can be run.
     pub model_dir: PathBuf,
-    /// Of Hugging Face: `models--ORG--NAME/snapshots/REVISION/…`.
+    /// Caches of Hugging Face: `models--ORG--NAME/snapshots/REVISION/…`.
     pub hubs: Vec<PathBuf>,
-    /// Of Ollama: `manifests/` and `blobs/`.
+    /// Stores of Ollama: `manifests/` and `blobs/`.
     pub ollama: Vec<PathBuf>,
-    /// Of LM Studio: `ORG/NAME/FILE.gguf`.
+    /// Directories of LM Studio: `ORG/NAME/FILE.gguf`.
     pub lm_studio: Vec<PathBuf>,
-    /// Of llama.cpp, flat.
+    /// Caches of llama.cpp, without subdirectories.
     pub llama_cpp: Vec<PathBuf>,
 }
 
-/// Whose directory a model is in.
+/// The program whose directory a model is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ModelOrigin {
-    /// Part of the program.
+    /// The model is part of this program.
     BuiltIn,
     ModelDir,
     HuggingFace,
@@ -51,35 +51,34 @@ impl ModelOrigin {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Model {
     pub origin: ModelOrigin,
-    /// The name of its (first) file, or `NAME:TAG` of Ollama.
+    /// The name of its first file, or `NAME:TAG` for Ollama.
     pub name: String,
-    /// `ORG/NAME` where its place tells.
+    /// `ORG/NAME`, if the directory tells it.
     pub repository: Option<String>,
-    /// All that are there, in order. At least one, but for the built-in model.
+    /// The files that exist, in order. At least one, except for the built-in model.
     pub files: Vec<PathBuf>,
-    /// Files of it that are not there.
+    /// The number of files that are missing.
     pub missing: u32,
-    /// Of all its files together.
+    /// The total size of its files in bytes.
     pub bytes: u64,
 }
 
 impl Model {
-    /// What its headers say.
+    /// Reads the headers of its files.
     ///
     /// # Errors
     ///
-    /// [`GgufError`] of the first header that cannot be read.
+    /// The [`GgufError`] of the first header that cannot be read.
     pub fn info(&self) -> Result<ModelInfo, GgufError> {
         ModelInfo::read(self.files.iter().map(PathBuf::as_path))
     }
 
-    /// The file that a server is given.
+    /// Returns the first file, which is the one that a server is started with.
     pub fn file(&self) -> &Path {
         &self.files[0]
     }
 
-    /// Whether somebody who says `asked` may mean this one: its name with or without `.gguf`,
-    /// `ORG/NAME:FILE`, or its path.
+    /// Returns true if `asked` names this model: its name with or without `.gguf`, `ORG/NAME:FILE`, or its path.
     pub fn answers_to(&self, asked: &str) -> bool {
         let name_is = |asked: &str| asked == self.name || self.name.strip_suffix(".gguf") == Some(asked);
         let asked = asked.strip_prefix("hf:").unwrap_or(asked);
@@ -91,47 +90,49 @@ impl Model {
     }
 }
 
-/// Everything there is, ours first, each file once.
-///
-/// What cannot be read is left out; links are followed, four directories deep.
-pub fn list(places: &ModelCatalog) -> Vec<Model> {
-    let mut models = tree::models(&places.model_dir, 0, ModelOrigin::ModelDir, &|_| None);
-    for hub in &places.hubs {
-        for (repository, snapshots) in tree::repositories(hub) {
-            let named = |_: &Path| Some(repository.clone());
-            models.extend(tree::models(&snapshots, 4, ModelOrigin::HuggingFace, &named));
+impl ModelCatalog {
+    /// Lists all models, those in our own directory first, each file once.
+    ///
+    /// What cannot be read is left out. Links are followed, down to four directories.
+    pub fn list(&self) -> Vec<Model> {
+        let mut models = tree::models(&self.model_dir, 0, ModelOrigin::ModelDir, &|_| None);
+        for hub in &self.hubs {
+            for (repository, snapshots) in tree::repositories(hub) {
+                let named = |_: &Path| Some(repository.clone());
+                models.extend(tree::models(&snapshots, 4, ModelOrigin::HuggingFace, &named));
+            }
         }
-    }
-    for root in &places.lm_studio {
-        let named = |dir: &Path| {
-            let mut names = dir.strip_prefix(root).ok()?.iter().map(|name| name.to_str());
-            Some(format!("{}/{}", names.next()??, names.next()??))
-        };
-        models.extend(tree::models(root, 3, ModelOrigin::LmStudio, &named));
-    }
-    for root in &places.llama_cpp {
-        models.extend(tree::models(root, 0, ModelOrigin::LlamaCpp, &|_| None));
-    }
-    for root in &places.ollama {
-        models.extend(ollama::models(root));
-    }
-    models.sort();
-    // Two revisions of a repository, or two caches, may lead to the same bytes; a link in `model_dir` to
-    // one of them is what makes it usable, and stays a line of its own.
-    let mut seen = std::collections::BTreeSet::new();
-    models.retain(|model| {
-        let id = std::fs::metadata(model.file()).map(|meta| {
-            use std::os::unix::fs::MetadataExt as _;
-            (meta.dev(), meta.ino())
+        for root in &self.lm_studio {
+            let named = |dir: &Path| {
+                let mut names = dir.strip_prefix(root).ok()?.iter().map(|name| name.to_str());
+                Some(format!("{}/{}", names.next()??, names.next()??))
+            };
+            models.extend(tree::models(root, 3, ModelOrigin::LmStudio, &named));
+        }
+        for root in &self.llama_cpp {
+            models.extend(tree::models(root, 0, ModelOrigin::LlamaCpp, &|_| None));
+        }
+        for root in &self.ollama {
+            models.extend(ollama::models(root));
+        }
+        models.sort();
+        // Two revisions of a repository, or two caches, may share a file, which is listed once. A link in `model_dir` is
+        // listed in addition, because it makes the model usable.
+        let mut seen = std::collections::BTreeSet::new();
+        models.retain(|model| {
+            let id = std::fs::metadata(model.file()).map(|meta| {
+                use std::os::unix::fs::MetadataExt as _;
+                (meta.dev(), meta.ino())
+            });
+            model.origin == ModelOrigin::ModelDir || id.map_or(true, |id| seen.insert(id))
         });
-        model.origin == ModelOrigin::ModelDir || id.map_or(true, |id| seen.insert(id))
-    });
-    models
-}
+        models
+    }
 
-/// The models that somebody may mean, ours first.
-pub fn find(places: &ModelCatalog, asked: &str) -> Option<Model> {
-    list(places).into_iter().find(|model| model.answers_to(asked))
+    /// Returns the first model that `asked` names. Those in our own directory come first.
+    pub fn find(&self, asked: &str) -> Option<Model> {
+        self.list().into_iter().find(|model| model.answers_to(asked))
+    }
 }
 
 #[cfg(test)]

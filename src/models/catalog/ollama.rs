@@ -1,4 +1,4 @@
-//! Ollama's store: a manifest for each name and tag, and blobs named by their digest.
+//! Finds models in Ollama's store, which has a manifest for each name and tag, and blobs named by their digest.
 
 use std::{
     fs,
@@ -10,9 +10,9 @@ use serde::Deserialize;
 use super::{Model, ModelOrigin};
 use crate::config::file::read_text;
 
-/// Bytes of a manifest; they have about one thousand.
+/// The largest manifest in bytes. Manifests have about one thousand.
 const MANIFEST: u64 = 256 * 1024;
-/// Manifests that are read.
+/// The largest number of manifests that are read.
 const MANIFESTS: usize = 5000;
 
 #[derive(Deserialize)]
@@ -55,14 +55,14 @@ fn model(root: &Path, manifest: &Path, words: &[String]) -> Option<Model> {
     let layer =
         parsed.layers.iter().find(|layer| layer.media_type == "application/vnd.ollama.image.model")?;
     let digest = layer.digest.strip_prefix("sha256:")?;
-    // It becomes part of a path.
+    // The digest becomes part of a path, so it must not hold anything else.
     if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
     let blob = root.join("blobs").join(format!("sha256-{digest}"));
     let meta = fs::metadata(&blob).ok().filter(fs::Metadata::is_file)?;
     let [host, namespace, name, tag] = words else { return None };
-    // As `ollama list` shows them.
+    // The name as `ollama list` shows it.
     let name = match (host.as_str(), namespace.as_str()) {
         ("registry.ollama.ai", "library") => format!("{name}:{tag}"),
         ("registry.ollama.ai", _) => format!("{namespace}/{name}:{tag}"),

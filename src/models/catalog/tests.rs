@@ -1,4 +1,4 @@
-//! Directories as the other programs lay them out.
+//! Tests the catalog with directories in the layouts of the other programs.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -12,7 +12,7 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn catalog() -> (tempfile::TempDir, ModelCatalog) {
+fn test_catalog() -> (tempfile::TempDir, ModelCatalog) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
     for (path, text) in [
@@ -54,20 +54,21 @@ fn catalog() -> (tempfile::TempDir, ModelCatalog) {
     );
     write(root, "ollama/manifests/registry.ollama.ai/library/bad/json", "{");
     write(root, "ollama/manifests/registry.ollama.ai/library/bad/short", &manifest("sha256:e"));
-    let places = ModelCatalog {
+    let catalog = ModelCatalog {
         model_dir: root.join("models"),
         hubs: vec![root.join("hub"), root.join("nothing")],
         ollama: vec![root.join("ollama")],
         lm_studio: vec![root.join("lm")],
         llama_cpp: vec![root.join("none")],
     };
-    (dir, places)
+    (dir, catalog)
 }
 
 #[test]
 fn every_model_is_found_once() {
-    let (dir, places) = catalog();
-    let lines: Vec<String> = list(&places)
+    let (dir, catalog) = test_catalog();
+    let lines: Vec<String> = catalog
+        .list()
         .iter()
         .map(|model| {
             format!(
@@ -94,7 +95,7 @@ fn every_model_is_found_once() {
 
 #[test]
 fn a_model_has_several_names() {
-    let (dir, places) = catalog();
+    let (dir, catalog) = test_catalog();
     let path = dir.path().join("models/a.gguf").display().to_string();
     for (asked, name) in [
         ("a", Some("a.gguf")),
@@ -109,15 +110,15 @@ fn a_model_has_several_names() {
         ("b", None),
         ("", None),
     ] {
-        assert_eq!(find(&places, asked).map(|model| model.name).as_deref(), name, "{asked}");
+        assert_eq!(catalog.find(asked).map(|model| model.name).as_deref(), name, "{asked}");
     }
 }
 
 #[test]
-fn a_link_in_our_directory_stands_beside_what_it_leads_to() {
-    let (dir, places) = catalog();
+fn a_link_in_our_directory_is_listed_beside_its_target() {
+    let (dir, catalog) = test_catalog();
     symlink(dir.path().join("lm/org/repo/d.gguf"), dir.path().join("models/d.gguf")).unwrap();
-    let named: Vec<_> = list(&places).into_iter().filter(|model| model.name == "d.gguf").collect();
+    let named: Vec<_> = catalog.list().into_iter().filter(|model| model.name == "d.gguf").collect();
     assert_eq!(
         named.iter().map(|model| model.origin).collect::<Vec<_>>(),
         [ModelOrigin::ModelDir, ModelOrigin::LmStudio]

@@ -1,4 +1,4 @@
-//! Directories of GGUF files.
+//! Finds GGUF files in directories.
 
 use std::{
     collections::BTreeMap,
@@ -9,11 +9,11 @@ use std::{
 use super::{Model, ModelOrigin};
 use crate::models::split::SplitPart;
 
-/// Entries of all directories beneath one root that are looked at.
+/// The largest number of directory entries that are read beneath one root.
 const ENTRIES: usize = 50_000;
 
-/// The models in `root` and in directories beneath it, `depth` deep. `repository` names the directory a file
-/// is in.
+/// Returns the models in `root` and in its subdirectories down to `depth`. `repository` returns the name of the
+/// repository that a directory belongs to.
 pub(super) fn models(
     root: &Path,
     depth: u32,
@@ -51,7 +51,7 @@ fn walk(dir: &Path, depth: u32, left: &mut usize, files: &mut Vec<(PathBuf, Stri
         }
         *left -= 1;
         let Ok(name) = entry.file_name().into_string() else { continue };
-        // Through links: the caches are made of them.
+        // Follows links, because caches consist of them.
         let Ok(meta) = fs::metadata(entry.path()) else { continue };
         if meta.is_dir() && depth > 0 && !name.starts_with('.') {
             walk(&entry.path(), depth - 1, left, files);
@@ -61,12 +61,12 @@ fn walk(dir: &Path, depth: u32, left: &mut usize, files: &mut Vec<(PathBuf, Stri
     }
 }
 
-/// Not a projector of a vision model, which is a model's companion.
+/// Returns true for model files. Projectors of vision models (`mmproj`) are not models of their own.
 fn is_model(name: &str) -> bool {
     name.ends_with(".gguf") && !name.starts_with("mmproj") && !name.starts_with('.')
 }
 
-/// The repositories of a Hugging Face cache: name, and where their snapshots are.
+/// Returns the repositories in a Hugging Face cache, each with its name and the directory of its snapshots.
 pub(super) fn repositories(hub: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(hub).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries

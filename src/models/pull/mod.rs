@@ -1,7 +1,7 @@
-//! Getting a model file from the network, whole or not at all.
+//! Downloads model files.
 //!
-//! Bytes go into `NAME.part` and get their name only when all of them are there, checked and on disk. What
-//! breaks off is kept and goes on where it was, as long as the server still has the same file.
+//! The bytes are written to `NAME.part`, which gets its final name only when it is complete, verified and synced to
+//! disk. An interrupted download is kept and continued, as long as the server still has the same file.
 
 mod part;
 mod request;
@@ -18,27 +18,27 @@ pub use self::{
 };
 use crate::config::PathError;
 
-/// How the network is reached.
+/// The settings for downloads.
 #[derive(Clone, Debug)]
 pub struct DownloadConfig {
-    /// Where `ORG/NAME` is looked up, such as `https://huggingface.co`.
+    /// The address where `ORG/NAME` is looked up, such as `https://huggingface.co`.
     pub hub: Url,
-    /// Shown to the hub and to nobody else.
+    /// Sent to the hub only.
     pub token: Option<String>,
     pub proxy: Option<ureq::Proxy>,
     pub timing: Timing,
 }
 
-/// How long things may take. There is no limit on a whole file: slow but moving is fine.
+/// Time limits. A whole file has none: slow is fine as long as something keeps arriving.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// For a connection to be made.
+    /// The time limit for making a connection.
     pub connect: Duration,
-    /// Without a byte.
+    /// The longest time without a byte.
     pub stall: Duration,
-    /// Before the first new try; doubles with each further one.
+    /// The wait before the first retry. It doubles with each further one.
     pub pause: Duration,
-    /// Tries that bring nothing new before it is given up.
+    /// The number of attempts without new bytes after which the download fails.
     pub tries: u32,
 }
 
@@ -53,34 +53,34 @@ impl Default for Timing {
     }
 }
 
-/// What is happening.
+/// The progress of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PullEvent {
-    /// A file is coming, of which `have` bytes are here.
+    /// The file begins to arrive. `have` bytes are already in the part file.
     Started { name: String, have: u64, total: Option<u64> },
-    /// Bytes that are here by now.
+    /// `have` bytes are in the part file now.
     Received { have: u64 },
-    /// What was here is of no use.
+    /// The bytes in the part file are not usable, so the download starts over.
     Restarted { why: &'static str },
-    /// It broke off, and is tried again in a while.
+    /// The attempt failed. The next one follows after `wait`.
     Retrying { why: String, wait: Duration },
-    /// All bytes are here; they are being written to the disk.
+    /// All bytes have arrived and are being verified and synced to disk.
     Saving,
 }
 
-/// Why a file is not there.
+/// Why a download failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
-    /// What was asked for has no meaning.
+    /// The source is malformed.
     #[error("{0}")]
     Source(String),
-    /// The repository has no such file, or several that may be meant.
+    /// The repository has no matching file, or several.
     #[error("{fact}")]
     Choice { fact: String, files: Vec<String> },
     /// `have` bytes are in the part file.
     #[error("cancelled after {have} bytes of {name}")]
     Cancelled { name: String, have: u64, total: Option<u64> },
-    /// Nothing answered, or the connection broke too often. `have` bytes are in the part file.
+    /// The server did not answer, or the connection broke too often. `have` bytes are in the part file.
     #[error("cannot get {name} from {host}")]
     Unreachable { name: String, host: String, have: u64, source: io::Error },
     #[error("{host} answered {status} for {path}")]

@@ -1,4 +1,4 @@
-//! `NAME.part`: what is here of a file, held by one process, and what file it is a part of.
+//! The part file of a download, `NAME.part`, which is locked by one process, and the record of where its bytes are from.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,33 +22,33 @@ use crate::{
     core::Cancel,
 };
 
-/// Which file the bytes are from, so that they are never continued with those of another.
+/// The file that the bytes are from. They are never continued with the bytes of another file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct PartOrigin {
     pub url: String,
     pub sha256: Option<String>,
-    /// A strong validator, as the server wrote it.
+    /// The strong validator, as the server sent it.
     pub etag: Option<String>,
     pub total: Option<u64>,
 }
 
-/// An unfinished file that nobody else writes.
+/// An incomplete file, locked against other processes.
 pub(super) struct PartFile {
     path: PathBuf,
     file: File,
     have: u64,
-    /// Of the first `hashed` bytes.
+    /// The hash of the first `hashed` bytes.
     hash: Sha256,
     hashed: u64,
 }
 
 impl PartFile {
-    /// Opens or makes the part of `target`.
+    /// Opens or creates the part file of `target`.
     pub fn open(target: &Path) -> Result<Self, PullError> {
         let path = beside(target, ".part");
         loop {
-            // No link: it would lead the bytes elsewhere.
+            // Links are not followed, because the bytes would be written elsewhere.
             let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false).mode(0o644).custom_flags(flags);
@@ -61,7 +61,7 @@ impl PartFile {
             if !try_lock(&file).context(&path)? {
                 return Err(PullError::Busy(path));
             }
-            // Whoever had the lock may have finished the file and given it its name: then this is it.
+            // The process that had the lock before may have completed the file and renamed it. Then open a new one.
             match fs::symlink_metadata(&path) {
                 Ok(now) if (now.dev(), now.ino()) == (meta.dev(), meta.ino()) => {
                     let have = file.metadata().context(&path)?.len();
@@ -76,18 +76,18 @@ impl PartFile {
         &self.path
     }
 
-    /// Bytes that are here.
+    /// Returns the number of bytes in the file.
     pub fn have(&self) -> u64 {
         self.have
     }
 
-    /// What they are a part of, if somebody wrote it down.
+    /// Reads the record of where the bytes are from, if there is one.
     pub fn origin(&self) -> Option<PartOrigin> {
         serde_json::from_str(&read_text(&self.origin_path(), 64 * 1024).ok()?).ok()
     }
 
-    pub fn set_origin(&self, stamp: &PartOrigin) -> Result<(), PullError> {
-        let text = serde_json::to_vec(stamp).expect("texts and numbers are JSON");
+    pub fn set_origin(&self, origin: &PartOrigin) -> Result<(), PullError> {
+        let text = serde_json::to_vec(origin).expect("texts and numbers are JSON");
         Ok(write_atomic(&self.origin_path(), &text)?)
     }
 
@@ -95,14 +95,14 @@ impl PartFile {
         beside(&self.path, ".json")
     }
 
-    /// Forgets all bytes.
+    /// Removes all bytes.
     pub fn clear(&mut self) -> Result<(), PullError> {
         self.file.set_len(0).context(&self.path)?;
         (self.have, self.hashed, self.hash) = (0, 0, Sha256::new());
         Ok(())
     }
 
-    /// Adds bytes at the end.
+    /// Appends bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), PullError> {
         if self.hashed == self.have {
             self.hash.update(bytes);
@@ -114,8 +114,8 @@ impl PartFile {
         Ok(())
     }
 
-    /// The checksum of what is here, in lower case; `None` when cancelled. Reads what an earlier process
-    /// wrote.
+    /// Returns the checksum of all bytes in lower case, or `None` if cancelled. Reads the bytes that an earlier process
+    /// wrote; those written by this one are hashed already.
     pub fn sha256(&mut self, cancel: &Cancel) -> Result<Option<String>, PullError> {
         self.file.seek(SeekFrom::Start(self.hashed)).context(&self.path)?;
         let mut buffer = vec![0; 1 << 20];
@@ -134,20 +134,20 @@ impl PartFile {
         Ok(Some(hex(&self.hash.clone().finalize())))
     }
 
-    /// Puts it on disk and gives it its name, unless something has that name.
+    /// Syncs the file to disk and renames it to `target`. Never replaces an existing file.
     pub fn finish(self, target: &Path) -> Result<(), PullError> {
         self.file.sync_all().context(&self.path)?;
         match renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
             Ok(()) => {}
             Err(rustix::io::Errno::EXIST) => return Err(PullError::Exists(target.to_owned())),
-            // Not every file system can: a hard link does not replace anything either.
+            // Some file systems do not support this. A hard link does not replace anything either.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
                 match fs::hard_link(&self.path, target) {
                     Ok(()) => fs::remove_file(&self.path).context(&self.path)?,
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                         return Err(PullError::Exists(target.to_owned()));
                     }
-                    // And some cannot do that: FAT.
+                    // And some, such as FAT, have no hard links.
                     Err(_) if fs::symlink_metadata(target).is_ok() => {
                         return Err(PullError::Exists(target.to_owned()));
                     }
@@ -161,7 +161,7 @@ impl PartFile {
         Ok(())
     }
 
-    /// Removes it.
+    /// Deletes the part file and its record.
     pub fn discard(self) {
         fs::remove_file(&self.path).ok();
         fs::remove_file(self.origin_path()).ok();

@@ -115,13 +115,13 @@ impl FileResponse {
 ///
 /// [`RequestError::Broken`] if another try may help, [`RequestError::Final`] if it will not.
 pub(super) fn get(
-    net: &DownloadConfig,
+    config: &DownloadConfig,
     url: &Url,
     from: Option<&ResumePoint>,
     cancel: &Cancel,
 ) -> Result<FileResponse, RequestError> {
     let agent = Agent::config_builder()
-        .proxy(net.proxy.clone())
+        .proxy(config.proxy.clone())
         .max_redirects(0)
         .max_redirects_will_error(false)
         .http_status_as_error(false)
@@ -131,18 +131,18 @@ pub(super) fn get(
         .max_response_header_size(HEADER_LIMIT)
         .max_idle_connections(0)
         .input_buffer_size(256 * 1024)
-        .timeout_connect(Some(net.timing.connect))
-        .timeout_resolve(Some(net.timing.connect))
+        .timeout_connect(Some(config.timing.connect))
+        .timeout_resolve(Some(config.timing.connect))
         .build()
         .new_agent();
-    let watch = ConnectionWatch::new(&agent, net.timing.stall, cancel);
+    let watch = ConnectionWatch::new(&agent, config.timing.stall, cancel);
     let mut url = url.clone();
-    let mut from_hub = None;
+    let mut hub_sha256 = None;
     for _ in 0..=MAX_REDIRECTS {
         let host = url.host_str().unwrap_or_default().to_owned();
         let broken =
             |fact: &str| RequestError::Final(PullError::Answer { host: host.clone(), fact: fact.to_owned() });
-        let at_hub = url.origin() == net.hub.origin();
+        let at_hub = url.origin() == config.hub.origin();
         let mut call = agent.get(url.as_str());
         if let Some(from) = from {
             call = call.header(header::RANGE, format!("bytes={}-", from.have));
@@ -150,17 +150,17 @@ pub(super) fn get(
                 call = call.header(header::IF_RANGE, etag);
             }
         }
-        if let Some(token) = net.token.as_ref().filter(|_| at_hub) {
+        if let Some(token) = config.token.as_ref().filter(|_| at_hub) {
             call = call.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
         let response =
             call.call().map_err(|error| RequestError::Broken(host.clone(), watch.explain(error)))?;
         watch.reset();
         if at_hub {
-            from_hub = from_hub.or_else(|| hub_checksum(response.headers()));
+            hub_sha256 = hub_sha256.or_else(|| hub_checksum(response.headers()));
         }
         if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-            return Ok(file_response(response, host, from_hub, watch));
+            return Ok(file_response(response, host, hub_sha256, watch));
         }
         let target =
             text(response.headers(), "location").ok_or_else(|| broken("a redirect that leads nowhere"))?;
@@ -185,7 +185,7 @@ pub(super) enum RequestError {
 fn file_response(
     response: Response<Body>,
     host: String,
-    from_hub: Option<String>,
+    hub_sha256: Option<String>,
     watch: ConnectionWatch,
 ) -> FileResponse {
     let headers = response.headers();
@@ -202,7 +202,7 @@ fn file_response(
         etag: text(headers, "etag")
             .filter(|etag| etag.starts_with('"') && etag.len() <= 1024)
             .map(str::to_owned),
-        sha256: from_hub,
+        sha256: hub_sha256,
         total,
         start: range.and_then(|range| range.start),
         encoded: text(headers, "content-encoding").is_some_and(|name| !name.eq_ignore_ascii_case("identity")),
@@ -252,7 +252,7 @@ impl Range {
 
 /// Requests a small document and returns its whole body, of at most `limit` bytes.
 pub(super) fn get_small(
-    net: &DownloadConfig,
+    config: &DownloadConfig,
     url: &Url,
     limit: u64,
     cancel: &Cancel,
@@ -264,7 +264,7 @@ pub(super) fn get_small(
         }
         PullError::Unreachable { name: name.clone(), host, have: 0, source }
     };
-    let mut answer = get(net, url, None, cancel).map_err(|failed| match failed {
+    let mut answer = get(config, url, None, cancel).map_err(|failed| match failed {
         RequestError::Broken(host, error) => unreachable(host, error),
         RequestError::Final(error) => error,
     })?;

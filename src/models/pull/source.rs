@@ -1,4 +1,4 @@
-//! What is to be fetched: an address, or a file of a repository at the hub.
+//! The source of a download: an address, or a file in a repository of the hub.
 
 use serde::Deserialize;
 use url::Url;
@@ -9,37 +9,36 @@ use crate::{
     models::split::SplitPart,
 };
 
-/// What a person asked for.
+/// A source, as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     Url(Url),
-    /// `want` is a file's path, or a quantisation such as `Q4_K_M`.
+    /// `selector` is the path of a file, or a quantisation such as `Q4_K_M`.
     Hub {
         repository: String,
         selector: Option<String>,
     },
 }
 
-/// One file to fetch.
+/// One file to download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteFile {
     pub url: Url,
     /// A plain name that ends in `.gguf`.
     pub name: String,
-    /// In lower case, where it is known before the file is asked for.
+    /// In lower case, if it is known before the file is requested.
     pub sha256: Option<String>,
 }
 
-/// The quantisation that is taken when nobody chooses: half a byte for each parameter, and hardly worse
-/// than the whole.
+/// The quantisation that is used if none is named. It has about half a byte per parameter, with little loss of quality.
 const DEFAULT_QUANTISATION: &str = "Q4_K_M";
 
-/// Bytes of a repository's list of files.
+/// The largest list of files of a repository, in bytes.
 const LISTING_LIMIT: u64 = 16 << 20;
 
 impl Source {
-    /// Reads `https://…`, `hf:ORG/NAME[:FILE]` and `ORG/NAME[:FILE]`; an address of a page of the hub means
-    /// the file that it shows.
+    /// Parses `https://…`, `hf:ORG/NAME[:FILE]` and `ORG/NAME[:FILE]`. The address of a page at the hub means the file
+    /// that the page shows.
     ///
     /// # Errors
     ///
@@ -73,7 +72,7 @@ fn source_error(fact: String) -> PullError {
     PullError::Source(fact)
 }
 
-/// `HUB/ORG/NAME`, `HUB/ORG/NAME/blob/main/FILE` and the like.
+/// Returns the source for the address of a page at the hub: `HUB/ORG/NAME` or `HUB/ORG/NAME/blob/main/FILE`.
 fn source_of_page(url: &Url, hub: &Url) -> Option<Source> {
     if url.origin() != hub.origin() {
         return None;
@@ -89,9 +88,9 @@ fn source_of_page(url: &Url, hub: &Url) -> Option<Source> {
         .ok()
 }
 
-/// A segment of a path, with `%41` for `A` undone.
+/// Decodes the percent encoding of a path segment.
 fn decoded(segment: &str) -> String {
-    // The form decoder also takes `+` for a space, which a path does not.
+    // The form decoder reads `+` as a space, which is wrong in a path.
     let pair = format!("x={}", segment.replace('+', "%2B"));
     url::form_urlencoded::parse(pair.as_bytes())
         .next()
@@ -99,12 +98,16 @@ fn decoded(segment: &str) -> String {
         .unwrap_or_default()
 }
 
-/// The files of a source; several for a model that is split.
+/// Returns the files of a source. A split model has several.
 ///
 /// # Errors
 ///
-/// [`PullError::Choice`] where it is not clear which, and what [`super::fetch`] gives for the network.
-pub fn files(source: &Source, net: &DownloadConfig, cancel: &Cancel) -> Result<Vec<RemoteFile>, PullError> {
+/// [`PullError::Choice`] if no file or several files match, and the network errors of [`super::fetch`].
+pub fn files(
+    source: &Source,
+    config: &DownloadConfig,
+    cancel: &Cancel,
+) -> Result<Vec<RemoteFile>, PullError> {
     match source {
         Source::Url(url) => {
             let last =
@@ -128,12 +131,12 @@ pub fn files(source: &Source, net: &DownloadConfig, cancel: &Cancel) -> Result<V
             let paths = all_parts(name)
                 .into_iter()
                 .map(|name| if dir.is_empty() { name } else { format!("{dir}/{name}") });
-            paths.map(|path| at_hub(net, repository, &path, None)).collect()
+            paths.map(|path| at_hub(config, repository, &path, None)).collect()
         }
         Source::Hub { repository, selector: want } => {
-            let listed = listing(net, repository, cancel)?;
+            let listed = listing(config, repository, cancel)?;
             let chosen = choose(repository, &listed, want.as_deref())?;
-            chosen.into_iter().map(|entry| at_hub(net, repository, &entry.path, entry.sha256())).collect()
+            chosen.into_iter().map(|entry| at_hub(config, repository, &entry.path, entry.sha256())).collect()
         }
     }
 }
@@ -143,7 +146,7 @@ fn all_parts(name: &str) -> Vec<String> {
 }
 
 fn at_hub(
-    net: &DownloadConfig,
+    config: &DownloadConfig,
     repository: &str,
     path: &str,
     sha256: Option<String>,
@@ -152,9 +155,9 @@ fn at_hub(
     if words.iter().any(|word| word.is_empty() || matches!(*word, "." | "..")) {
         return Err(source_error(format!("`{path}` is not the path of a file")));
     }
-    let mut url = net.hub.clone();
+    let mut url = config.hub.clone();
     url.path_segments_mut()
-        .map_err(|()| source_error(format!("{} is not the address of a hub", net.hub)))?
+        .map_err(|()| source_error(format!("{} is not the address of a hub", config.hub)))?
         .pop_if_empty()
         .extend(repository.split('/'))
         .extend(["resolve", "main"])
@@ -162,7 +165,7 @@ fn at_hub(
     file(url, words[words.len() - 1].to_owned(), sha256)
 }
 
-/// Its name becomes that of a file in `model_dir`, so it is held to the rules of names.
+/// Creates a [`RemoteFile`]. Its name is checked, because it becomes the name of a file in `model_dir`.
 fn file(url: Url, name: String, sha256: Option<String>) -> Result<RemoteFile, PullError> {
     if name.strip_suffix(".gguf").is_none_or(str::is_empty) {
         return Err(source_error(format!("`{name}` is not the name of a GGUF file")));
@@ -195,22 +198,23 @@ impl Entry {
     }
 }
 
-fn listing(net: &DownloadConfig, repository: &str, cancel: &Cancel) -> Result<Vec<Entry>, PullError> {
-    let mut url = net.hub.clone();
+fn listing(config: &DownloadConfig, repository: &str, cancel: &Cancel) -> Result<Vec<Entry>, PullError> {
+    let mut url = config.hub.clone();
     url.path_segments_mut()
-        .map_err(|()| source_error(format!("{} is not the address of a hub", net.hub)))?
+        .map_err(|()| source_error(format!("{} is not the address of a hub", config.hub)))?
         .pop_if_empty()
         .extend(["api", "models"])
         .extend(repository.split('/'))
         .extend(["tree", "main"]);
     url.set_query(Some("recursive=true"));
-    let body = request::get_small(net, &url, LISTING_LIMIT, cancel)?;
+    let body = request::get_small(config, &url, LISTING_LIMIT, cancel)?;
     let host = url.host_str().unwrap_or_default().to_owned();
     serde_json::from_slice(&body)
         .map_err(|error| PullError::Answer { host, fact: format!("its list of files is not one: {error}") })
 }
 
-/// The files of one model: the only one there is, the one that is wanted, or the usual quantisation.
+/// Returns the files of one model: the one that `selector` names, the only one, or the one with the default
+/// quantisation.
 fn choose<'a>(
     repository: &str,
     listed: &'a [Entry],
@@ -218,7 +222,7 @@ fn choose<'a>(
 ) -> Result<Vec<&'a Entry>, PullError> {
     let is_model = |entry: &&Entry| entry.path.ends_with(".gguf") && !entry.name().starts_with("mmproj");
     let all: Vec<&Entry> = listed.iter().filter(is_model).collect();
-    // Of a model in several files, the first stands for it.
+    // A split model is represented by its first file.
     let firsts: Vec<&Entry> = all
         .iter()
         .copied()
@@ -226,7 +230,7 @@ fn choose<'a>(
         .collect();
     let has = |entry: &Entry, word: &str| {
         let (name, word) = (entry.path.to_ascii_lowercase(), word.to_ascii_lowercase());
-        // A whole word: `Q4_K` is not `Q4_K_M`.
+        // The selector must be a whole word, so that `Q4_K` does not match `Q4_K_M`.
         name.match_indices(&word).any(|(at, _)| {
             let edge =
                 |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
@@ -271,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_may_ask_for() {
+    fn sources_are_parsed() {
         let repository = |want: Option<&str>| {
             Some(Source::Hub { repository: "org/a-GGUF".to_owned(), selector: want.map(str::to_owned) })
         };
@@ -304,8 +308,8 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leaves_the_directory() {
-        let net =
+    fn no_file_name_leaves_the_directory() {
+        let config =
             DownloadConfig { hub: hub(), token: None, proxy: None, timing: super::super::Timing::default() };
         for text in [
             "https://x.example/..%2f..%2fa.gguf",
@@ -320,10 +324,10 @@ mod tests {
             "org/a:x\\y.gguf",
         ] {
             let source = Source::parse(text, &hub()).unwrap();
-            assert!(files(&source, &net, &Cancel::new()).is_err(), "{text}");
+            assert!(files(&source, &config, &Cancel::new()).is_err(), "{text}");
         }
         let source = Source::parse("org/a:sub dir/b-00002-of-00002.gguf", &hub()).unwrap();
-        let files = files(&source, &net, &Cancel::new()).unwrap();
+        let files = files(&source, &config, &Cancel::new()).unwrap();
         assert_eq!(
             files[0].url.as_str(),
             "https://hub.example/org/a/resolve/main/sub%20dir/b-00001-of-00002.gguf"
@@ -332,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_that_is_meant() {
+    fn a_file_is_chosen_from_a_repository() {
         let listed = |paths: &[&str]| -> Vec<Entry> {
             paths.iter().map(|path| Entry { path: (*path).to_owned(), lfs: None }).collect()
         };

@@ -9,51 +9,52 @@ use super::{
 };
 use crate::{config::PathContext as _, core::Cancel};
 
-/// Bytes that are left free on the disk.
+/// The number of bytes that must stay free on the disk.
 const RESERVE: u64 = 64 << 20;
 
-/// How it ended.
+/// The result of a successful [`fetch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// `verified` says that somebody told the checksum before, and this is it.
+    /// `verified` says that the checksum was known before and is the same.
     Downloaded { bytes: u64, sha256: String, verified: bool },
-    /// The same file was there; nothing was fetched.
+    /// The same file existed before, so nothing was downloaded.
     AlreadyPresent,
 }
 
-/// How one try ended.
+/// The result of one attempt.
 enum Attempt {
     Whole,
-    /// Try again, from the start or from where it broke.
+    /// Try again, from the start or from where the attempt failed. Holds the host and the error.
     Retry(String, io::Error),
 }
 
-/// Fetches a file into `dir`, which is made if it is not there.
+/// Downloads a file into `dir`, which is created if it does not exist.
 ///
-/// Nothing is ever replaced: a file of that name is either the same one (by its checksum) or an error.
+/// An existing file is never replaced. If it has another checksum, that is an error.
 ///
 /// # Errors
 ///
-/// [`PullError`]. After [`PullError::Cancelled`] and [`PullError::Unreachable`] what is here stays, and
-/// calling this again goes on from there.
+/// [`PullError`]. After [`PullError::Cancelled`] and [`PullError::Unreachable`] the part file is kept, and calling this
+/// again continues the download.
 pub fn fetch(
     file: &RemoteFile,
     dir: &Path,
-    net: &DownloadConfig,
+    config: &DownloadConfig,
     cancel: &Cancel,
     sink: &mut dyn FnMut(PullEvent),
 ) -> Result<Outcome, PullError> {
     fs::create_dir_all(dir).context(dir)?;
     let target = dir.join(&file.name);
     if fs::symlink_metadata(&target).is_ok() {
-        return check_existing(file, &target, net, cancel);
+        return check_existing(file, &target, config, cancel);
     }
     let part = PartFile::open(&target)?;
-    let mut transfer = Transfer { part, file, dir, net, cancel, expected: file.sha256.clone(), total: None };
+    let mut transfer =
+        Transfer { part, file, dir, config, cancel, expected: file.sha256.clone(), total: None };
     match transfer.receive_all(sink) {
         Ok(()) => {}
         Err(error) => {
-            // What never came leaves no trace.
+            // A download without any bytes leaves no file behind.
             if transfer.part.have() == 0 {
                 transfer.part.discard();
             }
@@ -64,17 +65,17 @@ pub fn fetch(
     transfer.finish(&target)
 }
 
-/// There is a file of that name: whether it is the same one.
+/// Checks whether the existing file `target` is the one to download.
 fn check_existing(
     file: &RemoteFile,
     target: &Path,
-    net: &DownloadConfig,
+    config: &DownloadConfig,
     cancel: &Cancel,
 ) -> Result<Outcome, PullError> {
     let expected = match &file.sha256 {
         Some(sha256) => Some(sha256.clone()),
-        // The hub tells without sending it.
-        None => request::get(net, &file.url, None, cancel).ok().and_then(|answer| answer.sha256),
+        // The hub sends the checksum in a header. The body is not read.
+        None => request::get(config, &file.url, None, cancel).ok().and_then(|answer| answer.sha256),
     };
     let exists = || PullError::Exists(target.to_owned());
     let expected = expected.filter(|_| target.is_file()).ok_or_else(exists)?;
@@ -101,16 +102,16 @@ struct Transfer<'a> {
     part: PartFile,
     file: &'a RemoteFile,
     dir: &'a Path,
-    net: &'a DownloadConfig,
+    config: &'a DownloadConfig,
     cancel: &'a Cancel,
     expected: Option<String>,
     total: Option<u64>,
 }
 
 impl Transfer<'_> {
-    /// As many tries as it takes.
+    /// Repeats attempts until the file is complete, or none of the last ones received anything new.
     fn receive_all(&mut self, sink: &mut dyn FnMut(PullEvent)) -> Result<(), PullError> {
-        let (mut left, mut best, mut wait) = (self.net.timing.tries, 0, self.net.timing.pause);
+        let (mut left, mut best, mut wait) = (self.config.timing.tries, 0, self.config.timing.pause);
         loop {
             let (host, error) = match self.attempt(sink)? {
                 Attempt::Whole => return Ok(()),
@@ -119,9 +120,9 @@ impl Transfer<'_> {
             if self.cancel.is_cancelled() {
                 return Err(self.cancelled());
             }
-            // A server that always starts over must not keep us for ever: only what is new counts.
+            // Only new bytes reset the counter, so that a server that always starts over cannot keep us busy for ever.
             if self.part.have() > best {
-                (best, left, wait) = (self.part.have(), self.net.timing.tries, self.net.timing.pause);
+                (best, left, wait) = (self.part.have(), self.config.timing.tries, self.config.timing.pause);
             }
             left = left.saturating_sub(1);
             if left == 0 {
@@ -130,7 +131,7 @@ impl Transfer<'_> {
             }
             sink(PullEvent::Retrying { why: error.to_string(), wait });
             self.cancel.is_cancelled_within(wait); // a cancel is noticed by the next attempt
-            wait = wait.saturating_mul(2).min(self.net.timing.pause.saturating_mul(16));
+            wait = wait.saturating_mul(2).min(self.config.timing.pause.saturating_mul(16));
         }
     }
 
@@ -138,21 +139,24 @@ impl Transfer<'_> {
         if self.cancel.is_cancelled() {
             return Err(self.cancelled());
         }
-        let stamp = self.check_origin()?;
+        let origin = self.check_origin()?;
         let from = (self.part.have() > 0).then(|| ResumePoint {
             have: self.part.have(),
-            // Where the checksum says which file it is, a mirror's own validator does not matter.
-            etag: stamp.as_ref().filter(|stamp| stamp.sha256.is_none()).and_then(|stamp| stamp.etag.clone()),
+            // If the checksum identifies the file, the validator of a mirror does not matter.
+            etag: origin
+                .as_ref()
+                .filter(|origin| origin.sha256.is_none())
+                .and_then(|origin| origin.etag.clone()),
         });
-        let mut answer = match request::get(self.net, &self.file.url, from.as_ref(), self.cancel) {
+        let mut answer = match request::get(self.config, &self.file.url, from.as_ref(), self.cancel) {
             Ok(answer) => answer,
             Err(RequestError::Final(error)) => return Err(error),
             Err(RequestError::Broken(host, error)) => return Ok(Attempt::Retry(host, error)),
         };
         self.check_checksum(&answer)?;
-        let changed = stamp.as_ref().is_some_and(|stamp| !is_same_file(&answer, stamp));
+        let changed = origin.as_ref().is_some_and(|origin| !is_same_file(&answer, origin));
         match answer.status {
-            // The server has no ranges, or the file is another one now.
+            // The server does not support ranges, or the file has changed.
             200 if from.is_some() => {
                 self.part.clear()?;
                 sink(PullEvent::Restarted { why: "the server sends it from the start" });
@@ -187,27 +191,27 @@ impl Transfer<'_> {
         self.receive(&mut answer, sink)
     }
 
-    /// What the part is of. One that nobody can tell anything about is emptied.
+    /// Returns where the bytes in the part file are from. The part file is emptied if that is another file, or unknown.
     fn check_origin(&mut self) -> Result<Option<PartOrigin>, PullError> {
-        let stamp = self.part.origin().filter(|stamp| match (&stamp.sha256, &self.expected) {
+        let origin = self.part.origin().filter(|origin| match (&origin.sha256, &self.expected) {
             (Some(one), Some(other)) => one == other,
-            // A validator means something to its own server only.
-            _ => stamp.url == self.file.url.as_str() && (stamp.sha256.is_some() || stamp.etag.is_some()),
+            // A validator has a meaning for its own server only.
+            _ => origin.url == self.file.url.as_str() && (origin.sha256.is_some() || origin.etag.is_some()),
         });
-        // Bytes without a stamp are as good, if in the end a checksum tells.
-        let foreign = stamp.is_none() && (self.expected.is_none() || self.part.origin().is_some());
+        // Bytes without a record are used if the checksum of the whole file will be verified in the end.
+        let foreign = origin.is_none() && (self.expected.is_none() || self.part.origin().is_some());
         if foreign && self.part.have() > 0 {
             self.part.clear()?;
         }
-        Ok(stamp)
+        Ok(origin)
     }
 
-    /// Takes from an answer what it says about the file.
+    /// Compares the checksum that the server reports with the expected one, or expects it from now on.
     fn check_checksum(&mut self, answer: &FileResponse) -> Result<(), PullError> {
         if let (Some(told), Some(expected)) = (&answer.sha256, &self.expected)
             && told != expected
         {
-            // Before a byte of it is fetched.
+            // Fail before any byte is downloaded.
             let (name, expected, found) = (self.file.name.clone(), expected.clone(), told.clone());
             return Err(PullError::Checksum { name, expected, found });
         }
@@ -248,7 +252,7 @@ impl Transfer<'_> {
             };
             let bytes = &buffer[..count];
             if self.part.have() < 4 {
-                // A page that asks for a login is as good a 200 as any.
+                // A server may answer 200 with an HTML page, such as a login form.
                 magic.extend_from_slice(&bytes[..count.min(4)]);
                 if self.part.have() as usize + magic.len() >= 4 && self.is_other(&magic) {
                     self.part.clear()?;
@@ -273,18 +277,18 @@ impl Transfer<'_> {
         }
     }
 
-    /// Whether a file does not begin as GGUF does. A part that had fewer than four bytes is let pass: its
-    /// header is read in the end.
+    /// Returns true if a file does not begin with the magic number of GGUF. A part file that already had one to three
+    /// bytes is not checked here, because the header of the whole file is read in the end.
     fn is_other(&self, magic: &[u8]) -> bool {
         self.part.have() == 0 && !magic.starts_with(b"GGUF")
     }
 
-    /// Looks whether the rest has room on the disk.
+    /// Checks that the disk has space for the rest of the file.
     fn check_space(&self, total: Option<u64>) -> Result<(), PullError> {
         let stat = rustix::fs::statvfs(self.dir).context(self.dir)?;
         let free = stat.f_bavail.saturating_mul(stat.f_frsize);
         let need = total.unwrap_or(0).saturating_sub(self.part.have());
-        // Some file systems of the network do not say.
+        // Some network file systems report no sizes.
         if stat.f_blocks > 0 && need.saturating_add(RESERVE) > free {
             let (name, dir) = (self.file.name.clone(), self.dir.to_owned());
             return Err(PullError::Space { name, need, free, dir });
@@ -292,7 +296,7 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// A disk that became full on the way.
+    /// Turns the error of a full disk into [`PullError::Space`].
     fn disk_full(&self, error: PullError) -> PullError {
         match error {
             PullError::Path(error) if error.source.kind() == io::ErrorKind::StorageFull => PullError::Space {
@@ -329,12 +333,12 @@ impl Transfer<'_> {
     }
 }
 
-/// Whether an answer is about the file that a stamp is of.
-fn is_same_file(answer: &FileResponse, stamp: &PartOrigin) -> bool {
+/// Returns true if a response is about the file that the bytes in the part file are from.
+fn is_same_file(answer: &FileResponse, origin: &PartOrigin) -> bool {
     let differ = |one: &Option<String>, other: &Option<String>| matches!((one, other), (Some(one), Some(other)) if one != other);
-    if stamp.sha256.is_some() && answer.sha256.is_some() {
-        return stamp.sha256 == answer.sha256;
+    if origin.sha256.is_some() && answer.sha256.is_some() {
+        return origin.sha256 == answer.sha256;
     }
-    let other_length = matches!((answer.total, stamp.total), (Some(one), Some(other)) if one != other);
-    !other_length && (stamp.sha256.is_some() || !differ(&answer.etag, &stamp.etag))
+    let other_length = matches!((answer.total, origin.total), (Some(one), Some(other)) if one != other);
+    !other_length && (origin.sha256.is_some() || !differ(&answer.etag, &origin.etag))
 }

@@ -22,7 +22,7 @@ use crate::{
     client,
     config::{AgentConfig, Config, Home, agents},
     core::{Cancel, Environment, Name},
-    models::{ModelOrigin, catalog},
+    models::ModelOrigin,
     provider::{ModelSelector, Models as _, Progress, ProviderError, router},
 };
 use measure::{Measurements, ToolCallCheck, measure};
@@ -123,7 +123,7 @@ fn model_to_check(
         config.context_size = agent.context_size.unwrap_or(config.context_size);
         return Ok(Subject { model: agent.model, config, endpoint: agent.endpoint });
     };
-    if let Some(model) = catalog::find(&sources.places, name)
+    if let Some(model) = sources.places.find(name)
         && model.origin != ModelOrigin::ModelDir
     {
         return Err(CliError::usage(format!("{name} is in the cache of {}", model.origin.as_str()))
