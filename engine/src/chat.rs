@@ -27,7 +27,7 @@ pub struct Call<'a> {
     pub function: CallFunction<'a>,
 }
 
-/// What a call calls.
+/// The name of a called tool and its arguments.
 #[derive(Debug, Serialize, PartialEq)]
 pub struct CallFunction<'a> {
     pub name: &'a str,

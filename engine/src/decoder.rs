@@ -22,7 +22,7 @@ pub struct Prompt<'a> {
     pub session: Option<&'a str>,
 }
 
-/// How far the reading of a prompt is, in tokens.
+/// The progress of reading a prompt, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefillProgress {
     /// Includes the tokens that were in the session's cache.
@@ -169,7 +169,7 @@ impl<'a> Decoder<'a> {
         self.cached_tokens
     }
 
-    /// How long the prompt took to read.
+    /// The time that reading the prompt took.
     pub fn prefill_time(&self) -> Duration {
         self.prefill_time
     }

@@ -28,7 +28,7 @@ pub struct Engine {
     pub(crate) running: Mutex<()>,
 }
 
-/// What a model file says about the model.
+/// A description of the model from its file.
 #[derive(Clone, Debug)]
 pub struct ModelInfo {
     /// `general.architecture`: one of [`crate::ARCHITECTURES`].
@@ -45,7 +45,7 @@ pub struct ModelInfo {
     pub chat_template: Option<String>,
 }
 
-/// How much an engine may use.
+/// Limits on what an engine uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Tokens of a prompt and its answer together. The model's own limit holds where that is lower or this is 0.

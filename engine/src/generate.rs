@@ -25,17 +25,17 @@ pub struct GenerateRequest<'a> {
     pub seed: Option<u64>,
 }
 
-/// What is reported while an answer is generated.
+/// An event while an answer is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     Prefill(PrefillProgress),
     /// More of the answer, in whole characters.
     Text(&'a str),
-    /// A control token of the answer that does not end it. It stands for no text.
+    /// A control token of the answer that does not end it. It has no text.
     Control(u32),
 }
 
-/// How an answer came about.
+/// The statistics of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation {
     pub prompt_tokens: u32,
@@ -61,7 +61,7 @@ pub enum FinishReason {
     NoAllowedToken,
 }
 
-/// What an answer must look like. It is offered tokens, the likeliest first, until it allows one.
+/// Restricts what an answer may be. It is offered tokens, the likeliest first, until it allows one.
 pub trait Constraint {
     /// Returns true if the answer may go on with `bytes`. They may end within a character.
     fn allows(&mut self, bytes: &[u8]) -> bool;

@@ -43,7 +43,7 @@ pub struct Span<'a> {
     /// The first of them.
     pub position: usize,
     pub count: usize,
-    /// How many positions each sees, its own included.
+    /// The number of positions that each sees, its own included.
     pub window: usize,
     pub rotary: &'a RotaryTable,
 }

@@ -15,7 +15,7 @@ use crate::{
 /// The longest name of a tensor, in bytes. Source: the specification says 64.
 const MAX_NAME_BYTES: usize = 256;
 
-/// Where a tensor lies and what it holds.
+/// The position, shape and type of a tensor.
 #[derive(Clone, Debug)]
 pub struct TensorInfo {
     /// Rows first: `[rows, columns]` of a matrix. A row is contiguous.

@@ -196,7 +196,7 @@ fn quantised(numbers: Vec<f32>, shape: (usize, usize), weights: GgmlDType) -> QT
     QTensor::quantize(&tensor, weights).unwrap()
 }
 
-/// How GPT-2 writes a byte.
+/// Returns the character that GPT-2 writes for a byte.
 pub fn letter(byte: u8) -> char {
     let printable = |byte: u8| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     match byte {

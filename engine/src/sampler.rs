@@ -9,7 +9,7 @@ const MIN_P: f32 = 0.05;
 /// The number of latest tokens that the repetition penalty applies to.
 const PENALTY_WINDOW: usize = 64;
 
-/// How tokens are sampled. The default is that of llama.cpp's server, so that an agent sounds the same on both.
+/// The parameters of sampling. The defaults are those of llama.cpp's server, so that an agent sounds the same on both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// 0 always chooses the likeliest token.

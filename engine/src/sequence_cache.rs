@@ -2,7 +2,7 @@
 
 use crate::{kernels::KvCache, shape::Shape};
 
-/// What the network computed for the tokens that it has read.
+/// The keys and values that the network computed for the tokens that it has read.
 #[derive(Clone, Default)]
 pub struct SequenceCache {
     /// The tokens that were read. Positions beyond them hold nothing that may be used.

@@ -27,9 +27,9 @@ pub struct Shape {
     pub rope_factors: &'static str,
     /// Layers that see only a window of the text, in some models.
     pub local: Option<LocalAttention>,
-    /// What a query is multiplied by.
+    /// The factor of each query.
     pub attention_scale: f32,
-    /// What the embedding of a token is multiplied by.
+    /// The factor of the embedding of a token.
     pub embedding_scale: f32,
     pub activation: Activation,
     /// Positions that a convolution looks at, its own included.
@@ -44,17 +44,17 @@ pub enum Activation {
     Gelu,
 }
 
-/// How positions become angles of the rotary embedding.
+/// The parameters of the rotary embedding.
 #[derive(Clone, Debug)]
 pub struct Rope {
     /// Numbers of a head that are rotated, from its first.
     pub rotated: usize,
     pub base: f32,
-    /// What angles are divided by.
+    /// The divisor of angles.
     pub stretch: f32,
     /// The numbers of a pair are half of `rotated` apart. Otherwise they are neighbours.
     pub halves: bool,
-    /// What rotated numbers are multiplied by.
+    /// The factor of rotated numbers.
     pub magnitude: f32,
 }
 

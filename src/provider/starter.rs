@@ -2,12 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use kontekst_engine::DecodeError;
 use kontekst_starter::{Answer, AnswerError, Content, Conversation, Event, Starter, Tool};
 
 use super::{
     ChatRequest, Delta, Progress, Provider, ProviderError, Turn, Usage,
-    builtin::{engine_error, finish_reason, sink_closed},
+    builtin::{decode_error, finish_reason},
     chat::{
         messages::{self, Dialect},
         prompted::{self, ToolCallParser},
@@ -21,7 +20,8 @@ pub const NAME: &str = "builtin";
 /// The session of conversations that have none. Sharing its cache is safe: only the tokens that are the same are reused.
 const NO_SESSION: &str = "";
 
-/// What the user reads once in each run that the starter model answers. `better` is how to get a better model.
+/// Returns the line that the user reads once in each run that the starter model answers. `better` says how to get a better
+/// model.
 pub fn notice(better: &str) -> String {
     format!(
         "the small built-in model answers: it lists, reads, writes and changes files and fetches pages when plainly \
@@ -159,9 +159,7 @@ fn starter_kind(kind: CopyKind) -> kontekst_starter::CopyKind {
 fn answer_error(error: AnswerError) -> ProviderError {
     match error {
         AnswerError::Overflow { prompt, window } => ProviderError::Overflow { prompt_tokens: prompt, window },
-        AnswerError::Decode(DecodeError::Cancelled) => ProviderError::Cancelled,
-        AnswerError::Decode(DecodeError::SinkClosed) => sink_closed(),
-        AnswerError::Decode(DecodeError::Engine(error)) => engine_error(&error),
+        AnswerError::Decode(error) => decode_error(&error),
         error @ AnswerError::Template(_) => ProviderError::Engine(error.to_string()),
     }
 }

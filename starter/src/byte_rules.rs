@@ -4,12 +4,12 @@ use kontekst_engine::Constraint;
 
 /// Decides which byte may follow which.
 pub trait ByteRules {
-    /// Where in an answer.
+    /// The position in an answer.
     type State: Clone;
 
     fn start(&self) -> Self::State;
 
-    /// Where `byte` leads. `None` if it may not follow.
+    /// Returns the state after `byte`, or `None` if it may not follow.
     fn step(&self, state: Self::State, byte: u8) -> Option<Self::State>;
 
     /// Returns true if the model may end its answer there.
@@ -18,8 +18,8 @@ pub trait ByteRules {
     /// Returns true if nothing may follow.
     fn is_complete(&self, state: &Self::State) -> bool;
 
-    /// How much less likely the answer so far is than the model takes it to be, as a natural logarithm. It may only
-    /// grow along an answer.
+    /// Returns how much less likely the answer so far is than the model takes it to be, as a natural logarithm. It may
+    /// only grow along an answer.
     fn penalty(&self, _: &Self::State) -> f32 {
         0.0
     }

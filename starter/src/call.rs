@@ -11,7 +11,7 @@ use crate::{
     copy::{ArgumentKinds, CopyRules, CopyState},
 };
 
-/// What an answer that is a call begins with.
+/// The beginning of an answer that is a call.
 pub const TAG: &str = "<tool_call>";
 
 /// The text around the name and the arguments of a call, as the model was trained to write it.
@@ -198,7 +198,7 @@ mod tests {
         read_by(call(), text)
     }
 
-    /// How many bytes of `text` are allowed, and whether the answer may end there, and whether it has.
+    /// Returns how many bytes of `text` are allowed, whether the answer may end there, and whether it is complete.
     fn read_by(mut call: RuleConstraint<CallRules>, text: &str) -> (usize, bool, bool) {
         let read = text.bytes().take_while(|&byte| {
             let allowed = call.allows(&[byte]);

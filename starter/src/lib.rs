@@ -29,7 +29,7 @@ pub struct Tool<'a> {
     pub copy: Vec<(&'a str, CopyKind)>,
 }
 
-/// What an argument is that is copied from the request.
+/// The kind of an argument that is copied from the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyKind {
     /// The path of a file: one of the request, or a directory and a file of it.

@@ -22,7 +22,7 @@ pub struct ReportRules {
 /// A line of the result.
 struct Line {
     bytes: Vec<u8>,
-    /// Where the text begins, after the line number that lines of files have.
+    /// The index at which the text begins, after the line number that lines of files have.
     text: usize,
 }
 
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::byte_rules::RuleConstraint;
 
-    /// How much of `answer` is allowed for `result`, and whether it may end there.
+    /// Returns how much of `answer` is allowed for `result`, and whether it may end there.
     fn said<'a>(result: &str, answer: &'a str) -> (&'a str, bool) {
         let mut report = RuleConstraint::new(ReportRules::new(result, r#"{"path": "a2.txt"}"#));
         let allowed = answer.bytes().take_while(|byte| {

@@ -36,11 +36,11 @@ pub struct Starter {
     template: Template,
 }
 
-/// What is to be answered.
+/// A conversation whose last request is to be answered.
 pub struct Conversation<'a> {
     /// Oldest first. The model sees the last message of the user and what follows it.
     pub messages: &'a [Message<'a>],
-    /// What the user asked for last, from which arguments are copied.
+    /// The last message of the user, from which arguments are copied.
     pub request: &'a str,
     pub tools: &'a [Tool<'a>],
     /// Have this tool called, whatever the request says.
@@ -50,7 +50,7 @@ pub struct Conversation<'a> {
     pub max_tokens: u32,
 }
 
-/// What is reported while an answer is made.
+/// An event while an answer is made.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     Prefill {
@@ -72,7 +72,7 @@ pub struct Answer {
     pub completion_tokens: u32,
 }
 
-/// What an answer consists of.
+/// The content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     Text(String),

@@ -104,9 +104,9 @@ pub struct Tensor {
 pub struct Header {
     pub version: u32,
     values: BTreeMap<String, Value>,
-    /// How many elements the tensors of each type have.
+    /// The number of elements of all tensors, by tensor type.
     pub elements: BTreeMap<u32, u64>,
-    /// How many bytes the header takes. The tensors' data begin at the next multiple of the alignment.
+    /// The length of the header in bytes. The tensors' data begin at the next multiple of the alignment.
     pub length: u64,
 }
 

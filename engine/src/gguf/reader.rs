@@ -13,7 +13,7 @@ const MAX_ENTRIES: u64 = 1 << 16;
 const MAX_TENSORS: u64 = 1 << 16;
 /// The longest key or tensor name, in bytes. Source: the specification.
 const MAX_NAME_BYTES: u64 = 65_535;
-/// How deep lists of lists may be nested to be skipped.
+/// The deepest nesting of lists that is skipped. A deeper one is an error.
 const MAX_LIST_DEPTH: u32 = 4;
 /// The largest tensor type. There are some forty; a higher limit would let a file make a count per type large.
 const MAX_TENSOR_KIND: u32 = 1024;

@@ -9,7 +9,7 @@ const MAX_DEPTH: u32 = 32;
 /// The index of a shape in [`Shapes`].
 pub type Id = usize;
 
-/// What a value may be.
+/// The values that are accepted in one place.
 #[derive(Debug, PartialEq)]
 pub enum Shape {
     /// Any JSON.

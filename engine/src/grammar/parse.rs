@@ -5,7 +5,7 @@ use super::{
     scalar::{Number, Text, TextStep},
 };
 
-/// How deep values may be nested. At that depth nothing but closing brackets is accepted.
+/// The deepest nesting of values. At that depth nothing but closing brackets is accepted.
 const MAX_DEPTH: usize = 64;
 
 /// One way to parse the text so far: the values that are open, outermost first.
@@ -60,7 +60,7 @@ struct Object {
     at: Inside,
 }
 
-/// Where between the brackets of an array or object.
+/// The position between the brackets of an array or object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Inside {
     /// After the opening bracket.

@@ -1,11 +1,11 @@
-//! Where a parse is within a JSON string or number.
+//! Parses JSON strings and numbers byte by byte.
 
 /// The most digits before the point, after it, and of an exponent.
 const MAX_INTEGER_DIGITS: u8 = 18;
 const MAX_FRACTION_DIGITS: u8 = 17;
 const MAX_EXPONENT_DIGITS: u8 = 2;
 
-/// Where in a string.
+/// The state of a string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Text {
     Plain,
@@ -30,7 +30,7 @@ pub enum Text {
     },
 }
 
-/// Where in a number. Counts are of digits.
+/// The state of a number. Counts are of digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     Start,
@@ -44,7 +44,7 @@ pub enum Number {
     Exponent(u8),
 }
 
-/// Where a byte leads within a string.
+/// The state after one more byte of a string.
 pub enum TextStep {
     Inside(Text),
     /// The closing quote.
@@ -52,7 +52,7 @@ pub enum TextStep {
 }
 
 impl Text {
-    /// Where `byte` leads. `None` if it may not follow.
+    /// Returns the state after `byte`, or `None` if it may not follow.
     pub fn step(self, byte: u8) -> Option<TextStep> {
         if self == Self::Plain && byte == b'"' {
             return Some(TextStep::End);
@@ -103,7 +103,7 @@ impl Text {
 }
 
 impl Number {
-    /// Where `byte` leads, if it continues the number.
+    /// Returns the state after `byte`, or `None` if it does not continue the number.
     pub fn step(self, byte: u8, fraction: bool) -> Option<Self> {
         Some(match (self, byte) {
             (Self::Start, b'-') => Self::Minus,

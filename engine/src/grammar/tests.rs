@@ -1,4 +1,4 @@
-//! What a grammar accepts, against what serde_json and the tools' own check accept.
+//! Compares what a grammar accepts with what serde_json accepts.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn schema() -> Value {
     })
 }
 
-/// Whether all of `text` is accepted as one whole, byte by byte and in larger pieces.
+/// Returns true if all of `text` is accepted as one whole, byte by byte and in larger pieces.
 #[track_caller]
 fn accepts(schema: &Value, text: &str) -> bool {
     let by = |size: usize| {

@@ -22,9 +22,9 @@ pub struct Attention<'a> {
     pub kv_heads: usize,
     /// The position of the first query.
     pub position: usize,
-    /// How many positions each query sees, its own included.
+    /// The number of positions that each query sees, its own included.
     pub window: usize,
-    /// What a query is multiplied by.
+    /// The factor of each query.
     pub scale: f32,
     /// Use this core only.
     pub single_threaded: bool,
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
     use crate::kernels::math::with_simd;
 
-    /// What one query finds, number by number, in doubles.
+    /// Computes the output of one query number by number in doubles.
     fn plainly(asked: &[f32], keys: &[f32], values: &[f32], scale: f32, head: usize) -> Vec<f32> {
         let score = |key: &[f32]| -> f64 {
             let products = asked.iter().zip(key).map(|(left, right)| f64::from(*left) * f64::from(*right));

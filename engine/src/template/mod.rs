@@ -30,7 +30,7 @@ const CHATML: &str = "\
 {%- endfor -%}
 {{- '<|im_start|>assistant\\n' -}}";
 
-/// What the metadata of a model file say about its prompts.
+/// The metadata of a model file that concern its prompts.
 #[derive(Clone, Debug, Default)]
 pub struct TemplateSource {
     /// `tokenizer.chat_template`.
@@ -104,7 +104,7 @@ impl Template {
         compile(CHATML).expect("it is ours and renders every conversation")
     }
 
-    /// What the template supports.
+    /// The features that the template supports.
     pub fn traits(&self) -> Traits {
         self.traits
     }

@@ -1,4 +1,4 @@
-//! What is found out about templates.
+//! Tests what is found out about templates.
 
 use super::{
     Template, TemplateSource, Traits,

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::chat::{Call, CallFunction, Message, Tool, ToolFunction};
 
-/// What of a conversation a chat template passes to the model.
+/// The features of conversations that a chat template supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
     /// System messages. Where a template refuses or drops them, their text has to go into the first user message.

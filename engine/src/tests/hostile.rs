@@ -24,7 +24,7 @@ fn a_file_that_is_cut_anywhere_is_refused() {
 #[test]
 fn a_header_with_any_byte_changed_is_read_or_refused() {
     let whole = RandomModel::new("llama").bytes();
-    // What lies behind is weights, and any bytes are weights.
+    // After the header come the weights, for which all bytes are valid.
     let header = whole.windows(5).rposition(|bytes| bytes == b"blk.2").unwrap() + 60;
     let mut opened = 0;
     for at in (0..header).step_by(13) {

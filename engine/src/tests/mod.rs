@@ -24,7 +24,7 @@ fn both(model: &RandomModel) -> [Engine; 2] {
     [open(0), open(u64::MAX)]
 }
 
-/// What comes after `tokens`, read in steps of these sizes.
+/// Returns the logits after `tokens`, read in steps of this size.
 fn logits(network: &Network, cache: &mut SequenceCache, tokens: &[u32], step: usize) -> Vec<f32> {
     let mut last = Vec::new();
     for step in tokens.chunks(step) {
@@ -139,7 +139,7 @@ fn the_next_turn_reads_only_what_is_new() {
     let (said, second) = run(&engine, &request(&longer, Some("a")), None);
     assert_eq!((second.prompt_tokens, second.cached_tokens), (130, 100));
     assert_eq!(run(&engine, &request(&longer, None), None).0, said);
-    // A changed message: what stands before it is kept.
+    // When a message changes, the tokens before it are still cached.
     longer[90] += 1;
     let (said, third) = run(&engine, &request(&longer, Some("a")), None);
     assert_eq!(third.cached_tokens, 90);

@@ -239,7 +239,7 @@ impl Tokenizer {
         }
     }
 
-    /// Whether prompts begin with the token that begins a text, where the file does not say so.
+    /// Returns true if prompts begin with the token that begins a text, for files that do not say so themselves.
     fn adds_bos(&self) -> bool {
         match self {
             Self::Bpe(bpe) => bpe.adds_bos,

@@ -123,11 +123,7 @@ impl Provider for ChatModel {
             };
             if within_limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        let generation = generation.map_err(|error| match error {
-            DecodeError::Cancelled => ProviderError::Cancelled,
-            DecodeError::SinkClosed => sink_closed(),
-            DecodeError::Engine(error) => engine_error(&error),
-        })?;
+        let generation = generation.map_err(|error| decode_error(&error))?;
         let usage = Usage {
             prompt: generation.prompt_tokens,
             completion: generation.completion_tokens,
@@ -187,17 +183,17 @@ pub(in crate::provider) fn finish_reason(finish: EngineFinish) -> Result<FinishR
     }
 }
 
-/// Why an answer was broken off by whoever received it.
-pub(in crate::provider) fn sink_closed() -> ProviderError {
-    ProviderError::Engine(format!("more than {CALL_LIMIT} tool calls in one answer"))
-}
-
-pub(in crate::provider) fn engine_error(error: &EngineError) -> ProviderError {
+/// Converts an error of the engine. An answer is only broken off by its receiver if it makes too many calls.
+pub(in crate::provider) fn decode_error(error: &DecodeError) -> ProviderError {
     match error {
-        EngineError::TooLong { prompt, context } => {
+        DecodeError::Cancelled => ProviderError::Cancelled,
+        DecodeError::SinkClosed => {
+            ProviderError::Engine(format!("more than {CALL_LIMIT} tool calls in one answer"))
+        }
+        DecodeError::Engine(EngineError::TooLong { prompt, context }) => {
             ProviderError::Overflow { prompt_tokens: *prompt, window: *context }
         }
-        other => ProviderError::Engine(other.to_string()),
+        DecodeError::Engine(other) => ProviderError::Engine(other.to_string()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A model in memory, with the queue in front of it, until its memory is needed or nobody uses it any more.
+//! A model in memory, with the queue in front of it.
 
 use std::{
     io,
@@ -51,7 +51,7 @@ impl LoadedModel {
         *self.last_used() = Instant::now();
     }
 
-    /// How long the model has been unused. Zero while it answers.
+    /// Returns how long the model has been unused. Zero while it answers.
     pub fn idle_time(&self) -> Duration {
         self.last_used().elapsed().min(self.slots.idle_time())
     }

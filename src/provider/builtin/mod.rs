@@ -11,9 +11,9 @@ pub use kontekst_engine::ARCHITECTURES;
 /// The starter model, as a GGUF file.
 pub use kontekst_starter::MODEL as BYTES;
 
-pub(super) use self::chat_model::{engine_error, finish_reason, sink_closed};
+pub(super) use self::chat_model::{decode_error, finish_reason};
 pub use self::open_models::{ModelSource, OpenError, OpenModels, Settings};
 pub use super::starter::{NAME, notice};
 
-/// Whether this program has the engine and the starter model.
+/// This program has the engine and the starter model.
 pub const AVAILABLE: bool = true;

@@ -1,4 +1,4 @@
-//! The models that are loaded in this process. Each is loaded once, and unloaded when nobody has used it for a while or
+//! The models that are loaded in this process. Each is loaded once, and unloaded when it has not been used for a while or
 //! its memory is needed.
 
 use std::{
@@ -38,7 +38,7 @@ pub struct Settings {
     pub context_size: u32,
     /// The most files that are loaded at a time. The starter model is small and does not count.
     pub max_loaded: usize,
-    /// How long a model stays loaded that nobody uses. `None` is for ever.
+    /// The time after which an unused model is unloaded. `None` is never.
     pub keep_warm: Option<Duration>,
 }
 
@@ -244,8 +244,8 @@ impl OpenModels {
         }
     }
 
-    /// Returns the model that must be unloaded before `source` may be loaded, if there is one: of those that nobody uses
-    /// the least recently used one, or that one of all.
+    /// Returns the model that must be unloaded before `source` may be loaded, if there is one: the least recently used of
+    /// the idle ones, or of all if none is idle.
     fn over_limit(&self, source: &ModelSource) -> Option<Arc<LoadedModel>> {
         if *source == ModelSource::Starter {
             return None;
@@ -283,7 +283,7 @@ impl OpenModels {
         model.unload();
     }
 
-    /// Starts a thread that unloads a model once nobody has used it for as long as the settings say. The thread ends with
+    /// Starts a thread that unloads a model once it has not been used for as long as the settings say. The thread ends with
     /// the model, so a daemon that has nothing loaded waits for nothing.
     fn watch_idle(self: &Arc<Self>, model: &Arc<LoadedModel>) {
         let Some(limit) = self.settings.keep_warm else { return };

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// How much less likely each sign makes it that a text begins or ends somewhere, as a natural logarithm.
+/// The penalty for each sign that a text does not begin or end where it is cut, as a natural logarithm.
 const PER_SIGN: f32 = 3.0;
 
 /// Words that requests put around the texts that they name: function words, words for what is to be done, and polite
@@ -19,8 +19,8 @@ thanks that the their them then there these they this those though throughout to
 turns typo under up update us use used uses value via want was we were what when where wherever which while who \
 whose will with within without word words would write wrong you your ";
 
-/// How much less likely it is that the text at `span` of a request is meant than a model takes it to be, as a natural
-/// logarithm. A text that is `free`, such as the content of a file, may follow any word, and begin and end with any.
+/// Returns how much less likely it is that the text at `span` of a request is meant than a model takes it to be, as a
+/// natural logarithm. A text that is `free`, such as the content of a file, may follow any word, and begin and end with any.
 pub fn penalty(request: &[u8], span: Range<usize>, free: bool) -> f32 {
     let (before, text, after) = (&request[..span.start], &request[span.clone()], &request[span.end..]);
     let (previous, next) = (word_before(before), word_after(after));

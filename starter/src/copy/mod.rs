@@ -35,13 +35,13 @@ pub struct CopyRules {
     range: Option<[String; 2]>,
 }
 
-/// Where in the arguments, which are a JSON object of strings and numbers.
+/// The position in the arguments, which are a JSON object of strings and numbers.
 #[derive(Clone, Debug, Default)]
 pub struct CopyState {
     position: Position,
     /// The copied arguments so far.
     copied: Vec<(CopyKind, Vec<u8>)>,
-    /// How much less likely they are than the model takes them to be, as a natural logarithm.
+    /// By how much they are less likely than the model takes them to be, as a natural logarithm.
     penalty: f32,
 }
 
@@ -79,7 +79,7 @@ enum Escape {
 }
 
 impl CopyState {
-    /// How much less likely the arguments so far are than the model takes them to be, as a natural logarithm.
+    /// Returns how much less likely the arguments so far are than the model takes them to be, as a natural logarithm.
     pub fn penalty(&self) -> f32 {
         self.penalty
     }
@@ -106,7 +106,8 @@ impl CopyRules {
         self.request.may_answer(text, whole)
     }
 
-    /// Where `byte` leads in the arguments of a tool of these `kinds`. `None` if no text of the request goes on so.
+    /// Returns the state after `byte` in the arguments of a tool of these `kinds`, or `None` if no text of the request
+    /// goes on with it.
     pub fn step(&self, kinds: &ArgumentKinds, state: CopyState, byte: u8) -> Option<CopyState> {
         let CopyState { position, mut copied, mut penalty } = state;
         let kind_of = |name: &[u8]| kinds.iter().find_map(|(known, kind)| (known == name).then_some(*kind));

@@ -119,7 +119,7 @@ impl Request {
         are_apart(&spans.collect::<Vec<_>>(), &mut Vec::new())
     }
 
-    /// How much less likely an argument is than the model takes it to be, as a natural logarithm: a text without quotes
+    /// Returns how much less likely an argument is than the model takes it to be, as a natural logarithm: a text without quotes
     /// probably does not end where the words of the request go on.
     pub fn penalty(&self, kind: CopyKind, text: &[u8]) -> f32 {
         if kind == CopyKind::Path {
@@ -186,7 +186,7 @@ impl Request {
         !cuts && self.closing(at).is_none_or(|quote| after.starts_with(quote))
     }
 
-    /// Where `text` occurs and does not begin within a word.
+    /// Finds the places where `text` occurs and does not begin within a word.
     fn places(&self, text: &[u8]) -> impl Iterator<Item = usize> {
         self.places_from(0, text)
     }
@@ -198,7 +198,7 @@ impl Request {
         starts.filter(move |&at| !begins_word || at == 0 || !self.text[at - 1].is_ascii_alphanumeric())
     }
 
-    /// Where `text` occurs and does not begin within a path or an address, from `from` on.
+    /// Finds the places from `from` on where `text` occurs and does not begin within a path or an address.
     fn names(&self, from: usize, text: &[u8]) -> impl Iterator<Item = usize> {
         self.places_from(from, text).filter(|&at| {
             let (before, last) = match self.text[..at] {

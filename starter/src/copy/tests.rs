@@ -1,4 +1,4 @@
-//! What the arguments of a call may be, and what they may not.
+//! Tests which arguments a call may have.
 
 use super::{ArgumentKinds, CopyRules, CopyState};
 use crate::CopyKind;
@@ -19,7 +19,7 @@ fn kinds() -> ArgumentKinds {
     .to_vec()
 }
 
-/// How much of `arguments` may be said.
+/// Returns how much of `arguments` is allowed.
 fn said<'a>(request: &str, arguments: &'a str) -> &'a str {
     let (rules, kinds) = (CopyRules::new(request).unwrap(), kinds());
     let mut at = CopyState::default();
@@ -150,7 +150,7 @@ fn no_place_is_copied_from_twice() {
     ] {
         assert_eq!(said(request, arguments), allowed, "{request}");
     }
-    // A text that stands everywhere is not looked for in every order.
+    // A text that occurs very often is not tried in every order.
     let request = format!("{} in d", "a ".repeat(20_000));
     let arguments = r#"{"path": "d", "old_str": "a", "new_str": "a a"}"#;
     assert_eq!(said(&request, arguments), arguments);

@@ -12,10 +12,10 @@ use kontekst_engine::{DecodeError, Decoder, FinishReason, Vocabulary};
 
 use crate::byte_rules::ScoredConstraint;
 
-/// How much less likely than the best token another one may be to be kept, as a natural logarithm: 55 times.
+/// Tokens are kept that are up to this much less likely than the best one, as a natural logarithm: 55 times.
 const KEPT_WITHIN: f32 = 4.0;
 
-/// What is searched for.
+/// Limits on a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The most candidates that are followed.
@@ -79,7 +79,7 @@ struct Search<'a, 'b> {
     /// The logits after the prompt.
     after_prompt: Vec<f32>,
     max_tokens: usize,
-    /// How likely an answer must be to be better than what was found.
+    /// The likelihood of the best answer so far.
     threshold: f32,
     /// Candidates that have not been followed.
     open: Vec<Candidate>,

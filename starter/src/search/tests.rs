@@ -78,7 +78,7 @@ fn search(
     Some((String::from_utf8(bytes).unwrap(), found.finish))
 }
 
-/// How likely the model takes `answer` to be, as a natural logarithm.
+/// Returns how likely the model takes `answer` to be, as a natural logarithm.
 fn likelihood(engine: &Engine, prompt: &[u32], answer: &[u8]) -> f32 {
     let answer = engine.vocabulary().encode(str::from_utf8(answer).unwrap(), false);
     decode(engine, prompt, |decoder| {

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What is rendered.
+/// A conversation that is to be rendered.
 #[derive(Clone, Copy)]
 pub struct Conversation<'a> {
     pub system: &'a str,

@@ -43,7 +43,7 @@ pub fn product(blocks: Blocks, matrix: &[u8], rows: usize, vector: &[f32]) -> Op
 /// Numbers of a vector, quantised to eight bits each.
 struct ActivationBlock {
     numbers: [i8; BLOCK_LENGTH],
-    /// What each number is multiplied by.
+    /// The factor of each number.
     scale: f32,
     /// The sum of each 32 numbers, before they were quantised.
     sums: [f32; BLOCK_LENGTH / 32],
