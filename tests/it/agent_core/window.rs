@@ -82,7 +82,7 @@ async fn history_is_limited_to_its_budget_and_starts_at_a_user_message() {
     let long = "word ".repeat(200);
     for _ in 0..30 {
         let events = test.run(test.in_session("s", &long)).await;
-        assert_eq!(*event_names(&events).last().unwrap(), "completed");
+        assert_eq!(*event_names(&events).last().unwrap(), "completed", "{events:#?}");
         let request = test.model.requests().pop().unwrap();
         assert_eq!(request.messages[0].role, Role::User);
         let tokens: u32 = request.messages.iter().map(|m| m.tokens).sum();
