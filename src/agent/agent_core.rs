@@ -29,7 +29,8 @@ pub struct AgentCore {
 }
 
 impl AgentCore {
-    /// `own_listeners` are the addresses that no tool may connect to. The daemon adds to them as it opens listeners.
+    /// `own_listeners` are the addresses that no tool may connect to. The daemon adds to them as it opens
+    /// listeners.
     pub fn new(home: Home, config: Config, models: Arc<dyn Models>, own_listeners: OwnListeners) -> Self {
         let (sessions, subagent_logs) = (Sessions::new(&home), SubagentLogs::new(&home));
         let shared = Shared {
@@ -83,7 +84,8 @@ impl AgentCore {
         self.shared.registry.pending_approvals()
     }
 
-    /// Decides on a waiting call, no matter which client started its run. Returns false if the call does not wait.
+    /// Decides on a waiting call, no matter which client started its run. Returns false if the call does not
+    /// wait.
     pub fn decide(&self, run: &RunId, call: &CallId, command: Command) -> bool {
         self.shared.registry.decide(run, call, command)
     }

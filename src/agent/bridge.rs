@@ -13,8 +13,8 @@ pub(super) fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
 }
 
 impl<T> Blocking<T> {
-    /// Waits for the result. If this future is dropped before it is done, `join` may be called again, which is what a
-    /// `select!` in a loop does.
+    /// Waits for the result. If this future is dropped before it is done, `join` may be called again, which
+    /// is what a `select!` in a loop does.
     ///
     /// # Errors
     ///

@@ -6,8 +6,8 @@ use crate::core::{Message, SessionId};
 
 /// A conversation of several runs that is only kept in memory. All clones share the same messages.
 ///
-/// A run reads the messages when it starts. When it ends, it replaces them with what the model's window then holds,
-/// so the conversation never becomes larger than that window.
+/// A run reads the messages when it starts. When it ends, it replaces them with what the model's window then
+/// holds, so the conversation never becomes larger than that window.
 #[derive(Clone, Debug)]
 pub struct Conversation {
     id: SessionId,

@@ -1,4 +1,5 @@
-//! Asks the model for an answer, and asks again where that helps: with a shorter prompt, or at another server.
+//! Asks the model for an answer, and asks again where that helps: with a shorter prompt, or at another
+//! server.
 
 use std::sync::Arc;
 
@@ -19,9 +20,9 @@ use super::{
 };
 
 /// The last message of the request for a summary.
-const SUMMARY_INSTRUCTION: &str = "Summarise our conversation so far, so that it can go on without the original: what \
-    was asked, what was found, decided and changed (names, paths, numbers exactly), and what is still open. \
-    Plain text, no tool calls, nothing else.";
+const SUMMARY_INSTRUCTION: &str = "Summarise our conversation so far, so that it can go on without the \
+    original: what was asked, what was found, decided and changed (names, paths, numbers exactly), and what \
+    is still open. Plain text, no tool calls, nothing else.";
 
 /// Whether the client receives the text of an answer while it is generated.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,8 +59,8 @@ impl From<ProviderError> for GenerateError {
     }
 }
 
-/// Asks the model for its next answer. If the prompt is too long for the window, the oldest messages are left out; if
-/// the server is gone, it is found or started again, once.
+/// Asks the model for its next answer. If the prompt is too long for the window, the oldest messages are left
+/// out; if the server is gone, it is found or started again, once.
 pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
     let dropped = run.messages.window.fit();
     if dropped != Dropped::default() {
@@ -89,8 +90,8 @@ pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
     }
 }
 
-/// Sends one request and waits for the whole answer. The pieces of the answer go straight from the provider's thread
-/// to the client.
+/// Sends one request and waits for the whole answer. The pieces of the answer go straight from the provider's
+/// thread to the client.
 pub(super) async fn generate(
     run: &mut RunState,
     request: ChatRequest,
@@ -123,7 +124,8 @@ pub(super) async fn generate(
             command = run.io.next_command() => run.handle_command(command)?,
             turn = call.join() => {
                 let turn = turn??;
-                run.limits.spend_tokens(turn.usage.map_or_else(|| estimate_answer(&turn), |usage| usage.completion));
+                let counted = turn.usage.map(|usage| usage.completion);
+                run.limits.spend_tokens(counted.unwrap_or_else(|| estimate_answer(&turn)));
                 return Ok(turn);
             }
         }
@@ -155,11 +157,11 @@ async fn reopen_model(run: &mut RunState) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Replaces the history by a summary that the model writes, if the configuration asks for that and a prompt of
-/// `prompt_tokens` tokens would leave the history little room.
+/// Replaces the history by a summary that the model writes, if the configuration asks for that and a prompt
+/// of `prompt_tokens` tokens would leave the history little room.
 ///
-/// The request is the conversation, which the server has in its cache, and one more message. This happens at most
-/// once in a run. Without a summary the oldest messages are left out instead.
+/// The request is the conversation, which the server has in its cache, and one more message. This happens at
+/// most once in a run. Without a summary the oldest messages are left out instead.
 pub(super) async fn summarize_history(run: &mut RunState, prompt_tokens: u32) -> Result<(), Stop> {
     if run.shared.config.compaction != Compaction::Summary || !run.messages.window.is_crowded(prompt_tokens) {
         return Ok(());

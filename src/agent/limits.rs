@@ -17,7 +17,8 @@ use crate::{
 
 use super::protocol::{FailureKind, RunError};
 
-/// How deep subagents may be nested: a client's run may start subagents, these may start subagents, and those none.
+/// How deep subagents may be nested: a client's run may start subagents, these may start subagents, and those
+/// none.
 const MAX_DEPTH: u32 = 2;
 
 /// The limits of one run.
@@ -123,8 +124,8 @@ impl RunLimits {
     }
 }
 
-/// The tokens that the model of a subagent may still generate. A subagent spends from its own budget and from its
-/// parent's, so that all runs below one never use more than that one was given.
+/// The tokens that the model of a subagent may still generate. A subagent spends from its own budget and from
+/// its parent's, so that all runs below one never use more than that one was given.
 #[derive(Debug)]
 pub(super) struct TokenBudget {
     total: u32,

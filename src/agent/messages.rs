@@ -105,8 +105,8 @@ impl RunMessages {
         }
     }
 
-    /// Derives the tokens of the prompt from the server's count of the whole request, which costs nothing. A result
-    /// that cannot be right is ignored: the server may have left out a part, or count differently.
+    /// Derives the tokens of the prompt from the server's count of the whole request, which costs nothing. A
+    /// result that cannot be right is ignored: the server may have left out a part, or count differently.
     fn learn_prompt_tokens(&mut self, request_tokens: u32) {
         let Some(prompt) = self.unrecorded_prompt.as_mut().filter(|_| !self.prompt_counted) else { return };
         let others = self.window.snapshot().total_tokens().saturating_sub(prompt.tokens);
@@ -148,8 +148,8 @@ impl RunMessages {
         Ok(prompt)
     }
 
-    /// Adds an answer to the window and to the session. Together with the first answer of the run, the prompt is
-    /// stored.
+    /// Adds an answer to the window and to the session. Together with the first answer of the run, the prompt
+    /// is stored.
     pub(super) async fn push_answer(&mut self, turn: &Turn, model: &RunModel) -> Result<(), RunError> {
         if let Some(usage) = turn.usage {
             self.learn_prompt_tokens(usage.prompt);
@@ -181,8 +181,8 @@ impl RunMessages {
         context
     }
 
-    /// Stores the result of a call, and puts it into the window for the next turn. An output that is too long for the
-    /// window is cut.
+    /// Stores the result of a call, and puts it into the window for the next turn. An output that is too long
+    /// for the window is cut.
     pub(super) async fn push_result(
         &mut self,
         call: &ToolCall,
@@ -213,8 +213,8 @@ impl RunMessages {
         Ok(())
     }
 
-    /// Stores the result of each call that will not run because the run is over, so that no call in the stored
-    /// conversation is without a result.
+    /// Stores the result of each call that will not run because the run is over, so that no call in the
+    /// stored conversation is without a result.
     pub(super) async fn push_unstarted(
         &mut self,
         calls: impl Iterator<Item = ToolCall> + Send,
@@ -232,8 +232,8 @@ impl RunMessages {
         }
     }
 
-    /// Stores the prompt and the partial answer of a run that was cancelled or failed, so that the next run sees
-    /// what the user saw.
+    /// Stores the prompt and the partial answer of a run that was cancelled or failed, so that the next run
+    /// sees what the user saw.
     pub(super) async fn store_interrupted(&mut self, model: &RunModel) {
         let mut records: Vec<Message> = match self.take_unrecorded_prompt(model).await {
             Ok(prompt) => prompt.into_iter().collect(),

@@ -6,6 +6,7 @@ mod calls;
 mod conversation;
 
 mod generate;
+mod history;
 mod limits;
 mod messages;
 mod model;

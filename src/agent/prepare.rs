@@ -1,19 +1,19 @@
-//! Builds a run: loads the agent, opens the working directory, the session and the model. Everything here may block,
-//! because it reads files and may start a model server.
+//! Builds a run: loads the agent, opens the working directory, the session and the model. Everything here may
+//! block, because it reads files and may start a model server.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{
     config::{AgentConfig, AgentError},
-    context::{Budget, Window, estimate},
-    core::{Message, Name, RunId, SessionId},
-    provider::{PartTokens, RequestParts},
+    context::{Window, estimate},
+    core::{Name, RunId, SessionId},
     sessions::SessionLog,
     skills::Skills,
     tools::{ToolBox, WorkDir},
 };
 
 use super::{
+    history::{count_parts, provided_messages, stored_messages, window_budget},
     limits::RunLimits,
     messages::RunMessages,
     model::{RunModel, open_model},
@@ -27,9 +27,6 @@ use super::{
     subagent::SpawnTool,
     toolset::{RunTools, daemon_tools},
 };
-
-/// The smallest context size that a client may ask for, in tokens. It is the smallest in the configuration, too.
-const MIN_CONTEXT_SIZE: u32 = 256;
 
 /// A run that can begin.
 pub(super) struct PreparedRun {
@@ -48,8 +45,8 @@ struct Grant {
     parent: Option<SessionId>,
 }
 
-/// Prepares a run. `events` receives `Started`, notices and progress. An error before `Started` means that the run
-/// never began.
+/// Prepares a run. `events` receives `Started`, notices and progress. An error before `Started` means that
+/// the run never began.
 pub(super) fn prepare(
     shared: &Shared,
     id: &RunId,
@@ -176,8 +173,8 @@ fn open_work_dir(shared: &Shared, request: &StartRun) -> Result<WorkDir, RunErro
     WorkDir::new(dir).map_err(|error| RunError::from_source(FailureKind::Request, &error))
 }
 
-/// Adds the tool that starts subagents, if the run may start any. An agent's configuration does not count if the
-/// client chose among the daemon's tools, because then it chooses this one, too.
+/// Adds the tool that starts subagents, if the run may start any. An agent's configuration does not count if
+/// the client chose among the daemon's tools, because then it chooses this one, too.
 fn with_spawn_tool(
     tools: ToolBox,
     shared: &Shared,
@@ -231,83 +228,4 @@ fn prepare_model(
     }
     let cancel = events.cancel().clone();
     Ok(RunModel { provider, agent, system, extra_context, cache_key, cancel, cut_prompt_reported: false })
-}
-
-/// Returns the history that the client provides or that is in memory.
-fn provided_messages(history: History) -> Vec<Message> {
-    match history {
-        History::Provided(messages) => messages,
-        History::InMemory(conversation) => conversation.messages(),
-        History::New | History::Session(_) => Vec::new(),
-    }
-}
-
-/// Counts the system message, the tool definitions and those `messages` that have no count yet.
-///
-/// Everything is counted with one question to the server. In a stored session, and if there are messages to count,
-/// the prompt is part of that question, because the server's count of a long request says too little about the
-/// prompt. A new session spares itself the extra text.
-fn count_parts(
-    model: &RunModel,
-    tools: &RunTools,
-    messages: &mut [Message],
-    prompt: &str,
-    stored: bool,
-) -> PartTokens {
-    let uncounted: Vec<String> =
-        messages.iter().filter(|message| message.tokens == 0).map(text_of_message).collect();
-    let mut texts: Vec<&str> = uncounted.iter().map(String::as_str).collect();
-    if stored || !uncounted.is_empty() {
-        texts.push(prompt);
-    }
-    let defs = tools.all.defs();
-    let parts = RequestParts { system: &model.system, tools: &defs, texts };
-    let counts = model.provider.count_parts(&parts, &model.cancel);
-    for (message, tokens) in messages.iter_mut().filter(|message| message.tokens == 0).zip(&counts.texts) {
-        message.tokens = *tokens;
-    }
-    if !model.provider.uses_history() {
-        messages.iter_mut().for_each(|message| message.tokens = 0);
-    }
-    counts
-}
-
-/// Returns everything of a message that the model reads.
-fn text_of_message(message: &Message) -> String {
-    let mut text = message.content.clone();
-    for call in &message.tool_calls {
-        text.push_str(&call.name);
-        text.push_str(&call.arguments);
-    }
-    if let Some(result) = &message.tool_result {
-        text.push_str(&result.output);
-    }
-    text
-}
-
-/// Divides the window of the model. `requested` is the client's context size; the model's own window is the limit.
-fn window_budget(shared: &Shared, model: &RunModel, requested: Option<u32>, counts: &PartTokens) -> Budget {
-    let configured = model.agent.context_size.unwrap_or(shared.config.context_size);
-    let wanted = requested.map_or(configured, |requested| requested.max(MIN_CONTEXT_SIZE));
-    let size = wanted.min(model.provider.window().unwrap_or(configured));
-    Budget::new(size, model.agent.sampling.reply_limit(), counts.system, counts.tools)
-}
-
-/// Reads the newest messages of a session that fit in `budget` tokens.
-fn stored_messages(
-    shared: &Shared,
-    log: &SessionLog,
-    session: &SessionId,
-    budget: u32,
-    events: &EventSender,
-) -> Result<Vec<Message>, RunError> {
-    let tail =
-        log.tail(budget, &estimate).map_err(|error| RunError::from_source(FailureKind::Storage, &error))?;
-    if tail.damaged > 0 {
-        events.send_blocking(Event::Notice(format!(
-            "session {session} has {} unreadable record(s); they were skipped",
-            tail.damaged
-        )));
-    }
-    Ok(shared.open_sessions.history_starts.trim(session, tail, budget))
 }

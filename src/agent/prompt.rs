@@ -63,10 +63,11 @@ fn expand_skill(name: &str, arguments: &str, text: &str, skills: &Skills) -> Res
     Ok(if text.is_empty() { block } else { format!("{block}\n\n---\n\n{text}") })
 }
 
-/// Builds the system message of the agent's prompt, the project's instructions and the `extra` blocks, in this order.
+/// Builds the system message of the agent's prompt, the project's instructions and the `extra` blocks, in
+/// this order.
 ///
-/// Runs that find the same files get the same bytes, which the prompt cache of a model server needs. What was left
-/// out is said in `notices`.
+/// Runs that find the same files get the same bytes, which the prompt cache of a model server needs. What was
+/// left out is said in `notices`.
 pub(super) fn system_message(
     agent: &AgentConfig,
     work_dir: &WorkDir,

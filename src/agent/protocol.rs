@@ -1,4 +1,4 @@
-//! What every door says to a run, and what it hears.
+//! The commands, events and outcomes of a run. Every door translates them to its own protocol.
 
 use std::time::Duration;
 
@@ -9,96 +9,98 @@ use crate::{
     tools::{ClientTool, Effect},
 };
 
-/// What a client may say while a run is going.
+/// A command that a client may send to a run in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     Approve(CallId),
     Deny {
         call: CallId,
-        /// The model reads it.
+        /// The model reads this as the result of the call.
         reason: String,
         then: AfterDenial,
     },
-    /// The answer to [`Event::ToolRequested`].
+    /// The result of a call that the client was asked to run with [`Event::ToolRequested`].
     ToolResult {
         call: CallId,
         outcome: ToolOutcome,
     },
-    /// Replaces the client's tools from the next model call on.
+    /// Replaces the client's tools from the next request to the model on.
     SetClientTools(Vec<ClientTool>),
 }
 
 impl Command {
-    /// A client's word on a call. A denial without a reason reads "user denied"; `go_on` lets the model read it.
-    pub fn decision(call: CallId, approve: bool, reason: String, go_on: bool) -> Self {
+    /// Makes the command for a client's decision on a call. A denial without a reason gets the reason "user
+    /// denied". After a denial the run goes on only if `continue_run` is true.
+    pub fn decision(call: CallId, approve: bool, reason: String, continue_run: bool) -> Self {
         if approve {
             return Self::Approve(call);
         }
         let reason = if reason.is_empty() { "user denied".to_owned() } else { reason };
-        Self::Deny { call, reason, then: if go_on { AfterDenial::Continue } else { AfterDenial::End } }
+        Self::Deny { call, reason, then: if continue_run { AfterDenial::Continue } else { AfterDenial::End } }
     }
 }
 
-/// What a denial means for the run once the approved calls of the turn have run.
+/// How a run goes on after a denial, once the approved calls of the turn have run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterDenial {
-    /// It ends with [`Outcome::Denied`].
+    /// The run ends with [`Outcome::Denied`].
     End,
-    /// The model reads the reason and goes on.
+    /// The model reads the reason, and the run goes on.
     Continue,
 }
 
-/// What a run reports, in order. [`Event::Ended`] comes exactly once, and last.
+/// An event that a run reports to its client. [`Event::Ended`] comes exactly once, and last.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Absent when the run fails before it starts: unknown agent, unusable session.
+    /// The first event, unless the run fails before it starts: for example because the agent does not exist.
     Started {
         run: RunId,
         session: SessionId,
         agent: String,
     },
-    /// Something a person should know that changes nothing in the run.
+    /// A message for the user that changes nothing in the run.
     Notice(String),
     Progress(Progress),
-    /// The history was replaced by a summary of it. In tokens, and in messages.
+    /// The history was replaced by a summary. `before` and `after` are in tokens.
     Compacted {
         before: u32,
         after: u32,
         messages_before: usize,
         messages_after: usize,
     },
-    /// The session is busy with another run; this one waits.
+    /// Another run uses the session. This one waits until that run has ended.
     WaitingForSession,
     Text(String),
     Reasoning(String),
-    /// Everything up to here is on disk.
+    /// The model has finished an answer. All messages up to and including it are on disk.
     TurnCompleted {
         content: String,
         reasoning: String,
-        /// What the model asked for, in its order and as it wrote it.
+        /// The calls, in the model's order and as the model wrote them.
         calls: Vec<ToolCall>,
         context: Box<ContextSnapshot>,
     },
-    /// In model order. The run waits until each has a decision.
+    /// Calls that need an approval, in the model's order. The run waits until each has a decision.
     ToolsProposed(Vec<ProposedCall>),
     ToolStarted {
         call: CallId,
         name: String,
     },
-    /// The client runs this one and replies with [`Command::ToolResult`]. Several may be out at a time.
+    /// The client must run this call and reply with [`Command::ToolResult`]. Several calls may be requested
+    /// before the first result.
     ToolRequested {
         call: ToolCall,
         timeout: Duration,
-        /// The worker that asks, if it is not the run itself. No `ToolFinished` follows then.
+        /// The subagent that made the call, if it was not the run itself. Then no `ToolFinished` follows.
         subagent: Option<SessionId>,
     },
-    /// The outcome is on disk.
+    /// A call has ended. Its outcome is on disk.
     ToolFinished {
         call: CallId,
         outcome: ToolOutcome,
     },
     ToolsCompleted,
-    /// What a worker of this run does, or a worker's worker. It is on disk.
+    /// An event of a subagent of this run, or of a subagent below it. It is on disk.
     Subagent(SubagentEvent),
     Ended(Outcome),
 }
@@ -110,7 +112,7 @@ pub struct ProposedCall {
     pub preview: String,
     pub caution: Option<String>,
     pub effect: Effect,
-    /// The worker that asks, if it is not the run itself.
+    /// The subagent that made the call, if it was not the run itself.
     pub subagent: Option<SessionId>,
 }
 
@@ -120,7 +122,7 @@ pub enum Outcome {
     Completed {
         content: String,
         reasoning: String,
-        /// The answer was cut by `max_tokens` or by the end of the window.
+        /// The answer was cut at `max_tokens` or at the end of the window.
         truncated: bool,
     },
     /// A call was denied with [`AfterDenial::End`].
@@ -129,27 +131,27 @@ pub enum Outcome {
     Failed(RunError),
 }
 
-/// Why a run failed: a fact, and what to do about it where there is something to do.
+/// Why a run failed: what happened, and a hint if the user can do something about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RunError {
     pub kind: FailureKind,
     pub message: String,
     pub hint: Option<String>,
-    /// The model server has too much to do; the same may work later.
+    /// The model server is overloaded. The same request may succeed later.
     pub busy: bool,
 }
 
-/// What sort of failure it was; doors turn it into their codes.
+/// The kind of a failure. Doors translate it to the error codes of their protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// What was asked for does not exist or is not allowed.
+    /// Something in the request does not exist or is not allowed.
     Request,
     /// No model server could be reached or started.
     Unreachable,
-    /// The model server refused or sent something broken.
+    /// The model server refused the request or sent an invalid answer.
     Model,
-    /// `max_turns`, or the window is too small.
+    /// A limit was reached: turns, tokens, or the context window.
     Limit,
     /// The session could not be read or written.
     Storage,

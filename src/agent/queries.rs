@@ -51,8 +51,8 @@ impl AgentCore {
         listing.join().await.unwrap_or_default()
     }
 
-    /// Chooses the model for a client that asks for `requested`: that model if it exists, otherwise the agent's own.
-    /// Takes up to two seconds if the model server does not answer.
+    /// Chooses the model for a client that asks for `requested`: that model if it exists, otherwise the
+    /// agent's own. Takes up to two seconds if the model server does not answer.
     pub async fn choose_model(&self, agent: &str, requested: &str) -> ChosenModel {
         let (shared, agent, requested) =
             (Arc::clone(&self.shared), agent.parse::<Name>(), requested.to_owned());
@@ -95,8 +95,8 @@ impl AgentCore {
         opening.join().await?
     }
 
-    /// Checks for each path whether it can be opened as a file of `work_dir`. The results are in the order of the
-    /// paths. Nothing is read.
+    /// Checks for each path whether it can be opened as a file of `work_dir`. The results are in the order of
+    /// the paths. Nothing is read.
     ///
     /// # Errors
     ///
@@ -118,8 +118,8 @@ impl AgentCore {
     ///
     /// # Errors
     ///
-    /// [`FileError`], among them [`FileError::TooLarge`] for a file of more than `limit` bytes. At most one byte
-    /// more than the limit is read.
+    /// [`FileError`], among them [`FileError::TooLarge`] for a file of more than `limit` bytes. At most one
+    /// byte more than the limit is read.
     pub async fn read_file(
         &self,
         work_dir: Arc<WorkDir>,

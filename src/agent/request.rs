@@ -42,8 +42,8 @@ pub struct ToolOptions {
 pub struct ExtraContext {
     /// Blocks that are added to the system message, for example a description of the project.
     pub system: Vec<String>,
-    /// Blocks that are put before the prompt. The model reads them in this run only; later runs see the prompt
-    /// without them.
+    /// Blocks that are put before the prompt. The model reads them in this run only; later runs see the
+    /// prompt without them.
     pub before_prompt: Vec<String>,
     /// Answers and tool results that follow the prompt already. The model continues after them.
     pub after_prompt: Vec<Message>,

@@ -41,7 +41,8 @@ pub(super) struct EventSender {
     runtime: Handle,
 }
 
-/// A reserved place in the event queue for [`Event::Ended`], so that a slow client cannot delay the end of a run.
+/// A reserved place in the event queue for [`Event::Ended`], so that a slow client cannot delay the end of a
+/// run.
 pub(super) struct EndPermit(mpsc::OwnedPermit<Event>);
 
 /// Why a run stops before the model has finished.
@@ -97,7 +98,8 @@ impl Run {
         }
     }
 
-    /// Tells the run that no more commands will come. Calls that wait for a decision are denied, and the run goes on.
+    /// Tells the run that no more commands will come. Calls that wait for a decision are denied, and the run
+    /// goes on.
     pub fn close_commands(&mut self) {
         self.commands = None;
     }
@@ -147,8 +149,8 @@ impl RunIo {
         self.commands = None;
     }
 
-    /// Resolves when the run is cancelled or its client stops reading events. The future borrows nothing, so that
-    /// a loop can poll it beside other uses of the run.
+    /// Resolves when the run is cancelled or its client stops reading events. The future borrows nothing, so
+    /// that a loop can poll it beside other uses of the run.
     pub(super) fn interrupted(&self) -> impl Future<Output = ()> + Send + use<> {
         let EventSender { events, cancel, .. } = self.events.clone();
         async move {

@@ -152,8 +152,8 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
         .into())
 }
 
-/// Puts the prompt into the window. Its tokens are estimated, which is good enough while there is room to spare;
-/// otherwise the server counts them.
+/// Puts the prompt into the window. Its tokens are estimated, which is good enough while there is room to
+/// spare; otherwise the server counts them.
 async fn add_prompt(run: &mut RunState) -> Result<(), Stop> {
     let tokens = run.messages.estimate_prompt();
     summarize_history(run, tokens).await?;

@@ -30,7 +30,8 @@ pub(super) struct RunState {
 }
 
 impl RunState {
-    /// Handles a command that arrives while no call waits for the client. `None` means that no more will come.
+    /// Handles a command that arrives while no call waits for the client. `None` means that no more will
+    /// come.
     pub(super) fn handle_command(&mut self, command: Option<Command>) -> Result<(), Stop> {
         match command {
             None => self.io.close_commands(),

@@ -1,5 +1,5 @@
-//! What a run needs of its session: the exclusive right to it, where its history starts, and its messages if they
-//! are only in memory.
+//! What a run needs of its session: the exclusive right to it, where its history starts, and its messages if
+//! they are only in memory.
 
 use std::{
     collections::HashMap,
@@ -83,17 +83,17 @@ impl BusySession {
 
 /// The message at which the history of each long session last started.
 ///
-/// A session that is larger than its token budget would lose its oldest message in every run, and with it the whole
-/// prompt cache of the server. Therefore the start moves rarely, and then by a large step. The starts are only
-/// kept in memory, because the server's cache is lost with the daemon, too.
+/// A session that is larger than its token budget would lose its oldest message in every run, and with it the
+/// whole prompt cache of the server. Therefore the start moves rarely, and then by a large step. The starts
+/// are only kept in memory, because the server's cache is lost with the daemon, too.
 #[derive(Default)]
 pub(super) struct HistoryStarts {
     fingerprints: Mutex<HashMap<SessionId, u64>>,
 }
 
 impl HistoryStarts {
-    /// Returns the part of `tail` that the model reads: all of it if the whole session fits, otherwise the part from
-    /// the last start on, otherwise the newest messages that take at most 70 % of `budget` tokens.
+    /// Returns the part of `tail` that the model reads: all of it if the whole session fits, otherwise the
+    /// part from the last start on, otherwise the newest messages that take at most 70 % of `budget` tokens.
     pub(super) fn trim(&self, session: &SessionId, tail: Tail, budget: u32) -> Vec<Message> {
         let mut messages = tail.messages;
         if !tail.has_older {
@@ -114,8 +114,8 @@ impl HistoryStarts {
     }
 }
 
-/// Returns how many of the oldest messages must be dropped so that the rest takes at most `goal` tokens and starts
-/// with a user message. Returns 0 if there is no such start.
+/// Returns how many of the oldest messages must be dropped so that the rest takes at most `goal` tokens and
+/// starts with a user message. Returns 0 if there is no such start.
 fn messages_to_drop(messages: &[Message], goal: u32) -> usize {
     let mut remaining: u64 = messages.iter().map(|message| u64::from(message.tokens)).sum();
     for (index, message) in messages.iter().enumerate() {

@@ -13,8 +13,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Divides a window. The agent's `max_tokens` is kept free for the answer, but at most a quarter of the window, so
-    /// that the defaults (4096 of 4096) leave room for a conversation.
+    /// Divides a window. The agent's `max_tokens` is kept free for the answer, but at most a quarter of the
+    /// window, so that the defaults (4096 of 4096) leave room for a conversation.
     pub fn new(context_size: u32, max_tokens: u32, system: u32, tools: u32) -> Self {
         Self { context_size, reply: max_tokens.min(context_size / 4), system, tools }
     }

@@ -1,7 +1,7 @@
 //! Cuts tool outputs to what the window holds.
 
-/// Cuts `output` to at most `limit` tokens and returns its tokens. A note at the end says how much is left. `count`
-/// counts the tokens of a text.
+/// Cuts `output` to at most `limit` tokens and returns its tokens. A note at the end says how much is left.
+/// `count` counts the tokens of a text.
 pub fn truncate_output(output: &mut String, limit: u32, count: &dyn Fn(&str) -> u32) -> u32 {
     let mut tokens = count(output).max(1);
     let whole = std::mem::take(output);

@@ -6,9 +6,9 @@ use super::Budget;
 
 /// The messages that the model reads in one run, and their tokens.
 ///
-/// History is the messages of earlier runs, memory those of this run. Both only grow at the end, so that each request
-/// starts with the same bytes as the one before it. When the window would overflow, whole exchanges are dropped from
-/// the start, in one large step.
+/// History is the messages of earlier runs, memory those of this run. Both only grow at the end, so that each
+/// request starts with the same bytes as the one before it. When the window would overflow, whole exchanges
+/// are dropped from the start, in one large step.
 #[derive(Debug)]
 pub struct Window {
     budget: Budget,
@@ -32,7 +32,8 @@ pub struct Dropped {
 const DROPPED_OUTPUT: &str = "[this output was dropped to make room; call the tool again if it is needed]";
 
 impl Window {
-    /// Starts a window with a history. It must begin with a user message and take at most `history_budget` tokens.
+    /// Starts a window with a history. It must begin with a user message and take at most `history_budget`
+    /// tokens.
     pub fn new(budget: Budget, history_budget: u32, history: Vec<Message>) -> Self {
         Self { budget, history_budget, history, memory: Vec::new(), overhead: 0 }
     }
@@ -42,8 +43,8 @@ impl Window {
         self.memory.push(message);
     }
 
-    /// Returns true if a prompt of `prompt` tokens would leave the history little room: both together take more than
-    /// four fifths of it. A window with room for less than 1200 tokens is too small for a summary.
+    /// Returns true if a prompt of `prompt` tokens would leave the history little room: both together take
+    /// more than four fifths of it. A window with room for less than 1200 tokens is too small for a summary.
     pub fn is_crowded(&self, prompt: u32) -> bool {
         let room = self.budget.messages();
         !self.history.is_empty() && room >= 1200 && sum(&self.history).saturating_add(prompt) > room / 5 * 4
@@ -71,8 +72,8 @@ impl Window {
         (before, sum(&self.history))
     }
 
-    /// Returns the tokens that one more tool output may take: three quarters of what is left, so that the model can
-    /// still answer, and at least 64, which is enough for a sentence.
+    /// Returns the tokens that one more tool output may take: three quarters of what is left, so that the
+    /// model can still answer, and at least 64, which is enough for a sentence.
     pub fn output_limit(&self) -> u32 {
         let share = self.budget.context_size.saturating_sub(self.budget.reply);
         (share.saturating_sub(self.prompt_tokens()) / 4 * 3).max(64)
@@ -103,16 +104,17 @@ impl Window {
 
     /// Makes room for the next answer.
     ///
-    /// If the request and the answer do not fit, the oldest exchanges of the history are dropped until the request
-    /// takes 70 % of its share. If that is not enough, the oldest tool outputs of this run are dropped, but not those
-    /// of the newest turn. It is one large step instead of many small ones, because each costs the server its cache.
+    /// If the request and the answer do not fit, the oldest exchanges of the history are dropped until the
+    /// request takes 70 % of its share. If that is not enough, the oldest tool outputs of this run are
+    /// dropped, but not those of the newest turn. It is one large step instead of many small ones, because
+    /// each costs the server its cache.
     pub fn fit(&mut self) -> Dropped {
         let share = self.budget.context_size.saturating_sub(self.budget.reply);
         self.shrink(share, share / 10 * 7)
     }
 
-    /// Makes room after the server refused a request of `prompt_tokens` tokens because its window has only `window`.
-    /// Returns `None` if nothing is left that may be dropped.
+    /// Makes room after the server refused a request of `prompt_tokens` tokens because its window has only
+    /// `window`. Returns `None` if nothing is left that may be dropped.
     pub fn shrink_after_overflow(&mut self, prompt_tokens: u32, window: u32) -> Option<Dropped> {
         self.learn_overhead(prompt_tokens);
         self.budget.context_size = self.budget.context_size.min(window);
@@ -155,8 +157,8 @@ impl Window {
         self.history.iter().chain(&self.memory).cloned().collect()
     }
 
-    /// Returns the messages as later runs see them. If `prompt` is given, it replaces the text of this run's user
-    /// message, without the context that only this run had.
+    /// Returns the messages as later runs see them. If `prompt` is given, it replaces the text of this run's
+    /// user message, without the context that only this run had.
     pub fn messages_with_prompt(&self, prompt: Option<&str>) -> Vec<Message> {
         let mut messages = self.messages();
         let user_message =

@@ -1,4 +1,4 @@
-//! One watcher's place in a log.
+//! A watcher's position in a log.
 
 use std::{collections::VecDeque, fs::File, io, os::unix::fs::FileExt as _, sync::Arc};
 
@@ -9,41 +9,42 @@ use super::{
     log::{LogEnd, events},
 };
 
-/// Bytes that are read at once. The longest event takes less: its text is cut at 4 KiB, each byte of which
-/// JSON may write as six.
+/// How many bytes are read at once. The longest event takes less: its text is cut at 4 KiB, and JSON may
+/// write each byte of it as six.
 const BLOCK: u64 = 64 * 1024;
 
-/// A place in a log. It reads the file itself, so a watcher that is slow costs its place and no queue.
+/// A watcher's position in a log. It reads the file itself, so a slow watcher needs no queue of events.
 #[derive(Debug)]
 pub struct Cursor {
     /// Keeps the log open.
-    _team: Arc<SubagentLog>,
+    _log: Arc<SubagentLog>,
     end: watch::Receiver<LogEnd>,
     file: Option<Arc<File>>,
     offset: u64,
-    /// The number of the last event that was given.
-    seen: u64,
+    /// The number of the last event that was returned.
+    last_seq: u64,
 }
 
 impl Cursor {
-    pub(super) fn new(team: Arc<SubagentLog>, end: watch::Receiver<LogEnd>, after: u64) -> Self {
-        Self { _team: team, end, file: None, offset: 0, seen: after }
+    pub(super) fn new(log: Arc<SubagentLog>, end: watch::Receiver<LogEnd>, after: u64) -> Self {
+        Self { _log: log, end, file: None, offset: 0, last_seq: after }
     }
 
-    /// Resolves when there may be more to read, at once the first time.
+    /// Resolves when there may be more to read. The first call resolves at once.
     pub async fn changed(&mut self) {
-        // The sender is in the team that is held above.
+        // The log, which this cursor keeps open, holds the sender.
         self.end.changed().await.expect("the log is open");
     }
 
-    /// The next events, at most a block of them; empty when all have been read. Blocks on the disk.
+    /// Reads the next events, at most one block of them. Returns none when all have been read. Blocks on the
+    /// disk.
     ///
     /// # Errors
     ///
-    /// What the system reports.
+    /// The error of the system call.
     pub fn read(&mut self) -> io::Result<VecDeque<SubagentEvent>> {
-        let mut news = VecDeque::new();
-        while news.is_empty() {
+        let mut found = VecDeque::new();
+        while found.is_empty() {
             let LogEnd { file, len } = self.end.borrow_and_update().clone();
             let Some(current) = file else { break };
             let same = self.file.as_ref().is_some_and(|file| Arc::ptr_eq(file, &current));
@@ -55,7 +56,7 @@ impl Cursor {
                 if same {
                     break;
                 }
-                // The log was cut and goes on in another file.
+                // The log was shortened and goes on in another file.
                 self.file = Some(current);
                 self.offset = 0;
                 continue;
@@ -63,13 +64,13 @@ impl Cursor {
             let mut block =
                 vec![0; usize::try_from((len - self.offset).min(BLOCK)).expect("a block is small")];
             file.read_exact_at(&mut block, self.offset)?;
-            // A block may end within a line; what is written ends with one.
+            // A block may end within a line, but the file always ends with a whole one.
             let whole = memchr::memrchr(b'\n', &block).map_or(block.len(), |at| at + 1);
             self.offset += whole as u64;
             self.file = Some(file);
-            news.extend(events(&block[..whole]).into_iter().filter(|event| event.seq > self.seen));
-            self.seen = news.back().map_or(self.seen, |event| event.seq);
+            found.extend(events(&block[..whole]).into_iter().filter(|event| event.seq > self.last_seq));
+            self.last_seq = found.back().map_or(self.last_seq, |event| event.seq);
         }
-        Ok(news)
+        Ok(found)
     }
 }

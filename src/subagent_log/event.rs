@@ -1,42 +1,42 @@
-//! What is told of a worker.
+//! The events of subagents, as the log stores them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::core::{CallId, SessionId};
 
-/// Bytes of a prompt, a result or a message that are kept; the worker's own session has all of it.
+/// How many bytes of a prompt, a result or a message are stored. The subagent's own session has all of it.
 const TEXT_LIMIT: usize = 4096;
-/// Bytes of a tool's name that are kept: a model may have written it.
+/// How many bytes of a tool's name are stored. A model may have made the name up.
 const NAME_LIMIT: usize = 64;
 
-/// One thing that a worker did: a line of the team's log.
+/// An event of a subagent: one line of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentEvent {
-    /// Counts from 1 and grows by one within a team.
+    /// The number of the event. The first one in a log is 1, and each is one more than the one before.
     pub seq: u64,
     /// Unix time in milliseconds.
     pub at: u64,
-    /// The worker's own session, which is also its name.
+    /// The subagent's own session, which also identifies the subagent.
     #[serde(rename = "worker")]
     pub subagent: SessionId,
-    /// The session whose run started it.
+    /// The session whose run started the subagent.
     pub parent: SessionId,
     #[serde(flatten)]
     pub kind: SubagentEventKind,
 }
 
-/// A worker begins with `Started`, ends with `Exited`, and has both exactly once.
+/// What happened. Every subagent has exactly one `Started`, its first event, and one `Exited`, its last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum SubagentEventKind {
     Started {
         agent: String,
-        /// Its start.
+        /// The beginning of the prompt.
         prompt: String,
-        /// 1 for the worker of a client's run, 2 for a worker's worker.
+        /// 1 for a subagent of a client's run, 2 for a subagent of a subagent.
         depth: u32,
     },
-    /// Its model has answered, for the time of this number.
+    /// The model has finished its answer of this number. The first is 1.
     Turn {
         number: u32,
     },
@@ -52,7 +52,7 @@ pub enum SubagentEventKind {
         approved: bool,
     },
     Completed {
-        /// The start of its answer.
+        /// The beginning of the answer.
         result: String,
     },
     Failed {
@@ -64,29 +64,29 @@ pub enum SubagentEventKind {
     },
 }
 
-/// Why a worker failed.
+/// Why a subagent failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCause {
     /// Its turns, tokens or seconds were used up.
     Budget,
-    /// A call of it was denied, and that was to be its end.
+    /// A call was denied in a way that ends the run.
     Denied,
-    /// The model or its server.
+    /// The model or its server failed.
     Model,
-    /// Its request or its session.
+    /// The request was wrong, or the session could not be used.
     Other,
 }
 
-/// How a worker ended.
+/// How a subagent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubagentExit {
     Completed,
     Failed,
-    /// With its parent.
+    /// It was cancelled, together with its parent.
     Cancelled,
-    /// The daemon ended while it ran.
+    /// The daemon ended while the subagent ran.
     Interrupted,
 }
 
@@ -113,7 +113,7 @@ impl SubagentExit {
 }
 
 impl SubagentEventKind {
-    /// With texts as long as a log keeps them.
+    /// Cuts long texts to what a log stores of them.
     pub(super) fn bounded(mut self) -> Self {
         match &mut self {
             Self::Started { prompt: text, .. }

@@ -1,4 +1,4 @@
-//! The log of one team: written in one piece, synced, then shown to those who watch.
+//! One log: an event is written at once, synced to the disk, and only then shown to watchers.
 
 use std::{
     fs::{File, OpenOptions},
@@ -21,10 +21,10 @@ use crate::{
     core::{SessionId, clock},
 };
 
-/// Bytes of a log after which its older half is dropped: some ten thousand events.
+/// The size of a log, in bytes, above which its older half is dropped. This is about ten thousand events.
 const MAX_LOG: u64 = 4 * 1024 * 1024;
 
-/// A team that is open. Cheap to share; one for each team and process.
+/// An open log. There is one for each root session in a process.
 #[derive(Debug)]
 pub struct SubagentLog {
     id: SessionId,
@@ -32,7 +32,7 @@ pub struct SubagentLog {
     path: PathBuf,
     max: u64,
     state: Mutex<State>,
-    /// What watchers may read.
+    /// How far watchers may read.
     end: watch::Sender<LogEnd>,
 }
 
@@ -40,12 +40,13 @@ pub struct SubagentLog {
 struct State {
     /// The number of the next event.
     next: u64,
-    /// The `Started` of each worker that has no `Exited` yet.
+    /// The `Started` event of each subagent that has no `Exited` event yet.
     running: Vec<SubagentEvent>,
-    sealed: bool,
+    /// A write has failed in a way that may have damaged the file. Nothing more is written.
+    read_only: bool,
 }
 
-/// How far a log goes. A log that was cut is another file.
+/// The file of a log, and how far it may be read. A log that was shortened is a new file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogEnd {
     pub(super) file: Option<Arc<File>>,
@@ -55,19 +56,20 @@ pub(super) struct LogEnd {
 impl SubagentLog {
     pub(super) fn open(home: &Home, path: PathBuf, id: SessionId) -> Result<Self, SubagentLogError> {
         let mut end = LogEnd::default();
-        let mut state = State { next: 1, running: Vec::new(), sealed: false };
+        let mut state = State { next: 1, running: Vec::new(), read_only: false };
         if let Some(file) = open_file(&path, false)? {
-            // The lock says that a daemon has the log open. Readers hold it while they read, so this waits for them.
+            // The lock says that a daemon has the log open. Readers hold it while they read, so this waits
+            // for them.
             lock(&file).context(&path)?;
             let (events, len) = whole_lines(&file, &path)?;
-            // What a crash tore off was never acknowledged.
+            // An incomplete last line is what a crash left of a write. It was never acknowledged.
             file.set_len(len).context(&path)?;
             state.next = events.last().map_or(1, |event| event.seq + 1);
             state.running = running(&events);
             end = LogEnd { file: Some(Arc::new(file)), len };
         }
-        let lost = state.running.clone();
-        let team = Self {
+        let interrupted = state.running.clone();
+        let log = Self {
             id,
             home: home.clone(),
             path,
@@ -75,10 +77,10 @@ impl SubagentLog {
             state: Mutex::new(state),
             end: watch::Sender::new(end),
         };
-        for SubagentEvent { subagent: worker, parent, .. } in lost {
-            team.append(&worker, &parent, SubagentEventKind::Exited { how: SubagentExit::Interrupted })?;
+        for SubagentEvent { subagent, parent, .. } in interrupted {
+            log.append(&subagent, &parent, SubagentEventKind::Exited { how: SubagentExit::Interrupted })?;
         }
-        Ok(team)
+        Ok(log)
     }
 
     #[cfg(test)]
@@ -91,25 +93,26 @@ impl SubagentLog {
         &self.id
     }
 
-    /// Writes an event. It is on disk when this returns, and those who watch hear of it. Costs a write and an
+    /// Writes an event. When this returns, the event is on disk and watchers can see it. Costs a write and an
     /// `fdatasync`. Long texts are cut.
     ///
     /// # Errors
     ///
-    /// After [`TeamError::Path`] the log is as it was; [`TeamError::ReadOnly`] is final.
+    /// After [`SubagentLogError::Path`] the log is as it was. After [`SubagentLogError::ReadOnly`] nothing
+    /// more can be written.
     pub fn append(
         &self,
-        worker: &SessionId,
+        subagent: &SessionId,
         parent: &SessionId,
-        what: SubagentEventKind,
+        kind: SubagentEventKind,
     ) -> Result<SubagentEvent, SubagentLogError> {
         let mut state = self.state();
         let event = SubagentEvent {
             seq: state.next,
             at: clock::unix_millis(),
-            subagent: worker.clone(),
+            subagent: subagent.clone(),
             parent: parent.clone(),
-            kind: what.bounded(),
+            kind: kind.bounded(),
         };
         self.write(&mut state, &event)?;
         state.next += 1;
@@ -123,12 +126,12 @@ impl SubagentLog {
         if self.end.borrow().len > self.max
             && let Err(error) = self.shorten(&state)
         {
-            tracing::warn!(%error, team = %self.id, "the log could not be shortened");
+            tracing::warn!(%error, session = %self.id, "the log could not be shortened");
         }
         Ok(event)
     }
 
-    /// Everything behind the event of number `after`, and then what comes. `after` 0 is everything.
+    /// Watches the events after number `after`: those in the log, and then the new ones. 0 means all events.
     pub fn watch(self: &Arc<Self>, after: u64) -> Cursor {
         Cursor::new(Arc::clone(self), self.end.subscribe(), after)
     }
@@ -138,23 +141,23 @@ impl SubagentLog {
     }
 
     fn write(&self, state: &mut State, event: &SubagentEvent) -> Result<(), SubagentLogError> {
-        if state.sealed {
+        if state.read_only {
             return Err(SubagentLogError::ReadOnly(self.id.clone()));
         }
         let LogEnd { file, len } = self.end.borrow().clone();
-        // One that was deleted meanwhile, with its session, is begun anew.
+        // A file that was deleted in the meantime, together with its session, is created again.
         let (file, len) = match file {
             Some(file) if file.metadata().context(&self.path)?.nlink() > 0 => (file, len),
             _ => (self.create()?, 0),
         };
         if let Err(error) = (&*file).write_all(&line(event)) {
-            // A full disk takes a part; what is left of it must not stand before the next event.
-            state.sealed = file.set_len(len).is_err();
+            // A full disk may have taken a part of the line, which must not remain before the next event.
+            state.read_only = file.set_len(len).is_err();
             return Err(PathError::new(&self.path, error).into());
         }
         if file.sync_data().is_err() {
-            // Asking again would get a false yes.
-            state.sealed = true;
+            // A second sync could succeed although the data is lost.
+            state.read_only = true;
             return Err(SubagentLogError::ReadOnly(self.id.clone()));
         }
         let len = file.metadata().context(&self.path)?.len();
@@ -164,14 +167,14 @@ impl SubagentLog {
 
     fn create(&self) -> Result<Arc<File>, SubagentLogError> {
         self.home.create_teams()?;
-        let file = open_file(&self.path, true)?.expect("it is made where it is missing");
+        let file = open_file(&self.path, true)?.expect("the file is created if it does not exist");
         lock(&file).context(&self.path)?;
         sync_dir_of(&self.path)?;
         Ok(Arc::new(file))
     }
 
-    /// Replaces the file by one with its newer half, and with the beginning of every worker that still runs.
-    /// Watchers that are behind finish the old one first.
+    /// Replaces the file by one with the newer half of the events and the `Started` event of every subagent
+    /// that still runs. Watchers that have not read the old file to its end finish it first.
     fn shorten(&self, state: &State) -> Result<(), SubagentLogError> {
         let old = self.end.borrow().file.clone().expect("a log that is long is a file");
         let (events, len) = whole_lines(&old, &self.path)?;
@@ -192,18 +195,18 @@ impl SubagentLog {
     }
 }
 
-/// What the log at `path` says, for a process that is not the daemon.
+/// Reads all events of the log at `path`, for a process that is not the daemon.
 pub(super) fn read(path: &Path) -> Result<Vec<SubagentEvent>, SubagentLogError> {
     let Some(file) = open_file(path, false)? else { return Ok(Vec::new()) };
     let is_closed = try_lock_shared(&file).unwrap_or(false);
     let (mut events, _) = whole_lines(&file, path)?;
     if is_closed {
-        for SubagentEvent { subagent: worker, parent, .. } in running(&events) {
+        for SubagentEvent { subagent, parent, .. } in running(&events) {
             let (seq, at) = events.last().map_or((1, 0), |event| (event.seq + 1, event.at));
             events.push(SubagentEvent {
                 seq,
                 at,
-                subagent: worker,
+                subagent,
                 parent,
                 kind: SubagentEventKind::Exited { how: SubagentExit::Interrupted },
             });
@@ -212,9 +215,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<SubagentEvent>, SubagentLogError> 
     Ok(events)
 }
 
-/// `None` when it does not exist and is not to be made.
+/// Opens the file. Returns `None` if it does not exist and `create` is false.
 fn open_file(path: &Path, create: bool) -> Result<Option<File>, PathError> {
-    // A log is a regular file in its directory: links are not followed, a FIFO is not waited for.
+    // A log must be a regular file: links are not followed, and opening a FIFO does not wait.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let opened =
         OpenOptions::new().read(true).append(true).create(create).mode(0o600).custom_flags(flags).open(path);
@@ -228,7 +231,8 @@ fn open_file(path: &Path, create: bool) -> Result<Option<File>, PathError> {
     Ok(Some(file))
 }
 
-/// The events of a log and where its last whole line ends. Lines that a later version wrote are passed over.
+/// Reads the events of a log, and where its last whole line ends. Lines that a later version wrote are
+/// skipped.
 fn whole_lines(mut file: &File, path: &Path) -> Result<(Vec<SubagentEvent>, u64), PathError> {
     let too_long = || io::Error::new(io::ErrorKind::InvalidData, "too long for a log of workers");
     let mut bytes = Vec::new();
@@ -241,11 +245,12 @@ fn whole_lines(mut file: &File, path: &Path) -> Result<(Vec<SubagentEvent>, u64)
     Ok((events(&bytes[..len]), len as u64))
 }
 
-/// The events in whole lines.
+/// Parses whole lines. Lines that are not events are skipped.
 pub(super) fn events(lines: &[u8]) -> Vec<SubagentEvent> {
     lines.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
+/// Returns the `Started` event of each subagent without an `Exited` event.
 fn running(events: &[SubagentEvent]) -> Vec<SubagentEvent> {
     let mut running: Vec<SubagentEvent> = Vec::new();
     for event in events {

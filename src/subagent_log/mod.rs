@@ -1,9 +1,9 @@
-//! What the workers of a run do, on disk: `teams/<id>.jsonl`, one [`TeamEvent`] a line.
+//! The logs of subagents: `teams/<id>.jsonl`, one [`SubagentEvent`] a line.
 //!
-//! A team is a session that a client runs and all workers that its runs start, theirs included; its id is that
-//! session's. What is promised: an event is on disk before anybody hears of it; a watcher hears all events of
-//! the log and then those that come, each once and in order; a worker that the daemon did not survive is
-//! `Interrupted` when its log is opened again.
+//! A log holds the events of all subagents below one root session, including those that other subagents
+//! started. The name of the file is the id of that session. An event is on disk before any watcher sees it. A
+//! watcher sees each event once and in order, first those in the log and then the new ones. A subagent that
+//! was running when the daemon ended is `Interrupted` when its log is opened again.
 
 mod cursor;
 mod event;
@@ -30,19 +30,19 @@ use crate::{
     core::SessionId,
 };
 
-/// Why a team's log cannot be used.
+/// Why a log cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SubagentLogError {
     #[error(transparent)]
     Home(#[from] HomeError),
     #[error(transparent)]
     Path(#[from] PathError),
-    /// The system could not say that an event is on disk. Final for this log.
+    /// The system could not confirm that an event is on disk. The log takes no more events.
     #[error("the log of the team `{0}` is read-only since a write failed")]
     ReadOnly(SessionId),
 }
 
-/// The teams of one data directory, each open at most once.
+/// The logs of one data directory. Each is open at most once.
 #[derive(Debug)]
 pub struct SubagentLogs {
     home: Home,
@@ -54,43 +54,43 @@ impl SubagentLogs {
         Self { home: home.clone(), open: Mutex::default() }
     }
 
-    /// Whether there is a log.
+    /// Returns true if there is a log for this root session.
     pub fn exists(&self, id: &SessionId) -> bool {
         fs::symlink_metadata(self.path(id)).is_ok_and(|meta| meta.is_file())
     }
 
-    /// The team, for writing and for watching. Only the daemon may: it is what makes of a worker without an
-    /// end one that was interrupted. No file is made before the first event.
+    /// Opens a log for writing and watching. Only the daemon may do this, because subagents without an end
+    /// are then marked as interrupted. The file is created with the first event.
     ///
     /// # Errors
     ///
-    /// [`TeamError::Path`] when the log cannot be read.
+    /// [`SubagentLogError::Path`] when the log cannot be read.
     pub fn open(&self, id: &SessionId) -> Result<Arc<SubagentLog>, SubagentLogError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(team) = open.get(id).and_then(Weak::upgrade) {
-            return Ok(team);
+        if let Some(log) = open.get(id).and_then(Weak::upgrade) {
+            return Ok(log);
         }
-        open.retain(|_, team| team.strong_count() > 0);
-        let team = Arc::new(SubagentLog::open(&self.home, self.path(id), id.clone())?);
-        open.insert(id.clone(), Arc::downgrade(&team));
-        Ok(team)
+        open.retain(|_, log| log.strong_count() > 0);
+        let log = Arc::new(SubagentLog::open(&self.home, self.path(id), id.clone())?);
+        open.insert(id.clone(), Arc::downgrade(&log));
+        Ok(log)
     }
 
-    /// What the log says, for any process. Workers without an end are `Interrupted` unless a daemon has the
-    /// log open.
+    /// Reads all events of a log, in any process. Subagents without an end are returned as `Interrupted`
+    /// unless a daemon has the log open. If there is no log, the list is empty.
     ///
     /// # Errors
     ///
-    /// [`TeamError::Path`]. No log is no error.
+    /// [`SubagentLogError::Path`] when the log cannot be read.
     pub fn read(&self, id: &SessionId) -> Result<Vec<SubagentEvent>, SubagentLogError> {
         log::read(&self.path(id))
     }
 
-    /// Removes the log.
+    /// Removes a log if it exists.
     ///
     /// # Errors
     ///
-    /// [`TeamError::Path`]; that there is none is fine.
+    /// [`SubagentLogError::Path`] when it cannot be removed.
     pub fn delete(&self, id: &SessionId) -> Result<(), SubagentLogError> {
         let path = self.path(id);
         match fs::remove_file(&path) {

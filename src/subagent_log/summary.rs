@@ -1,28 +1,29 @@
-//! A log as a list of workers.
+//! Summarizes a log as a list of subagents.
 
 use super::{SubagentEvent, SubagentEventKind, SubagentExit};
 use crate::core::SessionId;
 
-/// What became of one worker.
+/// What a log says about one subagent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubagentSummary {
     pub id: SessionId,
     pub parent: SessionId,
     pub agent: String,
-    /// Its start.
+    /// The beginning of the prompt.
     pub prompt: String,
     pub depth: u32,
     /// Unix time in milliseconds.
     pub started: u64,
-    /// `None` while it runs.
+    /// `None` while the subagent runs.
     pub exit: Option<SubagentExit>,
     pub turns: u32,
     pub tool_calls: u32,
-    /// Why it failed.
+    /// Why the subagent failed, if it did.
     pub failure: Option<String>,
 }
 
-/// The workers of a log in the order in which they started. Those whose beginning was dropped are left out.
+/// Returns the subagents of a log in the order in which they started. If a subagent's `Started` event has
+/// been dropped from the log, it is left out.
 pub fn summarize(events: &[SubagentEvent]) -> Vec<SubagentSummary> {
     let mut summaries: Vec<SubagentSummary> = Vec::new();
     for event in events {
@@ -40,12 +41,14 @@ pub fn summarize(events: &[SubagentEvent]) -> Vec<SubagentSummary> {
                 failure: None,
             });
         }
-        let Some(worker) = summaries.iter_mut().find(|worker| worker.id == event.subagent) else { continue };
+        let Some(subagent) = summaries.iter_mut().find(|subagent| subagent.id == event.subagent) else {
+            continue;
+        };
         match &event.kind {
-            SubagentEventKind::Turn { number } => worker.turns = *number,
-            SubagentEventKind::ToolCall { .. } => worker.tool_calls += 1,
-            SubagentEventKind::Failed { message, .. } => worker.failure = Some(message.clone()),
-            SubagentEventKind::Exited { how } => worker.exit = Some(*how),
+            SubagentEventKind::Turn { number } => subagent.turns = *number,
+            SubagentEventKind::ToolCall { .. } => subagent.tool_calls += 1,
+            SubagentEventKind::Failed { message, .. } => subagent.failure = Some(message.clone()),
+            SubagentEventKind::Exited { how } => subagent.exit = Some(*how),
             SubagentEventKind::Started { .. }
             | SubagentEventKind::ApprovalRequested { .. }
             | SubagentEventKind::ApprovalResolved { .. }

@@ -13,8 +13,8 @@ use super::plan::{CallPlan, PlannedCall};
 
 /// Waits until every proposed call has a decision, and changes the plan of each call that is denied.
 ///
-/// The first decision on a call counts. Decisions on calls that were not proposed are ignored. If the client closes its
-/// side, the remaining calls are denied.
+/// The first decision on a call counts. Decisions on calls that were not proposed are ignored. If the client
+/// closes its side, the remaining calls are denied.
 pub(super) async fn collect_decisions(
     run: &mut RunState,
     planned: &mut [PlannedCall],

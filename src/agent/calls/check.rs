@@ -35,8 +35,8 @@ impl CheckedCalls {
     }
 }
 
-/// Checks the calls of an answer. The first call whose arguments do not fit its tool is replaced by one that the model
-/// generates under the tool's schema, if the server supports that.
+/// Checks the calls of an answer. The first call whose arguments do not fit its tool is replaced by one that
+/// the model generates under the tool's schema, if the server supports that.
 pub(in crate::agent) async fn check_calls(run: &mut RunState, turn: &mut Turn) -> Result<CheckedCalls, Stop> {
     let tools = run.tools.all.clone();
     if turn.calls.is_empty() {
@@ -69,8 +69,8 @@ async fn check_all(run: &RunState, calls: Vec<ToolCall>, tools: &ToolBox) -> Res
     Ok(run.io.unless_cancelled(checking.join()).await??)
 }
 
-/// Asks the model for a call of `tool` and nothing else. Returns `None` if that brings no valid call. An error of the
-/// provider is not an error of the run, because the model has already answered.
+/// Asks the model for a call of `tool` and nothing else. Returns `None` if that brings no valid call. An
+/// error of the provider is not an error of the run, because the model has already answered.
 async fn generate_call(run: &mut RunState, tool: &str, tools: &ToolBox) -> Result<Option<TurnCall>, Stop> {
     let request = run.request(run.messages.window.messages(), run.model.agent.sampling.reply_limit());
     let request = ChatRequest { force_tool: Some(tool.to_owned()), ..request };

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::{
     agent::{
         bridge::blocking,
-        protocol::{Command, Event},
+        protocol::{Command, Event, RunError},
         run::Stop,
         run_state::RunState,
     },
@@ -69,12 +69,14 @@ async fn run_in_daemon(
         tokio::select! {
             biased;
             () = &mut interrupted => {
-                let outcome = ToolOutcome::failed(ToolFailureKind::Cancelled, "cancelled while it ran; its outcome is unknown");
+                let message = "cancelled while it ran; its outcome is unknown";
+                let outcome = ToolOutcome::failed(ToolFailureKind::Cancelled, message);
                 run.push_result(call, &outcome).await.ok();
                 return Err(Stop::Cancelled);
             }
             outcome = executing.join() => {
-                return Ok(outcome.unwrap_or_else(|error| ToolOutcome::failed(ToolFailureKind::Other, error.message)));
+                let failed = |error: RunError| ToolOutcome::failed(ToolFailureKind::Other, error.message);
+                return Ok(outcome.unwrap_or_else(failed));
             }
             () = &mut timed_out => {
                 cancel.cancel();
@@ -86,8 +88,8 @@ async fn run_in_daemon(
     }
 }
 
-/// Lets the client run these calls, all at the same time. Results may come in any order; the model reads them in the
-/// order of its calls.
+/// Lets the client run these calls, all at the same time. Results may come in any order; the model reads them
+/// in the order of its calls.
 pub(super) async fn run_at_client(run: &mut RunState, planned: Vec<PlannedCall>) -> Result<(), Stop> {
     let mut calls: Vec<ClientCall> = Vec::with_capacity(planned.len());
     for PlannedCall { call, plan } in planned {

@@ -14,8 +14,8 @@ use crate::{
 
 use super::check::TurnCall;
 
-/// A call, and what is done about it. Its name and arguments are those that are shown and run; the model reads its
-/// call again as it wrote it.
+/// A call, and what is done about it. Its name and arguments are those that are shown and run; the model
+/// reads its call again as it wrote it.
 pub(super) struct PlannedCall {
     pub(super) call: ToolCall,
     pub(super) plan: CallPlan,
@@ -103,7 +103,8 @@ fn plan_call(TurnCall { call, result }: TurnCall, tools: &ToolBox, work_dir: &Wo
     PlannedCall { call: ToolCall { id: call.id, name, arguments }, plan }
 }
 
-/// Takes the next calls that are run together. Only neighbours form a group, because calls run in the model's order.
+/// Takes the next calls that are run together. Only neighbours form a group, because calls run in the model's
+/// order.
 pub(super) fn next_group(planned: &mut Peekable<vec::IntoIter<PlannedCall>>) -> Option<CallGroup> {
     let first = planned.next()?;
     if first.is_concurrent() {

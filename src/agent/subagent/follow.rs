@@ -7,18 +7,21 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     agent::{
         bridge::blocking,
-        protocol::{Command, Event, FailureKind, Outcome, ProposedCall},
+        protocol::{Command, Event, FailureKind, Outcome},
         request::StartRun,
         run::{Run, receive},
         shared::{ParentContext, Shared},
     },
-    core::{CallId, Cancel, SessionId, ToolCall, ToolFailureKind, ToolOutcome, error_chain},
+    core::{CallId, Cancel, SessionId, ToolCall, ToolOutcome, error_chain},
     subagent_log::{
         FailureCause, SubagentEvent, SubagentEventKind, SubagentExit, SubagentLog, SubagentLogError,
     },
 };
 
-/// How many bytes of a subagent's answer its parent gets. The parent's window decides how much of them it reads.
+use super::report::{ReportSender, SubagentReport, SubagentResult};
+
+/// How many bytes of a subagent's answer its parent gets. The parent's window decides how much of them it
+/// reads.
 const MAX_RESULT_BYTES: usize = 64 * 1024;
 /// How many bytes of the last text of a failed subagent its parent gets.
 const MAX_LAST_TEXT_BYTES: usize = 2048;
@@ -36,31 +39,6 @@ pub(super) struct StartSubagent {
     pub(super) reports: ReportSender,
 }
 
-/// Sends the reports of one subagent to its parent.
-pub(super) struct ReportSender {
-    member: usize,
-    sender: mpsc::Sender<(usize, SubagentReport)>,
-}
-
-/// What a subagent reports to its parent.
-pub(super) enum SubagentReport {
-    /// An event that has been written to the log.
-    Logged(SubagentEvent),
-    /// Calls that wait for a decision.
-    Proposed(Vec<ProposedCall>),
-    /// A call that the client must run.
-    Requested { call: ToolCall, timeout: Duration, subagent: SessionId },
-    /// The last report.
-    Finished(SubagentResult),
-}
-
-/// How a subagent ended.
-pub(super) struct SubagentResult {
-    pub(super) outcome: ToolOutcome,
-    /// A call was denied in a way that ends the run, which ends the parent's run, too.
-    pub(super) denied: bool,
-}
-
 /// A subagent that runs.
 struct Subagent {
     id: SessionId,
@@ -76,50 +54,19 @@ struct Subagent {
     last_text: String,
 }
 
-impl ReportSender {
-    pub(super) fn new(member: usize, sender: mpsc::Sender<(usize, SubagentReport)>) -> Self {
-        Self { member, sender }
-    }
-
-    /// Sends a report. If the parent is gone, it has cancelled the run, which is about to end.
-    async fn send(&self, report: SubagentReport) {
-        self.sender.send((self.member, report)).await.ok();
-    }
-}
-
-impl SubagentResult {
-    fn failed(message: &str) -> Self {
-        Self::from_failure(format!("the worker failed: {message}"))
-    }
-
-    fn not_started(reason: &str) -> Self {
-        Self::from_failure(format!("the worker was not started: {reason}"))
-    }
-
-    fn from_failure(message: String) -> Self {
-        Self { outcome: ToolOutcome::failed(ToolFailureKind::Other, message), denied: false }
-    }
-}
-
 impl StartSubagent {
     /// Runs the subagent to its end. Its log is written even if the parent no longer reads the reports.
     pub(super) async fn run_to_end(self) {
         let Self { shared, id, request, parent, cancel, commands, reports } = self;
         let (root_session, deadline) = (parent.limits.root_session.clone(), parent.limits.deadline);
-        let log = {
+        let opened = {
             let shared = Arc::clone(&shared);
             blocking(move || shared.storage.subagent_logs.open(&root_session)).join().await
         };
-        let log = match log {
-            Ok(Ok(log)) => Ok(log),
-            Ok(Err(error)) => Err(error_chain(&error)),
-            Err(error) => Err(error.message),
-        };
-        let log = match log {
-            Ok(log) => log,
-            Err(reason) => {
-                return reports.send(SubagentReport::Finished(SubagentResult::not_started(&reason))).await;
-            }
+        let log = match opened {
+            Ok(Ok(log)) => log,
+            Ok(Err(error)) => return reports.finish(SubagentResult::not_started(&error_chain(&error))).await,
+            Err(error) => return reports.finish(SubagentResult::not_started(&error.message)).await,
         };
         let mut subagent = Subagent {
             id,
@@ -148,12 +95,13 @@ impl StartSubagent {
                 subagent.conclude(outcome, timed_out.then_some(allowed)).await
             }
         };
-        subagent.reports.send(SubagentReport::Finished(result)).await;
+        subagent.reports.finish(result).await;
     }
 }
 
 impl Subagent {
-    /// Follows the run to its end. Returns its outcome, and true if it was cancelled because its time was over.
+    /// Follows the run to its end. Returns its outcome, and true if it was cancelled because its time was
+    /// over.
     async fn follow(&mut self, mut run: Run, deadline: Instant) -> (Outcome, bool) {
         let time_is_over = tokio::time::sleep_until(deadline);
         tokio::pin!(time_is_over);
@@ -242,7 +190,8 @@ impl Subagent {
         }
     }
 
-    /// Logs that one of the subagent's own calls waits for a decision. If no more commands can come, it is denied.
+    /// Logs that one of the subagent's own calls waits for a decision. If no more commands can come, it is
+    /// denied.
     async fn log_proposed(&mut self, call: &ToolCall) {
         let (call, tool) = (call.id.clone(), call.name.clone());
         self.log(SubagentEventKind::ApprovalRequested { call: call.clone(), tool }).await;
@@ -253,8 +202,8 @@ impl Subagent {
         }
     }
 
-    /// Logs how the run ended, and returns the result for the parent. `exceeded` is the time that the subagent was
-    /// allowed, if that was too short.
+    /// Logs how the run ended, and returns the result for the parent. `exceeded` is the time that the
+    /// subagent was allowed, if that was too short.
     async fn conclude(&mut self, outcome: Outcome, exceeded: Option<Duration>) -> SubagentResult {
         let denied = matches!(outcome, Outcome::Denied);
         let (cause, message) = match outcome {

@@ -1,5 +1,5 @@
-//! The subagents that the calls of one turn start. They run at the same time, and their questions are passed on to the
-//! client of the parent.
+//! The subagents that the calls of one turn start. They run at the same time, and their questions are passed
+//! on to the client of the parent.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -19,7 +19,8 @@ use crate::{
 };
 
 use super::{
-    follow::{ReportSender, StartSubagent, SubagentReport, SubagentResult},
+    follow::StartSubagent,
+    report::{ReportSender, SubagentReport, SubagentResult},
     spawn_tool::SubagentRequest,
 };
 
@@ -46,7 +47,8 @@ struct SubagentGroup {
 #[derive(Default)]
 struct Member {
     running: bool,
-    /// Passes the client's commands on to the subagent while it runs. `None` if the client has closed its side.
+    /// Passes the client's commands on to the subagent while it runs. `None` if the client has closed its
+    /// side.
     commands: Option<mpsc::Sender<Command>>,
     /// The result, until all results before it are stored, too.
     outcome: Option<ToolOutcome>,
@@ -92,8 +94,8 @@ impl SubagentGroup {
     }
 }
 
-/// Starts a subagent for each call, a few at a time, and stores the results in the order of the calls. While the
-/// subagents run, the parent uses neither the model nor a thread.
+/// Starts a subagent for each call, a few at a time, and stores the results in the order of the calls. While
+/// the subagents run, the parent uses neither the model nor a thread.
 pub(in crate::agent) async fn run_subagents(
     run: &mut RunState,
     calls: &[(ToolCall, Value)],
@@ -190,8 +192,8 @@ async fn start_subagent(
     Ok(())
 }
 
-/// Builds the request for the run of a subagent. If it uses the parent's agent, it also uses the model that the client
-/// chose for the parent.
+/// Builds the request for the run of a subagent. If it uses the parent's agent, it also uses the model that
+/// the client chose for the parent.
 fn subagent_request(run: &RunState, id: SessionId, prompt: String, agent: String) -> StartRun {
     let parent_agent = &run.model.agent;
     let same_agent = agent.is_empty();

@@ -2,6 +2,7 @@
 
 mod follow;
 mod group;
+mod report;
 mod spawn_tool;
 mod watch;
 

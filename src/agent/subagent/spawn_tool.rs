@@ -31,8 +31,8 @@ impl SpawnTool {
         Self { home, endpoint: parent.endpoint.clone() }
     }
 
-    /// Returns a warning if the subagent's model is at another server than the parent's. What the subagent reads is
-    /// then sent there.
+    /// Returns a warning if the subagent's model is at another server than the parent's. What the subagent
+    /// reads is then sent there.
     fn endpoint_caution(&self, agent: &str) -> Option<String> {
         let name: Name = agent.parse().ok()?;
         let endpoint = AgentConfig::load(&self.home, &name).ok()?.endpoint;

@@ -50,8 +50,8 @@ impl SubagentWatch {
         Self { shared, root_session, after, ready: VecDeque::new(), state: WatchState::Closed }
     }
 
-    /// Returns the next event, and waits until there is one. If this future is dropped before it is done, no event
-    /// is lost.
+    /// Returns the next event, and waits until there is one. If this future is dropped before it is done, no
+    /// event is lost.
     ///
     /// # Errors
     ///
