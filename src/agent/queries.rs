@@ -159,13 +159,13 @@ fn read_limited(work_dir: &WorkDir, path: String, limit: u64) -> Result<Vec<u8>,
     if size > limit { Err(FileError::TooLarge { path, bytes: size, limit }) } else { Ok(bytes) }
 }
 
-fn choose(asked: &str, own: &str, names: &[String]) -> ChosenModel {
-    let known = |name: &str| !name.is_empty() && names.iter().any(|known| same(known, name));
-    if known(asked) {
-        return ChosenModel { requested: Some(asked.to_owned()), name: asked.to_owned() };
+fn choose(requested: &str, own: &str, names: &[String]) -> ChosenModel {
+    let known = |name: &str| !name.is_empty() && names.iter().any(|known| is_same_model(known, name));
+    if known(requested) {
+        return ChosenModel { requested: Some(requested.to_owned()), name: requested.to_owned() };
     }
     let name = match names {
-        // A server with one model answers with it whatever it is asked for.
+        // A server with only one model uses it, whatever name a request contains.
         [only] if !known(own) => only.clone(),
         _ if !own.is_empty() => own.to_owned(),
         _ => names.first().cloned().unwrap_or_else(|| "default".to_owned()),
@@ -173,8 +173,8 @@ fn choose(asked: &str, own: &str, names: &[String]) -> ChosenModel {
     ChosenModel { requested: None, name }
 }
 
-/// Model files may be named with and without their ending.
-fn same(known: &str, name: &str) -> bool {
+/// Compares two names of models. The name of a model file may have its extension or not.
+fn is_same_model(known: &str, name: &str) -> bool {
     known.trim_end_matches(".gguf") == name.trim_end_matches(".gguf")
 }
 
@@ -183,14 +183,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_name_becomes_the_agents_own_and_is_not_passed_on() {
+    fn an_unknown_model_name_is_replaced_by_the_agents_own_and_not_passed_on() {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-        let check = |asked: &str, own: &str, there: &[&str], wanted: Option<&str>, name: &str| {
-            let chosen = choose(asked, own, &names(there));
+        let check = |requested: &str, own: &str, known: &[&str], passed_on: Option<&str>, name: &str| {
+            let chosen = choose(requested, own, &names(known));
             assert_eq!(
                 (chosen.requested.as_deref(), chosen.name.as_str()),
-                (wanted, name),
-                "{asked} {own} {there:?}"
+                (passed_on, name),
+                "{requested} {own} {known:?}"
             );
         };
         check("a", "b", &["a", "b"], Some("a"), "a");
