@@ -222,12 +222,11 @@ impl RunMessages {
     ) {
         for call in calls {
             let outcome = ToolOutcome::failed(ToolFailureKind::Cancelled, "cancelled before it ran");
-            match self.push_result(&call, &outcome, model).await {
-                Err(RunError { kind: FailureKind::Storage, message, .. }) => {
-                    tracing::warn!(message, "the result of a call that did not run could not be stored");
-                    return;
-                }
-                Ok(()) | Err(_) => {}
+            if let Err(RunError { kind: FailureKind::Storage, message, .. }) =
+                self.push_result(&call, &outcome, model).await
+            {
+                tracing::warn!(message, "the result of a call that did not run could not be stored");
+                return;
             }
         }
     }

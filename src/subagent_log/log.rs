@@ -119,7 +119,7 @@ impl SubagentLog {
         match &event.kind {
             SubagentEventKind::Started { .. } => state.running.push(event.clone()),
             SubagentEventKind::Exited { .. } => {
-                state.running.retain(|started| started.subagent != event.subagent)
+                state.running.retain(|started| started.subagent != event.subagent);
             }
             _ => {}
         }

@@ -82,7 +82,7 @@ async fn run_batch(run: &mut RunState, calls: Vec<TurnCall>, tools: &ToolBox) ->
 
 async fn run_group(run: &mut RunState, group: CallGroup) -> Result<AfterDenial, Stop> {
     match group {
-        CallGroup::One(call) => run_call(run, call).await?,
+        CallGroup::One(call) => run_call(run, *call).await?,
         CallGroup::Client(calls) => run_at_client(run, calls).await?,
         CallGroup::Subagents(calls) => return run_subagents(run, &calls).await,
     }

@@ -40,7 +40,7 @@ pub(super) struct DaemonCall {
 
 /// Planned calls that are run together.
 pub(super) enum CallGroup {
-    One(PlannedCall),
+    One(Box<PlannedCall>),
     /// Calls that the client may run at the same time.
     Client(Vec<PlannedCall>),
     /// Calls that start subagents.
@@ -120,5 +120,5 @@ pub(super) fn next_group(planned: &mut Peekable<vec::IntoIter<PlannedCall>>) -> 
         });
         return Some(CallGroup::Subagents(group.collect()));
     }
-    Some(CallGroup::One(first))
+    Some(CallGroup::One(Box::new(first)))
 }
