@@ -2,7 +2,7 @@
 
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
-/// A piece of blocking work on its own thread. If this is dropped, the work still runs to its end.
+/// Blocking work on a thread of its own. Dropping this does not stop the work.
 pub struct Blocking<T>(JoinHandle<T>);
 
 /// Runs `work` on a thread for blocking work.
@@ -13,7 +13,7 @@ pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
 }
 
 impl<T> Blocking<T> {
-    /// Waits for the work. May be called again after a call was dropped before it was done, as `select!` does.
+    /// Waits for the work. Cancel safe: if the future is dropped early, as `select!` does, `join` can be called again.
     ///
     /// # Errors
     ///

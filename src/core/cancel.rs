@@ -35,7 +35,7 @@ pub struct OnCancel {
 impl Drop for OnCancel {
     fn drop(&mut self) {
         let hook = lock(&self.hooks).registered.remove(&self.id);
-        drop(hook); // after the lock is released, because a hook may own anything
+        drop(hook); // after the lock is released, because dropping what the hook owns may use this signal
     }
 }
 
@@ -70,11 +70,11 @@ impl Cancel {
         self.token.cancelled().await;
     }
 
-    /// Blocks for `time`, or until the signal is given. Returns true in the latter case.
+    /// Blocks until the signal is cancelled, for at most `time`. Returns true if it was cancelled.
     pub fn is_cancelled_within(&self, time: Duration) -> bool {
         let (sender, cancelled) = mpsc::channel::<()>();
         let _hook = self.on_cancel(move || drop(sender));
-        // Nothing is ever sent: the wait ends when the hook drops the sender, or with the time.
+        // Nothing is ever sent: the wait ends when the hook drops the sender or when the time is up.
         cancelled.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Disconnected)
     }
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_ends_with_its_time_or_with_the_signal() {
+    fn a_wait_ends_at_its_timeout_or_on_cancel() {
         let cancel = Cancel::new();
         assert!(!cancel.is_cancelled_within(Duration::from_millis(1)));
         cancel.cancel();

@@ -1,6 +1,6 @@
 //! The wall clock, as protocols and files write it: RFC 3339 text in UTC, or a count since 1970.
 //!
-//! A time before 1970, which only a wrong clock gives, counts as 1970.
+//! A time before 1970, which only a clock that is set wrong returns, counts as 1970.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,8 +16,8 @@ pub fn unix_millis() -> u64 {
     u64::try_from(since_epoch(SystemTime::now()).as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Formats `time` to the nanosecond. Groups of three zeros at the end are left out, as protobuf's JSON mapping
-/// does it: `2025-01-01T00:00:00.250Z`, but `2025-01-01T00:00:00Z`.
+/// Formats `time` to the nanosecond. Trailing groups of three zeros are left out, as in protobuf's JSON mapping:
+/// `2025-01-01T00:00:00.250Z`, but `2025-01-01T00:00:00Z`.
 pub fn rfc3339(time: SystemTime) -> String {
     let nanos = since_epoch(time).subsec_nanos();
     let fraction = match nanos {
@@ -47,8 +47,8 @@ fn since_epoch(time: SystemTime) -> Duration {
 fn date_and_time(time: SystemTime) -> String {
     let seconds = since_epoch(time).as_secs();
     let (year, month, day) = civil_date(seconds / SECONDS_PER_DAY);
-    let of_day = seconds % SECONDS_PER_DAY;
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let second_of_day = seconds % SECONDS_PER_DAY;
+    let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
 }
 

@@ -8,15 +8,15 @@ use std::{
 
 /// A snapshot of the environment variables.
 ///
-/// The program reads them once, when it starts, and passes this value down. Nothing below reads the
-/// environment itself, so a test can pass variables of its own.
+/// The program reads them once, when it starts, and passes this value down. No other code reads the environment,
+/// so a test can pass variables of its own.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
 }
 
 impl Environment {
-    /// Reads the variables of this process. Only the start of the program calls this.
+    /// Reads the variables of this process. Called once, when the program starts.
     pub fn read() -> Self {
         std::env::vars_os().collect()
     }

@@ -1,4 +1,4 @@
-//! Identifiers of sessions, runs and tool calls, and names that come from outside.
+//! Identifiers of sessions, runs and tool calls, and names that become parts of paths.
 
 use std::{fmt, str::FromStr};
 
@@ -24,10 +24,10 @@ impl FromStr for Name {
     type Err = BadName;
 
     fn from_str(text: &str) -> Result<Self, BadName> {
-        let rest_ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+        let is_name_byte = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
         let ok = text.len() <= 128
             && text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
-            && text.bytes().all(rest_ok);
+            && text.bytes().all(is_name_byte);
         // The message shows only the start of a refused name, which may be megabytes long.
         if ok { Ok(Self(text.to_owned())) } else { Err(BadName(text.chars().take(64).collect())) }
     }
@@ -112,7 +112,7 @@ impl RunId {
 impl FromStr for RunId {
     type Err = uuid::Error;
 
-    /// Accepts what [`RunId::new`] makes, and no other text.
+    /// Parses a UUID, which is the form of the ids that [`RunId::new`] makes.
     fn from_str(text: &str) -> Result<Self, uuid::Error> {
         Uuid::try_parse(text).map(|id| Self(id.to_string()))
     }
@@ -142,8 +142,8 @@ impl CallId {
         Self(id.into())
     }
 
-    /// Makes an id of nine letters and digits, the only form that every chat template accepts. Mistral's refuses any
-    /// other.
+    /// Makes an id of nine letters and digits, the only form that every chat template accepts: Mistral's template
+    /// refuses any other.
     pub fn local() -> Self {
         const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
         let mut random = Uuid::new_v4().as_u128();

@@ -1,15 +1,15 @@
-//! JSON as weak models write it.
+//! Parses JSON with the mistakes that small models make.
 
 use serde_json::{Map, Number, Value};
 
 /// The maximum nesting of values.
 const MAX_DEPTH: usize = 64;
 
-/// Reads one JSON value, and accepts mistakes that are common and harmless: single quotes, names without quotes, an extra
-/// comma, `True` and `None`, line ends inside a string, closing brackets that are missing or too many.
+/// Reads one JSON value, and accepts mistakes that are common and harmless: single quotes, keys without quotes, an extra
+/// comma, `True` and `None`, line ends inside a string, missing or extra closing brackets.
 ///
-/// Returns `None` for anything else, above all for a string that has no end, because what was to follow is not known.
-/// Takes time in proportion to the text.
+/// Returns `None` for anything else, in particular for a string without an end, because the missing text is unknown.
+/// Takes time in proportion to the length of the text.
 pub fn lenient(text: &str) -> Option<Value> {
     let mut reader = Reader { text, at: 0 };
     let value = reader.value(0)?;
@@ -25,7 +25,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Skips white space and returns the next byte, which stays unread.
+    /// Skips white space and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
@@ -40,7 +40,7 @@ impl Reader<'_> {
             b'{' => self.object(depth),
             b'[' => self.array(depth),
             b'"' | b'\'' => self.string().map(Value::String),
-            _ => self.word(),
+            _ => self.literal(),
         }
     }
 
@@ -58,13 +58,13 @@ impl Reader<'_> {
                 Some(b']') if depth > 0 => break,
                 Some(_) => {}
             }
-            let name = self.name()?;
+            let key = self.key()?;
             if self.peek()? != b':' {
                 return None;
             }
             self.at += 1;
             let value = self.value(depth + 1)?;
-            map.insert(name, value);
+            map.insert(key, value);
             self.comma()?;
         }
         Some(Value::Object(map))
@@ -99,7 +99,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    fn name(&mut self) -> Option<String> {
+    fn key(&mut self) -> Option<String> {
         if matches!(self.peek()?, b'"' | b'\'') {
             return self.string();
         }
@@ -109,7 +109,7 @@ impl Reader<'_> {
         (end > 0).then(|| rest[..end].to_owned())
     }
 
-    fn word(&mut self) -> Option<Value> {
+    fn literal(&mut self) -> Option<Value> {
         let rest = &self.text[self.at..];
         let end = rest
             .find(|c: char| c.is_whitespace() || matches!(c, ',' | '}' | ']' | ':'))
@@ -141,7 +141,7 @@ impl Reader<'_> {
                     'f' => out.push('\u{c}'),
                     c @ ('"' | '\'' | '\\' | '/') => out.push(c),
                     'u' => out.push(unicode(&mut chars)?),
-                    // As in `\d`, in a pattern whose backslash was not escaped.
+                    // Keeps the backslash of an unknown escape, such as `\d` in a regular expression.
                     other => out.extend(['\\', other]),
                 },
                 c => out.push(c),
@@ -151,7 +151,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads the character of a `\u` escape: four digits, or two escapes that are a surrogate pair.
+/// Reads the character of a `\u` escape: four hexadecimal digits, or two escapes that form a surrogate pair.
 fn unicode(chars: &mut std::str::CharIndices<'_>) -> Option<char> {
     let first = code_unit(chars)?;
     if !(0xd800..0xdc00).contains(&first) {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_guessed() {
+    fn ambiguous_text_is_refused() {
         for text in [
             "",
             "no",
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cut_of_a_text_panics() {
+    fn truncated_text_never_panics() {
         let text = r#"{'a': ["é\ud83d\ude00", {b: True, "c": -1e5}], "d": None,}"#;
         for end in (0..=text.len()).filter(|&end| text.is_char_boundary(end)) {
             lenient(&text[..end]);

@@ -1,4 +1,4 @@
-//! A message of a conversation, which is also a line of a session file.
+//! The messages of a conversation. Session files store them, one on each line.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ pub struct Message {
     /// Unix time in milliseconds when the message was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
-    /// The model's thoughts before its answer. They are sent back within one run and never stored.
+    /// The model's reasoning before its answer. It is sent back within one run and never stored.
     #[serde(skip)]
     pub reasoning: String,
 }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_seeds_line_is_read_and_written_back_the_same() {
+    fn the_example_line_of_the_seed_round_trips() {
         let line = r#"{"role":"user","content":"explain this","tokens":15}"#;
         let message: Message = serde_json::from_str(line).unwrap();
         assert_eq!((message.role, message.tokens), (Role::User, 15));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_kept_to_the_byte_and_objects_are_understood() {
+    fn argument_text_is_unchanged_and_objects_are_accepted() {
         let line = r#"{"role":"assistant","content":"","tool_calls":[{"id":"a","name":"f","arguments":"{ \"x\" : 1.0 }"}]}"#;
         let message: Message = serde_json::from_str(line).unwrap();
         assert_eq!(message.tool_calls[0].arguments, r#"{ "x" : 1.0 }"#);

@@ -1,4 +1,6 @@
-//! What every layer shares: plain data, the stop signal, the clock, and blocking work on tokio. No file or network I/O.
+//! Types that every layer shares: plain data, the stop signal, the clock, and blocking work on tokio.
+//!
+//! This module does no file or network I/O.
 
 mod bearer;
 mod blocking;

@@ -7,8 +7,8 @@ use std::{
 
 /// The TCP listeners of the daemon, which a tool must not connect to on behalf of a model.
 ///
-/// Cheap to clone; all clones are one list. The daemon adds each listener when it opens it, and `web_fetch` asks
-/// before each connection.
+/// Cheap to clone; all clones are one list. The daemon adds each listener when it opens it, and `web_fetch` checks
+/// each address before it connects.
 #[derive(Clone, Debug, Default)]
 pub struct OwnListeners {
     addresses: Arc<Mutex<Vec<SocketAddr>>>,
@@ -19,14 +19,17 @@ impl OwnListeners {
         self.addresses().push(address);
     }
 
-    /// Returns true if a connection to `address` may end at one of the listeners.
+    /// Returns true if a connection to `address` may reach one of the listeners.
     ///
     /// A listener on an unspecified address (`0.0.0.0`, `[::]`) is reached by every address, and an unspecified
     /// target reaches every listener with its port.
     pub fn contains(&self, address: SocketAddr) -> bool {
-        let same = |own: IpAddr| own.is_unspecified() || own.to_canonical() == address.ip().to_canonical();
-        let anywhere = address.ip().is_unspecified();
-        self.addresses().iter().any(|own| own.port() == address.port() && (anywhere || same(own.ip())))
+        let is_bound_to =
+            |own: IpAddr| own.is_unspecified() || own.to_canonical() == address.ip().to_canonical();
+        let is_any_address = address.ip().is_unspecified();
+        self.addresses()
+            .iter()
+            .any(|own| own.port() == address.port() && (is_any_address || is_bound_to(own.ip())))
     }
 
     fn addresses(&self) -> MutexGuard<'_, Vec<SocketAddr>> {
@@ -39,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_is_known_by_every_address_that_leads_to_it() {
+    fn a_listener_is_found_by_every_address_that_reaches_it() {
         let listeners = OwnListeners::default();
         listeners.add("127.0.0.1:1".parse().unwrap());
         listeners.clone().add("[::]:2".parse().unwrap());

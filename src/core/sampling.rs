@@ -1,8 +1,8 @@
-//! How the next token is chosen.
+//! The settings with which a model chooses the next token.
 
 use serde::{Deserialize, Serialize};
 
-/// The sampling settings of an agent. Those that are absent are not sent, except `max_tokens`.
+/// The sampling settings of an agent. An absent setting is not sent, except `max_tokens`, which has a default.
 ///
 /// Source: architecture seed, "Per-Agent Config".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Overwrites the settings that `other` has.
+    /// Replaces each setting that is present in `other`.
     pub fn overlay(&mut self, other: &Self) {
         self.temperature = other.temperature.or(self.temperature);
         self.top_p = other.top_p.or(self.top_p);
@@ -30,7 +30,7 @@ impl Sampling {
         self.max_tokens = other.max_tokens.or(self.max_tokens);
     }
 
-    /// Returns the maximum number of tokens of one answer: 4096 unless the agent sets another.
+    /// Returns the maximum number of tokens of one answer: `max_tokens`, or 4096 if it is absent.
     pub fn reply_limit(&self) -> u32 {
         self.max_tokens.unwrap_or(4096)
     }

@@ -1,8 +1,8 @@
-//! How the tokens of the context window are used.
+//! Token counts of the messages in the context window.
 
 use super::Role;
 
-/// Where a message in the window comes from.
+/// The origin of a message in the context window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     System,
@@ -32,8 +32,8 @@ pub struct MessageStats {
 
 /// Token usage after a turn, in model tokens.
 ///
-/// `total = system + tools + history + memory`, and `remaining = context_size - total`, which is negative when there is
-/// more than fits. `messages` has one entry for each message, the system text first.
+/// `total = system + tools + history + memory`, and `remaining = context_size - total`, which is negative if they do not
+/// fit. `messages` has one entry for each message, the system text first.
 ///
 /// Source: gRPC seed, "ContextSnapshot".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct ContextSnapshot {
     pub messages: Vec<MessageStats>,
     /// Tokens of the prompt, as the server counted them.
     pub prompt_tokens: Option<u32>,
-    /// Those of them that the server took from its cache.
+    /// The number of those prompt tokens that the server took from its cache.
     pub cached_tokens: Option<u32>,
     /// Tokens of the answer, as the server counted them.
     pub answer_tokens: Option<u32>,

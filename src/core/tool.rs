@@ -12,7 +12,7 @@ pub struct ToolDef {
     pub description: String,
     /// A JSON Schema of type `object`.
     pub parameters: Value,
-    /// The arguments that the starter model may only copy from the request. No model is sent this.
+    /// The arguments that the starter model may only copy from the request. This is never sent to a model server.
     pub copy: Vec<CopyArgument>,
 }
 
@@ -24,7 +24,7 @@ pub struct CopyArgument {
     pub kind: CopyKind,
 }
 
-/// What an argument is that is copied from the request.
+/// The kind of text that an argument copies from the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyKind {
     /// The path of a file.
@@ -90,7 +90,7 @@ fn text_or_object<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error
     })
 }
 
-/// How a call ended. A failure does not end the run: the model reads its message in the next turn.
+/// The outcome of a call. A failure does not end the run: the model reads its message in the next turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolOutcome {
     Done(String),
@@ -101,10 +101,10 @@ pub enum ToolOutcome {
     },
 }
 
-/// Why a call failed, for code that reacts to the reason. The model reads only the message.
+/// The reason for a failure, for code that reacts to it. The model reads only the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolFailureKind {
-    /// There is no such tool, or its arguments make no sense.
+    /// There is no such tool, or its arguments are invalid.
     InvalidArguments,
     /// The file that the call names does not exist.
     NotFound,
@@ -134,7 +134,7 @@ impl ToolOutcome {
         }
     }
 
-    /// Returns why the call failed, or `None` if it did not fail.
+    /// Returns the reason for the failure, or `None` if the call succeeded.
     pub fn failure_kind(&self) -> Option<ToolFailureKind> {
         match self {
             Self::Done(_) => None,

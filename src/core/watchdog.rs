@@ -1,8 +1,8 @@
 //! A watchdog for blocking network calls: hangs up when the other side has been silent for too long.
 //!
-//! A socket timeout cannot do this: ureq fixes it when a call starts, while the limit may change during the
-//! call (long until the first token, short between tokens), and comments that only keep a connection open
-//! must not count as progress.
+//! A socket timeout cannot do this. ureq fixes it when a call starts, but the limit changes during the call (long
+//! until the first token, short between tokens). And SSE comments that only keep a connection open must not count
+//! as progress.
 
 use std::{
     sync::{
@@ -13,72 +13,72 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the thread waits for another call before it ends.
+/// The time that the idle thread waits for another call before it ends.
 const LINGER: Duration = Duration::from_secs(10);
 
 /// Watches one call until it is dropped.
 pub struct StallWatchdog {
-    watched: Arc<Watched>,
+    watched: Arc<WatchedCall>,
 }
 
-struct Watched {
+struct WatchedCall {
     /// In microseconds since [`EPOCH`].
     deadline: AtomicU64,
     has_fired: AtomicBool,
     hang_up: Box<dyn Fn() + Send + Sync>,
 }
 
-/// All calls that are being watched. One thread serves them all; it runs only while there are calls.
-struct Watch {
+/// All calls that are being watched. One thread serves them all. It ends when there has been no call for [`LINGER`].
+struct Watcher {
     calls: Mutex<Calls>,
     changed: Condvar,
 }
 
 struct Calls {
-    watched: Vec<Arc<Watched>>,
+    watched: Vec<Arc<WatchedCall>>,
     has_thread: bool,
 }
 
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-static WATCH: Watch =
-    Watch { calls: Mutex::new(Calls { watched: Vec::new(), has_thread: false }), changed: Condvar::new() };
+static WATCHER: Watcher =
+    Watcher { calls: Mutex::new(Calls { watched: Vec::new(), has_thread: false }), changed: Condvar::new() };
 
 impl StallWatchdog {
     /// Starts to watch. Unless [`StallWatchdog::reset`] is called within `limit`, `hang_up` is called once,
-    /// on another thread. It must not block.
+    /// on another thread. `hang_up` must not block.
     pub fn new(limit: Duration, hang_up: impl Fn() + Send + Sync + 'static) -> Self {
-        let watched = Arc::new(Watched {
+        let watched = Arc::new(WatchedCall {
             deadline: AtomicU64::new(deadline_in(limit)),
             has_fired: AtomicBool::new(false),
             hang_up: Box::new(hang_up),
         });
-        let mut calls = WATCH.lock();
+        let mut calls = WATCHER.lock();
         calls.watched.push(Arc::clone(&watched));
         if !calls.has_thread {
-            match thread::Builder::new().name("stall-watchdog".to_owned()).spawn(|| WATCH.run()) {
+            match thread::Builder::new().name("stall-watchdog".to_owned()).spawn(|| WATCHER.run()) {
                 Ok(_) => calls.has_thread = true,
-                // Then there is no limit on silence. A cancel still ends the call.
+                // Without the thread there is no limit on silence, but a cancel still ends the call.
                 Err(error) => tracing::warn!(%error, "cannot watch for silent servers"),
             }
         }
         drop(calls);
-        WATCH.changed.notify_one();
+        WATCHER.changed.notify_one();
         Self { watched }
     }
 
-    /// Moves the deadline to `limit` from now, which must not be earlier than the deadline before. Costs one
+    /// Moves the deadline to `limit` from now, which must not be earlier than the current deadline. Costs one
     /// atomic store.
     pub fn reset(&self, limit: Duration) {
         self.watched.deadline.store(deadline_in(limit), SeqCst);
     }
 
-    /// Moves the deadline as [`StallWatchdog::reset`] does, also to an earlier time.
+    /// Moves the deadline to `limit` from now, which may be earlier than the current deadline.
     pub fn reset_shorter(&self, limit: Duration) {
         self.reset(limit);
-        // Under the lock, so that the thread cannot miss it between reading the deadlines and its sleep.
-        drop(WATCH.lock());
-        WATCH.changed.notify_one();
+        // Taking the lock makes sure that the thread is not between reading the deadlines and going to sleep.
+        drop(WATCHER.lock());
+        WATCHER.changed.notify_one();
     }
 
     /// Returns true if the deadline has passed and `hang_up` was called.
@@ -89,11 +89,11 @@ impl StallWatchdog {
 
 impl Drop for StallWatchdog {
     fn drop(&mut self) {
-        WATCH.lock().watched.retain(|watched| !Arc::ptr_eq(watched, &self.watched));
+        WATCHER.lock().watched.retain(|watched| !Arc::ptr_eq(watched, &self.watched));
     }
 }
 
-impl Watch {
+impl Watcher {
     fn lock(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
