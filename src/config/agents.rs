@@ -7,18 +7,18 @@ use serde::Deserialize;
 use super::{
     Home, HomeError, PathError, TomlError,
     file::{create_atomic, read_text, sync_dir_of},
-    toml_file::{self, some_fraction, some_http_url, some_whole},
+    toml_file::{self, optional_http_url, optional_integer, optional_number},
 };
 use crate::core::{Name, Sampling};
 
-/// How the model gets tool results: the `tool_role` key.
+/// The form in which the model gets tool results: the `tool_role` key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolRole {
     /// `false`: as text in `user` messages.
     Text,
     /// `true`: as messages of role `tool`.
     Native,
-    /// `"auto"` or absent: as the model's chat template has it.
+    /// `"auto"` or absent: as the model's chat template expects.
     #[default]
     Auto,
 }
@@ -37,7 +37,7 @@ pub struct AgentConfig {
     pub endpoint: Option<String>,
     /// Replaces the global `context_size`.
     pub context_size: Option<u32>,
-    /// Whether its runs may start subagents.
+    /// True if its runs may start subagents.
     pub workers: bool,
     pub sampling: Sampling,
     /// The content of `agent.md`, trimmed, or an empty text.
@@ -92,9 +92,9 @@ struct AgentFile {
     model: String,
     #[serde(deserialize_with = "tool_role")]
     tool_role: ToolRole,
-    #[serde(deserialize_with = "some_http_url")]
+    #[serde(deserialize_with = "optional_http_url")]
     endpoint: Option<String>,
-    #[serde(deserialize_with = "some_whole::<_, _, 256, 2_147_483_647>")]
+    #[serde(deserialize_with = "optional_integer::<_, _, 256, 2_147_483_647>")]
     context_size: Option<u32>,
     workers: bool,
     #[serde(with = "SamplingFile")]
@@ -105,15 +105,15 @@ struct AgentFile {
 #[derive(Deserialize)]
 #[serde(remote = "Sampling", deny_unknown_fields)]
 struct SamplingFile {
-    #[serde(default, deserialize_with = "some_fraction::<_, 2>")]
+    #[serde(default, deserialize_with = "optional_number::<_, 2>")]
     temperature: Option<f64>,
-    #[serde(default, deserialize_with = "some_fraction::<_, 1>")]
+    #[serde(default, deserialize_with = "optional_number::<_, 1>")]
     top_p: Option<f64>,
-    #[serde(default, deserialize_with = "some_whole::<_, _, 0, 2_147_483_647>")]
+    #[serde(default, deserialize_with = "optional_integer::<_, _, 0, 2_147_483_647>")]
     top_k: Option<u32>,
-    #[serde(default, deserialize_with = "some_fraction::<_, 2>")]
+    #[serde(default, deserialize_with = "optional_number::<_, 2>")]
     repeat_penalty: Option<f64>,
-    #[serde(default, deserialize_with = "some_whole::<_, _, 1, 2_147_483_647>")]
+    #[serde(default, deserialize_with = "optional_integer::<_, _, 1, 2_147_483_647>")]
     max_tokens: Option<u32>,
 }
 
@@ -214,7 +214,7 @@ pub fn names(home: &Home) -> Vec<Name> {
 /// The agent that is used when none is chosen.
 pub const DEFAULT: &str = "default";
 
-/// The values are those of the architecture seed, "Per-Agent Config", except that `tool_role` is left to the model.
+/// The values are those of the architecture seed, "Per-Agent Config", except that `tool_role` is not set.
 const DEFAULT_CONFIG: &str = r#"name = "Default Assistant"
 model = "gpt-oss-20b-Q4_K_M.gguf"   # a file in `model_dir`
 # tool_role = "auto"                # true: tool results have a role of their own; false: they are user text
@@ -240,7 +240,7 @@ You are a helpful assistant that runs on the user's own machine, in the director
 
 /// Writes `agents/default` if there is no such agent. Returns true if it did.
 ///
-/// An empty directory, as a crash may leave it, counts as no agent. A directory with one of the two files is an agent.
+/// An empty directory, which a crash may leave, is no agent. A directory with one of the two files is an agent.
 ///
 /// # Errors
 ///

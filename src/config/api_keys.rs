@@ -1,12 +1,12 @@
-//! The API keys of model servers, whose variables `config.toml` names.
+//! Reads the API keys of model servers from the environment variables that `config.toml` names.
 
 use super::Config;
 use crate::core::Environment;
 
-/// The keys that were found in the environment, and the variables that were not there.
+/// The keys that were found in the environment, and the variables that are not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiKeys {
-    /// Addresses as the configuration has them, with their keys. Where two entries are one server, the first counts.
+    /// Server addresses, as written in the configuration, with their keys. Of two with one address, the first counts.
     found: Vec<(String, String)>,
     missing: Vec<MissingKey>,
 }
@@ -23,8 +23,8 @@ pub enum MissingKey {
 }
 
 impl ApiKeys {
-    /// Looks up every variable that `config` names. A server's key in `endpoints` goes before its key as `endpoint`,
-    /// and that one before the key of a Kaiak provider.
+    /// Looks up every variable that `config` names. If a server has several keys, the one from `endpoints` comes first,
+    /// then the one from `endpoint`, then the one of a Kaiak provider.
     pub fn from_config(config: &Config, environment: &Environment) -> Self {
         let mut keys = Self::default();
         keys.look_up(environment, &config.endpoint, config.api_key_env.as_deref(), |variable| {
@@ -35,7 +35,7 @@ impl ApiKeys {
                 MissingKey::Endpoints { variable }
             });
         }
-        // A later entry of `endpoints` counts before an earlier one, and all of them before `endpoint`.
+        // A later entry of `endpoints` takes precedence over an earlier one, and all of them over `endpoint`.
         keys.found.reverse();
         for (name, provider) in &config.kaiak.providers {
             keys.look_up(environment, &provider.endpoint, provider.api_key_env.as_deref(), |_| {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The value of `bind`: `off`, `:PORT` (loopback), `localhost:PORT`, `IP:PORT` or `[IPv6]:PORT`.
 ///
-/// A blank text is the default, `:50051`. Displays as `off` or `IP:PORT`, which can be read again.
+/// A blank text is the default, `:50051`. Displays as `off` or `IP:PORT`, which parses to the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Bind {
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_read_and_display() {
-        for (text, shown, remote) in [
+    fn addresses_parse_and_display() {
+        for (text, displayed, remote) in [
             (":50051", "127.0.0.1:50051", false),
             ("", "127.0.0.1:50051", false),
             ("  ", "127.0.0.1:50051", false),
@@ -106,8 +106,8 @@ mod tests {
             ("OFF", "off", false),
         ] {
             let bind: Bind = text.parse().unwrap();
-            assert_eq!((bind.to_string().as_str(), bind.is_remote()), (shown, remote), "{text}");
-            assert_eq!(shown.parse::<Bind>().unwrap(), bind, "{text}");
+            assert_eq!((bind.to_string().as_str(), bind.is_remote()), (displayed, remote), "{text}");
+            assert_eq!(displayed.parse::<Bind>().unwrap(), bind, "{text}");
         }
     }
 

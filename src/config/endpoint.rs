@@ -1,4 +1,4 @@
-//! Where the model runs: the keys `provider` and `endpoints`.
+//! The model servers to use: the keys `provider` and `endpoints`.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::toml_file::http_url;
 pub enum ProviderKind {
     Endpoint,
     LlamaServer,
-    /// The engine in the daemon itself.
+    /// The inference engine in the daemon itself.
     Builtin,
 }
 

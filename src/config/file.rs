@@ -42,7 +42,7 @@ impl<T, E: Into<io::Error>> PathContext<T> for Result<T, E> {
 ///
 /// # Errors
 ///
-/// Also for anything but a regular file (it does not wait for a FIFO), and for a longer file, of which nothing is read.
+/// [`PathError`], also if `path` is not a regular file (a FIFO is refused without waiting) or is longer than `limit`.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, PathError> {
     // Without O_NONBLOCK, opening a FIFO that has no writer would block the caller.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
@@ -82,8 +82,8 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), PathError> {
     sync_dir_of(path)
 }
 
-/// Replaces a file as [`write_atomic`] does, but does not wait until it is on disk. For hints, which may be lost with
-/// the power.
+/// Replaces a file as [`write_atomic`] does, but does not wait until it is on disk. For files that may be lost in a
+/// power failure.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What a daemon tells its clients when it starts: the readiness line, and `run/daemon.json`.
+//! The messages of a daemon that starts to its clients: the readiness line, and `run/daemon.json`.
 
 use std::fs;
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::Home;
 
-/// `run/daemon.json`: a hint for clients and people. Only the lock tells whether a daemon runs.
+/// `run/daemon.json`. It may be out of date: only the lock shows whether a daemon is running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonInfo {
     pub pid: u32,
     pub version: String,
     pub socket: String,
-    /// RFC 3339.
+    /// In the format of RFC 3339.
     pub started_at: String,
 }
 
 impl DaemonInfo {
-    /// Reads what the daemon of this data directory wrote when it started.
+    /// Reads the file that the daemon of this data directory wrote when it started.
     pub fn load(home: &Home) -> Option<Self> {
         serde_json::from_slice(&fs::read(home.daemon_info()).ok()?).ok()
     }
@@ -31,7 +31,7 @@ pub enum Readiness {
     Failed {
         message: String,
         causes: Vec<String>,
-        /// One of the user's files is at fault, so starting the daemon again would fail again.
+        /// True if one of the user's files is at fault, so that starting the daemon again would fail again.
         config: bool,
     },
 }

@@ -23,7 +23,7 @@ pub struct Home {
 
 /// The user has no home directory that could hold `.kontekst`.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot tell the home directory of this user")]
+#[error("cannot determine the home directory of this user")]
 pub struct NoHome;
 
 /// Why the data directory cannot be used.
@@ -31,10 +31,10 @@ pub struct NoHome;
 pub enum HomeError {
     /// Another user owns the directory and could replace its files.
     #[error("`{}` belongs to user {owner}, not to this user ({user})", path.display())]
-    NotOurs { path: PathBuf, owner: u32, user: u32 },
+    WrongOwner { path: PathBuf, owner: u32, user: u32 },
     /// Other users can enter the directory, and its mode cannot be changed.
     #[error("`{}` is open to other users (mode {mode:03o}) and that cannot be changed", path.display())]
-    Open {
+    OpenToOthers {
         path: PathBuf,
         mode: u32,
         #[source]
@@ -188,17 +188,17 @@ pub(super) fn new_private_dir(path: &Path) -> io::Result<()> {
 
 fn private_dir(path: &Path) -> Result<(), HomeError> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).context(path)?;
-    // One handle for both, so that the directory that was checked is the one whose mode is changed.
+    // The checks and the change use one handle, so that they all apply to the same directory.
     let flags = (OFlags::DIRECTORY | OFlags::NONBLOCK).bits().cast_signed();
     let dir = OpenOptions::new().read(true).custom_flags(flags).open(path).context(path)?;
     let meta = dir.metadata().context(path)?;
     let user = rustix::process::geteuid().as_raw();
     if meta.uid() != user {
-        return Err(HomeError::NotOurs { path: path.to_owned(), owner: meta.uid(), user });
+        return Err(HomeError::WrongOwner { path: path.to_owned(), owner: meta.uid(), user });
     }
     let mode = meta.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        dir.set_permissions(PermissionsExt::from_mode(0o700)).map_err(|source| HomeError::Open {
+        dir.set_permissions(PermissionsExt::from_mode(0o700)).map_err(|source| HomeError::OpenToOthers {
             path: path.to_owned(),
             mode,
             source,

@@ -11,9 +11,9 @@ pub struct HttpConfig {
     /// The address to listen on. One that other machines can reach needs `allow_remote`, and clients there need the token.
     #[serde(deserialize_with = "off_when_blank")]
     pub listen: Bind,
-    /// Who approves tool calls.
+    /// The policy that decides on tool calls.
     pub approval: HttpApproval,
-    /// Whether responses have CORS headers. Source: Kolosal seed, "CORS".
+    /// True if responses have CORS headers. Source: Kolosal seed, "CORS".
     pub cors: bool,
     /// Origins, such as `http://localhost:3000`, whose pages need no token.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -35,17 +35,19 @@ impl Default for HttpConfig {
     }
 }
 
-/// Reads an address; a blank text is [`Bind::Off`]. [`Bind`] itself takes it for the default gRPC port.
+/// Reads an address. A blank text means [`Bind::Off`] here, while [`Bind`] parses it as the default gRPC port.
 fn off_when_blank<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Bind, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.trim().is_empty() { Ok(Bind::Off) } else { text.parse().map_err(serde::de::Error::custom) }
 }
 
-/// Who approves the tool calls of runs over HTTP.
+/// The policy that decides on the tool calls of runs over HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HttpApproval {
-    /// The daemon approves every call that no tool warns of, and denies the others. Source: Kolosal seed, "Tool Calls and Approval Mode".
+    /// The daemon denies calls with a caution from their tool and approves all others.
+    ///
+    /// Source: Kolosal seed, "Tool Calls and Approval Mode".
     #[default]
     Auto,
     /// The daemon approves calls that only read, and denies the others.

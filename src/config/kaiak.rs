@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::toml_file::{http_url, whole};
+use super::toml_file::{http_url, integer};
 use crate::core::Name;
 
-/// `[kaiak]`. The figures are the limits of the Kaiak seed, and the 300 seconds of its example interaction.
+/// `[kaiak]`. The default limits are those of the Kaiak seed. Its example interaction has the 300 seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KaiakConfig {
     /// The agent that makes the fixes.
     pub agent: Name,
     /// The maximum number of open sessions.
-    #[serde(deserialize_with = "whole::<_, _, 1, 1000>")]
+    #[serde(deserialize_with = "integer::<_, _, 1, 1000>")]
     pub max_sessions: usize,
     /// The seconds after which an unanswered question to the user counts as denied.
-    #[serde(deserialize_with = "whole::<_, _, 1, 86_400>")]
+    #[serde(deserialize_with = "integer::<_, _, 1, 86_400>")]
     pub approval_timeout_seconds: u64,
     /// The providers that clients can choose by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -41,7 +41,7 @@ pub struct KaiakProvider {
 impl Default for KaiakConfig {
     fn default() -> Self {
         Self {
-            agent: super::agents::DEFAULT.parse().expect("a good name"),
+            agent: super::agents::DEFAULT.parse().expect("a valid name"),
             max_sessions: 10,
             approval_timeout_seconds: 300,
             providers: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! File locks between processes, which end with the process that holds them.
+//! File locks between processes. A lock is released when the process that holds it ends.
 
 use std::{
     fs::{File, OpenOptions},
@@ -13,8 +13,8 @@ use super::{PathContext, PathError};
 
 /// A lock that is held until it is dropped or the process ends, however it ends.
 ///
-/// The file exists only to be locked and says nothing about a holder. It is never removed, because two processes could
-/// then hold locks on two files of the same name. Child processes do not inherit the handle.
+/// The file exists only to be locked, and may exist while no process holds the lock. It is never removed, because two
+/// processes could then hold locks on two files of the same name. Child processes do not inherit the handle.
 #[derive(Debug)]
 #[must_use = "the lock is released when this is dropped"]
 pub struct Lock {
@@ -59,11 +59,11 @@ impl Lock {
             if try_lock(&file).context(path)? {
                 return Ok(Self { _file: file });
             }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let remaining = end.saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
                 return Err(LockError::Held { path: path.to_owned() });
             }
-            thread::sleep(RETRY_INTERVAL.min(left));
+            thread::sleep(RETRY_INTERVAL.min(remaining));
         }
     }
 }
@@ -79,19 +79,18 @@ fn open(path: &Path) -> Result<File, PathError> {
         .context(path)
 }
 
-/// Locks an open file without waiting. Returns false if another handle has it locked.
+/// Takes an exclusive lock on an open file without waiting. Returns false if another handle has a lock on it.
 ///
 /// This and the two functions below are the only callers of fs2.
 ///
 /// # Errors
 ///
-/// What the system reports, except that the file is locked.
+/// Any error of the system, except that the file is locked.
 pub fn try_lock(file: &File) -> io::Result<bool> {
     was_locked(fs2::FileExt::try_lock_exclusive(file))
 }
 
-/// Locks an open file together with other readers, without waiting. Returns false if a handle has it locked for
-/// itself.
+/// Takes a shared lock on an open file without waiting. Returns false if another handle has an exclusive lock on it.
 ///
 /// # Errors
 ///
@@ -100,11 +99,11 @@ pub fn try_lock_shared(file: &File) -> io::Result<bool> {
     was_locked(fs2::FileExt::try_lock_shared(file))
 }
 
-/// Locks an open file, and waits for those who have it locked. Blocks the thread.
+/// Takes an exclusive lock on an open file, and waits until no other handle has a lock. Blocks the thread.
 ///
 /// # Errors
 ///
-/// What the system reports.
+/// Any error of the system.
 pub fn lock(file: &File) -> io::Result<()> {
     fs2::FileExt::lock_exclusive(file)
 }

@@ -35,7 +35,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use toml_file::{fraction, http_url, some_whole, whole};
+use toml_file::{http_url, integer, number, optional_integer};
 
 /// `config.toml`. Source of keys and defaults: architecture seed, "Global Config".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,28 +49,31 @@ pub struct Config {
     /// The directory of GGUF files. [`Config::load`] replaces a leading `~/` by the home directory.
     pub model_dir: PathBuf,
     /// The size of the context window, in tokens.
-    #[serde(deserialize_with = "whole::<_, _, 256, MAX_TOKENS>")]
+    #[serde(deserialize_with = "integer::<_, _, 256, MAX_TOKENS>")]
     pub context_size: u32,
     /// The number of layers on the GPU. Without it, llama-server decides.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "some_whole::<_, _, 0, 100_000>")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "optional_integer::<_, _, 0, 100_000>"
+    )]
     pub gpu_layers: Option<u32>,
     /// The only kind of model server to use. Without it, all are tried in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<ProviderKind>,
-    /// The `llama-server` binary. Without it, one is looked for.
+    /// The path of the `llama-server` binary. Without it, the daemon searches for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub llama_server: Option<PathBuf>,
     /// Arguments at the end of the `llama-server` command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub llama_args: Vec<String>,
     /// The maximum number of models that are loaded at a time, in model servers that the daemon starts.
-    #[serde(deserialize_with = "whole::<_, _, 1, 64>")]
+    #[serde(deserialize_with = "integer::<_, _, 1, 64>")]
     pub max_loaded_models: usize,
     /// The minutes after which an unused model is unloaded. 0 keeps it loaded.
-    #[serde(deserialize_with = "fraction::<_, 525_600>")]
+    #[serde(deserialize_with = "number::<_, 525_600>")]
     pub keep_warm_minutes: f64,
     /// The maximum size on disk of the prompt caches of model servers that the daemon starts, in MiB. 0 keeps none.
-    #[serde(deserialize_with = "whole::<_, _, 0, 16_777_216>")]
+    #[serde(deserialize_with = "integer::<_, _, 0, 16_777_216>")]
     pub kv_cache_mb: u64,
     /// Several model servers with the same models, in the order in which they are tried. If there are any, they replace
     /// `endpoint`.
@@ -84,7 +87,7 @@ pub struct Config {
     pub allow_remote: bool,
     pub compaction: Compaction,
     /// The maximum number of turns of a run.
-    #[serde(deserialize_with = "whole::<_, _, 1, 100_000>")]
+    #[serde(deserialize_with = "integer::<_, _, 1, 100_000>")]
     pub max_turns: u32,
     pub tools: ToolsConfig,
     pub http: HttpConfig,
@@ -99,14 +102,14 @@ pub struct Config {
 /// The largest token count, because counts are `int32` on the wire.
 const MAX_TOKENS: u64 = i32::MAX as u64;
 
-/// What the daemon does with a conversation that no longer fits in the context window.
+/// The way to shorten a conversation that no longer fits in the context window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compaction {
-    /// The model writes a summary, and the conversation goes on with that.
+    /// The model writes a summary, and the conversation continues from it.
     #[default]
     Summary,
-    /// Its oldest part is left out.
+    /// The oldest part of the conversation is left out.
     Trim,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct RozConfig {
     /// The agent whose prompt, model and sampling settings are used.
     pub agent: String,
-    /// Tools of the daemon that are offered with the client's. A client's tool of the same name replaces the daemon's.
+    /// Tools of the daemon that are offered in addition to the client's. A client's tool replaces one of the same name.
     pub daemon_tools: Vec<String>,
     pub events: RozEvents,
     pub models: RozModels,
@@ -36,7 +36,7 @@ pub enum RozEvents {
     Second,
 }
 
-/// `[roz.models]`: the models behind the usual short names. An empty text is the agent's own model.
+/// `[roz.models]`: the models for the short names that clients use. An empty text stands for the agent's own model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RozModels {

@@ -1,4 +1,4 @@
-//! The `config.toml` that first use writes, and the keys it may have.
+//! The `config.toml` that is written on first use, and the keys that it may have.
 
 /// All keys with their documentation and defaults. A test checks that the file parses to the defaults.
 pub(super) const CONFIG: &str = r##"# kontekst configuration. Keys left out keep the defaults shown here.

@@ -1,4 +1,4 @@
-//! First use, partial and broken files, modes.
+//! Tests of first use, of incomplete and invalid files, and of file modes.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -33,7 +33,7 @@ fn refused(text: &str, expect: &Expect) {
 }
 
 #[test]
-fn first_use_writes_a_file_that_means_the_defaults() {
+fn first_use_writes_a_file_with_the_defaults() {
     let (_dir, home) = home();
     let config = Config::load(&home).unwrap();
     let expected = Config { model_dir: home.expand("~/models".as_ref()), ..Config::default() };
@@ -43,11 +43,11 @@ fn first_use_writes_a_file_that_means_the_defaults() {
     for dir in [home.root().to_owned(), home.run(), home.agents(), home.skills(), home.sessions()] {
         assert_eq!(mode(&dir), 0o700, "{}", dir.display());
     }
-    assert_eq!(Config::load(&home).unwrap(), config, "the second time as the first");
+    assert_eq!(Config::load(&home).unwrap(), config, "loading again gives the same values");
 }
 
 #[test]
-fn an_endpoint_is_an_address_or_has_a_key_too() {
+fn an_endpoint_is_an_address_or_a_table_with_a_key() {
     let read = |text: &str| toml::from_str::<Config>(text).map(|config| config.endpoints);
     let endpoints = read(r#"endpoints = ["http://a/", { url = "https://b", api_key_env = "B" }]"#).unwrap();
     let endpoint = |url: &str, name: Option<&str>| EndpointConfig {
@@ -129,7 +129,7 @@ fn the_commented_keys_of_the_template_are_valid_too() {
 }
 
 #[test]
-fn a_partial_file_keeps_the_other_defaults_and_unknown_keys_are_told() {
+fn a_partial_file_keeps_the_other_defaults_and_unknown_keys_are_reported() {
     let config = load(
         "context_size = 8192\ndata_dir = 'x'\n[tools.web]\ntimeout_seconds = 5\nx = 1\n[debug]\nlog = true\n",
     );
@@ -147,7 +147,7 @@ fn a_partial_file_keeps_the_other_defaults_and_unknown_keys_are_told() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line() {
+fn a_mistake_is_reported_with_its_line() {
     refused(
         "bind = ':1'\ncontext_size =\n",
         &expect![
@@ -216,7 +216,7 @@ fn what_is_wrong_is_named_with_its_line() {
 }
 
 #[test]
-fn remote_needs_a_second_key() {
+fn a_remote_address_needs_allow_remote() {
     assert!(load("bind = '0.0.0.0:1'\nallow_remote = true\n").unwrap().bind.is_remote());
 }
 
@@ -240,7 +240,7 @@ fn a_directory_of_another_user_is_refused() {
     fs::create_dir(home.root()).unwrap();
     std::os::unix::fs::chown(home.root(), Some(65534), None).unwrap();
     let error = home.create().unwrap_err();
-    assert!(matches!(error, HomeError::NotOurs { owner: 65534, .. }), "{error}");
+    assert!(matches!(error, HomeError::WrongOwner { owner: 65534, .. }), "{error}");
     assert!(!home.sessions().exists());
 }
 
@@ -263,7 +263,7 @@ fn agent(files: &[(&str, &str)]) -> Result<AgentConfig, AgentError> {
 }
 
 #[test]
-fn the_default_agent_is_the_seeds() {
+fn the_default_agent_has_the_values_of_the_seed() {
     let (_dir, home) = home();
     home.create().unwrap();
     assert!(agents::create_default(&home).unwrap());
@@ -293,7 +293,7 @@ fn the_default_agent_is_the_seeds() {
 }
 
 #[test]
-fn either_file_is_an_agent() {
+fn one_of_the_two_files_makes_an_agent() {
     let only_prompt = agent(&[("agent.md", "\nBe kind.\n\n")]).unwrap();
     assert_eq!((only_prompt.prompt.as_str(), only_prompt.display_name.as_str()), ("Be kind.", "x"));
     assert!(only_prompt.has_prompt && !only_prompt.has_config);
@@ -311,7 +311,7 @@ fn either_file_is_an_agent() {
 }
 
 #[test]
-fn a_wrong_agent_file_is_named_with_its_line() {
+fn a_mistake_in_an_agent_file_is_reported_with_its_line() {
     #[track_caller]
     fn refused(text: &str, expect: &Expect) {
         let error = agent(&[("config.toml", text)]).unwrap_err().to_string();

@@ -18,11 +18,11 @@ pub enum TomlError {
 
 /// Reads a file of at most 1 MiB. Returns its value, and the dotted paths of the keys that are not in `known`.
 ///
-/// `known` has the dotted paths of all values, and so their tables are known too.
+/// `known` lists the dotted paths of all values. The tables that contain them count as known.
 ///
 /// # Errors
 ///
-/// [`TomlError`] for any mistake. No wrong value is replaced by a default.
+/// [`TomlError`] for any mistake. An invalid value is never replaced by a default.
 pub(super) fn read<T: DeserializeOwned>(path: &Path, known: &[&str]) -> Result<(T, Vec<String>), TomlError> {
     let text = read_text(path, 1 << 20)?;
     let invalid = |error: toml::de::Error| {
@@ -72,36 +72,38 @@ fn collect_unknown(table: &toml::Table, prefix: &str, known: &[&str], unknown: &
 }
 
 /// For `deserialize_with`: reads a whole number from `MIN` to `MAX`.
-pub(super) fn whole<'de, D, T, const MIN: u64, const MAX: u64>(from: D) -> Result<T, D::Error>
+pub(super) fn integer<'de, D, T, const MIN: u64, const MAX: u64>(from: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: TryFrom<u64>,
 {
     let out_of_range = |found| D::Error::custom(format!("must be from {MIN} to {MAX}, not {found}"));
     let value = i64::deserialize(from)?;
-    let whole = u64::try_from(value).ok().filter(|whole| (MIN..=MAX).contains(whole));
-    whole.and_then(|whole| T::try_from(whole).ok()).ok_or_else(|| out_of_range(value))
+    let integer = u64::try_from(value).ok().filter(|integer| (MIN..=MAX).contains(integer));
+    integer.and_then(|integer| T::try_from(integer).ok()).ok_or_else(|| out_of_range(value))
 }
 
-/// As [`whole`], for an optional key.
-pub(super) fn some_whole<'de, D, T, const MIN: u64, const MAX: u64>(from: D) -> Result<Option<T>, D::Error>
+/// As [`integer`], for an optional key.
+pub(super) fn optional_integer<'de, D, T, const MIN: u64, const MAX: u64>(
+    from: D,
+) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: TryFrom<u64>,
 {
-    whole::<D, T, MIN, MAX>(from).map(Some)
+    integer::<D, T, MIN, MAX>(from).map(Some)
 }
 
-/// As [`fraction`], for an optional key.
-pub(super) fn some_fraction<'de, D, const MAX: u32>(from: D) -> Result<Option<f64>, D::Error>
+/// As [`number`], for an optional key.
+pub(super) fn optional_number<'de, D, const MAX: u32>(from: D) -> Result<Option<f64>, D::Error>
 where
     D: Deserializer<'de>,
 {
-    fraction::<D, MAX>(from).map(Some)
+    number::<D, MAX>(from).map(Some)
 }
 
 /// For `deserialize_with`: reads a number from 0 to `MAX`.
-pub(super) fn fraction<'de, D, const MAX: u32>(from: D) -> Result<f64, D::Error>
+pub(super) fn number<'de, D, const MAX: u32>(from: D) -> Result<f64, D::Error>
 where
     D: Deserializer<'de>,
 {
@@ -128,7 +130,7 @@ pub(super) fn http_url<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::
 }
 
 /// As [`http_url`], for an optional key.
-pub(super) fn some_http_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+pub(super) fn optional_http_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     http_url(from).map(Some)
 }
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::toml_file::whole;
+use super::toml_file::integer;
 
-/// The largest limit: 1 GiB. Tools hold whole files and whole pages in memory.
+/// The largest size limit that can be set: 1 GiB. Tools hold whole files and whole pages in memory.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// `[tools]`.
@@ -16,7 +16,7 @@ pub struct ToolsConfig {
     /// The working directory for clients that send none.
     pub working_dir: PathBuf,
     /// The maximum duration of a tool call, in seconds.
-    #[serde(deserialize_with = "whole::<_, _, 1, 86_400>")]
+    #[serde(deserialize_with = "integer::<_, _, 1, 86_400>")]
     pub timeout_seconds: u64,
     pub file: FileToolsConfig,
     pub web: WebToolsConfig,
@@ -26,7 +26,7 @@ pub struct ToolsConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FileToolsConfig {
-    #[serde(deserialize_with = "whole::<_, _, 1, MAX_BYTES>")]
+    #[serde(deserialize_with = "integer::<_, _, 1, MAX_BYTES>")]
     pub max_size_bytes: u64,
 }
 
@@ -34,9 +34,9 @@ pub struct FileToolsConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WebToolsConfig {
-    #[serde(deserialize_with = "whole::<_, _, 1, 3_600>")]
+    #[serde(deserialize_with = "integer::<_, _, 1, 3_600>")]
     pub timeout_seconds: u64,
-    #[serde(deserialize_with = "whole::<_, _, 1, MAX_BYTES>")]
+    #[serde(deserialize_with = "integer::<_, _, 1, MAX_BYTES>")]
     pub max_response_bytes: u64,
     /// Hosts (`name` or `name:port`) that may be fetched although their addresses are not public.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -54,9 +54,9 @@ impl From<PathError> for CliError {
 impl From<HomeError> for CliError {
     fn from(error: HomeError) -> Self {
         match error {
-            HomeError::NotOurs { .. } => Self::from_error(ExitStatus::Usage, &error)
+            HomeError::WrongOwner { .. } => Self::from_error(ExitStatus::Usage, &error)
                 .hint("run kontekst as that user, or set KONTEKST_HOME to a directory that you own"),
-            HomeError::Open { ref path, .. } => {
+            HomeError::OpenToOthers { ref path, .. } => {
                 let hint = format!("run `chmod 700 '{}'`", path.display());
                 Self::from_error(ExitStatus::Usage, &error).hint(hint)
             }

@@ -236,7 +236,7 @@ mod tests {
             NoHome,
             2,
             &expect![[r#"
-                kontekst: error: cannot tell the home directory of this user
+                kontekst: error: cannot determine the home directory of this user
                   hint: set KONTEKST_HOME to a directory that you own
             "#]],
         );
