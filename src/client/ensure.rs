@@ -12,15 +12,15 @@ use crate::{
 
 use super::{ClientError, channel, daemon, runtime, spawn::spawn, version::is_older};
 
-/// How long to wait for the spawn lock. A client that holds it may be waiting for a daemon to stop, which takes up to ten
-/// seconds, and another client may be waiting in front of this one.
+/// The time that a client waits for the spawn lock. Its holder may be waiting for a daemon to stop, which takes up to ten
+/// seconds, and other clients may get the lock before this one.
 const SPAWN_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection to the daemon.
 #[derive(Debug)]
 pub struct Connected {
     pub stream: UnixStream,
-    /// What the user should know about the daemon, for stderr.
+    /// A message about the daemon that the user should see on stderr.
     pub notice: Option<String>,
 }
 
@@ -35,20 +35,20 @@ pub fn probe(home: &Home) -> Result<UnixStream, ClientError> {
 
 /// Connects to a socket of the daemon.
 pub(super) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
-    let shown = || path.display().to_string();
+    let path_text = || path.display().to_string();
     let stream = match UnixStream::connect(path) {
         Ok(stream) => stream,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
             return Err(ClientError::NotRunning);
         }
-        Err(source) => return Err(ClientError::Connect { path: shown(), source }),
+        Err(source) => return Err(ClientError::Connect { path: path_text(), source }),
     };
-    let connect = |source| ClientError::Connect { path: shown(), source };
+    let connect = |source| ClientError::Connect { path: path_text(), source };
     let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|error| connect(error.into()))?;
     if peer.uid == rustix::process::geteuid() {
         Ok(stream)
     } else {
-        Err(ClientError::WrongOwner { path: shown(), uid: peer.uid.as_raw() })
+        Err(ClientError::WrongOwner { path: path_text(), uid: peer.uid.as_raw() })
     }
 }
 
@@ -61,10 +61,10 @@ pub fn ensure(home: &Home) -> Result<Connected, ClientError> {
     match probe(home) {
         Ok(stream) => match older_daemon_version(home) {
             None => return Ok(Connected { stream, notice: None }),
-            Some(theirs) => {
+            Some(daemon_version) => {
                 if !stop_if_idle(stream)? {
                     let notice = format!(
-                        "using the running daemon {theirs}; it is busy and will be replaced by {} when idle",
+                        "using the running daemon {daemon_version}; it is busy and will be replaced by {} when idle",
                         env!("CARGO_PKG_VERSION")
                     );
                     return Ok(Connected { stream: probe(home)?, notice: Some(notice) });
@@ -97,7 +97,7 @@ fn older_daemon_version(home: &Home) -> Option<String> {
 fn stop_if_idle(stream: UnixStream) -> Result<bool, ClientError> {
     runtime()?.block_on(async {
         let mut daemon = daemon(channel(stream).await?);
-        let answer = daemon.shutdown(ShutdownRequest { if_idle: true }).await?;
-        Ok(!answer.into_inner().refused)
+        let response = daemon.shutdown(ShutdownRequest { if_idle: true }).await?;
+        Ok(!response.into_inner().refused)
     })
 }

@@ -15,7 +15,7 @@ use crate::config::Home;
 
 use super::{ClientError, ensure, ensure::connect};
 
-/// How a relay ended.
+/// The reason why a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayEnd {
     /// The editor sent `exit`, and the process is to end with this code.
@@ -32,13 +32,13 @@ pub enum RelayEnd {
 ///
 /// [`ClientError`].
 pub fn editor_stream(home: &Home) -> Result<UnixStream, ClientError> {
-    let mut tries = 0;
+    let mut attempts = 0;
     loop {
         drop(ensure(home)?);
-        tries += 1;
+        attempts += 1;
         match connect(&home.kaiak_socket()) {
-            // That daemon was just stopping. The next round starts another one.
-            Err(ClientError::NotRunning) if tries < 3 => {}
+            // That daemon was stopping. The next attempt starts another one.
+            Err(ClientError::NotRunning) if attempts < 3 => {}
             connected => return connected,
         }
     }
@@ -55,19 +55,19 @@ pub fn relay(
     daemon: &UnixStream,
 ) -> io::Result<RelayEnd> {
     let mut to_daemon = daemon.try_clone()?;
-    let left = Arc::new(AtomicBool::new(false));
-    let leaving = left.clone();
+    let editor_left = Arc::new(AtomicBool::new(false));
+    let set_editor_left = editor_left.clone();
     thread::spawn(move || {
         let copied = io::copy(&mut input, &mut to_daemon);
-        // Only writing gives a broken pipe, and then the daemon is gone. The flag is set before the daemon sees the end
-        // of the input, because it may answer that at once.
+        // Only writing to the daemon fails with a broken pipe, which means that the daemon has gone. The flag is set
+        // before the daemon sees the end of the input, because it may then close the connection at once.
         let daemon_left = copied.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-        leaving.store(!daemon_left, Ordering::Release);
+        set_editor_left.store(!daemon_left, Ordering::Release);
         to_daemon.shutdown(Shutdown::Write).ok();
     });
     let mut from_daemon = daemon;
     let mut buffer = vec![0; 64 * 1024];
-    let mut last = None;
+    let mut exit_code = None;
     loop {
         let count = match from_daemon.read(&mut buffer) {
             Ok(0) => break,
@@ -80,15 +80,15 @@ pub fn relay(
             code @ 0..=1 => (&buffer[..count - 1], Some(code)),
             _ => (&buffer[..count], None),
         };
-        last = end.or(last);
+        exit_code = end.or(exit_code);
         if output.write_all(frames).and_then(|()| output.flush()).is_err() {
             daemon.shutdown(Shutdown::Both).ok();
             return Ok(RelayEnd::EditorLeft);
         }
     }
-    Ok(match last {
+    Ok(match exit_code {
         Some(code) => RelayEnd::Exit(code),
-        None if left.load(Ordering::Acquire) => RelayEnd::EditorLeft,
+        None if editor_left.load(Ordering::Acquire) => RelayEnd::EditorLeft,
         None => RelayEnd::DaemonLeft,
     })
 }
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// An input at its end, whose reading thread ends only when the test lets it.
+    /// An input that is at its end, and that blocks its thread until the test ends.
     struct Closed(mpsc::Receiver<()>);
 
     impl Read for Closed {
@@ -115,20 +115,20 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_that_leaves_is_no_error_however_fast_the_daemon_is() {
-        let (ours, mut daemons) = UnixStream::pair().unwrap();
+    fn an_editor_that_leaves_is_reported_even_if_the_daemon_closes_at_once() {
+        let (client_end, mut daemon_end) = UnixStream::pair().unwrap();
         let (done, wait) = mpsc::channel();
-        let daemon = thread::spawn(move || daemons.read(&mut [0]).unwrap());
-        assert_eq!(relay(Closed(wait), &mut Vec::new(), &ours).unwrap(), RelayEnd::EditorLeft);
+        let daemon = thread::spawn(move || daemon_end.read(&mut [0]).unwrap());
+        assert_eq!(relay(Closed(wait), &mut Vec::new(), &client_end).unwrap(), RelayEnd::EditorLeft);
         assert_eq!(daemon.join().unwrap(), 0);
         drop(done);
     }
 
     #[test]
-    fn a_daemon_that_goes_first_is_told() {
-        let (ours, daemons) = UnixStream::pair().unwrap();
+    fn a_daemon_that_closes_first_is_reported() {
+        let (client_end, daemon_end) = UnixStream::pair().unwrap();
         let (editor, _editors) = UnixStream::pair().unwrap();
-        drop(daemons);
-        assert_eq!(relay(editor, &mut Vec::new(), &ours).unwrap(), RelayEnd::DaemonLeft);
+        drop(daemon_end);
+        assert_eq!(relay(editor, &mut Vec::new(), &client_end).unwrap(), RelayEnd::DaemonLeft);
     }
 }

@@ -17,8 +17,8 @@ use super::ClientError;
 ///
 /// [`ClientError::Refused`] with the daemon's reason, [`ClientError::Died`] with the end of its log.
 pub(super) fn spawn(home: &Home, _lock: &Lock) -> Result<(), ClientError> {
-    // The daemon inherits none of our other descriptors: a shell that waits for a pipe to close must not wait for the
-    // daemon.
+    // The daemon inherits no other descriptors of this process: a shell that waits for a pipe to close must not wait for
+    // the daemon.
     close_fds::set_fds_cloexec_threadsafe(3, &[]);
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(home.log());
     let mut child = Command::new(std::env::current_exe().map_err(ClientError::Spawn)?)

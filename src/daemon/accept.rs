@@ -1,4 +1,4 @@
-//! Binding and accepting, as all listeners of the daemon do it.
+//! The parts of binding and accepting that all listeners of the daemon share.
 
 use std::{fs, io, net::SocketAddr, path::Path, time::Duration};
 
@@ -14,7 +14,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(50);
 /// killed. The umask keeps other users out.
 pub(super) fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => UnixListener::bind(path),
     }
 }

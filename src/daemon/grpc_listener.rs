@@ -24,7 +24,7 @@ use super::{
     token,
 };
 
-/// TCP connections whose peer is being looked up. More wait in the kernel.
+/// The maximum number of TCP connections whose peer is being looked up. Further ones wait in the kernel's backlog.
 const MAX_UNCHECKED: usize = 64;
 
 type Accepted = mpsc::Sender<io::Result<GrpcConnection>>;
@@ -56,7 +56,7 @@ impl GrpcListeners {
     ///
     /// # Errors
     ///
-    /// One sentence for the operator. The daemon runs on without TCP.
+    /// One sentence for the operator. The daemon continues without TCP.
     pub(super) fn bind_tcp(
         &mut self,
         config: &Config,
@@ -84,7 +84,7 @@ impl GrpcListeners {
         Ok(Some(address.to_string()))
     }
 
-    /// Returns the check that every request must pass: it comes from a process of this user, or with the token.
+    /// Returns the interceptor that checks every request: it must come from a process of this user or carry the token.
     /// Requests with an `Origin` come from web pages, which have no reason to call, and are refused.
     pub(super) fn auth(&self) -> impl Fn(Request<()>) -> Result<Request<()>, Status> + Clone + use<> {
         let token = self.token.clone();
@@ -109,8 +109,8 @@ impl GrpcListeners {
         }
     }
 
-    /// Accepts until `stop` is cancelled, and returns connections whose peer has been checked. When it stops, it
-    /// removes the socket file first.
+    /// Accepts until `stop` is cancelled, and returns a stream of connections whose peer has been checked. The socket
+    /// file is removed before the stream ends.
     pub(super) fn accept(
         self,
         table: SocketTable,
@@ -170,10 +170,10 @@ async fn accept_tcp(listener: TcpListener, table: SocketTable, accepted: Accepte
     }
 }
 
-/// Hands a connection to the server, or logs why it is refused.
+/// Passes a connection to the server, or logs why it is refused.
 async fn pass_on(checked: io::Result<GrpcConnection>, accepted: &Accepted) {
     match checked {
-        // An error says that the server has stopped.
+        // Sending fails only after the server has stopped.
         Ok(connection) => drop(accepted.send(Ok(connection)).await),
         Err(refused) => tracing::warn!("connection refused: {refused}"),
     }

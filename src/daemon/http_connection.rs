@@ -1,4 +1,4 @@
-//! A TCP connection of the HTTP door: it notices when its client is gone, and when its client reads no more.
+//! A TCP connection of the HTTP door, which detects that its client has gone or no longer reads.
 
 use std::{
     io,
@@ -21,15 +21,16 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time between two checks of a client that has closed its sending side.
 const PEER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A connection that reports its end when the client's process has closed the socket, and not yet when the client
-/// has only closed its sending side. Writing fails after [`WRITE_TIMEOUT`].
+/// A connection whose reads report the end of the stream when the client's process has closed the socket, and not yet
+/// when the client has only shut down its sending side. A write fails when the client reads nothing for
+/// [`WRITE_TIMEOUT`].
 ///
-/// Both ways of closing look the same on the wire. The kernel's socket table knows the difference: a socket that its
-/// process has closed belongs to no process.
+/// The server receives a FIN in both cases. The kernel's socket table shows the difference: a socket that its process
+/// has closed belongs to no process.
 pub(super) struct HttpConnection {
     stream: TcpStream,
     table: SocketTable,
-    /// Runs once the client has closed its sending side, and resolves when its process has closed the socket.
+    /// Created when the client has shut down its sending side. Resolves when its process has closed the socket.
     peer_closed: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// Runs while the client reads nothing.
     write_timeout: Option<Pin<Box<Sleep>>>,
@@ -40,14 +41,14 @@ impl HttpConnection {
         Self { stream, table, peer_closed: None, write_timeout: None }
     }
 
-    /// Resolves when the process at the other end has closed its socket. The end of a peer on another machine cannot
-    /// be told from half of it, so there the end of what it sends is the end.
+    /// Resolves when the process at the other end has closed its socket. The socket of a client on another machine is
+    /// not in the table, so for such a client this resolves at once.
     fn wait_for_close(&self) -> impl Future<Output = ()> + Send + use<> {
-        let addresses = self.stream.peer_addr().and_then(|theirs| Ok((theirs, self.stream.local_addr()?)));
+        let addresses = self.stream.peer_addr().and_then(|peer| Ok((peer, self.stream.local_addr()?)));
         let table = self.table.clone();
         async move {
-            let Ok((theirs, ours)) = addresses else { return };
-            while let Ok(Some(SocketEntry { inode: 1.., .. })) = table.find(theirs, ours).await {
+            let Ok((peer, local)) = addresses else { return };
+            while let Ok(Some(SocketEntry { inode: 1.., .. })) = table.find(peer, local).await {
                 sleep(PEER_CHECK_INTERVAL).await;
             }
         }
@@ -64,7 +65,7 @@ impl HttpConnection {
         }
         let timeout = self.write_timeout.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
         ready!(timeout.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
     }
 }
 
@@ -81,7 +82,7 @@ impl AsyncRead for HttpConnection {
         }
         if let Some(closed) = &mut this.peer_closed {
             ready!(closed.as_mut().poll(cx));
-            // A future that is done may not be polled again.
+            // A future that has completed must not be polled again.
             *closed = Box::pin(std::future::ready(()));
         }
         Poll::Ready(Ok(()))
@@ -133,30 +134,30 @@ mod tests {
         (client, HttpConnection::new(listener.accept().await.unwrap().0, SocketTable::new()))
     }
 
-    // The paused clock moves on by itself, and only while nothing else is to be done: look-ups are waited for.
+    // Tokio advances the paused clock only while the runtime is idle, and look-ups on blocking threads keep it busy.
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_still_listens_is_not_gone() {
+    async fn a_client_that_shut_down_its_sending_side_can_still_read() {
         let (mut client, mut server) = pair().await;
         client.write_all(b"question").await.unwrap();
         client.shutdown().await.unwrap();
-        let mut said = [0; 8];
-        server.read_exact(&mut said).await.unwrap();
+        let mut request = [0; 8];
+        server.read_exact(&mut request).await.unwrap();
         // The end is not reported while the client may still read the answer.
         tokio::select! {
             biased;
-            read = server.read(&mut said) => panic!("{read:?}"),
+            read = server.read(&mut request) => panic!("{read:?}"),
             () = sleep(PEER_CHECK_INTERVAL * 3) => {}
         }
         server.write_all(b"answer").await.unwrap();
-        let mut heard = [0; 6];
-        client.read_exact(&mut heard).await.unwrap();
+        let mut response = [0; 6];
+        client.read_exact(&mut response).await.unwrap();
         drop(client);
-        assert_eq!(server.read(&mut said).await.unwrap(), 0);
-        assert_eq!(server.read(&mut said).await.unwrap(), 0, "the end is reported again");
+        assert_eq!(server.read(&mut request).await.unwrap(), 0);
+        assert_eq!(server.read(&mut request).await.unwrap(), 0, "the end is reported again");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_is_given_up() {
+    async fn a_client_that_does_not_read_times_out() {
         let (client, mut server) = pair().await;
         let block = vec![0; 1024 * 1024];
         let error = loop {

@@ -24,7 +24,7 @@ use super::{
     token,
 };
 
-/// The maximum number of connections. More are closed at once.
+/// The maximum number of connections. Further ones are closed at once.
 const MAX_CONNECTIONS: usize = 1024;
 
 /// A bound listener.
@@ -39,7 +39,7 @@ impl HttpListener {
     ///
     /// # Errors
     ///
-    /// One sentence for the operator. The daemon runs on without HTTP.
+    /// One sentence for the operator. The daemon continues without HTTP.
     pub(super) fn bind(core: &AgentCore, own_listeners: &OwnListeners) -> Result<Option<Self>, String> {
         let config = core.config();
         let Bind::Tcp(address) = config.http.listen else { return Ok(None) };

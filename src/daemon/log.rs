@@ -20,14 +20,14 @@ const ROTATE_AT: u64 = 10 * 1024 * 1024;
 /// The number of renamed files that are kept.
 const ROTATED_FILES: u32 = 2;
 
-/// Starts logging and returns warnings. A log that cannot be written does not keep the daemon from running.
+/// Starts logging and returns warnings. A log that cannot be written does not stop the daemon.
 ///
-/// `filter` says what is logged, in the syntax of [`EnvFilter`]. Without one, or with one that is wrong, it is `info`.
+/// `filter` has the syntax of [`EnvFilter`]. If it is absent or invalid, `info` is used.
 pub(super) fn start(home: &Home, mode: Mode, filter: Option<&str>) -> Vec<String> {
     let filter = filter.and_then(|filter| EnvFilter::try_new(filter).ok());
     let filter = filter.unwrap_or_else(|| EnvFilter::new("info"));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
-    // `try_init` fails if a test has set a subscriber already; then that one stays.
+    // `try_init` fails if a test has already set a subscriber, which then stays in use.
     match mode {
         Mode::Foreground => {
             let colour = io::stderr().is_terminal();

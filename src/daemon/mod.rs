@@ -34,7 +34,7 @@ use crate::{
 };
 use server::Server;
 
-/// How long a new daemon waits for the lock: until a daemon that is stopping is gone, and some more.
+/// The time that a new daemon waits for the lock: as long as a stopping daemon may take, and two seconds more.
 const LOCK_TIMEOUT: Duration = stop_limits::TOTAL.saturating_add(Duration::from_secs(2));
 
 /// How the daemon was started.
@@ -69,8 +69,8 @@ pub enum DaemonError {
 
 /// Runs the daemon until it is told to stop.
 ///
-/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready, or why it is not. `listen` replaces the
-/// address at which the configuration has HTTP served.
+/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready, or why it is not. `listen` overrides
+/// `[http] listen` of the configuration.
 ///
 /// # Errors
 ///
@@ -109,7 +109,8 @@ fn start(home: &Home, mode: Mode, process: ProcessEnv, listen: Option<Bind>) -> 
     };
     let result = runtime.block_on(server.run());
 
-    // The order counts: no client can connect, no run is left, then the model server ends, and last the lock.
+    // The order matters: no client can connect any more and no run is active, so the model server can stop. The
+    // lock is released last.
     models.stop();
     if DaemonInfo::load(home).is_none_or(|info| info.pid == std::process::id()) {
         fs::remove_file(home.daemon_info()).ok();
@@ -119,7 +120,7 @@ fn start(home: &Home, mode: Mode, process: ProcessEnv, listen: Option<Bind>) -> 
     result
 }
 
-/// Detaches the process from the client that started it: from its terminal, its directory and its file modes.
+/// Sets the umask, and detaches a spawned process from the terminal and the directory of its client.
 fn detach(mode: Mode) {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     if mode == Mode::Spawned {

@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection.
+//! Checks which user owns the other end of a connection.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::socket_table::{SocketEntry, SocketTable};
 
-/// What an accepted connection may do.
+/// The other end of an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
     /// A process of this user on this machine.
@@ -19,22 +19,22 @@ pub(super) enum Peer {
 ///
 /// # Errors
 ///
-/// The process belongs to another user, or the kernel does not say.
+/// The process belongs to another user, or the kernel does not report its user.
 pub(super) fn unix(stream: &UnixStream) -> io::Result<Peer> {
     check_user(stream.peer_cred()?.uid())
 }
 
-/// Returns the peer of a TCP connection. For one on loopback, the kernel's socket table says whose process it is.
+/// Returns the peer of a TCP connection. For one on loopback, the kernel's socket table has its user.
 ///
 /// # Errors
 ///
 /// A peer on loopback belongs to another user, or its user is unknown.
 pub(super) async fn tcp(stream: &TcpStream, table: &SocketTable) -> io::Result<Peer> {
-    let (theirs, ours) = (stream.peer_addr()?, stream.local_addr()?);
-    if !theirs.ip().to_canonical().is_loopback() {
+    let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
+    if !peer.ip().to_canonical().is_loopback() {
         return Ok(Peer::Remote);
     }
-    match table.find(theirs, ours).await? {
+    match table.find(peer, local).await? {
         Some(SocketEntry { uid, .. }) => check_user(uid),
         None => Err(io::Error::other("the user of the peer is not known")),
     }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn our_own_connection_is_ours() {
+    async fn a_connection_within_this_process_is_of_this_user() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(listener) = tokio::net::TcpListener::bind(address).await else { continue };
             let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

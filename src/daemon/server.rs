@@ -22,10 +22,10 @@ use super::{
     http_listener::HttpListener, ready, signals, socket::SocketFile, socket_table::SocketTable,
 };
 
-/// How often a daemon without a socket file looks whether its runs have ended.
+/// The interval at which a daemon without a socket file checks whether its runs have ended.
 const RUNS_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What the daemon serves with.
+/// The state of a daemon before it listens.
 pub(super) struct Server {
     pub(super) home: Home,
     pub(super) mode: Mode,
@@ -33,7 +33,7 @@ pub(super) struct Server {
     pub(super) own_listeners: OwnListeners,
     /// Configured Kaiak providers whose API key is not set.
     pub(super) providers_without_key: Vec<String>,
-    /// What an operator should know, one sentence each. `kontekst status` shows them.
+    /// Warnings for the operator, one sentence each. `kontekst status` shows them.
     pub(super) warnings: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ impl Server {
         let grpc = serve_grpc(&core, grpc, table, status, stop);
         let served = async {
             let result = grpc.await;
-            // A server that has failed takes the others along.
+            // If the gRPC server has failed, the other servers stop too.
             stop.cancel();
             editors.await.ok();
             if let Some(http) = http {
@@ -129,8 +129,8 @@ impl Server {
         };
         tokio::select! {
             biased;
-            () = clients_time_is_up(stop) => {
-                tracing::warn!("some clients did not let go in time");
+            () = client_timeout(stop) => {
+                tracing::warn!("some clients did not disconnect in time");
                 Ok(())
             }
             result = served => result.map_err(DaemonError::Serve),
@@ -163,7 +163,7 @@ async fn serve_grpc(
         .await
 }
 
-/// Returns a warning for each name in `[roz] daemon_tools` that is no tool.
+/// Returns a warning for each name in `[roz] daemon_tools` that is not a tool.
 async fn unknown_daemon_tools(core: &AgentCore) -> Vec<String> {
     let names = &core.config().roz.daemon_tools;
     if names.is_empty() {
@@ -171,7 +171,7 @@ async fn unknown_daemon_tools(core: &AgentCore) -> Vec<String> {
     }
     let known = core.daemon_tools().await;
     let unknown = names.iter().filter(|name| known.iter().all(|tool| tool.name != **name));
-    unknown.map(|name| format!("config.toml: `daemon_tools` names `{name}`, which is no tool")).collect()
+    unknown.map(|name| format!("config.toml: `daemon_tools` names `{name}`, which is not a tool")).collect()
 }
 
 /// Cancels all runs when the daemon stops.
@@ -189,7 +189,7 @@ async fn stop_when_unreachable(socket: SocketFile, core: AgentCore, stop: Cancel
     if stop.is_cancelled() {
         return;
     }
-    tracing::warn!("the socket file was removed: leaving when no run is going");
+    tracing::warn!("the socket file was removed: the daemon stops when no run is active");
     while core.active_runs() > 0 {
         tokio::time::sleep(RUNS_CHECK_INTERVAL).await;
     }
@@ -197,7 +197,7 @@ async fn stop_when_unreachable(socket: SocketFile, core: AgentCore, stop: Cancel
 }
 
 /// Resolves [`stop_limits::CLIENTS`] after `stop` is cancelled.
-async fn clients_time_is_up(stop: &Cancel) {
+async fn client_timeout(stop: &Cancel) {
     stop.cancelled().await;
     tokio::time::sleep(stop_limits::CLIENTS).await;
 }

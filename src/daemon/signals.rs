@@ -29,7 +29,7 @@ pub(super) fn stop_on_signals(stop: &Cancel) -> io::Result<()> {
                 _ = too_large.recv() => continue,
             }
             if stop.is_cancelled() {
-                leave_now();
+                exit_now();
             }
             tracing::info!("stopping on a signal");
             stop.cancel();
@@ -39,6 +39,6 @@ pub(super) fn stop_on_signals(stop: &Cancel) -> io::Result<()> {
 }
 
 #[expect(clippy::exit, reason = "the second signal does not wait for anything")]
-fn leave_now() -> ! {
+fn exit_now() -> ! {
     std::process::exit(1)
 }

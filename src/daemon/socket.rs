@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 /// The stack of the watching thread, in bytes: its read buffer, and room to format a log line.
 const STACK: usize = 128 * 1024;
 
-/// A socket file, known by its device and inode. Another file at the same path has others.
+/// A socket file, identified by its device and inode, which differ for another file at the same path.
 #[derive(Clone, Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -43,7 +43,7 @@ impl SocketFile {
             Ok(()) => drop(sender.send(())),
             Err(error) => tracing::warn!(%error, "the socket file is not watched"),
         };
-        // Not a thread of the runtime, which waits for its own threads when it ends.
+        // This is not a thread of the runtime, because the runtime waits for its threads when it shuts down.
         let started = thread::Builder::new().name("socket-watch".to_owned()).stack_size(STACK).spawn(watch);
         if started.is_err() || removed.await.is_err() {
             std::future::pending::<()>().await;
@@ -55,10 +55,10 @@ impl SocketFile {
         use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
         let events = inotify::init(CreateFlags::CLOEXEC)?;
-        let leaving =
+        let removals =
             WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
         let dir = self.path.parent().unwrap_or(&self.path);
-        inotify::add_watch(&events, dir, leaving | WatchFlags::ONLYDIR)?;
+        inotify::add_watch(&events, dir, removals | WatchFlags::ONLYDIR)?;
         let mut block = [0_u8; 4096];
         while self.is_there() {
             // The events themselves do not matter: the loop looks at the file again.

@@ -1,4 +1,4 @@
-//! The kernel's table of TCP sockets: which process is at the other end of a connection on this machine.
+//! Finds the owner of the other end of a TCP connection on this machine in the kernel's socket table.
 
 use std::{
     fs::File,
@@ -11,8 +11,8 @@ use tokio::sync::Semaphore;
 
 use crate::core::blocking;
 
-/// Look-ups that may run at a time. Each of them reads the whole table, so many at once would only make all of them
-/// slow.
+/// The maximum number of look-ups at a time. Each reads the whole table, so more of them would only slow each other
+/// down.
 const MAX_LOOKUPS: usize = 2;
 
 /// Reads `/proc/net/tcp` and `/proc/net/tcp6`, on threads for blocking work. Cheap to clone.
@@ -21,7 +21,7 @@ pub(super) struct SocketTable {
     lookups: Arc<Semaphore>,
 }
 
-/// What the table says of one socket.
+/// The entry of one socket in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SocketEntry {
     /// The user whose process opened it.
@@ -48,7 +48,7 @@ impl SocketTable {
         let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(io::Error::other)?;
         let lookup = move || {
             let found = find(local, remote);
-            drop(permit); // here, because the look-up goes on when its caller does not wait for it
+            drop(permit); // only here, because the look-up continues if its caller is dropped
             found
         };
         blocking(lookup).join().await.map_err(io::Error::other)?
@@ -75,7 +75,7 @@ fn find(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<SocketEntry>
     Ok(None)
 }
 
-/// Reads a line if it is about the socket `local` → `remote`.
+/// Parses a line of the table. Returns `None` if it is not the line of the socket `local` → `remote`.
 ///
 /// Columns: `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode …`.
 fn parse_entry(line: &str, local: &str, remote: &str) -> Option<SocketEntry> {
@@ -92,8 +92,8 @@ enum Version {
     V6,
 }
 
-/// Writes an address as the table has it: 32-bit words in the machine's byte order, in hexadecimal. Returns `None`
-/// for an IPv6 address that has no place in the table of IPv4.
+/// Formats an address as in the table: 32-bit words in the machine's byte order, in hexadecimal. Returns `None` for
+/// an IPv6 address that the IPv4 table cannot contain.
 fn table_form(address: SocketAddr, version: Version) -> Option<String> {
     let octets: Vec<u8> = match (address.ip(), version) {
         (IpAddr::V4(ip), Version::V4) => ip.octets().into(),

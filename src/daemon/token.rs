@@ -1,4 +1,4 @@
-//! The token of the data directory, which lets clients in that are not this user's processes.
+//! The token in the data directory, which authenticates clients that are not processes of this user.
 
 use std::{fs, io};
 
@@ -13,9 +13,9 @@ pub(super) fn load_or_create(home: &Home) -> io::Result<String> {
     match fs::read_to_string(&path) {
         Ok(text) if text.trim().len() >= MIN_LENGTH => return Ok(text.trim().to_owned()),
         Ok(_) => {
-            let short =
-                format!("the token has fewer than {MIN_LENGTH} characters; remove the file for a new one");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, short));
+            let message =
+                format!("the token has fewer than {MIN_LENGTH} characters; remove the file to get a new one");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_made_once_and_a_short_one_is_refused() {
+    fn a_token_is_created_once_and_a_short_one_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::find(Some(dir.path().join("home"))).unwrap();
         home.create().unwrap();
