@@ -1,4 +1,4 @@
-//! One folder for each wire protocol. No door knows another one.
+//! Doors: one folder for each wire protocol. No door depends on another one.
 //!
 //! A door turns its protocol into [`StartRun`](crate::agent::StartRun) and
 //! [`Command`](crate::agent::protocol::Command), and [`Event`](crate::agent::protocol::Event) into its protocol. The

@@ -54,6 +54,6 @@ fn index() -> Routes {
             .register_encoded_file_descriptor_set(pb::DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
-    Routes::new(files().build_v1().expect("the descriptors are ours"))
-        .add_service(files().build_v1alpha().expect("the descriptors are ours"))
+    Routes::new(files().build_v1().expect("the built-in descriptors are valid"))
+        .add_service(files().build_v1alpha().expect("the built-in descriptors are valid"))
 }

@@ -1,14 +1,14 @@
 //! Decides from the head of a request alone whether it may use the HTTP door. Pure.
 //!
-//! The daemon has already checked whose process sent the request. What is left to keep out are web pages, which run in
-//! a browser of this user. They are known by `Origin`, by `Sec-Fetch-Site`, and, after DNS rebinding, by a `Host` that
-//! is not one of ours.
+//! The daemon has already checked which user's process sent the request. This module keeps out web pages, which run in
+//! a browser of this user. It recognises them by `Origin`, by `Sec-Fetch-Site`, and, after DNS rebinding, by a `Host`
+//! that this server does not have.
 
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
 use crate::core::is_bearer;
 
-/// Whose process sent a request.
+/// The owner of the process that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// A process of this user on this machine.
@@ -17,7 +17,7 @@ pub enum Caller {
     Remote,
 }
 
-/// Which requests are accepted. Made once, when the listener is bound.
+/// Decides which requests are accepted. Made once, when the listener is bound.
 #[derive(Clone, Debug)]
 pub struct AccessPolicy {
     /// The values that `Host` may have, in lower case.
@@ -25,7 +25,7 @@ pub struct AccessPolicy {
     /// The origins of pages that need no token.
     origins: Vec<String>,
     token: String,
-    /// Whether responses have the CORS headers of the Kolosal seed.
+    /// True if responses have the CORS headers of the Kolosal seed.
     pub(super) cors: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct AccessPolicy {
 pub(super) struct Admission {
     /// The origin of the page that sent the request, and that may read the response.
     pub(super) origin: Option<HeaderValue>,
-    /// Whether the request has the token.
+    /// True if the request has the token.
     pub(super) token: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Refusal {
 }
 
 impl AccessPolicy {
-    /// `port` is the port of the listener, `hosts` are more host names, without a port.
+    /// Makes a policy. `port` is the port of the listener, and `hosts` are additional host names without a port.
     pub fn new(port: u16, hosts: &[String], origins: &[String], token: String, cors: bool) -> Self {
         let names = ["localhost", "127.0.0.1", "[::1]"].into_iter().chain(hosts.iter().map(String::as_str));
         let mut allowed: Vec<String> =
@@ -75,10 +75,10 @@ impl AccessPolicy {
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Result<Admission, Refusal> {
-        // A request for a proxy names another server in its target, whatever its Host is.
-        let target = uri.authority().is_none_or(|authority| self.serves_host(authority.as_str()));
+        // A request that is meant for a proxy has the name of a server in its target, whatever its Host is.
+        let serves_target = uri.authority().is_none_or(|authority| self.serves_host(authority.as_str()));
         let host = single(headers, &header::HOST).ok_or(Refusal::MissingHost)?;
-        if !target || !host.to_str().is_ok_and(|host| self.serves_host(host)) {
+        if !serves_target || !host.to_str().is_ok_and(|host| self.serves_host(host)) {
             return Err(Refusal::Host);
         }
         let token = match headers.get(header::AUTHORIZATION) {
@@ -90,10 +90,13 @@ impl AccessPolicy {
             let listed = single(headers, &header::ORIGIN)
                 .and_then(|origin| origin.to_str().ok())
                 .is_some_and(|origin| self.origins.iter().any(|listed| origin.eq_ignore_ascii_case(listed)));
-            // Our own page: browsers send its origin when it loads its scripts.
-            let own = matches!(*method, Method::GET | Method::HEAD)
-                && origin.as_bytes().strip_prefix(b"http://").is_some_and(|it| it == host.as_bytes());
-            if !listed && !own && (!token || origin == "null") {
+            // The page of this door: browsers send its origin when it loads its scripts.
+            let same_origin = matches!(*method, Method::GET | Method::HEAD)
+                && origin
+                    .as_bytes()
+                    .strip_prefix(b"http://")
+                    .is_some_and(|origin_host| origin_host == host.as_bytes());
+            if !listed && !same_origin && (!token || origin == "null") {
                 return Err(Refusal::Origin);
             }
         } else if let Some(site) = headers.get("sec-fetch-site") {
@@ -137,7 +140,11 @@ mod tests {
         AccessPolicy::new(8787, &["box.lan".into()], &["http://app.test:3000".into()], TOKEN.into(), true)
     }
 
-    fn ask(caller: Caller, method: &Method, headers: &[(&'static str, &str)]) -> Result<Admission, Refusal> {
+    fn check(
+        caller: Caller,
+        method: &Method,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Admission, Refusal> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
@@ -146,11 +153,11 @@ mod tests {
     }
 
     fn host(value: &str) -> Result<Admission, Refusal> {
-        ask(Caller::ThisUser, &Method::POST, &[("host", value)])
+        check(Caller::ThisUser, &Method::POST, &[("host", value)])
     }
 
     #[test]
-    fn only_our_own_hosts_are_served() {
+    fn only_known_hosts_are_served() {
         for good in ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "LOCALHOST:8787", "box.lan:8787"] {
             assert!(host(good).is_ok(), "{good}");
         }
@@ -219,10 +226,10 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_there_once_and_the_target_names_no_other() {
-        assert_eq!(ask(Caller::ThisUser, &Method::GET, &[]), Err(Refusal::MissingHost));
+    fn exactly_one_host_is_required_and_a_foreign_target_is_refused() {
+        assert_eq!(check(Caller::ThisUser, &Method::GET, &[]), Err(Refusal::MissingHost));
         let two = [("host", "localhost:8787"), ("host", "localhost:8787")];
-        assert_eq!(ask(Caller::ThisUser, &Method::GET, &two), Err(Refusal::MissingHost));
+        assert_eq!(check(Caller::ThisUser, &Method::GET, &two), Err(Refusal::MissingHost));
         let mut headers = HeaderMap::new();
         headers.insert("host", HeaderValue::from_static("localhost:8787"));
         let proxied = Uri::from_static("http://evil.example/v1/generate");
@@ -260,13 +267,13 @@ mod tests {
                 let headers = [("host", "localhost:8787"), ("origin", origin)];
                 if *method == Method::GET && origin == "http://localhost:8787" {
                     assert!(
-                        ask(Caller::ThisUser, method, &headers).is_ok(),
+                        check(Caller::ThisUser, method, &headers).is_ok(),
                         "our page loads its own scripts"
                     );
                     continue;
                 }
                 assert_eq!(
-                    ask(Caller::ThisUser, method, &headers),
+                    check(Caller::ThisUser, method, &headers),
                     Err(Refusal::Origin),
                     "{method} {origin}"
                 );
@@ -276,12 +283,12 @@ mod tests {
         assert_eq!(refused, methods.len() * origins.len() - 1, "all but our own page with GET");
         for site in ["cross-site", "same-site", "none ", "x"] {
             let headers = [("host", "localhost:8787"), ("sec-fetch-site", site)];
-            assert_eq!(ask(Caller::ThisUser, &Method::GET, &headers), Err(Refusal::Origin), "{site}");
+            assert_eq!(check(Caller::ThisUser, &Method::GET, &headers), Err(Refusal::Origin), "{site}");
         }
-        let ok = |headers: &[(&'static str, &str)]| ask(Caller::ThisUser, &Method::POST, headers).unwrap();
+        let ok = |headers: &[(&'static str, &str)]| check(Caller::ThisUser, &Method::POST, headers).unwrap();
         assert!(ok(&[("host", "localhost:8787"), ("sec-fetch-site", "same-origin")]).origin.is_none());
         assert!(!ok(&[("host", "localhost:8787"), ("origin", "http://app.test:3000")]).token);
-        // The page of this server, or any other that was given the token.
+        // The page of this server, or any other page that has the token.
         let page = ok(&[
             ("host", "localhost:8787"),
             ("origin", "http://localhost:8787"),
@@ -289,15 +296,15 @@ mod tests {
         ]);
         assert!(page.token && page.origin.is_some());
         let null = [("host", "localhost:8787"), ("origin", "null"), ("authorization", bearer.as_str())];
-        assert_eq!(ask(Caller::ThisUser, &Method::POST, &null), Err(Refusal::Origin));
+        assert_eq!(check(Caller::ThisUser, &Method::POST, &null), Err(Refusal::Origin));
         let two = [("host", "localhost:8787"), ("origin", "http://app.test:3000"), ("origin", "http://evil")];
-        assert_eq!(ask(Caller::ThisUser, &Method::POST, &two), Err(Refusal::Origin));
+        assert_eq!(check(Caller::ThisUser, &Method::POST, &two), Err(Refusal::Origin));
     }
 
     #[test]
-    fn the_token_is_required_of_strangers_and_never_wrong() {
+    fn remote_callers_need_the_token_and_a_wrong_one_is_always_refused() {
         let with = |caller, value: &str| {
-            ask(caller, &Method::GET, &[("host", "localhost:8787"), ("authorization", value)])
+            check(caller, &Method::GET, &[("host", "localhost:8787"), ("authorization", value)])
                 .map(|admission| admission.token)
         };
         for caller in [Caller::ThisUser, Caller::Remote] {
@@ -319,8 +326,8 @@ mod tests {
             }
         }
         let bare = [("host", "localhost:8787")];
-        assert_eq!(ask(Caller::Remote, &Method::GET, &bare), Err(Refusal::Token));
-        assert!(ask(Caller::Remote, &Method::OPTIONS, &bare).is_ok());
-        assert!(!ask(Caller::ThisUser, &Method::GET, &bare).unwrap().token);
+        assert_eq!(check(Caller::Remote, &Method::GET, &bare), Err(Refusal::Token));
+        assert!(check(Caller::Remote, &Method::OPTIONS, &bare).is_ok());
+        assert!(!check(Caller::ThisUser, &Method::GET, &bare).unwrap().token);
     }
 }

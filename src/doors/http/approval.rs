@@ -11,7 +11,7 @@ use crate::{
     core::CallId,
 };
 
-/// How long a person has to decide. After that the call is denied.
+/// The time that a person has to decide. After that, the call is denied.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The tools that change nothing and send nothing to another machine.
@@ -29,7 +29,7 @@ impl Approver {
     }
 
     /// Sends the decisions that need no person, and denies the other calls after [`DECISION_TIMEOUT`]. Returns the calls
-    /// that were denied now, with the reasons.
+    /// that were denied at once, with the reasons.
     pub(super) fn decide(&self, calls: &[ProposedCall], run: &Run) -> Vec<(CallId, String)> {
         let mut denied = Vec::new();
         for proposed in calls {
@@ -44,7 +44,7 @@ impl Approver {
                     let (core, run, call) = (self.core.clone(), run.id().clone(), proposed.call.id.clone());
                     tokio::spawn(async move {
                         tokio::time::sleep(DECISION_TIMEOUT).await;
-                        core.decide(&run, &call, deny(&call, "nobody decided in time".to_owned()));
+                        core.decide(&run, &call, deny(&call, "no decision was made in time".to_owned()));
                     });
                 }
             }
@@ -60,15 +60,15 @@ fn deny(call: &CallId, reason: String) -> Command {
 /// Returns the decision on one call: an approval, a denial with a reason that the model reads, or `None` if a person
 /// decides.
 ///
-/// Automatic approval never covers a call that its tool warns of, such as one that writes a file that runs code.
+/// Automatic approval never covers a call with a caution from its tool, such as writing a file that runs code.
 fn decision(policy: HttpApproval, call: &ProposedCall) -> Option<Command> {
-    let no = |reason: String| Some(deny(&call.call.id, reason));
+    let denial = |reason: String| Some(deny(&call.call.id, reason));
     match (policy, &call.caution) {
         (HttpApproval::Ask, _) => None,
-        (_, Some(caution)) => no(format!("automatic approval does not cover this: {caution}")),
-        (HttpApproval::ReadOnly, None) if !READ_ONLY_TOOLS.contains(&call.call.name.as_str()) => {
-            no("only reading is allowed over HTTP; `approval` in [http] of config.toml decides".to_owned())
-        }
+        (_, Some(caution)) => denial(format!("automatic approval does not cover this: {caution}")),
+        (HttpApproval::ReadOnly, None) if !READ_ONLY_TOOLS.contains(&call.call.name.as_str()) => denial(
+            "only reading is allowed over HTTP; `approval` in [http] of config.toml decides".to_owned(),
+        ),
         (HttpApproval::Auto | HttpApproval::ReadOnly, None) => Some(Command::Approve(call.call.id.clone())),
     }
 }
@@ -93,19 +93,19 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_covers_what_it_says() {
-        let runs = |policy, name, caution| {
+    fn each_policy_approves_only_its_calls() {
+        let approved = |policy, name, caution| {
             decision(policy, &call(name, caution)).map(|command| matches!(command, Command::Approve(_)))
         };
         for (policy, read, write) in
             [(HttpApproval::Auto, Some(true), Some(true)), (HttpApproval::ReadOnly, Some(true), Some(false))]
         {
-            assert_eq!(runs(policy, "read_file", None), read);
-            assert_eq!(runs(policy, "write_file", None), write);
-            assert_eq!(runs(policy, "web_fetch", None), write);
-            assert_eq!(runs(policy, "write_file", Some("runs code")), Some(false));
-            assert_eq!(runs(policy, "read_file", Some("odd")), Some(false));
+            assert_eq!(approved(policy, "read_file", None), read);
+            assert_eq!(approved(policy, "write_file", None), write);
+            assert_eq!(approved(policy, "web_fetch", None), write);
+            assert_eq!(approved(policy, "write_file", Some("runs code")), Some(false));
+            assert_eq!(approved(policy, "read_file", Some("odd")), Some(false));
         }
-        assert_eq!(runs(HttpApproval::Ask, "read_file", None), None);
+        assert_eq!(approved(HttpApproval::Ask, "read_file", None), None);
     }
 }

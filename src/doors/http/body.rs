@@ -1,4 +1,4 @@
-//! Reads the body of a request: JSON, with a limit for its size and its time.
+//! Reads the JSON body of a request, with limits on its size and its duration.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::response::HttpError;
 /// window.
 pub(super) const BODY_LIMIT: usize = 32 * 1024 * 1024;
 
-/// How long the whole body may take to arrive.
+/// The maximum time until the whole body has arrived.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads a JSON body. A body that announces too large a size is refused before anything is read.
@@ -34,7 +34,7 @@ where
     }
 }
 
-/// Refuses every content type but JSON, above all those that a web page can send without a preflight request.
+/// Refuses every content type but JSON, in particular those that a web page can send without a preflight request.
 fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
     let refuse = |message: &str| Err(HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     if headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn only_json_is_taken() {
+    fn only_json_is_accepted() {
         for good in
             ["application/json", "application/json; charset=utf-8", "Application/JSON;charset=\"UTF-8\""]
         {
@@ -91,9 +91,9 @@ mod tests {
             );
         }
         assert!(check_content_type(&HeaderMap::new()).is_err());
-        let mut packed = kind("application/json");
-        packed.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        assert!(check_content_type(&packed).is_err());
+        let mut compressed = kind("application/json");
+        compressed.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        assert!(check_content_type(&compressed).is_err());
     }
 
     #[tokio::test]
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_does_not_come_is_given_up() {
+    async fn a_body_that_does_not_arrive_times_out() {
         let headers = kind("application/json");
         assert_eq!(read_json(&headers, Stalled).await.unwrap_err().status, StatusCode::REQUEST_TIMEOUT);
     }

@@ -14,7 +14,7 @@ const BATCH_BYTES: usize = 64 * 1024;
 
 /// Appends an event whose data is plain text.
 ///
-/// A line feed becomes the two characters `\n`, as the Kolosal seed has it. A carriage return becomes `\r`, because it
+/// A line feed becomes the two characters `\n`, as the Kolosal seed requires. A carriage return becomes `\r`, because it
 /// ends a line as well and text could forge an event with it.
 pub(super) fn text(out: &mut Vec<u8>, name: &str, data: &str) {
     out.extend_from_slice(format!("event: {name}\ndata: ").as_bytes());
@@ -34,7 +34,7 @@ pub(super) fn json(out: &mut Vec<u8>, name: &str, data: &impl Serialize) {
     unnamed(out, data);
 }
 
-/// Appends an event without a name, as OpenAI's chat completions have it.
+/// Appends an event without a name, as in OpenAI's chat completions.
 pub(super) fn unnamed(out: &mut Vec<u8>, data: &impl Serialize) {
     out.extend_from_slice(b"data: ");
     serde_json::to_writer(&mut *out, data).expect("events are made of strings and numbers");
@@ -43,7 +43,7 @@ pub(super) fn unnamed(out: &mut Vec<u8>, data: &impl Serialize) {
 
 /// Encodes the events of a run in one API's form.
 pub(super) trait EventEncoder: Send + Unpin {
-    /// Handles one event: decides on tool calls if the run waits for that, and appends what the client reads. Returns true
+    /// Handles one event: decides on proposed tool calls, and appends the bytes for the client to `out`. Returns true
     /// if the response is complete. A run that is still active is then cancelled.
     fn handle_event(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool;
 }

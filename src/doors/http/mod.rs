@@ -32,7 +32,7 @@ use response::{HttpError, HttpResponse};
 /// The maximum number of runs of this door at a time. Further requests are answered with 503.
 const MAX_RUNS: usize = 256;
 
-/// How long the head of a request may take. A connection may also be idle for this long between two requests.
+/// The maximum time until the head of a request has arrived, which includes the idle time since the last response.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The maximum size of the head of a request, in bytes. A longer head is answered with 431.

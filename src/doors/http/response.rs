@@ -35,12 +35,12 @@ impl HttpError {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// Source: Kolosal seed, "Error Handling". The text is that of the original server.
+    /// Makes the error for an unknown path, with the text of the original server. Source: Kolosal seed, "Error Handling".
     pub(super) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "Not Found")
     }
 
-    /// A failure of our own, which the log explains.
+    /// Makes the error for a failure inside the daemon. The client gets no details.
     pub(super) fn internal() -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
     }
@@ -50,7 +50,7 @@ impl HttpError {
         self.with_body(&json!({"error": self.message}))
     }
 
-    /// Makes a response with another body.
+    /// Makes a response with the given JSON body.
     pub(super) fn with_body(&self, body: &impl Serialize) -> HttpResponse {
         let mut response = json(self.status, body);
         match self.status {
@@ -106,8 +106,8 @@ pub(super) fn event_stream(
     response
 }
 
-/// Adds the CORS headers of the seed. A request that had an origin gets that origin back. One without gets `*`, which is
-/// harmless, because browsers always send an origin across sites.
+/// Adds the CORS headers of the seed. They allow the origin of the request, or `*` if it has none, which is harmless,
+/// because browsers always send an origin across sites.
 pub(super) fn add_cors_headers(response: &mut HttpResponse, policy: &AccessPolicy, admission: &Admission) {
     if !policy.cors {
         return;
@@ -126,7 +126,7 @@ pub(super) fn add_cors_headers(response: &mut HttpResponse, policy: &AccessPolic
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
 }
 
-/// A body that comes from a function, which is polled for one piece after another. `None` ends the body.
+/// A body that polls a function for one chunk after another. `None` ends the body.
 pub(super) struct PolledBody<F>(pub(super) F);
 
 impl<F> Body for PolledBody<F>
@@ -140,6 +140,6 @@ where
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        (self.get_mut().0)(cx).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+        (self.get_mut().0)(cx).map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes))))
     }
 }

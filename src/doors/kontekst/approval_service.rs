@@ -45,8 +45,8 @@ impl ApprovalService for ApprovalDoor {
     }
 }
 
-fn pending_approvals(waiting: agent::PendingApproval) -> impl Iterator<Item = PendingApproval> {
-    let agent::PendingApproval { run, session, agent, calls, since } = waiting;
+fn pending_approvals(pending: agent::PendingApproval) -> impl Iterator<Item = PendingApproval> {
+    let agent::PendingApproval { run, session, agent, calls, since } = pending;
     calls.into_iter().map(move |call| PendingApproval {
         run_id: run.to_string(),
         session_id: session.to_string(),

@@ -17,20 +17,22 @@ use crate::{
 ///
 /// # Errors
 ///
-/// The session id is not one, or the working directory is not absolute.
+/// The session id is invalid, or the working directory is not absolute.
 pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError> {
-    let bad = |message: String| RunError::new(FailureKind::Request, message);
+    let request_error = |message: String| RunError::new(FailureKind::Request, message);
     let history = if start.session_id.is_empty() {
         History::New
     } else {
-        History::Session(start.session_id.parse().map_err(|error| bad(format!("session: {error}")))?)
+        History::Session(
+            start.session_id.parse().map_err(|error| request_error(format!("session: {error}")))?,
+        )
     };
     let working_dir =
         Some(start.working_dir).filter(|dir| !dir.is_empty()).map(PathBuf::from).map_or(Ok(None), |dir| {
             if dir.is_absolute() {
                 Ok(Some(dir))
             } else {
-                Err(bad("working_dir must be an absolute path".to_owned()))
+                Err(request_error("working_dir must be an absolute path".to_owned()))
             }
         })?;
     let prompt = match start.skill {
@@ -78,7 +80,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
             agent_name: agent,
         }),
         Event::Notice(text) => Pb::Notice(pb::NoticeEvent { text }),
-        Event::Progress(state) => Pb::Progress(pb::ProgressEvent { progress: Some(progress(state)) }),
+        Event::Progress(update) => Pb::Progress(pb::ProgressEvent { progress: Some(progress(update)) }),
         Event::Compacted { before, after, .. } => {
             Pb::Compacted(pb::CompactedEvent { tokens_before: int(before), tokens_after: int(after) })
         }
@@ -157,10 +159,10 @@ fn failed(run_id: String, error: RunError) -> pb::RunFailedEvent {
     }
 }
 
-fn progress(state: Progress) -> PbProgress {
-    match state {
-        Progress::Queued { position: place } => {
-            PbProgress::Queued(pb::QueuedProgress { place: int(place), waiting_for: "model".to_owned() })
+fn progress(progress: Progress) -> PbProgress {
+    match progress {
+        Progress::Queued { position } => {
+            PbProgress::Queued(pb::QueuedProgress { place: int(position), waiting_for: "model".to_owned() })
         }
         Progress::Loading { model, fraction } => PbProgress::Loading(pb::LoadingProgress { model, fraction }),
         Progress::Prefill { processed, total, cached } => PbProgress::Prefill(pb::PrefillProgress {

@@ -18,7 +18,7 @@ use crate::{
     tools,
 };
 
-/// What `GetStatus` reports of the daemon besides its core.
+/// The facts that `GetStatus` reports in addition to the status of the agent core.
 pub struct StatusContext {
     /// The address of the gRPC server on TCP, or `off`.
     pub bind: String,
@@ -27,7 +27,7 @@ pub struct StatusContext {
     pub socket: String,
     pub started: Instant,
     pub started_at: SystemTime,
-    /// What an operator should know, one sentence each.
+    /// Warnings for the operator, one sentence each.
     pub warnings: Vec<String>,
     /// Stops the daemon when it is cancelled.
     pub stop: Cancel,
@@ -83,10 +83,10 @@ impl DaemonService for DaemonDoor {
     ) -> Result<Response<ShutdownResponse>, Status> {
         let runs = self.core.active_runs();
         if request.into_inner().if_idle && runs > 0 {
-            let message = format!("{runs} run(s) are going");
+            let message = format!("{runs} run(s) are active");
             return Ok(Response::new(ShutdownResponse { message, refused: true }));
         }
-        tracing::info!("asked to shut down");
+        tracing::info!("stopping because a client asked for it");
         self.context.stop.cancel();
         Ok(Response::new(ShutdownResponse { message: "shutting down".to_owned(), refused: false }))
     }

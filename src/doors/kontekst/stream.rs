@@ -27,7 +27,7 @@ pub struct RunStream {
     /// The commands of the client, or `None` once it has closed its side.
     commands: Option<Streaming<RunCommand>>,
     run: Option<Run>,
-    /// The run that has started on this stream. There is no second one.
+    /// The id of the run that has started on this stream. A stream has at most one.
     started_run: Option<RunId>,
     /// Messages that are ready to be sent.
     ready: VecDeque<RunEvent>,
@@ -116,7 +116,7 @@ impl Stream for RunStream {
                     Poll::Pending => {}
                 }
             }
-            // Takes all events that are ready, so that pieces of text become one message.
+            // Takes all events that are ready, so that adjacent text deltas become one message.
             let mut pending = false;
             while this.ready.len() < BATCH
                 && let Some(run) = &mut this.run
@@ -137,8 +137,8 @@ impl Stream for RunStream {
                 return Poll::Pending;
             }
             // Without a run, the stream ends when the client has closed its side or the daemon stops.
-            let over = this.commands.is_none() || this.stopped.as_mut().poll(cx).is_ready();
-            return if over { Poll::Ready(None) } else { Poll::Pending };
+            let has_ended = this.commands.is_none() || this.stopped.as_mut().poll(cx).is_ready();
+            return if has_ended { Poll::Ready(None) } else { Poll::Pending };
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 
 pub type WatchStream = ReceiverStream<Result<WorkerEvent, Status>>;
 
-/// The number of events that wait in memory for a slow client. More wait in the log.
+/// The number of events that wait in memory for a slow client. Later ones stay in the log until there is room.
 const QUEUE: usize = 16;
 
 /// Starts to stream the events of a session's subagents.

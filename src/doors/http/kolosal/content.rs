@@ -1,4 +1,4 @@
-//! Google GenAI's `Content[]`, the form in which clients keep a conversation. Pure.
+//! Converts Google GenAI's `Content[]`, the form in which clients keep a conversation. Pure.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
@@ -54,14 +54,14 @@ struct Media {
 ///
 /// One sentence that names the entry that is not a `Content`.
 pub(super) fn messages(history: &[Box<RawValue>]) -> Result<Vec<Message>, String> {
-    let mut reading = HistoryReader::default();
+    let mut reader = HistoryReader::default();
     for (at, entry) in history.iter().enumerate() {
         let content: Content = serde_json::from_str(entry.get())
             .map_err(|error| format!("Invalid field: history[{at}]: {error}"))?;
         match content.role.as_deref() {
-            Some("model") => reading.model(content.parts),
-            // Results had a role of their own once.
-            None | Some("user" | "function") => reading.user(content.parts),
+            Some("model") => reader.model(content.parts),
+            // Older clients send results in the role `function`.
+            None | Some("user" | "function") => reader.user(content.parts),
             Some(other) => {
                 let role: String = other.chars().take(32).collect();
                 return Err(format!(
@@ -70,8 +70,8 @@ pub(super) fn messages(history: &[Box<RawValue>]) -> Result<Vec<Message>, String
             }
         }
     }
-    reading.answer_open_calls();
-    Ok(reading.messages)
+    reader.answer_open_calls();
+    Ok(reader.messages)
 }
 
 #[derive(Default)]
@@ -154,13 +154,13 @@ impl HistoryReader {
     }
 
     /// Returns the client's id if no other call has it, else a new one.
-    fn id(&mut self, given: Option<String>) -> CallId {
+    fn id(&mut self, client_id: Option<String>) -> CallId {
         self.calls_seen += 1;
-        let taken = |id: &str| {
+        let is_used = |id: &str| {
             self.messages.iter().flat_map(|message| &message.tool_calls).any(|call| call.id.to_string() == id)
                 || self.open.iter().any(|(open, _)| open.to_string() == id)
         };
-        match given.filter(|id| !id.is_empty() && !taken(id)) {
+        match client_id.filter(|id| !id.is_empty() && !is_used(id)) {
             Some(id) => CallId::new(id),
             None => CallId::new(format!("history-{}", self.calls_seen)),
         }
@@ -180,8 +180,8 @@ fn plain_text(parts: &[Part]) -> String {
     text
 }
 
-/// Returns the text of a result, and whether it is a failure. `output` is a result and `error` a failure; any other value
-/// is a result as a whole.
+/// Returns the text of a result, and true if it is a failure. The member `output` is a result, and `error` is a failure.
+/// Any other value counts as a result.
 fn result_text(response: Option<Value>) -> (String, bool) {
     let plain = |value: Value| match value {
         Value::String(text) => text,
@@ -251,7 +251,7 @@ mod tests {
 
     fn read(history: &str) -> Result<Vec<String>, String> {
         let history: Vec<Box<RawValue>> = serde_json::from_str(history).unwrap();
-        let shown = |message: Message| {
+        let describe = |message: Message| {
             let calls: Vec<String> =
                 message.tool_calls.iter().map(|c| format!("{}({})#{}", c.name, c.arguments, c.id)).collect();
             let result = message.tool_result.map(|r| {
@@ -261,11 +261,11 @@ mod tests {
                 .concat()
                 .join("|")
         };
-        Ok(messages(&history)?.into_iter().map(shown).collect())
+        Ok(messages(&history)?.into_iter().map(describe).collect())
     }
 
     #[test]
-    fn a_conversation_with_tools_keeps_its_pairs() {
+    fn calls_and_results_stay_paired() {
         let got = read(
             r#"[{"role":"user","parts":[{"text":"look"}]},
                 {"role":"model","parts":[{"text":"hm","thought":true},{"text":"let me"},

@@ -18,9 +18,9 @@ use super::{
 /// The maximum length of a `prompt_id`, in characters.
 const ID_LIMIT: usize = 256;
 
-/// A request that was checked. Source: Kolosal seed, "POST /v1/generate".
+/// A valid request. Source: Kolosal seed, "POST /v1/generate".
 ///
-/// Other members of the JSON are ignored. Above all, no base URL, key, model or directory is taken from a client.
+/// Other members of the JSON are ignored. In particular, clients cannot set a base URL, key, model or directory.
 #[derive(Debug)]
 struct GenerateRequest {
     input: String,
@@ -29,7 +29,7 @@ struct GenerateRequest {
     history: Vec<Box<RawValue>>,
 }
 
-/// The response that is not streamed.
+/// The body of a response that is not streamed.
 #[derive(Serialize)]
 struct GenerateResponse<'a> {
     output: &'a str,
@@ -77,38 +77,40 @@ fn parse(body: &[u8]) -> Result<GenerateRequest, HttpError> {
         return Err(missing());
     }
     let text = std::str::from_utf8(body).map_err(|error| invalid(&error))?;
-    let whole: &RawValue = serde_json::from_str(text).map_err(|error| invalid(&error))?;
-    if !whole.get().starts_with('{') {
+    let document: &RawValue = serde_json::from_str(text).map_err(|error| invalid(&error))?;
+    if !document.get().starts_with('{') {
         return Err(missing());
     }
     let members: std::collections::HashMap<String, &RawValue> =
-        serde_json::from_str(whole.get()).map_err(|error| invalid(&error))?;
+        serde_json::from_str(document.get()).map_err(|error| invalid(&error))?;
     let member = |name: &str| members.get(name).copied().map(RawValue::get).filter(|text| *text != "null");
-    let wrong =
+    let invalid_field =
         |name: &str, kind: &str| HttpError::bad_request(format!("Invalid field: {name} must be {kind}"));
 
     let input: String = match member("input") {
         None => return Err(missing()),
-        Some(text) => serde_json::from_str(text).map_err(|_| wrong("input", "a string"))?,
+        Some(text) => serde_json::from_str(text).map_err(|_| invalid_field("input", "a string"))?,
     };
     if input.is_empty() {
         return Err(missing());
     }
     let stream = match member("stream") {
         None => false,
-        Some(text) => serde_json::from_str(text).map_err(|_| wrong("stream", "true or false"))?,
+        Some(text) => serde_json::from_str(text).map_err(|_| invalid_field("stream", "true or false"))?,
     };
     let prompt_id: String = match member("prompt_id") {
         None => String::new(),
-        Some(text) => serde_json::from_str(text).map_err(|_| wrong("prompt_id", "a string"))?,
+        Some(text) => serde_json::from_str(text).map_err(|_| invalid_field("prompt_id", "a string"))?,
     };
     if prompt_id.chars().count() > ID_LIMIT || prompt_id.chars().any(char::is_control) {
-        return Err(wrong("prompt_id", "at most 256 characters, none of them a control character"));
+        return Err(invalid_field("prompt_id", "at most 256 characters, none of them a control character"));
     }
     let prompt_id = if prompt_id.is_empty() { uuid::Uuid::new_v4().to_string() } else { prompt_id };
     let history = match member("history") {
         None => Vec::new(),
-        Some(text) => serde_json::from_str(text).map_err(|_| wrong("history", "an array of Content"))?,
+        Some(text) => {
+            serde_json::from_str(text).map_err(|_| invalid_field("history", "an array of Content"))?
+        }
     };
     Ok(GenerateRequest { input, stream, prompt_id, history })
 }

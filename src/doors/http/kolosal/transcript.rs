@@ -1,4 +1,4 @@
-//! A run in the form of this API: items in the order of events, and the history that grows with them.
+//! Encodes a run for the Kolosal API: its items in the order of its events, and the history with the new entries.
 
 use std::collections::VecDeque;
 
@@ -57,13 +57,13 @@ impl Item {
 /// A call of the current turn that has no result yet.
 struct PendingCall {
     call: ToolCall,
-    /// Why it was denied, if it was.
-    denied: Option<String>,
-    /// Whether its item was sent.
+    /// The reason, if the call was denied.
+    denial: Option<String>,
+    /// True once its item was sent.
     reported: bool,
 }
 
-/// Encodes a run. Both kinds of response come from it, so that they cannot differ.
+/// Encodes a run, for both the streamed and the plain response, so that the two cannot differ.
 pub(super) struct Transcript {
     approver: Approver,
     pub(super) items: Vec<Item>,
@@ -73,7 +73,7 @@ pub(super) struct Transcript {
     pub(super) output: String,
     calls: VecDeque<PendingCall>,
     results: HistoryEntry,
-    /// How the run ended.
+    /// The end of the run: success, or a message for the client.
     pub(super) ending: Option<Result<(), String>>,
     /// The client's history, byte for byte. It goes before the entries that were added.
     pub(super) prior: Vec<Box<serde_json::value::RawValue>>,
@@ -102,52 +102,56 @@ impl Transcript {
     fn turn_completed(&mut self, content: String, calls: Vec<ToolCall>, out: &mut Vec<u8>) {
         self.added.extend(HistoryEntry::model(&content, &calls));
         self.calls =
-            calls.into_iter().map(|call| PendingCall { call, denied: None, reported: false }).collect();
+            calls.into_iter().map(|call| PendingCall { call, denial: None, reported: false }).collect();
         if !content.is_empty() {
             self.output.push_str(&content);
-            self.item(Item::Assistant { content }, out);
+            self.push_item(Item::Assistant { content }, out);
         }
     }
 
-    fn item(&mut self, item: Item, out: &mut Vec<u8>) {
+    fn push_item(&mut self, item: Item, out: &mut Vec<u8>) {
         events::json(out, item.event(), &item);
         self.items.push(item);
     }
 
-    /// Reports a call before it runs, and before it the denied calls, which will not run.
+    /// Reports a call that starts. Denied calls before it, which never start, are reported first.
     fn tool_started(&mut self, id: &CallId, out: &mut Vec<u8>) {
         self.report_denied_before(Some(id), out);
-        if let Some(asked) = self.calls.front_mut().filter(|asked| asked.call.id == *id && !asked.reported) {
-            asked.reported = true;
-            let item = Item::ToolCall { name: asked.call.name.clone(), arguments: arguments(&asked.call) };
-            self.item(item, out);
+        if let Some(pending) =
+            self.calls.front_mut().filter(|pending| pending.call.id == *id && !pending.reported)
+        {
+            pending.reported = true;
+            let item =
+                Item::ToolCall { name: pending.call.name.clone(), arguments: arguments(&pending.call) };
+            self.push_item(item, out);
         }
     }
 
     fn tool_finished(&mut self, id: &CallId, outcome: &ToolOutcome, out: &mut Vec<u8>) {
         self.tool_started(id, out);
-        if self.calls.front().is_some_and(|asked| asked.call.id == *id) {
-            let asked = self.calls.pop_front().expect("there is a front call");
-            self.result(&asked.call, outcome.text(), !outcome.is_error(), out);
+        if self.calls.front().is_some_and(|pending| pending.call.id == *id) {
+            let pending = self.calls.pop_front().expect("there is a front call");
+            self.push_result(&pending.call, outcome.text(), !outcome.is_error(), out);
         }
     }
 
     /// Reports the calls before `id`, or all of them, as denied. Calls run in their order and a denied call has no events,
     /// so a call that was skipped was denied.
     fn report_denied_before(&mut self, id: Option<&CallId>, out: &mut Vec<u8>) {
-        if id.is_some_and(|id| self.calls.iter().all(|asked| asked.call.id != *id)) {
+        if id.is_some_and(|id| self.calls.iter().all(|pending| pending.call.id != *id)) {
             return;
         }
-        while let Some(asked) = self.calls.pop_front_if(|asked| id != Some(&asked.call.id)) {
+        while let Some(pending) = self.calls.pop_front_if(|pending| id != Some(&pending.call.id)) {
             let reason =
-                asked.denied.map_or_else(|| "denied".to_owned(), |reason| format!("denied: {reason}"));
-            let item = Item::ToolCall { name: asked.call.name.clone(), arguments: arguments(&asked.call) };
-            self.item(item, out);
-            self.result(&asked.call, &reason, false, out);
+                pending.denial.map_or_else(|| "denied".to_owned(), |reason| format!("denied: {reason}"));
+            let item =
+                Item::ToolCall { name: pending.call.name.clone(), arguments: arguments(&pending.call) };
+            self.push_item(item, out);
+            self.push_result(&pending.call, &reason, false, out);
         }
     }
 
-    fn result(&mut self, call: &ToolCall, text: &str, ok: bool, out: &mut Vec<u8>) {
+    fn push_result(&mut self, call: &ToolCall, text: &str, ok: bool, out: &mut Vec<u8>) {
         self.results.add_result(call, text, ok);
         let (name, text) = (call.name.clone(), text.to_owned());
         let item = if ok {
@@ -155,7 +159,7 @@ impl Transcript {
         } else {
             Item::ToolResult { name, ok, response_text: None, error: Some(text) }
         };
-        self.item(item, out);
+        self.push_item(item, out);
     }
 
     fn tools_completed(&mut self, out: &mut Vec<u8>) {
@@ -198,12 +202,12 @@ pub(super) enum HistoryPart<'a> {
 impl EventEncoder for Transcript {
     fn handle_event(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool {
         match event {
-            Event::Text(piece) if !piece.is_empty() => events::text(out, "content", &piece),
+            Event::Text(text) if !text.is_empty() => events::text(out, "content", &text),
             Event::TurnCompleted { content, calls, .. } => self.turn_completed(content, calls, out),
             Event::ToolsProposed(proposed) => {
                 for (id, reason) in self.approver.decide(&proposed, run) {
-                    if let Some(asked) = self.calls.iter_mut().find(|asked| asked.call.id == id) {
-                        asked.denied = Some(reason);
+                    if let Some(pending) = self.calls.iter_mut().find(|pending| pending.call.id == id) {
+                        pending.denial = Some(reason);
                     }
                 }
             }

@@ -80,25 +80,25 @@ pub(in super::super) async fn chat(door: &HttpDoor, body: &[u8]) -> Result<HttpR
     let request: ChatCompletionRequest = serde_json::from_slice(body)
         .map_err(|error| HttpError::bad_request(format!("Invalid JSON body: {error}")))?;
     let conversation = read_messages(&request)?.finish(tools(&request)?)?;
-    answer_to(door, request, conversation).await
+    respond(door, request, conversation).await
 }
 
-async fn answer_to(
+async fn respond(
     door: &HttpDoor,
     request: ChatCompletionRequest,
     conversation: Conversation,
 ) -> Result<HttpResponse, HttpError> {
     let limit = request.max_completion_tokens.or(request.max_tokens);
     let sampling = sampling(request.temperature, request.top_p, limit)?;
-    let hands_over = !conversation.tools.is_empty();
+    let client_runs_tools = !conversation.tools.is_empty();
     let start = start_run(door, &request.model, conversation, sampling).await?;
     let permit = door.reserve_run()?;
     let mut chat = ChatCompletion {
         id: id("chatcmpl-"),
         created: created(),
         model: start.agent.clone(),
-        translator: RunTranslator::new(door.approver(), hands_over),
-        usage: request.stream_options.as_ref().is_some_and(|options| options.include_usage),
+        translator: RunTranslator::new(door.approver(), client_runs_tools),
+        include_usage: request.stream_options.as_ref().is_some_and(|options| options.include_usage),
         text: String::new(),
         reasoning: String::new(),
         end: None,
@@ -114,11 +114,11 @@ async fn answer_to(
 
 /// Returns the tools of a request. Refuses settings that are not supported and that would change the answer.
 fn tools(request: &ChatCompletionRequest) -> Result<Vec<ClientTool>, HttpError> {
-    let text = |value: &Option<Value>| value.as_ref().map(|format| format["type"].clone());
+    let format_type = request.response_format.as_ref().map(|format| &format["type"]);
     if request.n.is_some_and(|n| n != 1) {
         return Err(HttpError::bad_request("n must be 1"));
     }
-    if text(&request.response_format).is_some_and(|kind| kind != "text") {
+    if format_type.is_some_and(|kind| kind != "text") {
         return Err(HttpError::bad_request("response_format must be text"));
     }
     if request.stop.as_ref().is_some_and(|stop| !stop.is_null() && *stop != json!([])) {
@@ -138,28 +138,28 @@ fn tools(request: &ChatCompletionRequest) -> Result<Vec<ClientTool>, HttpError> 
 }
 
 fn read_messages(request: &ChatCompletionRequest) -> Result<ConversationBuilder, HttpError> {
-    let mut building = ConversationBuilder::default();
+    let mut builder = ConversationBuilder::default();
     for message in &request.messages {
         let text = message.content.clone().map_or(Ok(String::new()), MessageText::into_plain)?;
         match message.role.as_str() {
-            "system" | "developer" => building.system(text),
-            "user" => building.user(text)?,
+            "system" | "developer" => builder.system(text),
+            "user" => builder.user(text)?,
             "assistant" => {
                 let calls = message.tool_calls.as_deref().unwrap_or_default().iter().map(|call| ToolCall {
                     id: CallId::new(&call.id),
                     name: call.function.name.clone(),
                     arguments: call.function.arguments.clone(),
                 });
-                building.assistant(text, calls.collect())?;
+                builder.assistant(text, calls.collect())?;
             }
-            "tool" => building.result(message.tool_call_id.as_deref().unwrap_or_default(), text)?,
+            "tool" => builder.result(message.tool_call_id.as_deref().unwrap_or_default(), text)?,
             other => {
                 let role: String = other.chars().take(32).collect();
                 return Err(HttpError::bad_request(format!("role {role:?} is not known")));
             }
         }
     }
-    Ok(building)
+    Ok(builder)
 }
 
 /// Encodes a run as one completion or as chunks.
@@ -168,8 +168,8 @@ struct ChatCompletion {
     created: u64,
     model: String,
     translator: RunTranslator,
-    /// Whether a last chunk has the token counts.
-    usage: bool,
+    /// True if the stream ends with a chunk that has the token counts.
+    include_usage: bool,
     text: String,
     reasoning: String,
     end: Option<Result<RunEnd, HttpError>>,
@@ -178,10 +178,11 @@ struct ChatCompletion {
 
 impl ChatCompletion {
     fn usage(&self) -> Value {
-        let RunTranslator { prompt, cached, completion, .. } = self.translator;
+        let RunTranslator { prompt_tokens, cached_tokens, completion_tokens, .. } = self.translator;
         json!({
-            "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt.saturating_add(completion),
-            "prompt_tokens_details": {"cached_tokens": cached},
+            "prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens.saturating_add(completion_tokens),
+            "prompt_tokens_details": {"cached_tokens": cached_tokens},
         })
     }
 
@@ -230,7 +231,7 @@ impl ChatCompletion {
                     self.chunk(json!({"tool_calls": calls}), None, out);
                 }
                 self.chunk(json!({}), Some(finish.finish_reason()), out);
-                if self.usage {
+                if self.include_usage {
                     let mut last = self.envelope(&json!([]));
                     last["usage"] = self.usage();
                     events::unnamed(out, &last);

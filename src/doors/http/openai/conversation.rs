@@ -19,7 +19,7 @@ pub(super) struct Conversation {
     pub(super) history: Vec<Message>,
     pub(super) prompt: String,
     /// The model's calls and their results since the prompt.
-    pub(super) answered: Vec<Message>,
+    pub(super) after_prompt: Vec<Message>,
     pub(super) tools: Vec<ClientTool>,
 }
 
@@ -44,7 +44,7 @@ impl MessageText {
     ///
     /// # Errors
     ///
-    /// There are images, audio or files. No part is left out silently.
+    /// There are images, audio or files, which are not supported.
     pub(super) fn into_plain(self) -> Result<String, HttpError> {
         match self {
             Self::Plain(text) => Ok(text),
@@ -53,7 +53,7 @@ impl MessageText {
                 .map(|part| match (part.kind.as_str(), part.text) {
                     ("text" | "input_text" | "output_text" | "refusal", Some(text)) => Ok(text),
                     (kind, _) => Err(HttpError::bad_request(format!(
-                        "content of type {kind:?} is not supported; text is"
+                        "content of type {kind:?} is not supported; only text is"
                     ))),
                 })
                 .collect(),
@@ -94,7 +94,7 @@ impl ConversationBuilder {
     /// Adds a call to the last answer.
     pub(super) fn call(&mut self, call: ToolCall) -> Result<(), HttpError> {
         if self.messages.iter().flat_map(|message| &message.tool_calls).any(|known| known.id == call.id) {
-            return Err(HttpError::bad_request(format!("the tool call id `{}` is given twice", call.id)));
+            return Err(HttpError::bad_request(format!("the tool call id `{}` occurs twice", call.id)));
         }
         if self.messages.last().is_none_or(|last| last.role != Role::Assistant) {
             self.messages.push(Message::text(Role::Assistant, ""));
@@ -115,7 +115,7 @@ impl ConversationBuilder {
         Ok(())
     }
 
-    /// Splits the conversation.
+    /// Splits the conversation at the last message of the user.
     ///
     /// # Errors
     ///
@@ -129,9 +129,9 @@ impl ConversationBuilder {
         let Some(at) = self.messages.iter().rposition(|message| message.role == Role::User) else {
             return Err(HttpError::bad_request("there must be a message of the user"));
         };
-        let answered = self.messages.split_off(at + 1);
+        let after_prompt = self.messages.split_off(at + 1);
         let prompt = self.messages.pop().expect("it was found above").content;
-        Ok(Conversation { system: self.system, history: self.messages, prompt, answered, tools })
+        Ok(Conversation { system: self.system, history: self.messages, prompt, after_prompt, tools })
     }
 
     fn check_no_open_calls(&self) -> Result<(), HttpError> {
@@ -193,24 +193,24 @@ mod tests {
 
     #[test]
     fn a_conversation_is_split_at_its_last_prompt() {
-        let mut building = ConversationBuilder::default();
-        building.system("be brief".into());
-        building.user("a".into()).unwrap();
-        building.assistant("b".into(), Vec::new()).unwrap();
-        building.user("c".into()).unwrap();
-        building.assistant(String::new(), vec![call("1"), call("2")]).unwrap();
-        building.result("2", "two".into()).unwrap();
-        building.result("1", "one".into()).unwrap();
-        let got = building.finish(Vec::new()).unwrap();
-        assert_eq!((got.history.len(), got.prompt.as_str(), got.answered.len()), (2, "c", 3));
+        let mut builder = ConversationBuilder::default();
+        builder.system("be brief".into());
+        builder.user("a".into()).unwrap();
+        builder.assistant("b".into(), Vec::new()).unwrap();
+        builder.user("c".into()).unwrap();
+        builder.assistant(String::new(), vec![call("1"), call("2")]).unwrap();
+        builder.result("2", "two".into()).unwrap();
+        builder.result("1", "one".into()).unwrap();
+        let got = builder.finish(Vec::new()).unwrap();
+        assert_eq!((got.history.len(), got.prompt.as_str(), got.after_prompt.len()), (2, "c", 3));
         assert_eq!(got.system, ["be brief"]);
     }
 
     #[test]
     fn conversations_that_cannot_be_answered_are_refused() {
         let refusal = |build: &dyn Fn(&mut ConversationBuilder) -> Result<(), HttpError>| {
-            let mut building = ConversationBuilder::default();
-            build(&mut building).and_then(|()| building.finish(Vec::new()).map(drop)).unwrap_err().message
+            let mut builder = ConversationBuilder::default();
+            build(&mut builder).and_then(|()| builder.finish(Vec::new()).map(drop)).unwrap_err().message
         };
         assert!(refusal(&|_| Ok(())).contains("message of the user"));
         assert!(

@@ -92,7 +92,7 @@ async fn start_run(
     sampling: Sampling,
 ) -> Result<StartRun, HttpError> {
     let agent = find_agent(&door.core, agent).await?;
-    let Conversation { system, history, prompt, answered, tools } = conversation;
+    let Conversation { system, history, prompt, after_prompt, tools } = conversation;
     Ok(StartRun {
         prompt: crate::agent::Prompt::Text(prompt),
         history: crate::agent::History::Provided(history),
@@ -102,7 +102,7 @@ async fn start_run(
             client: tools,
             ..ToolOptions::default()
         },
-        context: ExtraContext { system, after_prompt: answered, ..ExtraContext::default() },
+        context: ExtraContext { system, after_prompt, ..ExtraContext::default() },
         overrides: RunOverrides { sampling, ..RunOverrides::default() },
         ..StartRun::default()
     })
@@ -119,16 +119,16 @@ fn sampling(
     top_p: Option<f64>,
     max_tokens: Option<u32>,
 ) -> Result<Sampling, HttpError> {
-    let within = |name: &str, value: Option<f64>, most: f64| match value {
-        Some(value) if !(0.0..=most).contains(&value) => {
-            Err(HttpError::bad_request(format!("{name} must be 0 to {most}")))
+    let in_range = |name: &str, value: Option<f64>, max: f64| match value {
+        Some(value) if !(0.0..=max).contains(&value) => {
+            Err(HttpError::bad_request(format!("{name} must be 0 to {max}")))
         }
         value => Ok(value),
     };
     if max_tokens == Some(0) {
         return Err(HttpError::bad_request("max_tokens must be at least 1"));
     }
-    let (temperature, top_p) = (within("temperature", temperature, 2.0)?, within("top_p", top_p, 1.0)?);
+    let (temperature, top_p) = (in_range("temperature", temperature, 2.0)?, in_range("top_p", top_p, 1.0)?);
     Ok(Sampling { temperature, top_p, max_tokens, ..Sampling::default() })
 }
 

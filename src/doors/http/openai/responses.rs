@@ -76,21 +76,21 @@ pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<
         return Err(HttpError::bad_request("background is not supported"));
     }
     let tools = tools(request.tools, request.tool_choice.as_ref())?;
-    let mut building = ConversationBuilder::default();
+    let mut builder = ConversationBuilder::default();
     if let Some(instructions) = request.instructions {
-        building.system(instructions);
+        builder.system(instructions);
     }
-    read_input(request.input, &mut building)?;
-    let hands_over = !tools.is_empty();
+    read_input(request.input, &mut builder)?;
+    let client_runs_tools = !tools.is_empty();
     let sampling = sampling(request.temperature, request.top_p, request.max_output_tokens)?;
-    let start = start_run(door, &request.model, building.finish(tools)?, sampling).await?;
+    let start = start_run(door, &request.model, builder.finish(tools)?, sampling).await?;
     let permit = door.reserve_run()?;
     let mut response = ResponseEncoder {
         id: id("resp_"),
-        message: id("msg_"),
+        message_id: id("msg_"),
         created: created(),
         model: start.agent.clone(),
-        translator: RunTranslator::new(door.approver(), hands_over),
+        translator: RunTranslator::new(door.approver(), client_runs_tools),
         sequence: 0,
         text: String::new(),
         calls: Vec::new(),
@@ -115,34 +115,36 @@ fn tools(tools: Option<Vec<Tool>>, choice: Option<&Value>) -> Result<Vec<ClientT
     if !tools_enabled(choice)? {
         return Ok(Vec::new());
     }
-    let made = tools.unwrap_or_default().into_iter().map(|tool| match tool.kind.as_str() {
+    let client_tools = tools.unwrap_or_default().into_iter().map(|tool| match tool.kind.as_str() {
         "function" => Ok(tool.function.into_tool()),
-        kind => Err(HttpError::bad_request(format!("tools of type {kind:?} are not supported; function is"))),
+        kind => {
+            Err(HttpError::bad_request(format!("tools of type {kind:?} are not supported; only function is")))
+        }
     });
-    made.collect()
+    client_tools.collect()
 }
 
-fn read_input(input: Input, building: &mut ConversationBuilder) -> Result<(), HttpError> {
+fn read_input(input: Input, builder: &mut ConversationBuilder) -> Result<(), HttpError> {
     let items = match input {
-        Input::Text(text) => return building.user(text),
+        Input::Text(text) => return builder.user(text),
         Input::Items(items) => items,
     };
     for item in items {
         let text = item.content.map_or(Ok(String::new()), MessageText::into_plain)?;
         let id = item.call_id.unwrap_or_default();
         match (item.kind.as_deref().unwrap_or("message"), item.role.as_deref()) {
-            ("message", Some("user")) => building.user(text)?,
-            ("message", Some("assistant")) => building.assistant(text, Vec::new())?,
-            ("message", Some("system" | "developer")) => building.system(text),
-            ("function_call", _) => building.call(ToolCall {
+            ("message", Some("user")) => builder.user(text)?,
+            ("message", Some("assistant")) => builder.assistant(text, Vec::new())?,
+            ("message", Some("system" | "developer")) => builder.system(text),
+            ("function_call", _) => builder.call(ToolCall {
                 id: CallId::new(id),
                 name: item.name.unwrap_or_default(),
                 arguments: item.arguments.unwrap_or_default(),
             })?,
             ("function_call_output", _) => {
-                building.result(&id, item.output.map_or(Ok(String::new()), MessageText::into_plain)?)?;
+                builder.result(&id, item.output.map_or(Ok(String::new()), MessageText::into_plain)?)?;
             }
-            // The thoughts of another model are of no use to this one.
+            // Reasoning is left out, because it may come from another model.
             ("reasoning", _) => {}
             (kind, role) => {
                 return Err(HttpError::bad_request(format!(
@@ -157,7 +159,7 @@ fn read_input(input: Input, building: &mut ConversationBuilder) -> Result<(), Ht
 /// Encodes a run as one response or as events.
 struct ResponseEncoder {
     id: String,
-    message: String,
+    message_id: String,
     created: u64,
     model: String,
     translator: RunTranslator,
@@ -170,20 +172,20 @@ struct ResponseEncoder {
 
 impl ResponseEncoder {
     fn object(&self, status: &str) -> Value {
-        let RunTranslator { prompt, cached, completion, .. } = self.translator;
-        let going = status == "in_progress";
+        let RunTranslator { prompt_tokens, cached_tokens, completion_tokens, .. } = self.translator;
+        let in_progress = status == "in_progress";
         let usage = json!({
-            "input_tokens": prompt, "input_tokens_details": {"cached_tokens": cached},
-            "output_tokens": completion, "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": prompt.saturating_add(completion),
+            "input_tokens": prompt_tokens, "input_tokens_details": {"cached_tokens": cached_tokens},
+            "output_tokens": completion_tokens, "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": prompt_tokens.saturating_add(completion_tokens),
         });
         let incomplete = (status == "incomplete").then(|| json!({"reason": "max_output_tokens"}));
-        let output: Vec<Value> = if going { Vec::new() } else { self.output() };
+        let output: Vec<Value> = if in_progress { Vec::new() } else { self.output() };
         json!({
             "id": self.id, "object": "response", "created_at": self.created, "status": status, "model": self.model,
             "output": output, "error": null, "incomplete_details": incomplete, "instructions": null, "metadata": {},
             "parallel_tool_calls": true, "temperature": null, "top_p": null, "tool_choice": "auto", "tools": [],
-            "usage": if going { Value::Null } else { usage },
+            "usage": if in_progress { Value::Null } else { usage },
         })
     }
 
@@ -196,7 +198,7 @@ impl ResponseEncoder {
     }
 
     fn item(&self, status: &str, content: &[Value]) -> Value {
-        json!({"id": self.message, "type": "message", "status": status, "role": "assistant", "content": content})
+        json!({"id": self.message_id, "type": "message", "status": status, "role": "assistant", "content": content})
     }
 
     fn part(&self) -> Value {
@@ -220,16 +222,17 @@ impl ResponseEncoder {
         }
     }
 
-    fn push_text(&mut self, piece: &str, out: &mut Vec<u8>) {
+    fn push_text(&mut self, delta: &str, out: &mut Vec<u8>) {
         if self.text.is_empty() {
             let item = self.item("in_progress", &[]);
             self.send("response.output_item.added", json!({"output_index": 0, "item": item}), out);
             let part = json!({"type": "output_text", "text": "", "annotations": []});
-            let place = json!({"item_id": self.message, "output_index": 0, "content_index": 0, "part": part});
-            self.send("response.content_part.added", place, out);
+            let added =
+                json!({"item_id": self.message_id, "output_index": 0, "content_index": 0, "part": part});
+            self.send("response.content_part.added", added, out);
         }
-        self.text.push_str(piece);
-        let delta = json!({"item_id": self.message, "output_index": 0, "content_index": 0, "delta": piece, "logprobs": []});
+        self.text.push_str(delta);
+        let delta = json!({"item_id": self.message_id, "output_index": 0, "content_index": 0, "delta": delta, "logprobs": []});
         self.send("response.output_text.delta", delta, out);
     }
 
@@ -237,12 +240,12 @@ impl ResponseEncoder {
         if self.text.is_empty() {
             return;
         }
-        let place = json!({"item_id": self.message, "output_index": 0, "content_index": 0});
-        let mut done = place.clone();
+        let position = json!({"item_id": self.message_id, "output_index": 0, "content_index": 0});
+        let mut done = position.clone();
         done["text"] = json!(self.text);
         done["logprobs"] = json!([]);
         self.send("response.output_text.done", done, out);
-        let mut done = place;
+        let mut done = position;
         done["part"] = self.part();
         self.send("response.content_part.done", done, out);
         let item = self.item("completed", &[self.part()]);
@@ -257,12 +260,12 @@ impl ResponseEncoder {
             opening.arguments.clear();
             let item = function_call(&item_id, &opening, "in_progress");
             self.send("response.output_item.added", json!({"output_index": index, "item": item}), out);
-            let place = json!({"item_id": item_id, "output_index": index});
+            let position = json!({"item_id": item_id, "output_index": index});
             for (kind, field) in [
                 ("response.function_call_arguments.delta", "delta"),
                 ("response.function_call_arguments.done", "arguments"),
             ] {
-                let mut data = place.clone();
+                let mut data = position.clone();
                 data[field] = json!(call.arguments);
                 data["name"] = json!(call.name);
                 self.send(kind, data, out);

@@ -7,7 +7,7 @@ use super::super::{approval::Approver, response::HttpError};
 use crate::{
     agent::{
         Run,
-        protocol::{Event, FailureKind, Outcome as Ending, RunError},
+        protocol::{Event, FailureKind, Outcome, RunError},
     },
     core::ToolCall,
 };
@@ -20,7 +20,7 @@ pub(super) enum RunDelta {
     End(Result<RunEnd, HttpError>),
 }
 
-/// How a run ended, if it did not fail.
+/// The end of a run that did not fail.
 pub(super) enum RunEnd {
     Stop,
     Length,
@@ -42,19 +42,19 @@ impl RunEnd {
 /// Translates the events of one run, decides on its tool calls, and counts its tokens.
 pub(super) struct RunTranslator {
     approver: Approver,
-    /// The tools are the client's, so the run ends with the first turn that has calls.
+    /// True if the client runs the tools, so that the run ends with the first turn that has calls.
     client_runs_tools: bool,
-    /// Tokens of the prompts of all turns.
-    pub(super) prompt: u32,
-    /// Those of them that came from the server's cache.
-    pub(super) cached: u32,
-    /// Tokens of the answers of all turns.
-    pub(super) completion: u32,
+    /// The tokens of the prompts of all turns.
+    pub(super) prompt_tokens: u32,
+    /// The prompt tokens that came from the model server's cache.
+    pub(super) cached_tokens: u32,
+    /// The tokens of the answers of all turns.
+    pub(super) completion_tokens: u32,
 }
 
 impl RunTranslator {
-    pub(super) fn new(approver: Approver, hands_over: bool) -> Self {
-        Self { approver, client_runs_tools: hands_over, prompt: 0, cached: 0, completion: 0 }
+    pub(super) fn new(approver: Approver, client_runs_tools: bool) -> Self {
+        Self { approver, client_runs_tools, prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0 }
     }
 
     pub(super) fn translate(&mut self, event: Event, run: &Run) -> Option<RunDelta> {
@@ -62,9 +62,12 @@ impl RunTranslator {
             Event::Text(text) if !text.is_empty() => Some(RunDelta::Text(text)),
             Event::Reasoning(text) if !text.is_empty() => Some(RunDelta::Reasoning(text)),
             Event::TurnCompleted { calls, context, .. } => {
-                self.prompt = self.prompt.saturating_add(context.prompt_tokens.unwrap_or_default());
-                self.cached = self.cached.saturating_add(context.cached_tokens.unwrap_or_default());
-                self.completion = self.completion.saturating_add(context.answer_tokens.unwrap_or_default());
+                self.prompt_tokens =
+                    self.prompt_tokens.saturating_add(context.prompt_tokens.unwrap_or_default());
+                self.cached_tokens =
+                    self.cached_tokens.saturating_add(context.cached_tokens.unwrap_or_default());
+                self.completion_tokens =
+                    self.completion_tokens.saturating_add(context.answer_tokens.unwrap_or_default());
                 (self.client_runs_tools && !calls.is_empty())
                     .then_some(RunDelta::End(Ok(RunEnd::ToolCalls(calls))))
             }
@@ -72,14 +75,14 @@ impl RunTranslator {
                 self.approver.decide(&calls, run);
                 None
             }
-            Event::Ended(ending) => Some(RunDelta::End(match ending {
-                Ending::Completed { truncated: true, .. } => Ok(RunEnd::Length),
-                Ending::Completed { .. } => Ok(RunEnd::Stop),
-                Ending::Denied => Err(HttpError::new(StatusCode::FORBIDDEN, "a tool call was denied")),
-                Ending::Cancelled => {
+            Event::Ended(outcome) => Some(RunDelta::End(match outcome {
+                Outcome::Completed { truncated: true, .. } => Ok(RunEnd::Length),
+                Outcome::Completed { .. } => Ok(RunEnd::Stop),
+                Outcome::Denied => Err(HttpError::new(StatusCode::FORBIDDEN, "a tool call was denied")),
+                Outcome::Cancelled => {
                     Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "the run was cancelled"))
                 }
-                Ending::Failed(error) => Err(failed(error)),
+                Outcome::Failed(error) => Err(failed(error)),
             })),
             _ => None,
         }

@@ -81,7 +81,7 @@ pub(super) fn decide(core: &AgentCore, run: &str, body: &[u8]) -> Result<HttpRes
 pub(super) fn cancel(core: &AgentCore, run: &str) -> Result<HttpResponse, HttpError> {
     match parse_run_id(run).is_some_and(|run| core.cancel(&run)) {
         true => Ok(response::empty(StatusCode::NO_CONTENT)),
-        false => Err(HttpError::new(StatusCode::NOT_FOUND, "no such run is going")),
+        false => Err(HttpError::new(StatusCode::NOT_FOUND, "no such run is active")),
     }
 }
 
@@ -154,9 +154,10 @@ fn page_event(event: Event) -> Option<(&'static str, Value)> {
     })
 }
 
-/// Describes an event of a subagent in one line. Its approvals are not among them, because they come as calls of the run.
-fn describe_subagent(what: SubagentEventKind) -> Option<String> {
-    Some(match what {
+/// Describes an event of a subagent in one line. Returns `None` for events that the page does not show. Approvals are
+/// among those, because the page gets them as calls of the run.
+fn describe_subagent(kind: SubagentEventKind) -> Option<String> {
+    Some(match kind {
         SubagentEventKind::Started { agent, prompt, .. } => format!("{agent} works on: {prompt}"),
         SubagentEventKind::ToolCall { tool } => format!("uses {tool}"),
         SubagentEventKind::Completed { .. } => "is done".to_owned(),
@@ -172,7 +173,7 @@ fn describe_subagent(what: SubagentEventKind) -> Option<String> {
 
 fn progress_json(progress: Progress) -> Value {
     match progress {
-        Progress::Queued { position: place } => json!({"kind": "queued", "place": place}),
+        Progress::Queued { position } => json!({"kind": "queued", "place": position}),
         Progress::Loading { model, fraction } => {
             json!({"kind": "loading", "model": model, "fraction": fraction})
         }
