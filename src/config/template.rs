@@ -12,8 +12,8 @@ context_size = 4096                  # size of the context window in tokens
 # llama_server = "/usr/bin/llama-server"   # the binary; looked for when absent
 # llama_args = []                    # added at the end of its command line
 max_loaded_models = 1                # models that are loaded at a time; the least recently used is unloaded
-keep_warm_minutes = 10               # how long an unused model stays loaded; 0 is for ever
-kv_cache_mb = 2048                   # disk for the prompt caches of our model servers; 0 keeps none
+keep_warm_minutes = 10               # how long an unused model stays loaded; 0 never unloads it
+kv_cache_mb = 2048                   # disk for the prompt caches of model servers that the daemon starts; 0 keeps none
 # endpoints = ["http://gpu1:8000", { url = "http://gpu2:8000", api_key_env = "GPU2_KEY" }]   # tried in order
 # api_key_env = "OPENAI_API_KEY"     # environment variable of the daemon that has the key of `endpoint`
 # allow_remote = false               # allows an address in `bind` that other machines can reach; needs a token
@@ -47,7 +47,7 @@ approval_timeout_seconds = 300       # after this time, an unanswered question c
 
 [roz]                                # clients of roz.v1.AgentService, which run the tools themselves
 agent = "default"                    # the agent whose prompt and model they get
-daemon_tools = []                    # tools of the daemon beside theirs; file tools need [tools] working_dir
+daemon_tools = []                    # tools of the daemon in addition to theirs; file tools need [tools] working_dir
 events = "both"                      # "first" or "second" sends one generation's form only
 
 [roz.models]                         # models behind the short names; empty is the agent's own model

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CallId, RunId, ToolCall};
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
