@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 64;
 ///
 /// Returns `None` for anything else, in particular for a string without an end, because the missing text is unknown.
 /// Takes time in proportion to the length of the text.
-pub fn lenient(text: &str) -> Option<Value> {
+pub fn parse_lenient(text: &str) -> Option<Value> {
     let mut reader = Reader { text, at: 0 };
     let value = reader.value(0)?;
     text[reader.at..]
@@ -190,7 +190,7 @@ mod tests {
             (r#"{"a": -1.5e3}"#, json!({"a": -1500.0})),
             (r#" [{'a': 1}, {}] "#, json!([{"a": 1}, {}])),
         ] {
-            assert_eq!(lenient(text), Some(value), "{text}");
+            assert_eq!(parse_lenient(text), Some(value), "{text}");
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
             r#"{"a": 1.2.3}"#,
             &"[".repeat(100),
         ] {
-            assert_eq!(lenient(text), None, "{text}");
+            assert_eq!(parse_lenient(text), None, "{text}");
         }
     }
 
@@ -219,8 +219,8 @@ mod tests {
     fn truncated_text_never_panics() {
         let text = r#"{'a': ["é\ud83d\ude00", {b: True, "c": -1e5}], "d": None,}"#;
         for end in (0..=text.len()).filter(|&end| text.is_char_boundary(end)) {
-            lenient(&text[..end]);
-            lenient(&text[end..]);
+            parse_lenient(&text[..end]);
+            parse_lenient(&text[end..]);
         }
     }
 }

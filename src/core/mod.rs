@@ -24,7 +24,7 @@ pub use cancel::{Cancel, OnCancel};
 pub use environment::Environment;
 pub use error_chain::{error_causes, error_chain};
 pub use id::{BadName, CallId, Name, RunId, SessionId};
-pub use lenient::lenient;
+pub use lenient::parse_lenient;
 pub use message::{Message, Role, ToolResult};
 pub use own_listeners::OwnListeners;
 pub use sampling::Sampling;

@@ -11,7 +11,7 @@ use super::{
     call_text::call_as_text,
     openai_types::{Call, CallFunction, Message as Wire, Tool, ToolFunction},
 };
-use crate::core::{CallId, Message, Role, ToolCall, ToolDef, lenient};
+use crate::core::{CallId, Message, Role, ToolCall, ToolDef, parse_lenient};
 
 /// Separates two texts of the same role in one message. Source: upstream's message normalisation.
 const SEPARATOR: &str = "\n\n---\n\n";
@@ -163,7 +163,7 @@ impl<'a> WireMessages<'a> {
 
 /// Returns the object that the lenient parser reads from invalid arguments, or `{}`.
 fn repaired_arguments(arguments: &str) -> Cow<'static, str> {
-    match lenient(arguments) {
+    match parse_lenient(arguments) {
         Some(value @ serde_json::Value::Object(_)) => Cow::Owned(value.to_string()),
         _ => Cow::Borrowed("{}"),
     }

@@ -6,7 +6,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::normalized;
-use crate::core::lenient;
+use crate::core::parse_lenient;
 
 /// Makes `value` fit `schema` if there is only one way to do so. Returns true if anything was changed.
 ///
@@ -80,9 +80,10 @@ fn converted(value: &Value, kind: &str) -> Option<Value> {
         }
         "boolean" => text?.to_ascii_lowercase().parse().ok().map(Value::Bool),
         "string" => (value.is_number() || value.is_boolean()).then(|| Value::String(value.to_string())),
-        "object" => lenient(text?).filter(Value::is_object),
+        "object" => parse_lenient(text?).filter(Value::is_object),
         "array" => {
-            let list = text.filter(|text| text.starts_with('[')).and_then(lenient).filter(Value::is_array);
+            let list =
+                text.filter(|text| text.starts_with('[')).and_then(parse_lenient).filter(Value::is_array);
             list.or_else(|| (!value.is_null()).then(|| Value::Array(vec![value.clone()])))
         }
         _ => None,

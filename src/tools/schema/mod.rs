@@ -4,7 +4,7 @@ mod coerce;
 
 use serde_json::{Map, Value};
 
-use crate::core::{ToolCall, ToolDef, lenient};
+use crate::core::{ToolCall, ToolDef, parse_lenient};
 
 /// A call that can be run, after corrections.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,15 +74,17 @@ fn parse_object(text: &str) -> Result<(Value, bool), String> {
     let strict = serde_json::from_str::<Value>(text);
     let value = match &strict {
         Ok(value) => Some(value.clone()),
-        Err(_) => lenient(text),
+        Err(_) => parse_lenient(text),
     };
     match value {
         Some(value @ Value::Object(_)) => Ok((value, strict.is_err())),
         // Some models encode the object twice.
-        Some(Value::String(inner)) => match serde_json::from_str(&inner).ok().or_else(|| lenient(&inner)) {
-            Some(value @ Value::Object(_)) => Ok((value, true)),
-            _ => Err("the arguments must be a JSON object".to_owned()),
-        },
+        Some(Value::String(inner)) => {
+            match serde_json::from_str(&inner).ok().or_else(|| parse_lenient(&inner)) {
+                Some(value @ Value::Object(_)) => Ok((value, true)),
+                _ => Err("the arguments must be a JSON object".to_owned()),
+            }
+        }
         Some(_) => Err("the arguments must be a JSON object".to_owned()),
         None => Err(format!(
             "the arguments are not valid JSON: {}",

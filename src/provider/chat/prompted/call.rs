@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::core::lenient;
+use crate::core::parse_lenient;
 
 /// A call that was found in the text of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ struct RawCall<'a> {
 /// Parses one call, a list of calls, or several calls after each other, all in JSON. Returns `None` if any value is not
 /// a call.
 pub fn calls_in_json(text: &str) -> Option<Vec<ParsedCall>> {
-    strict(text).or_else(|| match lenient(text)? {
+    strict(text).or_else(|| match parse_lenient(text)? {
         Value::Array(list) => list.iter().map(call_from_value).collect(),
         value => call_from_value(&value).map(|found| vec![found]),
     })
