@@ -20,14 +20,14 @@ use sha2::{Digest, Sha256};
 
 use crate::core::{Cancel, ToolDef, ToolOutcome};
 
-/// Describes how the kernel confines the file tools, for the status output. The kernel is asked once.
+/// Describes how the kernel confines the file tools, for the status output. The kernel is queried once.
 pub fn sandbox_description() -> &'static str {
     static DESCRIPTION: OnceLock<String> = OnceLock::new();
     DESCRIPTION.get_or_init(|| {
         #[cfg(target_os = "linux")]
         let description = sandbox::description();
         #[cfg(not(target_os = "linux"))]
-        let description = "not held by the kernel: Landlock is Linux's".to_owned();
+        let description = "not confined by the kernel: Landlock exists only on Linux".to_owned();
         description
     })
 }
@@ -53,20 +53,20 @@ pub trait Tool: Send + Sync {
     fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, cancel: &Cancel) -> ToolOutcome;
 }
 
-/// What a person sees before a call runs.
+/// The description of a call that a person sees before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proposal {
     /// For example a unified diff. Empty if there is nothing to show.
     pub preview: String,
-    /// Why a person should look at the call even where approval is automatic, for example because it
-    /// writes to a git hook. Automatic approval does not cover a call with a caution.
+    /// The reason why a person should look at the call even where approval is automatic, for example
+    /// because it writes to a git hook. Automatic approval does not cover a call with a caution.
     pub caution: Option<String>,
     /// The content that the preview was made from.
     pub target: Option<Fingerprint>,
     pub effect: Effect,
 }
 
-/// What a call would do to a file, for a door that shows more than the preview.
+/// The effect that a call would have on a file, for a door that shows more than the preview.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
     /// The call changes no file, or its effect cannot be known in advance.

@@ -30,7 +30,7 @@ pub fn run_sandboxed<T: Send>(root: BorrowedFd<'_>, work: impl FnOnce() -> T + S
     joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Describes how the kernel confines the file tools. It finds out by restricting a thread of its own.
+/// Describes how the kernel confines the file tools. To find out, it restricts a new thread.
 pub fn description() -> String {
     let tried = thread::spawn(|| {
         let root = File::open("/").map_err(|error| error.to_string())?;
@@ -38,24 +38,24 @@ pub fn description() -> String {
     });
     let status = match tried.join() {
         Ok(Ok(status)) => status,
-        Ok(Err(error)) => return format!("not held by the kernel: {error}"),
-        Err(_) => return "not held by the kernel".to_owned(),
+        Ok(Err(error)) => return format!("not confined by the kernel: {error}"),
+        Err(_) => return "not confined by the kernel".to_owned(),
     };
     let rights = match (status.ruleset, status.landlock) {
         (RulesetStatus::FullyEnforced, _) => "all of its rights",
         (RulesetStatus::PartiallyEnforced, _) => "the rights that this kernel knows",
         (RulesetStatus::NotEnforced, LandlockStatus::NotEnabled) => {
-            return "not held by the kernel: Landlock is switched off".to_owned();
+            return "not confined by the kernel: Landlock is switched off".to_owned();
         }
         (RulesetStatus::NotEnforced, _) => {
-            return "not held by the kernel: it has no Landlock".to_owned();
+            return "not confined by the kernel: it has no Landlock".to_owned();
         }
     };
     match status.landlock {
         LandlockStatus::Available { effective_abi, .. } => {
-            format!("held by Landlock, {rights} (ABI {effective_abi})")
+            format!("confined by Landlock, {rights} (ABI {effective_abi})")
         }
-        _ => format!("held by Landlock, {rights}"),
+        _ => format!("confined by Landlock, {rights}"),
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
         fs::write(outside.path().join("canary"), "secret").unwrap();
         fs::write(inside.path().join("file"), "text").unwrap();
         let root = fs::File::open(inside.path()).unwrap();
-        let (status, own, canary, write) = run_sandboxed(root.as_fd(), || {
+        let (status, file, canary, write) = run_sandboxed(root.as_fd(), || {
             (
                 restrict(root.as_fd()).unwrap().ruleset,
                 fs::read(inside.path().join("file")),
@@ -102,13 +102,13 @@ mod tests {
                 fs::write(outside.path().join("new"), ""),
             )
         });
-        assert_eq!(own.unwrap(), b"text");
+        assert_eq!(file.unwrap(), b"text");
         if status != RulesetStatus::NotEnforced {
             assert!(canary.is_err() && write.is_err(), "Landlock is on but let the thread out");
         }
         assert_eq!(fs::read(outside.path().join("canary")).unwrap(), b"secret");
         assert_eq!(
-            description().starts_with("held by Landlock"),
+            description().starts_with("confined by Landlock"),
             status != RulesetStatus::NotEnforced,
             "{}",
             description()

@@ -13,11 +13,11 @@ const MAX_DEF_BYTES: usize = 64 * 1024;
 /// The maximum size of all client tools together, in bytes.
 const MAX_TOTAL_BYTES: usize = 1024 * 1024;
 
-/// Where a tool runs.
+/// The side that runs a tool.
 #[derive(Clone)]
 pub enum Executor {
     Daemon(Arc<dyn Tool>),
-    /// At the client that defined it. The client has `timeout` to send the result of a call.
+    /// The client that defined the tool runs it, and has `timeout` to send the result of a call.
     Client {
         timeout: Duration,
         concurrency: Concurrency,
@@ -28,12 +28,12 @@ pub enum Executor {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientTool {
     pub def: ToolDef,
-    /// How long one call may take.
+    /// The maximum time for one call.
     pub timeout: Duration,
     pub concurrency: Concurrency,
 }
 
-/// Whether calls of a tool may run at the same time as other calls of the same turn.
+/// Says whether calls of a tool may run at the same time as other calls of the same turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Concurrency {
     #[default]
@@ -51,7 +51,7 @@ pub struct ToolBox {
     executors: Vec<Executor>,
 }
 
-/// Why the tools of a client were refused. If one is refused, all of them are.
+/// The reason why the tools of a client were refused. If one is refused, all of them are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolBoxError {
     #[error("`{0}` is not a tool name: use letters, digits, `_` and `-`, at most 64")]

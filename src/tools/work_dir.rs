@@ -11,7 +11,7 @@ pub struct WorkDir {
     workspace: Workspace,
 }
 
-/// Why a working directory cannot be used.
+/// The reason why a working directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkDirError {
     #[error("the working directory must be an absolute path, not `{}`", .0.display())]

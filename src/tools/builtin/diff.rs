@@ -104,7 +104,7 @@ fn new_file(path: &str, new: &str) -> String {
         patch.hunk(Side { first: 0, count: 0 }, Side { first: 0, count }, &added);
         return patch.text;
     }
-    // This is no hunk, for the same reason as in `Patch::hunk`.
+    // These lines get no hunk header, for the same reason as in `Patch::hunk`.
     let tail = count.saturating_sub(HEAD).min(TAIL);
     let hidden = count.saturating_sub(HEAD + tail);
     let mut text = format!("{}(new file, {count} lines, {} bytes)\n", patch.text, new.len());
@@ -171,8 +171,8 @@ fn changed_file(path: &str, old: &str, new: &str) -> String {
 fn changed_part<'a>(old: &'a str, new: &'a str) -> (usize, &'a str, &'a str) {
     let same = |(a, b): &(u8, u8)| a == b;
     let mut start = old.bytes().zip(new.bytes()).take_while(same).count();
-    let rest = old.len().min(new.len()) - start;
-    let mut end = old.bytes().rev().zip(new.bytes().rev()).take_while(same).take(rest).count();
+    let max_end = old.len().min(new.len()) - start;
+    let mut end = old.bytes().rev().zip(new.bytes().rev()).take_while(same).take(max_end).count();
     // From here on only whole lines count. The position after a line end is always a character boundary.
     let (old_bytes, line_end) = (old.as_bytes(), |&b: &u8| b == b'\n');
     start = old_bytes[..start].iter().rposition(line_end).map_or(0, |at| at + 1);
@@ -209,7 +209,9 @@ mod tests {
         while let Some(line) = lines.next() {
             let numbers: Vec<usize> =
                 line.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect();
-            let [old_start, old_count, _, new_count] = numbers[..] else { panic!("no hunk: {line:?}") };
+            let [old_start, old_count, _, new_count] = numbers[..] else {
+                panic!("not a hunk header: {line:?}")
+            };
             let from = if old_count == 0 { old_start } else { old_start - 1 };
             out.extend(old[at..from].iter().copied());
             at = from;

@@ -1,4 +1,4 @@
-//! `edit_file`: replaces a piece of text in a file.
+//! `edit_file`: replaces text in a file.
 
 use std::ops::RangeInclusive;
 
@@ -26,11 +26,11 @@ pub struct EditFile {
 struct Replacement {
     /// The whole new content of the file.
     content: String,
-    /// What the model reads.
+    /// The result of the call, as the model reads it.
     message: String,
 }
 
-/// Which occurrences of the text are replaced.
+/// The occurrences of the text that are replaced.
 #[derive(Clone, Copy)]
 enum Occurrence {
     /// The only occurrence. It is an error if there are more.

@@ -1,4 +1,4 @@
-//! Why a built-in tool failed.
+//! The error type of the built-in tools.
 
 use crate::{
     core::{ToolFailureKind, ToolOutcome},

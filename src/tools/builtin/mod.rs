@@ -54,7 +54,8 @@ mod tests {
             }
             copied.push((def.name, def.copy.iter().map(|argument| argument.kind).collect::<Vec<_>>()));
         }
-        // What the starter model needs to call them. A tool that it learns to call needs its annotations, too.
+        // The starter model needs these annotations to call the tools. If it is trained to call another tool,
+        // that tool needs annotations, too.
         let expected = [
             ("read_file", vec![CopyKind::Path, CopyKind::FirstLine, CopyKind::LastLine]),
             ("write_file", vec![CopyKind::Path, CopyKind::Content]),

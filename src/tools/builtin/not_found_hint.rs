@@ -11,8 +11,8 @@ const MIN_SIMILARITY: f32 = 0.6;
 
 /// Returns the likely reason as the end of an error message, or an empty string.
 pub fn not_found_hint(content: &str, old: &str) -> String {
-    if let Some(bare) = without_line_numbers(old)
-        && content.contains(&bare)
+    if let Some(stripped) = without_line_numbers(old)
+        && content.contains(&stripped)
     {
         return "; it starts with line numbers of read_file: leave out the number and `: `".to_owned();
     }
@@ -30,13 +30,13 @@ pub fn not_found_hint(content: &str, old: &str) -> String {
 
 /// Returns the text without the `12: ` at the start of each line, if all lines have one.
 fn without_line_numbers(old: &str) -> Option<String> {
-    let bare = |line: &str| -> Option<String> {
+    let stripped = |line: &str| -> Option<String> {
         let digits = line.trim_start_matches(' ');
         let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
         let rest = rest.strip_prefix(':').filter(|_| rest.len() < digits.len())?;
         Some(rest.strip_prefix(' ').unwrap_or(rest).to_owned())
     };
-    let lines: Option<Vec<String>> = old.lines().map(bare).collect();
+    let lines: Option<Vec<String>> = old.lines().map(stripped).collect();
     lines.map(|lines| lines.join("\n")).filter(|text| !text.is_empty())
 }
 
@@ -46,23 +46,23 @@ fn matching_except_whitespace(content: &str, old: &str) -> Option<(usize, usize,
     fn words(line: &str) -> Vec<&str> {
         line.split_whitespace().collect()
     }
-    let wanted: Vec<_> = old.trim().lines().map(words).collect();
+    let old_lines: Vec<_> = old.trim().lines().map(words).collect();
     let lines: Vec<&str> = content.lines().collect();
-    if wanted.iter().all(Vec::is_empty) || wanted.len() > lines.len() {
+    if old_lines.iter().all(Vec::is_empty) || old_lines.len() > lines.len() {
         return None;
     }
     let started = Instant::now();
-    let at = lines.windows(wanted.len()).position(|window| {
-        started.elapsed() < TIME_LIMIT && window.iter().zip(&wanted).all(|(line, want)| words(line) == *want)
+    let at = lines.windows(old_lines.len()).position(|window| {
+        started.elapsed() < TIME_LIMIT && window.iter().zip(&old_lines).all(|(line, old)| words(line) == *old)
     })?;
-    let first_lines: Vec<&str> = lines[at..at + wanted.len()].iter().take(20).copied().collect();
+    let first_lines: Vec<&str> = lines[at..at + old_lines.len()].iter().take(20).copied().collect();
     let text = first_lines.join("\n");
-    Some((at + 1, at + wanted.len(), text[..text.floor_char_boundary(2000.min(text.len()))].to_owned()))
+    Some((at + 1, at + old_lines.len(), text[..text.floor_char_boundary(2000.min(text.len()))].to_owned()))
 }
 
-/// Finds the line that is most similar to the first line of `old` that is not almost empty.
+/// Finds the line that is most similar to the first line of `old` that has more than three bytes.
 fn closest_line<'a>(content: &'a str, old: &str) -> Option<(usize, &'a str)> {
-    let wanted = old.lines().map(str::trim).find(|line| line.len() > 3 && line.len() <= MAX_LINE)?;
+    let target = old.lines().map(str::trim).find(|line| line.len() > 3 && line.len() <= MAX_LINE)?;
     let started = Instant::now();
     let mut best = (MIN_SIMILARITY, None);
     for (number, line) in (1..).zip(content.lines()) {
@@ -71,10 +71,10 @@ fn closest_line<'a>(content: &'a str, old: &str) -> Option<(usize, &'a str)> {
         }
         let text = line.trim();
         // Lines of very different length cannot be similar. Skipping them saves most of the work.
-        if text.len() > MAX_LINE || text.len() * 2 < wanted.len() || wanted.len() * 2 < text.len() {
+        if text.len() > MAX_LINE || text.len() * 2 < target.len() || target.len() * 2 < text.len() {
             continue;
         }
-        let ratio = similar::TextDiff::from_chars(text, wanted).ratio();
+        let ratio = similar::TextDiff::from_chars(text, target).ratio();
         if ratio > best.0 {
             best = (ratio, Some((number, line)));
         }

@@ -16,7 +16,7 @@ use crate::{
 
 /// The maximum number of lines in one result. Source: the Go original's limit for a whole file.
 const MAX_LINES: usize = 10_000;
-/// What the line number, the colon and the line end add to each line, in bytes.
+/// The number of bytes that the line number, the colon and the line end add to each line.
 const LINE_OVERHEAD: usize = 8;
 /// The maximum number of bytes of a file that are read to find the lines.
 const MAX_SCAN: u64 = 1 << 30;
@@ -55,21 +55,21 @@ impl Tool for ReadFile {
 fn read(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, Failure> {
     let path = workspace.path(args::text(args, "path")?)?;
     let file = workspace.open(&path)?;
-    let wanted = LineRange {
+    let range = LineRange {
         start: args::number(args, "start_line").map_or(1, |line| u64::try_from(line).unwrap_or(0).max(1)),
         end: args::number(args, "end_line").map(|line| u64::try_from(line).unwrap_or(0)),
     };
-    let excerpt = Excerpt::read(file, wanted, cancel).map_err(|error| match error {
+    let excerpt = Excerpt::read(file, range, cancel).map_err(|error| match error {
         ReadError::Io(error) => FileError::io("read", path.as_str(), error).into(),
         ReadError::Binary { line } => {
             Failure::other(format!("{path} is a binary file (it has a NUL byte in line {line})"))
         }
         ReadError::TooFar => {
-            Failure::other(format!("line {} of {path} is too far into the file", wanted.start))
+            Failure::other(format!("line {} of {path} is too far into the file", range.start))
         }
         ReadError::Cancelled => Failure::cancelled(),
     })?;
-    Ok(excerpt.render(wanted)?)
+    Ok(excerpt.render(range)?)
 }
 
 /// The lines that were asked for, including both ends and counted from 1.
@@ -82,7 +82,7 @@ struct LineRange {
 /// The lines that are returned.
 struct Excerpt {
     lines: Vec<String>,
-    /// Why there are fewer lines than were asked for.
+    /// The reason why there are fewer lines than were asked for.
     truncation: Option<Truncation>,
     /// The number of lines that were read or skipped. These are all lines of the file if the excerpt is
     /// not truncated.
@@ -108,18 +108,18 @@ enum ReadError {
 }
 
 impl Excerpt {
-    fn read(file: File, wanted: LineRange, cancel: &Cancel) -> Result<Self, ReadError> {
+    fn read(file: File, range: LineRange, cancel: &Cancel) -> Result<Self, ReadError> {
         let mut input = BufReader::with_capacity(64 * 1024, file.take(MAX_SCAN));
         let mut excerpt = Self { lines: Vec::new(), truncation: None, lines_passed: 0 };
         let mut bytes_left = MAX_OUTPUT;
         loop {
             let number = excerpt.lines_passed + 1;
-            if wanted.end.is_some_and(|end| number > end && end >= wanted.start) {
+            if range.end.is_some_and(|end| number > end && end >= range.start) {
                 return Ok(excerpt);
             }
-            let keep = if number < wanted.start { 0 } else { bytes_left };
+            let keep = if number < range.start { 0 } else { bytes_left };
             let Some(line) = LinePrefix::read(&mut input, keep, number, cancel)? else { break };
-            if number >= wanted.start && wanted.end.is_none_or(|end| number <= end) {
+            if number >= range.start && range.end.is_none_or(|end| number <= end) {
                 if excerpt.lines.len() == MAX_LINES || (line.is_truncated() && !excerpt.lines.is_empty()) {
                     excerpt.truncation = Some(Truncation::Lines);
                     return Ok(excerpt);
@@ -141,10 +141,10 @@ impl Excerpt {
         Ok(excerpt)
     }
 
-    fn render(self, wanted: LineRange) -> Result<String, String> {
-        let (start, seen) = (wanted.start, self.lines_passed);
+    fn render(self, range: LineRange) -> Result<String, String> {
+        let (start, seen) = (range.start, self.lines_passed);
         if self.lines.is_empty() {
-            return match wanted.end {
+            return match range.end {
                 _ if seen == 0 && start == 1 => Ok("(empty file)".to_owned()),
                 Some(end) => Err(format!("no lines in range {start}-{end} (file has {seen} lines)")),
                 None => Err(format!("no lines starting from line {start} (file has {seen} lines)")),
@@ -206,8 +206,8 @@ impl LinePrefix {
             if part.contains(&0) {
                 return Err(ReadError::Binary { line: number });
             }
-            let room = keep - line.prefix.len();
-            line.prefix.extend_from_slice(&part[..part.len().min(room)]);
+            let space = keep - line.prefix.len();
+            line.prefix.extend_from_slice(&part[..part.len().min(space)]);
             line.bytes += part.len() as u64;
             let used = end.map_or(buffer.len(), |end| end + 1);
             input.consume(used);
@@ -228,7 +228,7 @@ impl LinePrefix {
         }
         prefix = prefix.strip_suffix(b"\r").unwrap_or(prefix);
         if self.is_truncated() {
-            // A character of which only the first bytes were kept is left out.
+            // A character is left out if only its first bytes were read.
             if let Err(error) = std::str::from_utf8(prefix)
                 && error.error_len().is_none()
             {

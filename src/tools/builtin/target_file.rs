@@ -9,7 +9,7 @@ use crate::tools::{
 
 use super::{Failure, diff};
 
-/// A file that a call changes, with the content that it had when the call was looked at.
+/// A file that a call changes, with the content that it had when the call was checked.
 pub struct TargetFile<'a> {
     workspace: &'a Workspace,
     path: InnerPath,
@@ -19,8 +19,8 @@ pub struct TargetFile<'a> {
 
 impl<'a> TargetFile<'a> {
     /// Finds the file and reads it, if it exists. `limit` is the maximum size of a file, in bytes.
-    pub fn find(workspace: &'a Workspace, given: &str, limit: u64) -> Result<Self, FileError> {
-        let path = workspace.path(given)?;
+    pub fn find(workspace: &'a Workspace, raw_path: &str, limit: u64) -> Result<Self, FileError> {
+        let path = workspace.path(raw_path)?;
         let write_target = workspace.locate(&path)?;
         let old = write_target.read_existing(limit)?;
         Ok(Self { workspace, path, write_target, old })
@@ -30,7 +30,7 @@ impl<'a> TargetFile<'a> {
         &self.path
     }
 
-    /// Returns the present content, or `None` if the file does not exist.
+    /// Returns the content before the change, or `None` if the file does not exist.
     pub fn old(&self) -> Option<&[u8]> {
         self.old.as_ref().map(|old| &*old.content)
     }
@@ -108,7 +108,7 @@ impl<'a> TargetFile<'a> {
     /// [`FileError::Stale`] if it changed, and any other [`FileError`] if it cannot be written.
     pub fn write(&self, new: &str, approved: &Proposal) -> Result<(), FileError> {
         self.check_unchanged(approved)?;
-        // If the path has led to a protected file only since the approval, nobody approved that.
+        // If the path began to lead to a protected file after the approval, the person saw no caution.
         if approved.caution.is_none() && self.caution(new).is_some() {
             return Err(FileError::Stale(self.path.to_string()));
         }
@@ -119,9 +119,9 @@ impl<'a> TargetFile<'a> {
     }
 }
 
-/// Why there is no file that the call could change.
+/// The reason why a call has no file that it could change.
 pub enum TargetError {
-    /// The call makes no sense.
+    /// The arguments of the call are wrong.
     Call(Failure),
     /// The file cannot be reached.
     File(FileError),

@@ -1,7 +1,7 @@
 //! Makes arguments fit a JSON Schema.
 //!
-//! Only the keywords `type`, `required`, `enum`, `properties` and `items` are checked. All others are
-//! for the model to read.
+//! Only the keywords `type`, `required`, `enum`, `properties` and `items` are checked. All other keywords are
+//! only read by the model.
 
 use serde_json::{Map, Number, Value};
 
@@ -12,7 +12,7 @@ use crate::core::parse_lenient;
 ///
 /// # Errors
 ///
-/// A sentence for the model that says what is wrong, and where.
+/// Returns a sentence for the model that says what is wrong, and where.
 pub fn coerce(value: &mut Value, schema: &Value) -> Result<bool, String> {
     coerce_at("the arguments", value, schema)
 }

@@ -16,7 +16,7 @@ pub struct CheckedCall {
     pub arguments: String,
 }
 
-/// Why a call cannot be run.
+/// The reason why a call cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidCall {
     /// A sentence for the model.

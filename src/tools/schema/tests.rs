@@ -1,4 +1,5 @@
-//! Tests of which mistakes are corrected and which are refused, and with which message.
+//! Tests that mistakes with only one possible meaning are corrected, and that others are refused with a
+//! useful message.
 
 use serde_json::json;
 
@@ -36,7 +37,7 @@ fn checked(name: &str, arguments: &str) -> Result<CheckedCall, InvalidCall> {
 
 #[test]
 fn mistakes_with_one_possible_meaning_are_corrected() {
-    for (given, meant) in [
+    for (arguments, meant) in [
         (r#"{"path": "a",}"#, json!({"path": "a"})),
         ("{'path': 'a'}", json!({"path": "a"})),
         ("{path: \"a\"}", json!({"path": "a"})),
@@ -58,19 +59,19 @@ fn mistakes_with_one_possible_meaning_are_corrected() {
         (r#"{"Path": "a", "startLine": 1}"#, json!({"path": "a", "start_line": 1})),
         (r#"{"path": "a", "start_line": null}"#, json!({"path": "a"})),
     ] {
-        let sound = checked("read_file", given).unwrap_or_else(|fault| panic!("{given}: {fault:?}"));
-        assert_eq!((&sound.args, sound.arguments), (&meant, meant.to_string()), "{given}");
+        let call = checked("read_file", arguments).unwrap_or_else(|error| panic!("{arguments}: {error:?}"));
+        assert_eq!((&call.args, call.arguments), (&meant, meant.to_string()), "{arguments}");
     }
 }
 
 #[test]
 fn correct_calls_are_not_changed() {
-    for given in [
+    for arguments in [
         r#"{ "path":"a" }"#,
         r#"{"path": "a", "start_line": 3.0, "share": 1, "more": {"x": [1]}}"#,
         r#"{"path": "a", "any": [{}], "maybe": null}"#,
     ] {
-        assert_eq!(checked("read_file", given).unwrap().arguments, given);
+        assert_eq!(checked("read_file", arguments).unwrap().arguments, arguments);
     }
     assert_eq!(checked("list_files", "").unwrap().arguments, "{}");
     assert_eq!(checked("list_files", " \n").unwrap().args, json!({}));
@@ -78,7 +79,7 @@ fn correct_calls_are_not_changed() {
 
 #[test]
 fn errors_say_what_is_wrong_and_where() {
-    for (given, reason) in [
+    for (arguments, reason) in [
         ("", "missing `path`"),
         ("{}", "missing `path`"),
         ("[1]", "the arguments must be a JSON object"),
@@ -94,12 +95,16 @@ fn errors_say_what_is_wrong_and_where() {
         (r#"{"path": "a", "at": {}}"#, "missing `at.x`"),
         (r#"{"path": "a", "share": "inf"}"#, "`share` must be of type number"),
     ] {
-        let fault = checked("read_file", given).unwrap_err();
-        assert_eq!((fault.reason.as_str(), fault.tool.as_deref()), (reason, Some("read_file")), "{given}");
+        let error = checked("read_file", arguments).unwrap_err();
+        assert_eq!(
+            (error.reason.as_str(), error.tool.as_deref()),
+            (reason, Some("read_file")),
+            "{arguments}"
+        );
     }
-    for given in [r#"{"path": "a"#, r#"{"path": "#, "read it please", r#"{"path": "a" "b"}"#] {
-        let reason = checked("read_file", given).unwrap_err().reason;
-        assert!(reason.starts_with("the arguments are not valid JSON: "), "{given}: {reason}");
+    for arguments in [r#"{"path": "a"#, r#"{"path": "#, "read it please", r#"{"path": "a" "b"}"#] {
+        let reason = checked("read_file", arguments).unwrap_err().reason;
+        assert!(reason.starts_with("the arguments are not valid JSON: "), "{arguments}: {reason}");
     }
 }
 
@@ -109,8 +114,8 @@ fn a_misspelled_name_is_corrected_if_only_one_tool_matches() {
         assert_eq!(checked(name, r#"{"path": "a"}"#).unwrap().name, "read_file");
     }
     assert_eq!(checked("ab", "{}").unwrap().name, "ab");
-    let fault = checked("A-B", "{}").unwrap_err(); // `a_b` or `ab`?
-    assert_eq!(fault.tool, None);
+    let error = checked("A-B", "{}").unwrap_err(); // `a_b` or `ab`?
+    assert_eq!(error.tool, None);
     let reason = |name| checked(name, "{}").unwrap_err().reason;
     assert_eq!(
         reason("read_files"),

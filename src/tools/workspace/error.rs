@@ -4,7 +4,7 @@ use std::io;
 
 use crate::core::ToolFailureKind;
 
-/// Why a file was not read or written.
+/// The reason why a file was not read or written.
 ///
 /// Each message names only the path that the model gave, so that it tells the model nothing about the
 /// machine outside the working directory.

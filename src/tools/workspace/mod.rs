@@ -34,7 +34,7 @@ pub struct Workspace {
     root: OwnedFd,
     /// The absolute paths under which the root is known. They are needed for absolute paths from the model.
     absolute_names: Vec<String>,
-    by_kernel: bool,
+    has_openat2: bool,
 }
 
 impl Workspace {
@@ -44,7 +44,7 @@ impl Workspace {
         names.extend(absolute_name_of(root.as_fd()).filter(|real| !names.contains(real)));
         names.retain(|name| name != "/");
         let has_openat2 = open_beneath(root.as_fd(), ".", HANDLE).is_ok();
-        Ok(Self { root, absolute_names: names, by_kernel: has_openat2 })
+        Ok(Self { root, absolute_names: names, has_openat2 })
     }
 
     /// Checks a path that the model gave. Nothing is opened.
@@ -80,7 +80,7 @@ impl Workspace {
     }
 
     fn open_with(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
-        let opened = if self.by_kernel {
+        let opened = if self.has_openat2 {
             open_beneath(self.root.as_fd(), path, flags)
         } else if path == "." {
             fs::openat(&self.root, ".", flags, Mode::empty())
@@ -125,7 +125,7 @@ impl Workspace {
 
     #[cfg(test)]
     pub(super) fn without_openat2(mut self) -> Self {
-        self.by_kernel = false;
+        self.has_openat2 = false;
         self
     }
 }
@@ -159,6 +159,6 @@ fn absolute_name_of(root: BorrowedFd<'_>) -> Option<String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn real_name(_: BorrowedFd<'_>) -> Option<String> {
+fn absolute_name_of(_: BorrowedFd<'_>) -> Option<String> {
     None
 }

@@ -22,14 +22,14 @@ use super::FileError;
 /// The maximum number of links on one path. Source: `MAXSYMLINKS` of Linux.
 const MAX_LINKS: u32 = 40;
 
-/// What to do about missing directories on the path.
+/// The handling of missing directories on the path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MissingParents {
     Leave,
     Create,
 }
 
-/// Where a path leads after every link has been followed.
+/// The target of a path after every link has been followed.
 pub(super) struct Resolved {
     /// The directory that the name is in, or `None` if it does not exist yet.
     pub dir: Option<OwnedFd>,
@@ -124,9 +124,9 @@ fn make_dir(current_dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()>
     match fs::mkdirat(current_dir, name, Mode::from_raw_mode(0o700)) {
         Ok(()) => {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let made = fs::openat(current_dir, name, flags, Mode::empty())?;
-            let mode = fs::fstat(&made)?.st_mode | (0o755 & !umask_of(current_dir));
-            fs::fchmod(made, Mode::from_raw_mode(mode))
+            let created = fs::openat(current_dir, name, flags, Mode::empty())?;
+            let mode = fs::fstat(&created)?.st_mode | (0o755 & !umask_of(current_dir));
+            fs::fchmod(created, Mode::from_raw_mode(mode))
         }
         Err(Errno::EXIST) => Ok(()),
         Err(errno) => Err(errno),

@@ -18,7 +18,7 @@ use super::{
     resolve::{Resolved, umask_of},
 };
 
-/// Where a write goes: an open directory and one name in it, after every link has been followed.
+/// The target of a write: an open directory and one name in it, after every link has been followed.
 pub struct WriteTarget {
     dir: Option<OwnedFd>,
     name: OsString,
@@ -140,7 +140,7 @@ impl WriteTarget {
                 self.check_unchanged(dir, old)?;
                 fs::renameat(dir, temp_name, dir, &*self.name).map_err(|e| fail(e.into()))?;
             }
-            None => self.link_unless_taken(dir, temp_name)?,
+            None => self.link_unless_exists(dir, temp_name)?,
         }
         // `dir` may be opened with `O_PATH`, and such a handle cannot be synced.
         let open = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -158,7 +158,7 @@ impl WriteTarget {
     }
 
     /// Gives the temporary file its final name, unless a file of that name has appeared meanwhile.
-    fn link_unless_taken(&self, dir: &OwnedFd, temp_name: &str) -> Result<(), FileError> {
+    fn link_unless_exists(&self, dir: &OwnedFd, temp_name: &str) -> Result<(), FileError> {
         // `linkat` fails if the name exists, on every file system that supports hard links.
         match fs::linkat(dir, temp_name, dir, &*self.name, AtFlags::empty()) {
             Ok(()) => {

@@ -1,4 +1,4 @@
-//! What a person sees before a write: the preview and the caution.
+//! Tests of the preview and the caution that a person sees before a write.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn every_write_in_a_protected_working_directory_has_a_caution() {
 #[test]
 fn previews_apply_with_patch() {
     if Command::new("patch").arg("--version").output().is_err() {
-        return; // the diff tests check the form without it
+        return; // it is not installed; the tests in `diff.rs` check the format, too
     }
     let long: String = (0..300).map(|n| format!("line {n}\n")).collect();
     let cases: Vec<(Option<String>, String)> = vec![

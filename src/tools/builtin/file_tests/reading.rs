@@ -1,4 +1,4 @@
-//! `read_file`.
+//! Tests of `read_file`.
 
 use super::*;
 

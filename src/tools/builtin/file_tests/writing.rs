@@ -1,4 +1,4 @@
-//! `write_file` and `edit_file`.
+//! Tests of `write_file` and `edit_file`.
 
 use super::*;
 
@@ -30,25 +30,25 @@ fn a_change_after_the_preview_stops_the_write() {
     let args = json!({"path": "f", "content": "mine"});
     let changed = Err("f changed since it was shown; nothing was written. Read it again.".into());
 
-    let shown = test.propose("write_file", &args);
-    assert_eq!(shown.target, Some(Fingerprint::Missing));
+    let proposal = test.propose("write_file", &args);
+    assert_eq!(proposal.target, Some(Fingerprint::Missing));
     test.put("f", "theirs");
-    assert_eq!(test.execute("write_file", &args, &shown), changed);
+    assert_eq!(test.execute("write_file", &args, &proposal), changed);
 
-    let shown = test.propose("write_file", &args);
-    assert_eq!(shown.target, Some(Fingerprint::of(b"theirs")));
+    let proposal = test.propose("write_file", &args);
+    assert_eq!(proposal.target, Some(Fingerprint::of(b"theirs")));
     test.put("f", "Theirs");
-    assert_eq!(test.execute("write_file", &args, &shown), changed);
+    assert_eq!(test.execute("write_file", &args, &proposal), changed);
 
-    let shown = test.propose("write_file", &args);
+    let proposal = test.propose("write_file", &args);
     fs::remove_file(test.file("f")).unwrap();
-    assert_eq!(test.execute("write_file", &args, &shown), changed);
+    assert_eq!(test.execute("write_file", &args, &proposal), changed);
 
     test.put("f", "a b");
     let edit = json!({"path": "f", "old_str": "a", "new_str": "c"});
-    let shown = test.propose("edit_file", &edit);
+    let proposal = test.propose("edit_file", &edit);
     test.put("f", "a B");
-    assert_eq!(test.execute("edit_file", &edit, &shown), changed);
+    assert_eq!(test.execute("edit_file", &edit, &proposal), changed);
     assert_eq!(test.execute("edit_file", &edit, &Proposal::default()), changed);
     assert_eq!(test.content("f"), "a B");
 
@@ -56,11 +56,11 @@ fn a_change_after_the_preview_stops_the_write() {
     fs::create_dir_all(test.file(".git/hooks")).unwrap();
     fs::create_dir(test.file("plain")).unwrap();
     let args = json!({"path": "plain/pre-commit", "content": "#!/bin/sh"});
-    let shown = test.propose("write_file", &args);
-    assert_eq!(shown.caution, None);
+    let proposal = test.propose("write_file", &args);
+    assert_eq!(proposal.caution, None);
     fs::remove_dir(test.file("plain")).unwrap();
     symlink(".git/hooks", test.file("plain")).unwrap();
-    assert!(test.execute("write_file", &args, &shown).unwrap_err().contains("changed since it was shown"));
+    assert!(test.execute("write_file", &args, &proposal).unwrap_err().contains("changed since it was shown"));
     assert!(!test.file(".git/hooks/pre-commit").exists());
 }
 
@@ -71,11 +71,11 @@ fn a_change_of_any_single_byte_stops_the_write() {
     let old: Vec<u8> = (0..200).collect();
     for at in 0..old.len() {
         test.put("f", &old);
-        let shown = test.propose("write_file", &args);
+        let proposal = test.propose("write_file", &args);
         let mut flipped = old.clone();
         flipped[at] ^= 1;
         test.put("f", &flipped);
-        assert!(test.execute("write_file", &args, &shown).is_err(), "byte {at}");
+        assert!(test.execute("write_file", &args, &proposal).is_err(), "byte {at}");
         assert_eq!(fs::read(test.file("f")).unwrap(), flipped);
     }
 }
@@ -143,10 +143,10 @@ fn a_call_that_would_fail_is_also_stopped_by_a_change() {
     let test = TestWorkDir::new();
     test.put("f", "a");
     let args = json!({"path": "f", "old_str": "b", "new_str": "c"});
-    let shown = test.propose("edit_file", &args);
-    assert_eq!(shown.preview, "(this call would fail: old_str not found in f)\n");
+    let proposal = test.propose("edit_file", &args);
+    assert_eq!(proposal.preview, "(this call would fail: old_str not found in f)\n");
     test.put("f", "b");
-    assert!(test.execute("edit_file", &args, &shown).unwrap_err().contains("changed since it was shown"));
+    assert!(test.execute("edit_file", &args, &proposal).unwrap_err().contains("changed since it was shown"));
 }
 
 #[test]

@@ -44,21 +44,21 @@ impl Tool for ListFiles {
 }
 
 fn list(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, Failure> {
-    let given = args::text(args, "pattern")?;
-    let mut pattern = Pattern::parse(given, workspace)?;
+    let pattern_text = args::text(args, "pattern")?;
+    let mut pattern = Pattern::parse(pattern_text, workspace)?;
     if let Some(name) = pattern.literal()
         && workspace.open_dir(name).is_ok()
     {
         pattern = Pattern::children_of(name, workspace)?;
     }
     let listing = walk::list(workspace, &pattern, MAX_RESULTS, cancel)?;
-    Ok(render(&listing, given))
+    Ok(render(&listing, pattern_text))
 }
 
-fn render(listing: &Listing, given: &str) -> String {
+fn render(listing: &Listing, pattern_text: &str) -> String {
     let mut text = listing.names.join("\n");
     if listing.names.is_empty() {
-        text = format!("no files match {given}");
+        text = format!("no files match {pattern_text}");
         if listing.ignored {
             text.push_str(" (entries ignored by .gitignore were left out; name their directory to see them)");
         }

@@ -9,13 +9,13 @@ pub struct Pattern {
     matcher: GlobSet,
     /// The directory that every match is in. The empty string is the root.
     base: String,
-    /// How many levels below `base` can match. `None` means any number.
+    /// The number of levels below `base` that can match. `None` means any number.
     depth: Option<usize>,
     /// The whole path, if the pattern has no wildcards.
     literal: Option<String>,
-    /// Whether directories are listed instead of files.
+    /// True if directories are listed instead of files.
     pub directories: bool,
-    /// Whether the last part has no wildcards. A file that is named exactly is listed even if it is
+    /// True if the last part has no wildcards. A file that is named exactly is listed even if it is
     /// ignored.
     pub ends_in_literal: bool,
 }
@@ -25,28 +25,28 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// A sentence for the model.
-    pub fn parse(given: &str, workspace: &Workspace) -> Result<Self, String> {
+    /// Returns a sentence for the model.
+    pub fn parse(text: &str, workspace: &Workspace) -> Result<Self, String> {
         let parts = workspace
-            .pattern_parts(given)
-            .map_err(|why| format!("the pattern `{}` {why}", given.chars().take(128).collect::<String>()))?;
+            .pattern_parts(text)
+            .map_err(|why| format!("the pattern `{}` {why}", text.chars().take(128).collect::<String>()))?;
         // Braces may contain a `/`. The first part of such an alternative contains the `{`, so it and
         // all parts after it do not count as plain names.
         let plain = parts.iter().take_while(|part| is_plain(part)).count();
         let base = parts[..plain.min(parts.len().saturating_sub(1))].join("/");
-        let depth = (!given.contains("**")).then(|| parts.len() - count_parts(&base));
+        let depth = (!text.contains("**")).then(|| parts.len() - count_parts(&base));
         let glob = GlobBuilder::new(&parts.join("/")).literal_separator(true).build();
         // This is a `GlobSet` of one glob because, unlike `GlobMatcher`, it returns an error when the
         // pattern is too large to compile.
         let matcher = glob
             .and_then(|glob| GlobSet::new([glob]))
-            .map_err(|error| format!("the pattern `{given}` is not a glob: {}", error.kind()))?;
+            .map_err(|error| format!("the pattern `{text}` is not a glob: {}", error.kind()))?;
         Ok(Self {
             matcher,
             base,
             depth,
-            literal: (plain == parts.len() && !given.ends_with('/')).then(|| parts.join("/")),
-            directories: given.ends_with('/') && !parts.is_empty(),
+            literal: (plain == parts.len() && !text.ends_with('/')).then(|| parts.join("/")),
+            directories: text.ends_with('/') && !parts.is_empty(),
             ends_in_literal: parts.last().is_some_and(|part| is_plain(part)),
         })
     }

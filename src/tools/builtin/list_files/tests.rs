@@ -1,4 +1,4 @@
-//! Tests of which files are listed.
+//! Tests of the list of files: patterns, ignored files, links and limits.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -35,7 +35,7 @@ fn check(work_dir: &WorkDir, pattern: &str, want: &[&str]) {
 }
 
 #[test]
-fn globs() {
+fn globs_list_the_files_that_match() {
     let (dir, work_dir) = tree(&[
         "b.rs",
         "a.rs",
@@ -71,7 +71,7 @@ fn globs() {
 }
 
 #[test]
-fn errors_and_empty_results() {
+fn a_bad_pattern_is_an_error_and_an_unmatched_one_is_not() {
     let (_dir, work_dir) = tree(&["a"]);
     assert_eq!(list(&work_dir, "*.zig"), "no files match *.zig");
     assert_eq!(list(&work_dir, "none/**/*"), "no files match none/**/*");
@@ -177,7 +177,7 @@ fn names_that_would_forge_lines_are_left_out() {
 }
 
 #[test]
-fn cancel_and_depth() {
+fn deep_directories_and_a_cancel_end_the_walk() {
     let deep = format!("{}f", "d/".repeat(100));
     let (_dir, work_dir) = tree(&[&deep, "top"]);
     assert!(

@@ -24,9 +24,9 @@ const MAX_DEPTH: usize = 64;
 #[derive(Debug, Default)]
 pub struct Listing {
     pub names: Vec<String>,
-    /// Whether an entry was left out because of a `.gitignore` file.
+    /// True if an entry was left out because of a `.gitignore` file.
     pub ignored: bool,
-    /// Why the list may be incomplete.
+    /// The reason why the list may be incomplete.
     pub truncated: Option<&'static str>,
 }
 
@@ -40,7 +40,7 @@ struct Walk<'a> {
     listing: Listing,
 }
 
-/// The walk ends early, because of a limit or because it was cancelled.
+/// The error of a walk that ends early, because of a limit or because it was cancelled.
 struct Stop;
 
 struct Entry {
@@ -78,13 +78,13 @@ pub fn list(
         Err(error) => return Err(error.into()),
     };
     let mut rules = IgnoreRules::none();
-    let mut above = String::new();
+    let mut parent = String::new();
     for part in base.split('/').filter(|part| !part.is_empty()) {
-        rules = rules.with_file_in(&above, workspace);
-        if !above.is_empty() {
-            above.push('/');
+        rules = rules.with_file_in(&parent, workspace);
+        if !parent.is_empty() {
+            parent.push('/');
         }
-        above.push_str(part);
+        parent.push_str(part);
     }
     let ended = walk.directory(&dir, base, 0, &rules);
     if cancel.is_cancelled() {
@@ -106,7 +106,7 @@ impl Walk<'_> {
         for entry in self.entries(dir)? {
             let path = if path.is_empty() { entry.name.clone() } else { format!("{path}/{}", entry.name) };
             let matches = self.pattern.matches(&path);
-            if matches && self.is_wanted(&path, &entry) {
+            if matches && self.has_listed_type(&path, &entry) {
                 if !self.pattern.ends_in_literal && rules.is_ignored(&path, entry.is_dir) {
                     self.listing.ignored = true;
                 } else {
@@ -172,7 +172,8 @@ impl Walk<'_> {
         Ok(entries)
     }
 
-    fn is_wanted(&self, path: &str, entry: &Entry) -> bool {
+    /// Returns true if the pattern lists entries of this type.
+    fn has_listed_type(&self, path: &str, entry: &Entry) -> bool {
         if self.pattern.directories {
             return entry.is_dir;
         }

@@ -1,4 +1,4 @@
-//! Which addresses belong to the public internet, and which other hosts the configuration allows.
+//! Decides which addresses belong to the public internet and which other hosts may be fetched.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -52,9 +52,9 @@ impl AllowedHosts {
 
     /// Returns true if the host is allowed. An IPv6 address is in brackets, as in a URL.
     pub fn contains(&self, host: &str, port: u16) -> bool {
-        self.0
-            .iter()
-            .any(|(name, only)| name.eq_ignore_ascii_case(host) && only.is_none_or(|only| only == port))
+        self.0.iter().any(|(name, only_port)| {
+            name.eq_ignore_ascii_case(host) && only_port.is_none_or(|only| only == port)
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use ureq::{
 use url::Url;
 
 use super::{
-    gate::{Gate, NotPublic, OwnDoor},
+    gate::{Gate, NotPublic, OwnListener},
     page::Page,
     request::{Method, Request, check_url},
 };
@@ -52,7 +52,7 @@ pub fn agent<R: Resolver>(gate: Gate<R>, limits: Limits) -> Agent {
 ///
 /// # Errors
 ///
-/// A sentence for the model. A response is not an error, whatever its status.
+/// Returns a sentence for the model. A response is not an error, whatever its status.
 pub fn fetch(agent: &Agent, request: &Request, limits: Limits) -> Result<Page, String> {
     let started = Instant::now();
     let mut url = request.url.clone();
@@ -141,7 +141,7 @@ fn error_message(error: &ureq::Error, url: &Url, limits: Limits) -> String {
     if let Some(refused) = inner.and_then(|inner| inner.downcast_ref::<NotPublic>()) {
         return refused.to_string();
     }
-    if let Some(refused) = inner.and_then(|inner| inner.downcast_ref::<OwnDoor>()) {
+    if let Some(refused) = inner.and_then(|inner| inner.downcast_ref::<OwnListener>()) {
         return refused.to_string();
     }
     // An error that occurs while the body is read is wrapped twice.

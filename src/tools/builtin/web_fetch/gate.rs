@@ -26,15 +26,15 @@ pub struct Gate<R = DefaultResolver> {
     own_listeners: OwnListeners,
 }
 
-/// No address of the host may be connected to.
+/// The error for a host that has no address that may be connected to.
 #[derive(Debug, thiserror::Error)]
 #[error("the host {0} is not on the public internet; [tools.web] allow_private in config.toml can list it")]
 pub struct NotPublic(String);
 
-/// The daemon itself listens at this address.
+/// The error for an address at which the daemon itself listens.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is a door of this daemon, which web_fetch does not go through")]
-pub struct OwnDoor(String);
+#[error("{0} is an address of this daemon, which web_fetch does not connect to")]
+pub struct OwnListener(String);
 
 impl<R> Gate<R> {
     pub fn new(resolver: R, allowed_hosts: AllowedHosts, own_listeners: OwnListeners) -> Self {
@@ -54,14 +54,16 @@ impl<R: Resolver> Resolver for Gate<R> {
         let mut allowed_addresses = self.empty();
         for &address in &found {
             let allowed = is_public(address.ip()) || self.allowed_hosts.contains(host, address.port());
-            // The daemon's own doors are never allowed: through them, the model could approve its own calls.
+            // The daemon's own addresses are never allowed: there, the model could approve its own calls.
             if allowed && !self.own_listeners.contains(address) {
                 allowed_addresses.push(address);
             }
         }
         if allowed_addresses.is_empty() {
             if !found.is_empty() && found.iter().all(|&address| self.own_listeners.contains(address)) {
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, OwnDoor(host.to_owned())).into());
+                return Err(
+                    io::Error::new(io::ErrorKind::PermissionDenied, OwnListener(host.to_owned())).into()
+                );
             }
             let refused = NotPublic(host.to_owned());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, refused).into());

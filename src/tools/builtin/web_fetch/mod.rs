@@ -34,7 +34,7 @@ use request::Request;
 /// The limits that apply where the configuration says 0. Source: architecture seed, "Global Config".
 const DEFAULT_SECONDS: u64 = 30;
 const DEFAULT_BYTES: u64 = 5 * 1024 * 1024;
-/// The time that turning a page into text may take after it has arrived.
+/// The maximum time for turning a page into text after it has arrived.
 const RENDER_TIME: Duration = Duration::from_secs(20);
 
 pub struct WebFetch {

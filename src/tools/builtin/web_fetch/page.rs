@@ -6,9 +6,9 @@ use super::super::MAX_OUTPUT;
 
 /// The line width of HTML that is turned into text, in columns.
 const WIDTH: usize = 100;
-/// Longer HTML, in bytes, is not turned into text, because the work grows faster than the page.
+/// The maximum size of HTML that is turned into text, in bytes. The work grows faster than the size.
 const MAX_HTML: usize = 2 * 1024 * 1024;
-/// HTML with deeper nesting is not turned into text.
+/// The maximum nesting of HTML that is turned into text.
 const MAX_NESTING: usize = 1000;
 
 /// A response with its decoded body.
@@ -22,7 +22,7 @@ pub struct Page {
     /// The last URL, if there were redirects.
     pub redirected_to: Option<String>,
     pub body: Vec<u8>,
-    /// Whether the body was longer than the limit.
+    /// True if the body was longer than the limit.
     pub truncated: bool,
     /// Something that the model should know about its request.
     pub note: Option<String>,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn html_becomes_text_unless_asked() {
+    fn html_becomes_text_unless_raw_is_set() {
         let html = "<html><head><title>T</title><style>p{color:red}</style></head><body><h1>Head</h1>\
                     <p>One <a href='https://x.example/a'>link</a>.<script>alert(1)</script>\
                     <ul><li>first<li>second</ul></body></html>";
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn charsets() {
+    fn latin_1_is_decoded_if_it_is_declared() {
         assert!(page("text/plain; charset=ISO-8859-1", b"caf\xe9".to_vec()).render(false).ends_with("café"));
         assert!(page("text/plain", b"caf\xe9".to_vec()).render(false).ends_with("caf\u{FFFD}"));
         assert!(page("text/plain; charset=iso-8859-1", "café").render(false).ends_with("café"));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn unclosed_paragraphs_are_not_nesting() {
+    fn unclosed_paragraphs_do_not_count_as_nesting() {
         assert!(nesting(&"<p>x<li>y<br>".repeat(5000)) < 10);
         assert_eq!(nesting(&"<div>".repeat(7)), 7);
         assert_eq!(nesting("<div><b></b></div><div></div>"), 2);

@@ -23,11 +23,11 @@ pub enum Method {
 pub struct Request {
     pub url: Url,
     pub method: Method,
-    /// This and `accept_language` are the only headers that a model may set. With any header, it could
-    /// talk to cloud metadata services or pretend to be another client.
+    /// This and `accept_language` are the only headers that a model may set. If it could set any header, it
+    /// could talk to cloud metadata services or pretend to be another client.
     pub accept: Option<String>,
     pub accept_language: Option<String>,
-    /// Whether HTML is returned as it is.
+    /// True if HTML is returned as it is.
     pub raw: bool,
     /// The names of headers that are not sent.
     pub dropped_headers: Vec<String>,
@@ -38,7 +38,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// A sentence for the model.
+    /// Returns a sentence for the model.
     pub fn parse(args: &Value) -> Result<Self, String> {
         let method = match args.get("method").and_then(Value::as_str).map(str::to_ascii_uppercase).as_deref()
         {
@@ -102,12 +102,12 @@ impl Request {
 ///
 /// # Errors
 ///
-/// A sentence for the model.
-pub fn parse_url(given: &str) -> Result<Url, String> {
-    if given.len() > MAX_URL {
+/// Returns a sentence for the model.
+pub fn parse_url(text: &str) -> Result<Url, String> {
+    if text.len() > MAX_URL {
         return Err(format!("the url is longer than {MAX_URL} bytes"));
     }
-    let url = Url::parse(given)
+    let url = Url::parse(text)
         .map_err(|error| format!("the url is not valid ({error}); it must start with http:// or https://"))?;
     check_url(url)
 }
@@ -116,7 +116,7 @@ pub fn parse_url(given: &str) -> Result<Url, String> {
 ///
 /// # Errors
 ///
-/// A sentence for the model.
+/// Returns a sentence for the model.
 pub fn check_url(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("the url must start with http:// or https://, not {}:", url.scheme()));
@@ -207,9 +207,9 @@ mod tests {
     }
 
     #[test]
-    fn methods() {
+    fn only_get_and_head_are_accepted() {
         let method =
-            |given: &str| Request::parse(&json!({"url": "http://x/", "method": given})).map(|r| r.method);
+            |text: &str| Request::parse(&json!({"url": "http://x/", "method": text})).map(|r| r.method);
         assert_eq!(method("get"), Ok(Method::Get));
         assert_eq!(method("Head"), Ok(Method::Head));
         for bad in ["POST", "PUT", "DELETE", "CONNECT", "GET\r\n"] {

@@ -1,9 +1,9 @@
-//! Files that are not regular, too large, or changed meanwhile.
+//! Tests of files that are not regular, are too large, or change meanwhile.
 
 use super::*;
 
 #[test]
-fn a_hard_link_is_broken_and_not_written_through() {
+fn a_write_to_a_hard_link_does_not_change_its_other_names() {
     let dirs = TestDirs::new();
     fs::hard_link(dirs.dir.path().join("out/canary"), dirs.ws("hard")).unwrap();
     let [ws, _] = dirs.both();
@@ -78,8 +78,8 @@ fn replacing_a_file_keeps_its_mode_and_leaves_no_temporary_file() {
     assert_eq!(mode("a/b/private"), 0o600);
     fs::set_permissions(dirs.ws("file"), fs::Permissions::from_mode(0o444)).unwrap();
     assert!(matches!(write_all(&ws, "file", "x"), Err(FileError::ReadOnly(_))));
-    let left: Vec<_> = fs::read_dir(dirs.ws("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.iter().all(|name| !name.to_str().unwrap().contains(".kontekst-")), "{left:?}");
+    let names: Vec<_> = fs::read_dir(dirs.ws("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_str().unwrap().contains(".kontekst-")), "{names:?}");
 }
 
 #[test]

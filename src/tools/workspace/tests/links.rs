@@ -1,4 +1,4 @@
-//! Paths and links that lead out of the workspace.
+//! Tests of paths and links that lead out of the workspace.
 
 use super::*;
 

@@ -90,14 +90,14 @@ pub(in crate::tools) fn while_swapping(dir: &Path, one: &str, two: &str, work: i
 
 /// Runs `work` in a thread of its own and returns its result. Fails if it has not returned within a minute.
 ///
-/// The minute only keeps a hang from blocking the other tests. It is no bound on how fast `work` should be.
+/// The minute only keeps a hang from blocking the other tests. It does not say how fast `work` should be.
 #[track_caller]
 pub(in crate::tools) fn returns<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     let thread = thread::spawn(move || drop(sender.send(work())));
     match receiver.recv_timeout(Duration::from_secs(60)) {
         Ok(result) => result,
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it hangs"),
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it did not return within a minute"),
         Err(mpsc::RecvTimeoutError::Disconnected) => {
             std::panic::resume_unwind(thread.join().expect_err("it returned nothing"))
         }

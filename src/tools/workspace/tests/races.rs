@@ -1,4 +1,4 @@
-//! Files that are swapped during a call, and random paths.
+//! Tests of files that are swapped during a call, and of random paths.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn a_directory_swapped_with_a_link_leads_nowhere_outside() {
     let (mut reads, mut refused, mut writes) = (0, 0, 0);
     while_swapping(&dirs.ws(""), "sub", "link", || {
         for ws in dirs.both() {
-            for turn in 0..10_000 {
+            for round in 0..10_000 {
                 match read_all(&ws, "sub/file") {
                     Ok(text) => {
                         assert_ne!(text, "secret");
@@ -19,9 +19,9 @@ fn a_directory_swapped_with_a_link_leads_nowhere_outside() {
                     }
                     Err(_) => refused += 1,
                 }
-                if turn % 50 == 0 {
+                if round % 50 == 0 {
                     writes += usize::from(write_all(&ws, "sub/file", "inside").is_ok());
-                    writes += usize::from(write_all(&ws, &format!("sub/d{turn}/f"), "x").is_ok());
+                    writes += usize::from(write_all(&ws, &format!("sub/d{round}/f"), "x").is_ok());
                 }
             }
         }

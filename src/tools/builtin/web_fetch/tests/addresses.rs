@@ -1,4 +1,4 @@
-//! No address outside the public internet is ever connected to.
+//! Tests that no address outside the public internet is connected to.
 
 use super::*;
 
@@ -17,9 +17,9 @@ impl Resolver for Names {
 }
 
 #[test]
-fn the_daemons_own_doors_are_refused_even_if_they_are_allowed() {
-    let door = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = door.local_addr().unwrap();
+fn the_daemons_own_addresses_are_refused_even_if_they_are_allowed() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
     let own_listeners = OwnListeners::default();
     own_listeners.add(address);
     let config = WebToolsConfig {
@@ -30,10 +30,13 @@ fn the_daemons_own_doors_are_refused_even_if_they_are_allowed() {
     for host in ["127.0.0.1", "127.1", "[::ffff:127.0.0.1]"] {
         let url = format!("http://{host}:{}/", address.port());
         let why = get(&tool, &json!({ "url": url })).unwrap_err();
-        assert!(why.contains("a door of this daemon") || why.contains("not on the public internet"), "{why}");
+        assert!(
+            why.contains("an address of this daemon") || why.contains("not on the public internet"),
+            "{why}"
+        );
     }
-    door.set_nonblocking(true).unwrap();
-    assert!(door.accept().is_err(), "web_fetch connected to the door");
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "web_fetch connected to the daemon");
 }
 
 /// Spellings of addresses of this machine and of private networks.

@@ -1,4 +1,4 @@
-//! Redirects, limits and cancelling.
+//! Tests of redirects, limits and cancelling.
 
 use super::*;
 
@@ -58,8 +58,8 @@ fn head_has_no_body() {
 #[test]
 fn five_redirects_are_followed_and_a_sixth_is_not() {
     let server = Server::start(|head, stream| {
-        let left: usize = head.split(['/', ' ']).nth(2).unwrap().parse().unwrap();
-        let answer = match left {
+        let hops_left: usize = head.split(['/', ' ']).nth(2).unwrap().parse().unwrap();
+        let answer = match hops_left {
             0 => "HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-type: text/plain\r\n\r\nhere".to_owned(),
             n => format!("HTTP/1.1 302 Found\r\nlocation: /{}\r\ncontent-length: 0\r\n\r\n", n - 1),
         };
@@ -74,7 +74,7 @@ fn five_redirects_are_followed_and_a_sixth_is_not() {
 }
 
 #[test]
-fn redirects_to_what_is_not_the_web_are_refused() {
+fn redirects_to_other_schemes_and_bad_urls_are_refused() {
     for location in [
         "file:///etc/passwd",
         "gopher://127.0.0.1/",
@@ -96,7 +96,7 @@ fn redirects_to_what_is_not_the_web_are_refused() {
 }
 
 #[test]
-fn a_body_is_cut_at_the_limit_also_when_it_never_ends() {
+fn a_body_is_cut_at_the_limit_even_if_it_never_ends() {
     let endless = Server::start(|_, stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n").ok();
         while stream.write_all(&[b'x'; 4096]).is_ok() {}
@@ -109,7 +109,7 @@ fn a_body_is_cut_at_the_limit_also_when_it_never_ends() {
     assert!(!text.contains("truncated"), "{text}");
 }
 
-/// 64 MiB of spaces in less than 100 kB.
+/// Returns 64 MiB of spaces, compressed to less than 100 kB.
 fn bomb() -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     let spaces = vec![b' '; 1 << 20];
@@ -145,7 +145,7 @@ fn a_head_without_end_is_refused() {
         }
         sender.send(bytes).ok();
     });
-    // An hour is no help: the size of the head has to end it.
+    // The time limit is an hour, so only the limit on the size of the head can end this.
     let result = get(&fetcher(3600, 1000, &[&server]), &json!({"url": server.url("/")}));
     assert!(result.is_err(), "{result:?}");
     // The server wrote this many bytes before the fetch closed the connection. Most of them were in the
@@ -195,25 +195,25 @@ fn cancel_ends_a_fetch_at_once() {
 fn cancel_does_not_wait_for_a_name_lookup() {
     #[derive(Debug)]
     struct Stuck {
-        asked: Mutex<mpsc::Sender<()>>,
-        until: Mutex<mpsc::Receiver<()>>,
+        started: Mutex<mpsc::Sender<()>>,
+        released: Mutex<mpsc::Receiver<()>>,
     }
     impl Resolver for Stuck {
         fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
-            self.asked.lock().unwrap().send(()).ok();
-            self.until.lock().unwrap().recv().ok();
+            self.started.lock().unwrap().send(()).ok();
+            self.released.lock().unwrap().recv().ok();
             Err(ureq::Error::HostNotFound)
         }
     }
-    let (asked, was_asked) = mpsc::channel();
-    let (release, until) = mpsc::channel();
+    let (started, has_started) = mpsc::channel();
+    let (release, released) = mpsc::channel();
     let cancel = Cancel::new();
     let stop = cancel.clone();
     let canceller = std::thread::spawn(move || {
-        was_asked.recv().unwrap();
+        has_started.recv().unwrap();
         stop.cancel();
     });
-    let names = Stuck { asked: Mutex::new(asked), until: Mutex::new(until) };
+    let names = Stuck { started: Mutex::new(started), released: Mutex::new(released) };
     // The lookup is stuck until `release` is dropped: nothing but the cancel can end this.
     let tool = fetcher(3600, 1000, &[]);
     let result = returns(move || tool.run(names, &json!({"url": "http://stuck.example/"}), &cancel));
