@@ -2,8 +2,8 @@
 //!
 //! The model knows five tools and a few sentences. It sees the last request of the user, and the calls and results that
 //! followed; its chat template leaves out everything else. It answers with one call or with text, and rules hold the
-//! answer to what it was shown: [`call`] and [`copy`] hold a call to the schema of its tool and to the words of the
-//! request, [`report`] holds text about a result to the lines of the result. `training/` made the model.
+//! answer to what it was shown: `call` and `copy` hold a call to the schema of its tool and to the words of the
+//! request, `report` holds text about a result to the lines of the result. `training/` made the model.
 
 mod byte_rules;
 mod call;

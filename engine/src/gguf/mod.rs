@@ -58,7 +58,7 @@ pub enum Value {
     Floats(Vec<f32>),
     Bools(Vec<bool>),
     Strings(Vec<String>),
-    /// A value that [`Limits`] left out: the number of its elements, or of its bytes if it is a string.
+    /// A value that the reader did not keep: the number of its elements, or of its bytes if it is a string.
     Skipped(u64),
 }
 

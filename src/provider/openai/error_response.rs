@@ -86,7 +86,7 @@ fn leading_number(text: &str) -> Option<u32> {
     text[..digits].parse().ok()
 }
 
-/// Returns `message` as one line without control characters, cut to [`MESSAGE_LIMIT`] bytes. Messages from a server
+/// Returns `message` as one line without control characters, cut to `MESSAGE_LIMIT` bytes. Messages from a server
 /// are shown on terminals, so they must not hold escape sequences.
 pub fn single_line(message: &str) -> String {
     let mut line = String::new();
