@@ -80,7 +80,7 @@ impl Provider for StarterModel {
             ControlFlow::Continue(())
         });
         let answer = answer.map_err(answer_error)?;
-        turn(answer, request)
+        turn(answer, request, sink)
     }
 
     /// Returns zeros: the model is shown a bounded part of whatever it is given, so no text can fill its window. How many
@@ -106,8 +106,9 @@ impl Provider for StarterModel {
     }
 }
 
-/// Makes a turn of an answer.
-fn turn(answer: Answer, request: &ChatRequest) -> Result<Turn, ProviderError> {
+/// Makes a turn of an answer. The text of a call is sent only now, as far as it turns out to be no call of an offered
+/// tool: that is only known at its end.
+fn turn(answer: Answer, request: &ChatRequest, sink: &mut dyn FnMut(Delta)) -> Result<Turn, ProviderError> {
     let finish_reason = finish_reason(answer.finish)?;
     let usage = Usage {
         prompt: answer.prompt_tokens,
@@ -127,6 +128,9 @@ fn turn(answer: Answer, request: &ChatRequest) -> Result<Turn, ProviderError> {
                 arguments: call.arguments,
             };
             turn.calls = calls.filter(|call| !call.name.is_empty()).map(call).collect();
+            if !turn.content.is_empty() {
+                sink(Delta::Text(turn.content.clone()));
+            }
         }
         Content::Arguments(text) => {
             turn.content = text;
