@@ -74,8 +74,20 @@ fn assert_outcome(name: &str, reply: Reply, expected: &str) {
 const BROKEN: &str = "the model server sent a broken answer: ";
 const UNFINISHED: &str = "the model server sent a broken answer: it ended before it was finished";
 
+/// Runs in a process of its own, because its peak memory is measured and other tests load models.
 #[test]
 fn floods() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "provider::hostile_server::flood_process"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+#[ignore = "the body of a process that other tests start"]
+fn flood_process() {
     let filler = "x".repeat(1024 * 1024);
     let broken = |what: &str| format!("{BROKEN}{what}");
     assert_outcome(
