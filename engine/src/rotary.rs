@@ -12,7 +12,7 @@ use crate::{
 /// Computes by how much each pair is rotated from one position to the next.
 pub fn angles(rope: &Rope) -> Vec<f32> {
     #[expect(clippy::cast_precision_loss, reason = "both are small")]
-    let angle = |pair: usize| rope.base.powf(-2.0 * pair as f32 / rope.rotated as f32) / rope.stretch;
+    let angle = |pair: usize| rope.base.powf(-2.0 * pair as f32 / rope.rotated as f32) / rope.linear_scale;
     (0..rope.rotated / 2).map(angle).collect()
 }
 

@@ -51,7 +51,7 @@ pub struct Rope {
     pub rotated: usize,
     pub base: f32,
     /// The divisor of angles.
-    pub stretch: f32,
+    pub linear_scale: f32,
     /// The numbers of a pair are half of `rotated` apart. Otherwise they are neighbours.
     pub halves: bool,
     /// The factor of rotated numbers.
@@ -185,7 +185,7 @@ impl<R> Parameters<'_, R> {
         if rotated > head_size || !rotated.is_multiple_of(2) {
             return Err(self.bad("rope.dimension_count"));
         }
-        let stretch = match self.file.string(&self.key("rope.scaling.type")) {
+        let linear_scale = match self.file.string(&self.key("rope.scaling.type")) {
             None | Some("none" | "longrope") => 1.0,
             Some("linear") => self.float("rope.scaling.factor").filter(|&factor| factor > 0.0).unwrap_or(1.0),
             Some(other) => return Err(EngineError::Unsupported(format!("positions stretched by {other:?}"))),
@@ -195,7 +195,7 @@ impl<R> Parameters<'_, R> {
         Ok(Rope {
             rotated,
             base: self.float("rope.freq_base").filter(|&base| base > 0.0).unwrap_or(10_000.0),
-            stretch,
+            linear_scale,
             halves: self.architecture != "llama",
             magnitude: magnitude.unwrap_or(1.0),
         })
@@ -205,7 +205,7 @@ impl<R> Parameters<'_, R> {
         LocalAttention {
             rope: Rope {
                 base: self.float("rope.freq_base_swa").unwrap_or(10_000.0),
-                stretch: 1.0,
+                linear_scale: 1.0,
                 ..rope.clone()
             },
             window: self.size("attention.sliding_window").unwrap_or(usize::MAX).max(1),

@@ -76,7 +76,7 @@ impl Provider for FailoverGroup {
                 started |= !matches!(delta, Delta::Progress(_));
                 sink(delta);
             };
-            let opened = endpoint.open(&self.model, cancel, &mut |told| sink(Delta::Progress(told)));
+            let opened = endpoint.open(&self.model, cancel, &mut |progress| sink(Delta::Progress(progress)));
             match opened.and_then(|provider| provider.generate(request, cancel, &mut sink)) {
                 Err(error) if !started && should_fail_over(&error) => {
                     tracing::warn!(endpoint = endpoint.client().base(), %error, "asking the next server");

@@ -278,16 +278,16 @@ mod tests {
         let slots = Slots::new(1);
         let session = |name: &str| name.parse::<SessionId>().unwrap();
         let busy = slots.acquire(Some(&session("flood")), &Cancel::new(), &mut |_| {}).unwrap();
-        let (tell, served) = mpsc::channel();
+        let (sender, served) = mpsc::channel();
         let mut waiters = Vec::new();
         let mut join = |name: &'static str| {
-            let (slots, tell, session) = (slots.clone(), tell.clone(), session(name));
+            let (slots, sender, session) = (slots.clone(), sender.clone(), session(name));
             let (queued, is_queued) = mpsc::channel();
             waiters.push(thread::spawn(move || {
                 let permit = slots.acquire(Some(&session), &Cancel::new(), &mut |place| {
                     queued.send(place).ok();
                 });
-                tell.send(name).unwrap();
+                sender.send(name).unwrap();
                 drop(permit.unwrap());
             }));
             is_queued.recv().unwrap()

@@ -208,11 +208,11 @@ impl Transfer<'_> {
 
     /// Compares the checksum that the server reports with the expected one, or expects it from now on.
     fn check_checksum(&mut self, answer: &FileResponse) -> Result<(), PullError> {
-        if let (Some(told), Some(expected)) = (&answer.sha256, &self.expected)
-            && told != expected
+        if let (Some(reported), Some(expected)) = (&answer.sha256, &self.expected)
+            && reported != expected
         {
             // Fail before any byte is downloaded.
-            let (name, expected, found) = (self.file.name.clone(), expected.clone(), told.clone());
+            let (name, expected, found) = (self.file.name.clone(), expected.clone(), reported.clone());
             return Err(PullError::Checksum { name, expected, found });
         }
         if self.expected.is_none() {

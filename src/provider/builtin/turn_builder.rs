@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_text_and_calls_are_told_apart_however_they_are_cut() {
+    fn thoughts_text_and_calls_are_separated_however_they_are_cut() {
         let stop = FinishReason::Stop;
         check("Hello.", false, stop, ("", "Hello.", 0));
         check("<think>\na < b\n</think>\n\nSo: <b>.", false, stop, ("a < b", "So: <b>.", 0));

@@ -34,12 +34,12 @@ pub fn detect(
 ) -> (ServerKind, Option<u32>) {
     let entry =
         list.iter().find(|entry| entry["id"] == model).or_else(|| list.first().filter(|_| list.len() == 1));
-    let told = |key: &str| tokens(&entry?[key]);
-    if let Some(window) = told("max_model_len") {
+    let reported = |key: &str| tokens(&entry?[key]);
+    if let Some(window) = reported("max_model_len") {
         return (ServerKind::Vllm, Some(window));
     }
     // OpenRouter and other gateways.
-    if let Some(window) = told("context_length") {
+    if let Some(window) = reported("context_length") {
         return (ServerKind::Other, Some(window));
     }
     let ask = |path: &str, body: Option<&Value>| -> Option<Value> {

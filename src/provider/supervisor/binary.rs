@@ -88,13 +88,13 @@ fn help(binary: &Path) -> Option<String> {
         .spawn()
         .ok()?;
     let stdout = child.stdout.take()?;
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut text = Vec::new();
         let read = stdout.take(HELP_LIMIT).read_to_end(&mut text);
-        tell.send(read.is_ok().then_some(text)).ok();
+        sender.send(read.is_ok().then_some(text)).ok();
     });
-    let text = told.recv_timeout(HELP_PATIENCE).ok().flatten();
+    let text = receiver.recv_timeout(HELP_PATIENCE).ok().flatten();
     child.kill().ok(); // a build that starts a server anyway, or hangs
     child.wait().ok();
     Some(String::from_utf8_lossy(&text?).into_owned())

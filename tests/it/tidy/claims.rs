@@ -91,3 +91,37 @@ fn no_test_sleeps_or_asserts_a_time() {
     }
     assert_none("tests that sleep or measure", &found);
 }
+
+/// Where a `select!` does not begin with the cancel, and why.
+const OTHER_SELECTS: &[(&str, &str)] = &[
+    ("src/daemon/signals.rs", "a second signal has to be seen after the first one has cancelled everything"),
+    ("src/daemon/server.rs", "it waits for connections that were cancelled before, with a limit of time"),
+    ("src/agent/subagent/follow.rs", "the last event of a cancelled run ends the loop"),
+    ("src/cli/models/signals.rs", "the signals are the cancel"),
+    ("src/cli/run/connection.rs", "the signals are the cancel"),
+];
+
+/// How the future of an arm that cancels ends.
+const CANCELS: &[&str] = &[".cancelled()", ".stopped()", ".closed()", "interrupted"];
+
+#[test]
+fn every_select_is_biased_and_cancels_first() {
+    let mut found = Vec::new();
+    for file in files().iter().filter(|file| file.is_rust() && file.path.starts_with("src/")) {
+        if source::is_test_file(&file.path) || OTHER_SELECTS.iter().any(|(allowed, _)| *allowed == file.path)
+        {
+            continue;
+        }
+        let code = source::code_without_tests(&file.text);
+        for (at, _) in code.match_indices("select! {") {
+            let body = source::block(&code[at + "select! ".len()..]);
+            let arms = body[1..].trim_start().strip_prefix("biased;");
+            let first = arms.and_then(|arms| arms.split_once("=>")).map(|(first, _)| first.trim());
+            let first = first.map(|first| first.split(", if ").next().unwrap_or(first));
+            if !first.is_some_and(|first| CANCELS.iter().any(|cancel| first.ends_with(cancel))) {
+                found.push(format!("{}:{}", file.path, source::line_of(&code, at)));
+            }
+        }
+    }
+    assert_none("not `biased;`, or its first arm is not the cancel", &found);
+}

@@ -1,6 +1,8 @@
-//! Which module may use which: layers from top to bottom.
+//! Which module may use which: layers from top to bottom, and no circles inside a folder.
 
-use super::{assert_none, files, source};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{File, assert_none, files, source};
 
 /// The modules by layer, the lowest first. A module may only use modules in the lines above its own line.
 ///
@@ -119,4 +121,141 @@ fn crate_paths_are_read_out_of_groups() {
     assert_eq!(layer("doors/kontekst/convert"), Some((6, "doors/kontekst".to_owned())));
     assert_eq!(layer("doors/Stop"), Some((5, "doors".to_owned())));
     assert_eq!(layer("corelike"), None);
+}
+
+/// Files that import each other in a circle, which is to go away: the folder, and the files of the circle.
+const CIRCLES: &[(&str, &[&str])] = &[
+    ("provider", &["builtin", "starter"]),
+    ("provider/openai", &["attempts", "provider"]),
+    ("provider/supervisor", &["binary", "settings"]),
+    ("subagent_log", &["cursor", "log"]),
+];
+
+/// The modules of one folder form a graph without circles. `mod.rs` is not part of it: it stands for the folder, and
+/// what it re-exports counts as imported from where it is declared.
+#[test]
+fn no_circle_inside_a_folder() {
+    let modules: BTreeMap<Vec<String>, String> = files()
+        .into_iter()
+        .filter(|file| file.is_rust() && !source::is_test_file(&file.path))
+        .filter_map(|file| Some((module_path(&file)?, source::code_without_tests(&file.text))))
+        .collect();
+    let mut found = Vec::new();
+    for folder in modules.keys() {
+        let is_child = |path: &Vec<String>| path.len() > folder.len() && path.starts_with(folder);
+        let mut graph: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for (path, code) in modules.iter().filter(|(path, _)| is_child(path)) {
+            let from = path[folder.len()].as_str();
+            let edges = graph.entry(from).or_default();
+            for used in absolute_paths(path, code) {
+                if let Some(to) = child_of(folder, &used, &modules)
+                    && to != from
+                {
+                    edges.insert(to);
+                }
+            }
+        }
+        for circle in circles(&graph) {
+            let folder = folder.join("/");
+            let known = CIRCLES.iter().any(|(known, files)| *known == folder && circle == *files);
+            if !known {
+                found.push(format!("{folder}: {}", circle.join(", ")));
+            }
+        }
+    }
+    assert_none("these files import each other in a circle", &found);
+}
+
+/// The path of a module of the library: `["agent", "run_loop"]`, and `[]` for `lib.rs`.
+fn module_path(file: &File) -> Option<Vec<String>> {
+    let inside = file.path.strip_prefix("src/")?.strip_suffix(".rs")?;
+    if inside == "main" {
+        return None;
+    }
+    let inside = inside.strip_suffix("/mod").unwrap_or(inside);
+    Some(inside.split('/').filter(|part| *part != "lib").map(str::to_owned).collect())
+}
+
+/// Returns every path in the code of `module` that begins with `crate`, `super` or `self`, from the root.
+fn absolute_paths(module: &[String], code: &str) -> Vec<Vec<String>> {
+    let mut paths = Vec::new();
+    for keyword in ["crate::", "super::", "self::"] {
+        for (at, _) in code.match_indices(keyword) {
+            if code[..at].ends_with(|c: char| c.is_alphanumeric() || "_$:".contains(c)) {
+                continue;
+            }
+            let mut found = Vec::new();
+            use_tree(&code[at..], "", &mut found);
+            for path in found {
+                let mut absolute: Vec<String> = module.to_vec();
+                for part in path.split('/') {
+                    match part {
+                        "crate" => absolute.clear(),
+                        "super" => drop(absolute.pop()),
+                        "self" => {}
+                        part => absolute.push(part.to_owned()),
+                    }
+                }
+                paths.push(absolute);
+            }
+        }
+    }
+    paths
+}
+
+/// Returns the direct child of `folder` that a path leads into, also through a re-export in its `mod.rs`.
+fn child_of(folder: &[String], path: &[String], modules: &BTreeMap<Vec<String>, String>) -> Option<String> {
+    let name = path.strip_prefix(folder)?.first()?;
+    let child = [folder, &[name.clone()]].concat();
+    if modules.contains_key(&child) {
+        return Some(name.clone());
+    }
+    let code = &modules[folder];
+    for (at, _) in code.match_indices("use ") {
+        let mut found = Vec::new();
+        use_tree(&code[at + "use ".len()..], "", &mut found);
+        for import in found {
+            let import = import.strip_prefix("self/").unwrap_or(&import);
+            if let Some((module, item)) = import.split_once('/')
+                && item.rsplit('/').next() == Some(name)
+                && modules.contains_key(&[folder, &[module.to_owned()]].concat())
+            {
+                return Some(module.to_owned());
+            }
+        }
+    }
+    None
+}
+
+/// Returns the sets of nodes that can reach each other.
+fn circles(graph: &BTreeMap<&str, BTreeSet<String>>) -> Vec<Vec<String>> {
+    let reach = |start: &str| -> BTreeSet<String> {
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<&String> = graph.get(start).into_iter().flatten().collect();
+        while let Some(node) = open.pop() {
+            if seen.insert(node.clone()) {
+                open.extend(graph.get(node.as_str()).into_iter().flatten());
+            }
+        }
+        seen
+    };
+    let reached: BTreeMap<&str, BTreeSet<String>> = graph.keys().map(|node| (*node, reach(node))).collect();
+    let mut found = BTreeSet::new();
+    for (node, _) in reached.iter().filter(|(node, reached)| reached.contains(**node)) {
+        let circle =
+            reached.iter().filter(|(other, back)| reached[node].contains(**other) && back.contains(*node));
+        found.insert(circle.map(|(other, _)| (*other).to_owned()).collect::<Vec<_>>());
+    }
+    found.into_iter().collect()
+}
+
+#[test]
+fn circles_are_found() {
+    let edges = |nodes: &[&str]| nodes.iter().map(|&node| node.to_owned()).collect::<BTreeSet<_>>();
+    let graph = [("a", edges(&["b"])), ("b", edges(&["c"])), ("c", edges(&["b", "d"])), ("d", edges(&[]))];
+    assert_eq!(circles(&graph.into()), [["b", "c"]]);
+    let module = ["agent".to_owned(), "run_loop".to_owned()];
+    let code = "use super::{model_call::ask, self};\nuse crate::core::Cancel;\nself::f(); my_self::g();";
+    let paths: Vec<_> = absolute_paths(&module, code).iter().map(|path| path.join("/")).collect();
+    assert_eq!(paths, ["core/Cancel", "agent/model_call/ask", "agent", "agent/run_loop/f"]);
 }

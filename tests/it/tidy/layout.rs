@@ -1,11 +1,11 @@
-//! The files of a module and their places.
+//! The files of a module: their places and their lengths.
 
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
-use super::{assert_none, files};
+use super::{assert_none, files, source};
 
 #[test]
 fn every_rust_file_is_declared() {
@@ -34,4 +34,42 @@ fn every_rust_file_is_declared() {
         }
     }
     assert_none("no module declares these, so nothing compiles them", &forgotten);
+}
+
+/// Where a module's files still lie in two places, which is to go away.
+const SPLIT_MODULES: &[&str] = &[];
+
+#[test]
+fn a_module_with_children_is_a_folder() {
+    let files = files();
+    let paths: BTreeSet<_> = files.iter().map(|file| file.path.as_str()).collect();
+    let has_children = |folder: &str| paths.iter().any(|path| path.starts_with(&format!("{folder}/")));
+    let found: Vec<_> = paths
+        .iter()
+        .filter_map(|path| path.strip_suffix(".rs"))
+        .filter(|module| has_children(module) && !SPLIT_MODULES.contains(module))
+        .map(|module| format!("{module}.rs lies beside {module}/; it should be {module}/mod.rs"))
+        .collect();
+    assert_none("modules in two places", &found);
+}
+
+/// The most lines that a file of `src` may have without its tests. A longer one has a second subject in it.
+const MAX_LINES: usize = 400;
+
+/// Files that are longer, which is to go away.
+const LONG_FILES: &[&str] = &[];
+
+#[test]
+fn no_file_is_long() {
+    let mut found = Vec::new();
+    for file in files().iter().filter(|file| file.is_rust() && file.path.starts_with("src/")) {
+        if source::is_test_file(&file.path) {
+            continue;
+        }
+        let lines = source::lines_without_tests(&file.text);
+        if (lines > MAX_LINES) != LONG_FILES.contains(&file.path.as_str()) {
+            found.push(format!("{}: {lines} lines", file.path));
+        }
+    }
+    assert_none("files over the limit, or no longer over it and still listed", &found);
 }

@@ -4,6 +4,7 @@ mod claims;
 mod layers;
 mod layout;
 mod source;
+mod words;
 
 use std::{fs, path::Path};
 

@@ -101,6 +101,18 @@ pub fn test_code(text: &str) -> String {
     String::from_utf8_lossy(&test.collect::<Vec<_>>()).into_owned()
 }
 
+/// Returns the number of lines of a file, comments included, without what is compiled for tests only.
+pub fn lines_without_tests(text: &str) -> usize {
+    let mut code = code(text);
+    let mut lines = text.lines().count();
+    while let Some(start) = code.find(TEST_ONLY) {
+        let end = item_end(&code, start);
+        lines -= code[start..end].matches('\n').count() + 1;
+        code.replace_range(start..end, "");
+    }
+    lines
+}
+
 /// The attribute of an item that is compiled for tests only.
 const TEST_ONLY: &str = "#[cfg(test)]";
 
