@@ -206,7 +206,7 @@ fn absolute_paths(module: &[String], code: &str) -> Vec<Vec<String>> {
 /// Returns the direct child of `folder` that a path leads into, also through a re-export in its `mod.rs`.
 fn child_of(folder: &[String], path: &[String], modules: &BTreeMap<Vec<String>, String>) -> Option<String> {
     let name = path.strip_prefix(folder)?.first()?;
-    let child = [folder, &[name.clone()]].concat();
+    let child = [folder, std::slice::from_ref(name)].concat();
     if modules.contains_key(&child) {
         return Some(name.clone());
     }
