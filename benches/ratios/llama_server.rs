@@ -15,7 +15,7 @@ use crate::{Failure, fixture::Llama};
 /// The batch size in tokens. A cancel takes effect between two batches.
 pub const BATCH: u32 = 256;
 
-/// How long the server may take to answer. Loading a model of a few hundred megabytes takes a second.
+/// The time that the server may take to answer. Loading a model of a few hundred megabytes takes a second.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running server without a key. It is stopped when this is dropped.

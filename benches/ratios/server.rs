@@ -19,7 +19,7 @@ use crate::{
     script::Script,
 };
 
-/// What the server reports about one chat request.
+/// The facts that the server reports about one chat request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Record {
     /// The time at which the last byte of the request arrived, from [`clock::now`].

@@ -77,12 +77,7 @@ async fn run(
         let (shared, events) = (Arc::clone(shared), io.events.clone());
         blocking(move || prepare(&shared, &id, request, origin, slot, &events))
     };
-    let prepared = match io.unless_cancelled(preparing.join()).await {
-        Ok(Ok(Ok(prepared))) => Ok(prepared),
-        Ok(Ok(Err(error)) | Err(error)) => Err(Stop::Failed(error)),
-        Err(stop) => Err(stop),
-    };
-    let prepared = match prepared {
+    let prepared = match io.unless_cancelled(preparing.join()).await.and_then(|joined| Ok(joined??)) {
         Ok(prepared) => prepared,
         Err(stop) => {
             conversation.keep_prompt();

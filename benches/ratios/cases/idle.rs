@@ -10,7 +10,7 @@ use crate::{
     table::Row,
 };
 
-/// How long the idle daemon is observed. A timer of a few seconds shows in this time.
+/// The time for which the idle daemon is observed. It is long enough to show a timer of a few seconds.
 const WINDOW: Duration = Duration::from_secs(10);
 
 pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {

@@ -17,7 +17,7 @@ fn a_template_is_known_by_what_it_renders() {
         (OBJECTS, Traits { argument_objects: true, ..full }),
         (SMALL, Traits { system_role: false, tools: false, ..full }),
         (GEMMA, Traits { system_role: false, tools: false, calls: false, results: false, ..full }),
-        // What cannot be used is replaced by ChatML.
+        // A template that cannot be used is replaced by ChatML.
         ("{{ oops(", Traits { tools: false, calls: false, ..full }),
         ("nothing of it", Traits { tools: false, calls: false, ..full }),
     ] {

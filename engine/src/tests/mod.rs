@@ -191,7 +191,7 @@ fn a_seed_chooses_the_same_again() {
     let (answer, generation) = run(&engine, &request, None);
     assert_eq!(run(&engine, &request, None).0, answer);
     assert!(generation.completion_tokens > 0);
-    // What another seed chooses differs sooner or later.
+    // Another seed leads to other tokens sooner or later.
     let with_seed = |seed| run(&engine, &GenerateRequest { seed: Some(seed), ..request.clone() }, None).0;
     let others: Vec<_> = (8..40).map(with_seed).collect();
     assert!(others.iter().any(|other| *other != answer));

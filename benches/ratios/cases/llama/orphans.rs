@@ -12,7 +12,7 @@ use crate::{Failure, clock, fixture::Options, home::BenchHome, process, table::R
 
 const ROUNDS: u64 = 50;
 
-/// How long the model servers may take to exit.
+/// The time that the model servers may take to exit.
 const LIMIT: Duration = Duration::from_secs(2);
 
 pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
