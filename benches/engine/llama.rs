@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use crate::Speed;
 
 /// A server for one model; ends when it is dropped.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
     base: String,
 }
 
 impl Server {
-    pub fn start(program: &Path, model: &Path) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn start(program: &Path, model: &Path) -> Result<Self, Box<dyn Error>> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let child = Command::new(program)
             .args(["--port", &port.to_string(), "-np", "1", "-c", "2048", "-t", "2", "-m"])
@@ -38,7 +38,7 @@ impl Server {
         Ok(server)
     }
 
-    pub fn speed(&self, prompt: &[u32], answer: u32) -> Result<Speed, Box<dyn Error>> {
+    pub(crate) fn speed(&self, prompt: &[u32], answer: u32) -> Result<Speed, Box<dyn Error>> {
         let request = json!({
             "prompt": prompt, "n_predict": answer, "temperature": 0, "cache_prompt": false, "ignore_eos": true,
         });

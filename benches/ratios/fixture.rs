@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::Command};
 use crate::{Failure, home::BenchHome, minimal_client, server::Server};
 
 /// The options that every case gets.
-pub struct Options {
+pub(crate) struct Options {
     pub kontekst: PathBuf,
     pub rounds: u32,
     /// For the cases that need llama.cpp's own server.
@@ -14,7 +14,7 @@ pub struct Options {
 
 /// llama.cpp's server and a model for it.
 #[derive(Clone)]
-pub struct Llama {
+pub(crate) struct Llama {
     pub server: PathBuf,
     pub model: PathBuf,
 }
@@ -23,14 +23,14 @@ pub struct Llama {
 const SCRIPTS: [&str; 3] = ["t1d0", "t2000d0", "st50d20000"];
 
 /// The environment of a case.
-pub struct Fixture {
+pub(crate) struct Fixture {
     pub home: BenchHome,
     pub server: Server,
 }
 
 impl Fixture {
     /// `window` is the context window of the model in tokens.
-    pub fn new(options: &Options, window: u32) -> Result<Self, Failure> {
+    pub(crate) fn new(options: &Options, window: u32) -> Result<Self, Failure> {
         let server = Server::start(window)?;
         let config = format!(
             "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"off\"\ncontext_size = {window}\n",
@@ -46,29 +46,29 @@ impl Fixture {
     }
 
     /// Returns `kontekst run` in a new, stored session.
-    pub fn ask_kontekst(&self, script: &str, prompt: &str) -> Command {
+    pub(crate) fn ask_kontekst(&self, script: &str, prompt: &str) -> Command {
         self.home.kontekst(&["run", "--new", "--agent", script, prompt])
     }
 
-    pub fn ask_curl(&self, script: &str, prompt: &str) -> Command {
+    pub(crate) fn ask_curl(&self, script: &str, prompt: &str) -> Command {
         self.post_with_curl(&minimal_client::body(script, prompt))
     }
 
     /// `data` is a body, or `@` and the name of a file with one.
-    pub fn post_with_curl(&self, data: &str) -> Command {
+    pub(crate) fn post_with_curl(&self, data: &str) -> Command {
         let mut command = self.home.command("curl");
         command.args(["-q", "-sS", "-N", "--fail", "-H", "Content-Type: application/json", "--data-binary"]);
         command.arg(data).arg(format!("{}/v1/chat/completions", self.server.url()));
         command
     }
 
-    pub fn curl(&self, words: &[&str]) -> Command {
+    pub(crate) fn curl(&self, words: &[&str]) -> Command {
         let mut command = self.home.command("curl");
         command.args(words);
         command
     }
 
-    pub fn ask_minimal_client(&self, script: &str, prompt: &str) -> Result<Command, Failure> {
+    pub(crate) fn ask_minimal_client(&self, script: &str, prompt: &str) -> Result<Command, Failure> {
         minimal_client::command(
             &self.home,
             &self.server.address.to_string(),

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::{Failure, process};
 
 /// Both directories, and the path of the binary. The daemon is stopped when this is dropped.
-pub struct BenchHome {
+pub(crate) struct BenchHome {
     pub data_dir: PathBuf,
     /// An empty directory that the tools run in, and files for their stdin.
     pub work_dir: PathBuf,
@@ -24,7 +24,7 @@ pub struct BenchHome {
 
 impl BenchHome {
     /// `config` is the text of `config.toml`.
-    pub fn new(kontekst: &Path, config: &str) -> Result<Self, Failure> {
+    pub(crate) fn new(kontekst: &Path, config: &str) -> Result<Self, Failure> {
         let dir = tempfile::tempdir()?;
         let (data_dir, work_dir) = (dir.path().join("home"), dir.path().join("work"));
         fs::create_dir(&data_dir)?;
@@ -34,28 +34,28 @@ impl BenchHome {
     }
 
     /// Creates an agent with a system prompt of one sentence.
-    pub fn agent(&self, name: &str, config: &str) -> Result<(), Failure> {
+    pub(crate) fn agent(&self, name: &str, config: &str) -> Result<(), Failure> {
         let agent = self.data_dir.join("agents").join(name);
         fs::create_dir_all(&agent)?;
         fs::write(agent.join("config.toml"), config)?;
         Ok(fs::write(agent.join("agent.md"), "You are a helpful assistant.\n")?)
     }
 
-    pub fn command(&self, program: impl AsRef<Path>) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command.env_clear().env("HOME", &self.work_dir).env("KONTEKST_HOME", &self.data_dir);
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin").current_dir(&self.work_dir).stdin(Stdio::null());
         command
     }
 
-    pub fn kontekst(&self, words: &[&str]) -> Command {
+    pub(crate) fn kontekst(&self, words: &[&str]) -> Command {
         let mut command = self.command(&self.kontekst);
         command.args(words);
         command
     }
 
     /// Returns the process id of the running daemon.
-    pub fn daemon(&self) -> Option<u32> {
+    pub(crate) fn daemon(&self) -> Option<u32> {
         #[derive(Deserialize)]
         struct Info {
             pid: u32,
@@ -68,7 +68,7 @@ impl BenchHome {
     }
 
     /// Stops the daemon and waits until its process is gone.
-    pub fn stop_daemon(&self) -> Result<(), Failure> {
+    pub(crate) fn stop_daemon(&self) -> Result<(), Failure> {
         let Some(pid) = self.daemon() else { return Ok(()) };
         process::run(self.kontekst(&["daemon", "stop"]))?;
         let deadline = Instant::now() + Duration::from_secs(15);
@@ -82,7 +82,7 @@ impl BenchHome {
     }
 
     /// Returns the number of stored sessions.
-    pub fn sessions(&self) -> usize {
+    pub(crate) fn sessions(&self) -> usize {
         let Ok(files) = fs::read_dir(self.data_dir.join("sessions")) else { return 0 };
         files.flatten().filter(|file| file.path().extension().is_some_and(|end| end == "jsonl")).count()
     }

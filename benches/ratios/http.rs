@@ -6,7 +6,7 @@ use std::{
 };
 
 /// A request with its whole body.
-pub struct Request {
+pub(crate) struct Request {
     pub method: String,
     pub path: String,
     pub body: Vec<u8>,
@@ -16,7 +16,7 @@ pub struct Request {
 
 impl Request {
     /// Reads the next request of a connection. Returns `None` if the client has closed it.
-    pub fn read(from: &mut BufReader<&TcpStream>) -> io::Result<Option<Self>> {
+    pub(crate) fn read(from: &mut BufReader<&TcpStream>) -> io::Result<Option<Self>> {
         let mut line = String::new();
         if from.read_line(&mut line)? == 0 {
             return Ok(None);
@@ -67,7 +67,7 @@ fn read_chunks(from: &mut BufReader<&TcpStream>, body: &mut Vec<u8>) -> io::Resu
 }
 
 /// Sends a JSON response.
-pub fn reply(mut to: &TcpStream, status: u16, json: &str) -> io::Result<()> {
+pub(crate) fn reply(mut to: &TcpStream, status: u16, json: &str) -> io::Result<()> {
     let head = format!(
         "HTTP/1.1 {status} -\r\nServer: llama.cpp\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         json.len()
@@ -76,24 +76,24 @@ pub fn reply(mut to: &TcpStream, status: u16, json: &str) -> io::Result<()> {
 }
 
 /// A response with server-sent events. Each event is written on its own.
-pub struct Events<'a> {
+pub(crate) struct Events<'a> {
     to: &'a TcpStream,
 }
 
 impl<'a> Events<'a> {
-    pub fn open(mut to: &'a TcpStream) -> io::Result<Self> {
+    pub(crate) fn open(mut to: &'a TcpStream) -> io::Result<Self> {
         to.write_all(
             b"HTTP/1.1 200 OK\r\nServer: llama.cpp\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
         )?;
         Ok(Self { to })
     }
 
-    pub fn put(&mut self, data: &str) -> io::Result<()> {
+    pub(crate) fn put(&mut self, data: &str) -> io::Result<()> {
         let event = format!("data: {data}\n\n");
         self.to.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes())
     }
 
-    pub fn close(mut self) -> io::Result<()> {
+    pub(crate) fn close(mut self) -> io::Result<()> {
         self.to.write_all(b"0\r\n\r\n")
     }
 }

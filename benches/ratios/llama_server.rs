@@ -13,20 +13,20 @@ use serde_json::{Value, json};
 use crate::{Failure, fixture::Llama};
 
 /// The batch size in tokens. A cancel takes effect between two batches.
-pub const BATCH: u32 = 256;
+pub(crate) const BATCH: u32 = 256;
 
 /// The time that the server may take to answer. Loading a model of a few hundred megabytes takes a second.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running server without a key. It is stopped when this is dropped.
-pub struct LlamaServer {
+pub(crate) struct LlamaServer {
     pub address: SocketAddr,
     child: Child,
 }
 
 impl LlamaServer {
     /// Starts a server with a context window of `window` tokens and waits until it is ready.
-    pub fn start(llama: &Llama, window: u32) -> Result<Self, Failure> {
+    pub(crate) fn start(llama: &Llama, window: u32) -> Result<Self, Failure> {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let (port, batch) = (address.port().to_string(), BATCH.to_string());
         let child = Command::new(&llama.server)
@@ -52,12 +52,12 @@ impl LlamaServer {
     }
 
     /// Returns the JSON answer to a GET request.
-    pub fn ask(&self, path: &str) -> Result<Value, Failure> {
+    pub(crate) fn ask(&self, path: &str) -> Result<Value, Failure> {
         self.request("GET", path, "")
     }
 
     /// Returns the number of tokens in a text.
-    pub fn count(&self, text: &str) -> Result<usize, Failure> {
+    pub(crate) fn count(&self, text: &str) -> Result<usize, Failure> {
         let answer = self.request("POST", "/tokenize", &json!({ "content": text }).to_string())?;
         Ok(answer["tokens"].as_array().ok_or("no tokens")?.len())
     }

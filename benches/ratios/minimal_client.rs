@@ -31,14 +31,14 @@ struct Delta<'a> {
 }
 
 /// Returns the command that runs this program as the minimal client.
-pub fn command(home: &BenchHome, address: &str, body: &str) -> Result<Command, Failure> {
+pub(crate) fn command(home: &BenchHome, address: &str, body: &str) -> Result<Command, Failure> {
     let mut command = home.command(std::env::current_exe()?);
     command.args(["--minimal-client", address, body]);
     Ok(command)
 }
 
 /// Sends `body` to `address` and prints the answer as it comes.
-pub fn ask(address: &str, body: &str) -> Result<(), Failure> {
+pub(crate) fn ask(address: &str, body: &str) -> Result<(), Failure> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     let head = format!(
@@ -67,6 +67,6 @@ pub fn ask(address: &str, body: &str) -> Result<(), Failure> {
 }
 
 /// Returns the smallest streaming chat request. curl sends the same.
-pub fn body(model: &str, prompt: &str) -> String {
+pub(crate) fn body(model: &str, prompt: &str) -> String {
     json!({ "model": model, "stream": true, "messages": [{ "role": "user", "content": prompt }] }).to_string()
 }

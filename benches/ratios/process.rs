@@ -19,7 +19,7 @@ use crate::{Failure, clock};
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A process that was started and may still run.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     stdout: ChildStdout,
     stderr: std::fs::File,
@@ -30,7 +30,7 @@ pub struct Running {
 }
 
 /// A process that has ended successfully.
-pub struct Finished {
+pub(crate) struct Finished {
     pub started: u64,
     pub ended: u64,
     pub stdout: Vec<u8>,
@@ -39,7 +39,7 @@ pub struct Finished {
 }
 
 /// Starts a command and captures its stdout and stderr.
-pub fn start(mut command: Command) -> Result<Running, Failure> {
+pub(crate) fn start(mut command: Command) -> Result<Running, Failure> {
     let stderr = tempfile::tempfile()?;
     command.stdout(Stdio::piped()).stderr(stderr.try_clone()?);
     let started = clock::now();
@@ -50,12 +50,12 @@ pub fn start(mut command: Command) -> Result<Running, Failure> {
 }
 
 /// Starts a command and waits for its end.
-pub fn run(command: Command) -> Result<Finished, Failure> {
+pub(crate) fn run(command: Command) -> Result<Finished, Failure> {
     start(command)?.finish()
 }
 
 /// Like [`run`], but the command must end with the exit status `good`.
-pub fn run_to(good: i32, command: Command) -> Result<Finished, Failure> {
+pub(crate) fn run_to(good: i32, command: Command) -> Result<Finished, Failure> {
     Running { good, ..start(command)? }.finish()
 }
 
@@ -65,7 +65,7 @@ impl Running {
     /// # Errors
     ///
     /// Fails if the process fails or hangs. The message contains its stderr.
-    pub fn finish(mut self) -> Result<Finished, Failure> {
+    pub(crate) fn finish(mut self) -> Result<Finished, Failure> {
         let (mut stdout, mut arrivals) = (Vec::new(), Vec::new());
         let mut block = vec![0; 64 * 1024];
         let deadline = Instant::now() + TIMEOUT;
@@ -106,18 +106,18 @@ fn readable(stdout: &ChildStdout, timeout: Duration) -> io::Result<bool> {
 
 impl Finished {
     /// Returns the wall time in milliseconds.
-    pub fn wall(&self) -> f64 {
+    pub(crate) fn wall(&self) -> f64 {
         clock::millis(self.started, self.ended)
     }
 
     /// Returns the time from the start to the first byte on stdout, in milliseconds.
-    pub fn first_byte(&self) -> Result<f64, Failure> {
+    pub(crate) fn first_byte(&self) -> Result<f64, Failure> {
         let (_, at) = self.arrivals.first().ok_or("nothing on stdout")?;
         Ok(clock::millis(self.started, *at))
     }
 
     /// Returns the server's time stamps in stdout, in order, each with the time at which its last byte arrived.
-    pub fn stamps(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn stamps(&self) -> Vec<(u64, u64)> {
         let mut stamps = Vec::new();
         let mut from = 0;
         while let Some(start) = self.stdout[from..].iter().position(u8::is_ascii_digit) {
@@ -142,7 +142,7 @@ impl Finished {
 ///
 /// A child inherits the peak of the process that starts it, and this one has grown by then. So a new and small process
 /// of this benchmark starts the command and reads its rusage.
-pub fn peak_memory(command: &Command) -> Result<u64, Failure> {
+pub(crate) fn peak_memory(command: &Command) -> Result<u64, Failure> {
     let mut through = Command::new(std::env::current_exe()?);
     through.arg("--launch").arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
     if let Some(dir) = command.get_current_dir() {
@@ -154,7 +154,7 @@ pub fn peak_memory(command: &Command) -> Result<u64, Failure> {
 }
 
 /// Does the part of [`peak_memory`] that runs in the new process.
-pub fn launch(program: &str, args: &[String]) -> Result<u64, Failure> {
+pub(crate) fn launch(program: &str, args: &[String]) -> Result<u64, Failure> {
     let child = Command::new(program).args(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
     let used = child.wait4()?;
     if used.status.success() { Ok(used.rusage.maxrss) } else { Err(used.status.to_string().into()) }

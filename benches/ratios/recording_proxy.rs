@@ -10,14 +10,14 @@ use std::{
 use crate::Failure;
 
 /// Passes every connection on to a server. It runs until the program ends.
-pub struct RecordingProxy {
+pub(crate) struct RecordingProxy {
     pub address: SocketAddr,
     /// The bytes that clients sent on each connection. kontekst opens a new one for each request.
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl RecordingProxy {
-    pub fn before(server: SocketAddr) -> Result<Self, Failure> {
+    pub(crate) fn before(server: SocketAddr) -> Result<Self, Failure> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let sent = Arc::new(Mutex::new(Vec::new()));
@@ -32,7 +32,7 @@ impl RecordingProxy {
     }
 
     /// Returns the bodies of the requests for `path` since the last call.
-    pub fn bodies(&self, path: &str) -> Vec<String> {
+    pub(crate) fn bodies(&self, path: &str) -> Vec<String> {
         let sent = std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner));
         let start = format!("POST {path} ");
         let asked = sent.iter().map(|bytes| String::from_utf8_lossy(bytes));

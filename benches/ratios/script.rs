@@ -9,14 +9,14 @@ use crate::clock;
 /// `t` is followed by the number of tokens and `d` by the microseconds between two of them. With a leading `s` each
 /// token is the server's clock, so that a reader can tell how late it is. Any other name means `t1d0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Script {
+pub(crate) struct Script {
     pub tokens: u32,
     pub gap: Duration,
     pub stamped: bool,
 }
 
 impl Script {
-    pub fn of(model: &str) -> Self {
+    pub(crate) fn of(model: &str) -> Self {
         Self::parse(model).unwrap_or(Self { tokens: 1, gap: Duration::ZERO, stamped: false })
     }
 
@@ -33,7 +33,7 @@ impl Script {
     /// Passes the data of each event to `put`.
     ///
     /// The order is llama-server's: a role, the text, a finish reason, the usage, `[DONE]`.
-    pub fn play(self, model: &str, mut put: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn play(self, model: &str, mut put: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
         let chunk = |choices: &str, more: &str| {
             format!(
                 r#"{{"choices":[{choices}],"created":1790000000,"id":"chatcmpl-ratios","model":"{model}","object":"chat.completion.chunk"{more}}}"#

@@ -21,7 +21,7 @@ use crate::{
 
 /// The facts that the server reports about one chat request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Record {
+pub(crate) struct Record {
     /// The time at which the last byte of the request arrived, from [`clock::now`].
     pub arrived: u64,
     pub body_bytes: usize,
@@ -30,7 +30,7 @@ pub struct Record {
 }
 
 /// A running server. It is stopped when this is dropped.
-pub struct Server {
+pub(crate) struct Server {
     pub address: SocketAddr,
     records: mpsc::Receiver<Record>,
     child: Child,
@@ -40,7 +40,7 @@ pub struct Server {
 
 impl Server {
     /// Starts a server with a context window of `window` tokens.
-    pub fn start(window: u32) -> Result<Self, Failure> {
+    pub(crate) fn start(window: u32) -> Result<Self, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["--serve", &window.to_string()])
             .stdin(Stdio::piped())
@@ -61,18 +61,18 @@ impl Server {
         Ok(Self { address, records, child, _lifeline: lifeline })
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Returns the next request in the log. Call it once for each run, in order.
-    pub fn record(&self) -> Result<Record, Failure> {
+    pub(crate) fn record(&self) -> Result<Record, Failure> {
         let timeout = Duration::from_secs(10);
         self.records.recv_timeout(timeout).map_err(|_| "no request reached the model server".into())
     }
 
     /// Discards the log.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         // A record is written after the last byte of the answer, so it may not have arrived yet.
         while self.records.recv_timeout(Duration::from_millis(20)).is_ok() {}
     }
@@ -86,7 +86,7 @@ impl Drop for Server {
 }
 
 /// Serves until stdin ends. This runs in the child process.
-pub fn serve(window: &str) -> Result<(), Failure> {
+pub(crate) fn serve(window: &str) -> Result<(), Failure> {
     let window: u32 = window.parse()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut stdout = io::stdout();

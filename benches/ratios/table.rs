@@ -5,7 +5,7 @@ use std::{fmt::Display, io, io::Write};
 use crate::Failure;
 
 /// A goal and the measured figure.
-pub struct Row {
+pub(crate) struct Row {
     what: &'static str,
     /// The figures that the ratio was computed from, for display.
     from: String,
@@ -17,32 +17,32 @@ pub struct Row {
 
 impl Row {
     /// Returns a ratio of two times in milliseconds.
-    pub fn ratio(what: &'static str, kontekst: f64, other: f64, goal: f64, unit: &'static str) -> Self {
+    pub(crate) fn ratio(what: &'static str, kontekst: f64, other: f64, goal: f64, unit: &'static str) -> Self {
         let from = format!("{kontekst:.2} ms / {other:.2} ms");
         Self { what, from, figure: kontekst / other, goal, unit, failed: false }
     }
 
     /// Returns an absolute figure.
-    pub fn amount(what: &'static str, figure: f64, goal: f64, unit: &'static str) -> Self {
+    pub(crate) fn amount(what: &'static str, figure: f64, goal: f64, unit: &'static str) -> Self {
         Self { what, from: String::new(), figure, goal, unit, failed: false }
     }
 
     /// Returns a ratio of two figures that are not times.
-    pub fn share(what: &'static str, from: String, figure: f64, goal: f64, unit: &'static str) -> Self {
+    pub(crate) fn share(what: &'static str, from: String, figure: f64, goal: f64, unit: &'static str) -> Self {
         Self { what, from, figure, goal, unit, failed: false }
     }
 
     /// Returns a goal that could not be measured, which counts as missed.
-    pub fn failed(what: &'static str, error: &Failure) -> Self {
+    pub(crate) fn failed(what: &'static str, error: &Failure) -> Self {
         Self { what, from: error.to_string(), figure: f64::NAN, goal: 0.0, unit: "", failed: true }
     }
 
-    pub fn passed(&self) -> bool {
+    pub(crate) fn passed(&self) -> bool {
         !self.failed && self.figure <= self.goal
     }
 
     /// Prints the line. Each is printed as soon as it is known, because the whole table takes minutes.
-    pub fn print(&self) -> io::Result<()> {
+    pub(crate) fn print(&self) -> io::Result<()> {
         let Self { what, from, figure, goal, unit, .. } = self;
         let mut out = io::stdout().lock();
         if self.failed {
@@ -63,7 +63,7 @@ fn number(value: f64) -> impl Display {
 }
 
 /// Returns the median. Of an even number of figures it is the lower one of the two in the middle.
-pub fn median(figures: &[f64]) -> Result<f64, Failure> {
+pub(crate) fn median(figures: &[f64]) -> Result<f64, Failure> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len().saturating_sub(1) / 2).copied().ok_or_else(|| "nothing was measured".into())

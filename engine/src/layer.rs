@@ -13,7 +13,7 @@ use crate::{
     weights::{Matrix, Stack, optional_vector, vector},
 };
 
-pub struct Layer {
+pub(crate) struct Layer {
     norm: Vec<f32>,
     mixer: Mixer,
     mixer_norm: Option<Vec<f32>>,
@@ -39,7 +39,7 @@ struct AttentionWeights {
 }
 
 /// The positions that a step computes.
-pub struct Span<'a> {
+pub(crate) struct Span<'a> {
     /// The first of them.
     pub position: usize,
     pub count: usize,
@@ -49,7 +49,7 @@ pub struct Span<'a> {
 }
 
 impl Layer {
-    pub fn read<R: Read + Seek>(
+    pub(crate) fn read<R: Read + Seek>(
         file: &mut ModelFile<R>,
         shape: &Shape,
         number: usize,
@@ -75,7 +75,7 @@ impl Layer {
         })
     }
 
-    pub fn matrices(&self) -> impl Iterator<Item = &Matrix> {
+    pub(crate) fn matrices(&self) -> impl Iterator<Item = &Matrix> {
         let (input, output) = match &self.mixer {
             Mixer::Attention(AttentionWeights { input, output, .. })
             | Mixer::Convolution { input, output, .. } => (input, output),
@@ -84,7 +84,7 @@ impl Layer {
     }
 
     /// Computes what the mixer adds to `state`.
-    pub fn mix(
+    pub(crate) fn mix(
         &self,
         shape: &Shape,
         state: &[f32],
@@ -107,7 +107,7 @@ impl Layer {
     }
 
     /// Computes what the feed-forward adds to the `state` of `count` positions.
-    pub fn feed_forward(&self, shape: &Shape, state: &[f32], count: usize) -> Result<Vec<f32>, EngineError> {
+    pub(crate) fn feed_forward(&self, shape: &Shape, state: &[f32], count: usize) -> Result<Vec<f32>, EngineError> {
         let mut input = state.to_vec();
         rms_norm(&mut input, &self.forward_norm, shape.epsilon);
         let inner = self.gate_up.rows() / 2;

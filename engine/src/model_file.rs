@@ -17,7 +17,7 @@ const MAX_NAME_BYTES: usize = 256;
 
 /// The position, shape and type of a tensor.
 #[derive(Clone, Debug)]
-pub struct TensorInfo {
+pub(crate) struct TensorInfo {
     /// Rows first: `[rows, columns]` of a matrix. A row is contiguous.
     pub dims: Vec<usize>,
     pub kind: GgmlDType,
@@ -27,7 +27,7 @@ pub struct TensorInfo {
 }
 
 /// A header that was read, and the file to read tensors from.
-pub struct ModelFile<R> {
+pub(crate) struct ModelFile<R> {
     from: R,
     header: Header,
     tensors: HashMap<String, TensorInfo>,
@@ -35,7 +35,7 @@ pub struct ModelFile<R> {
 
 impl<R: Read + Seek> ModelFile<R> {
     /// Reads the header. Costs as much I/O as the header is long, and no more memory than 256 MiB.
-    pub fn read(mut from: R) -> Result<Self, EngineError> {
+    pub(crate) fn read(mut from: R) -> Result<Self, EngineError> {
         let length = from.seek(SeekFrom::End(0)).map_err(GgufError::Io)?;
         from.seek(SeekFrom::Start(0)).map_err(GgufError::Io)?;
         let mut tensors = HashMap::new();
@@ -67,7 +67,7 @@ impl<R: Read + Seek> ModelFile<R> {
     }
 
     /// Reads the bytes of a tensor.
-    pub fn data(&mut self, info: &TensorInfo) -> Result<Vec<u8>, EngineError> {
+    pub(crate) fn data(&mut self, info: &TensorInfo) -> Result<Vec<u8>, EngineError> {
         self.from.seek(SeekFrom::Start(info.start)).map_err(GgufError::Io)?;
         let mut bytes = vec![0; info.bytes];
         self.from.read_exact(&mut bytes).map_err(|error| match error.kind() {
@@ -79,30 +79,30 @@ impl<R: Read + Seek> ModelFile<R> {
 }
 
 impl<R> ModelFile<R> {
-    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+    pub(crate) fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.tensors.get(name)
     }
 
     /// The number of elements of all tensors.
-    pub fn parameters(&self) -> u64 {
+    pub(crate) fn parameters(&self) -> u64 {
         let count = |info: &TensorInfo| info.dims.iter().map(|&dim| dim as u64).product::<u64>();
         self.tensors.values().map(count).sum()
     }
 
-    pub fn value(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn value(&self, key: &str) -> Option<&Value> {
         self.header.value(key)
     }
 
     /// Removes a value, so that a vocabulary need not be copied.
-    pub fn take(&mut self, key: &str) -> Option<Value> {
+    pub(crate) fn take(&mut self, key: &str) -> Option<Value> {
         self.header.take(key)
     }
 
-    pub fn string(&self, key: &str) -> Option<&str> {
+    pub(crate) fn string(&self, key: &str) -> Option<&str> {
         self.header.string(key)
     }
 
-    pub fn size(&self, key: &str) -> Option<usize> {
+    pub(crate) fn size(&self, key: &str) -> Option<usize> {
         self.header.unsigned(key).and_then(|value| usize::try_from(value).ok())
     }
 
@@ -110,11 +110,11 @@ impl<R> ModelFile<R> {
         clippy::cast_possible_truncation,
         reason = "what a model file holds as f32 or f64 is used as f32"
     )]
-    pub fn float(&self, key: &str) -> Option<f32> {
+    pub(crate) fn float(&self, key: &str) -> Option<f32> {
         self.header.float(key).map(|value| value as f32)
     }
 
-    pub fn boolean(&self, key: &str) -> Option<bool> {
+    pub(crate) fn boolean(&self, key: &str) -> Option<bool> {
         self.header.boolean(key)
     }
 }
@@ -163,6 +163,6 @@ fn tensor_type(number: u32) -> Option<GgmlDType> {
     })
 }
 
-pub fn broken(what: &str) -> EngineError {
+pub(crate) fn broken(what: &str) -> EngineError {
     EngineError::Broken(what.to_owned())
 }

@@ -16,7 +16,7 @@ use crate::{
     weights::{Matrix, vector},
 };
 
-pub struct Network {
+pub(crate) struct Network {
     pub shape: Shape,
     embedding: Matrix,
     layers: Vec<Layer>,
@@ -29,7 +29,7 @@ pub struct Network {
 }
 
 impl Network {
-    pub fn read<R: Read + Seek>(
+    pub(crate) fn read<R: Read + Seek>(
         file: &mut ModelFile<R>,
         tokens: usize,
         limits: &Limits,
@@ -57,7 +57,7 @@ impl Network {
     }
 
     /// Bytes of all matrices.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let layers = self.layers.iter().flat_map(Layer::matrices);
         layers.chain(&self.output).chain([&self.embedding]).map(|matrix| matrix.bytes).sum()
     }
@@ -67,7 +67,7 @@ impl Network {
     ///
     /// `stop` is called before each layer. If it returns true, the error is [`DecodeError::Cancelled`] and the cache
     /// holds what it held before.
-    pub fn read_tokens(
+    pub(crate) fn read_tokens(
         &self,
         cache: &mut SequenceCache,
         tokens: &[u32],

@@ -10,14 +10,14 @@ use crate::{
 };
 
 /// Computes by how much each pair is rotated from one position to the next.
-pub fn angles(rope: &Rope) -> Vec<f32> {
+pub(crate) fn angles(rope: &Rope) -> Vec<f32> {
     #[expect(clippy::cast_precision_loss, reason = "both are small")]
     let angle = |pair: usize| rope.base.powf(-2.0 * pair as f32 / rope.rotated as f32) / rope.linear_scale;
     (0..rope.rotated / 2).map(angle).collect()
 }
 
 /// Computes [`angles`] with the factors that some files have for each pair.
-pub fn scaled_angles<R: Read + Seek>(
+pub(crate) fn scaled_angles<R: Read + Seek>(
     file: &mut ModelFile<R>,
     shape: &Shape,
 ) -> Result<Vec<f32>, EngineError> {
@@ -34,7 +34,7 @@ pub fn scaled_angles<R: Read + Seek>(
 }
 
 /// The sines and cosines for some positions.
-pub struct RotaryTable {
+pub(crate) struct RotaryTable {
     rotated: usize,
     halves: bool,
     /// Sine and cosine, by position and then by pair.
@@ -43,7 +43,7 @@ pub struct RotaryTable {
 
 impl RotaryTable {
     /// Computes the rotations of `count` positions from `position` on.
-    pub fn new(rope: &Rope, angles: &[f32], position: usize, count: usize) -> Self {
+    pub(crate) fn new(rope: &Rope, angles: &[f32], position: usize, count: usize) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "a context has fewer than 2^24 tokens")]
         let rotation = |position: usize, angle: &f32| {
             let (sine, cosine) = (position as f32 * angle).sin_cos();
@@ -55,7 +55,7 @@ impl RotaryTable {
     }
 
     /// Rotates the heads of each position.
-    pub fn rotate(&self, vectors: &mut [f32], heads: usize, head_size: usize) {
+    pub(crate) fn rotate(&self, vectors: &mut [f32], heads: usize, head_size: usize) {
         let pairs = self.rotated / 2;
         if pairs == 0 {
             return;

@@ -36,7 +36,7 @@ impl Default for Sampling {
 }
 
 /// Chooses tokens, one after the other.
-pub struct Sampler {
+pub(crate) struct Sampler {
     sampling: Sampling,
     random: Random,
 }
@@ -64,14 +64,14 @@ impl PartialOrd for Candidate {
 }
 
 impl Sampler {
-    pub fn new(sampling: Sampling, seed: u64) -> Self {
+    pub(crate) fn new(sampling: Sampling, seed: u64) -> Self {
         Self { sampling, random: Random(seed) }
     }
 
     /// Chooses the next token after `before` among those that `allows` accepts. Returns `None` if it accepts none.
     ///
     /// `allows` is called for the sampled token first, then for all others, the likeliest first.
-    pub fn choose(
+    pub(crate) fn choose(
         &mut self,
         logits: &mut [f32],
         before: &[u32],

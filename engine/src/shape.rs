@@ -11,7 +11,7 @@ pub const ARCHITECTURES: &[&str] = &["llama", "qwen2", "qwen3", "gemma3", "phi3"
 
 /// A network without its weights.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     pub layers: usize,
     /// Numbers that represent one token between layers.
     pub width: usize,
@@ -39,14 +39,14 @@ pub struct Shape {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
+pub(crate) enum Activation {
     Silu,
     Gelu,
 }
 
 /// The parameters of the rotary embedding.
 #[derive(Clone, Debug)]
-pub struct Rope {
+pub(crate) struct Rope {
     /// Numbers of a head that are rotated, from its first.
     pub rotated: usize,
     pub base: f32,
@@ -60,7 +60,7 @@ pub struct Rope {
 
 /// Layers that see a window of the text.
 #[derive(Clone, Debug)]
-pub struct LocalAttention {
+pub(crate) struct LocalAttention {
     pub rope: Rope,
     /// Positions that such a layer sees, its own included.
     pub window: usize,
@@ -75,7 +75,7 @@ struct Parameters<'a, R> {
 }
 
 impl Shape {
-    pub fn read<R>(file: &ModelFile<R>, limits: &Limits) -> Result<Self, EngineError> {
+    pub(crate) fn read<R>(file: &ModelFile<R>, limits: &Limits) -> Result<Self, EngineError> {
         let architecture =
             file.string("general.architecture").ok_or_else(|| broken("it names no architecture"))?;
         if !ARCHITECTURES.contains(&architecture) {
@@ -125,7 +125,7 @@ impl Shape {
     }
 
     /// Returns true if this layer sees only a window.
-    pub fn is_local(&self, layer: usize) -> bool {
+    pub(crate) fn is_local(&self, layer: usize) -> bool {
         self.local.as_ref().is_some_and(|local| !(layer + 1).is_multiple_of(local.every))
     }
 }

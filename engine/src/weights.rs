@@ -19,10 +19,10 @@ const TILE: usize = 16;
 
 /// Models of at most this many parameters are held as `f32` and multiplied on one core. They fit its cache, and a small
 /// step is done before another core has begun.
-pub const SMALL_MODEL: u64 = 8_000_000;
+pub(crate) const SMALL_MODEL: u64 = 8_000_000;
 
 /// A matrix of `rows` outputs by `columns` inputs.
-pub struct Matrix {
+pub(crate) struct Matrix {
     pub rows: usize,
     pub columns: usize,
     data: MatrixData,
@@ -40,7 +40,7 @@ enum MatrixData {
 
 impl Matrix {
     /// Reads a matrix that must have this shape. Any number of rows is accepted if `rows` is `None`.
-    pub fn read<R: Read + Seek>(
+    pub(crate) fn read<R: Read + Seek>(
         file: &mut ModelFile<R>,
         small: bool,
         name: &str,
@@ -88,7 +88,7 @@ impl Matrix {
     }
 
     /// Multiplies `count` vectors, given one after the other.
-    pub fn apply(&self, vectors: &[f32], count: usize) -> Result<Vec<f32>, EngineError> {
+    pub(crate) fn apply(&self, vectors: &[f32], count: usize) -> Result<Vec<f32>, EngineError> {
         let (weights, padded) = match &self.data {
             MatrixData::Small(matrix) => return Ok(matrix.apply(vectors)),
             MatrixData::Large { weights, padded } => (weights, *padded),
@@ -108,7 +108,7 @@ impl Matrix {
     }
 
     /// Returns some rows of the matrix, one after the other.
-    pub fn lookup(&self, rows: &[u32]) -> Result<Vec<f32>, EngineError> {
+    pub(crate) fn lookup(&self, rows: &[u32]) -> Result<Vec<f32>, EngineError> {
         let (weights, padded) = match &self.data {
             MatrixData::Small(matrix) => return Ok(matrix.lookup(rows)),
             MatrixData::Large { weights, padded } => (weights, *padded),
@@ -123,11 +123,11 @@ impl Matrix {
 ///
 /// Neighbours of one type are joined to one matrix, so that the vectors are prepared once and the cores wait for each
 /// other once.
-pub struct Stack(Vec<Matrix>);
+pub(crate) struct Stack(Vec<Matrix>);
 
 impl Stack {
     /// Reads the matrices of these names and rows.
-    pub fn read<R: Read + Seek>(
+    pub(crate) fn read<R: Read + Seek>(
         file: &mut ModelFile<R>,
         small: bool,
         parts: &[(&str, Option<usize>)],
@@ -145,17 +145,17 @@ impl Stack {
         Ok(Self(read.collect::<Result<_, _>>()?))
     }
 
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.matrices().iter().map(|matrix| matrix.rows).sum()
     }
 
-    pub fn matrices(&self) -> &[Matrix] {
+    pub(crate) fn matrices(&self) -> &[Matrix] {
         &self.0
     }
 
     /// Multiplies `count` vectors and splits each product: the first `sizes[0]` numbers go to the first list, and so on.
     /// No part may reach from one of the matrices that were read into another.
-    pub fn apply<const N: usize>(
+    pub(crate) fn apply<const N: usize>(
         &self,
         vectors: &[f32],
         count: usize,
@@ -222,7 +222,7 @@ fn columns(vectors: &[f32], length: usize, from: usize, size: usize) -> Vec<f32>
 }
 
 /// Reads a vector of this length that must be there.
-pub fn vector<R: Read + Seek>(
+pub(crate) fn vector<R: Read + Seek>(
     file: &mut ModelFile<R>,
     name: &str,
     length: usize,
@@ -231,7 +231,7 @@ pub fn vector<R: Read + Seek>(
 }
 
 /// Reads a vector of this length that may be missing.
-pub fn optional_vector<R: Read + Seek>(
+pub(crate) fn optional_vector<R: Read + Seek>(
     file: &mut ModelFile<R>,
     name: &str,
     length: usize,

@@ -4,7 +4,7 @@ use crate::core::Message;
 
 /// How a context window is divided. All values are in tokens of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub(crate) struct Budget {
     pub context_size: u32,
     /// Kept free for the answer.
     pub reply: u32,
@@ -15,25 +15,25 @@ pub struct Budget {
 impl Budget {
     /// Divides a window. The agent's `max_tokens` is kept free for the answer, but at most a quarter of the
     /// window, so that the defaults (4096 of 4096) leave room for a conversation.
-    pub fn new(context_size: u32, max_tokens: u32, system: u32, tools: u32) -> Self {
+    pub(crate) fn new(context_size: u32, max_tokens: u32, system: u32, tools: u32) -> Self {
         Self { context_size, reply: max_tokens.min(context_size / 4), system, tools }
     }
 
     /// Returns the tokens that the history may take beside a prompt of `prompt` tokens.
     ///
     /// Source: architecture seed, "Context Management", less the room for the answer.
-    pub fn history(&self, prompt: u32) -> u32 {
+    pub(crate) fn history(&self, prompt: u32) -> u32 {
         self.messages().saturating_sub(prompt)
     }
 
     /// Returns the tokens that all messages together may take.
-    pub fn messages(&self) -> u32 {
+    pub(crate) fn messages(&self) -> u32 {
         self.context_size.saturating_sub(self.reply).saturating_sub(self.system).saturating_sub(self.tools)
     }
 }
 
 /// Estimates the tokens of a message that was not counted: its bytes / 4, as the seed's implementation does.
-pub fn estimate(message: &Message) -> u32 {
+pub(crate) fn estimate(message: &Message) -> u32 {
     let calls: usize = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
     let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
     u32::try_from((message.content.len() + calls + result).div_ceil(4)).unwrap_or(u32::MAX)

@@ -4,6 +4,6 @@ mod budget;
 mod truncate;
 mod window;
 
-pub use budget::{Budget, estimate};
-pub use truncate::truncate_output;
-pub use window::{Dropped, Window};
+pub(crate) use budget::{Budget, estimate};
+pub(crate) use truncate::truncate_output;
+pub(crate) use window::{Dropped, Window};

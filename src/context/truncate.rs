@@ -2,7 +2,7 @@
 
 /// Cuts `output` to at most `limit` tokens and returns its tokens. A note at the end says how much is left.
 /// `count` counts the tokens of a text.
-pub fn truncate_output(output: &mut String, limit: u32, count: &dyn Fn(&str) -> u32) -> u32 {
+pub(crate) fn truncate_output(output: &mut String, limit: u32, count: &dyn Fn(&str) -> u32) -> u32 {
     let mut tokens = count(output).max(1);
     let whole = std::mem::take(output);
     output.clone_from(&whole);

@@ -10,7 +10,7 @@ use super::Budget;
 /// request starts with the same bytes as the one before it. When the window would overflow, whole exchanges
 /// are dropped from the start, in one large step.
 #[derive(Debug)]
-pub struct Window {
+pub(crate) struct Window {
     budget: Budget,
     history_budget: u32,
     history: Vec<Message>,
@@ -21,7 +21,7 @@ pub struct Window {
 
 /// What was dropped from a window to make room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub(crate) struct Dropped {
     /// How many messages of earlier runs are no longer sent.
     pub history: usize,
     /// How many tool outputs of this run are no longer sent.
@@ -34,39 +34,39 @@ const DROPPED_OUTPUT: &str = "[this output was dropped to make room; call the to
 impl Window {
     /// Starts a window with a history. It must begin with a user message and take at most `history_budget`
     /// tokens.
-    pub fn new(budget: Budget, history_budget: u32, history: Vec<Message>) -> Self {
+    pub(crate) fn new(budget: Budget, history_budget: u32, history: Vec<Message>) -> Self {
         Self { budget, history_budget, history, memory: Vec::new(), overhead: 0 }
     }
 
     /// Adds a message of this run. Its `tokens` must be set.
-    pub fn push(&mut self, message: Message) {
+    pub(crate) fn push(&mut self, message: Message) {
         self.memory.push(message);
     }
 
     /// Returns true if a prompt of `prompt` tokens would leave the history little room: both together take
     /// more than four fifths of it. A window with room for less than 1200 tokens is too small for a summary.
-    pub fn is_crowded(&self, prompt: u32) -> bool {
+    pub(crate) fn is_crowded(&self, prompt: u32) -> bool {
         let room = self.budget.messages();
         !self.history.is_empty() && room >= 1200 && sum(&self.history).saturating_add(prompt) > room / 5 * 4
     }
 
     /// Returns the size of the window in tokens.
-    pub fn context_size(&self) -> u32 {
+    pub(crate) fn context_size(&self) -> u32 {
         self.budget.context_size
     }
 
     /// Returns the number of messages in the history.
-    pub fn history_messages(&self) -> usize {
+    pub(crate) fn history_messages(&self) -> usize {
         self.history.len()
     }
 
     /// Returns the tokens that a summary of the history may take.
-    pub fn summary_limit(&self) -> u32 {
+    pub(crate) fn summary_limit(&self) -> u32 {
         (self.budget.messages() / 6).clamp(64, 1024)
     }
 
     /// Replaces the history by a summary, and returns its tokens before and after.
-    pub fn compact(&mut self, summary: impl IntoIterator<Item = Message>) -> (u32, u32) {
+    pub(crate) fn compact(&mut self, summary: impl IntoIterator<Item = Message>) -> (u32, u32) {
         let before = sum(&self.history);
         self.history = summary.into_iter().collect();
         (before, sum(&self.history))
@@ -74,31 +74,31 @@ impl Window {
 
     /// Returns the tokens that one more tool output may take: three quarters of what is left, so that the
     /// model can still answer, and at least 64, which is enough for a sentence.
-    pub fn output_limit(&self) -> u32 {
+    pub(crate) fn output_limit(&self) -> u32 {
         let share = self.budget.context_size.saturating_sub(self.budget.reply);
         (share.saturating_sub(self.prompt_tokens()) / 4 * 3).max(64)
     }
 
     /// Sets the tokens of the newest user message once they have been counted.
-    pub fn set_prompt_tokens(&mut self, tokens: u32) {
+    pub(crate) fn set_prompt_tokens(&mut self, tokens: u32) {
         if let Some(prompt) = self.memory.iter_mut().rfind(|message| message.role == Role::User) {
             prompt.tokens = tokens;
         }
     }
 
     /// Sets the tokens that the chat template adds, until they are learned from the server's own count.
-    pub fn set_overhead(&mut self, tokens: u32) {
+    pub(crate) fn set_overhead(&mut self, tokens: u32) {
         self.overhead = tokens;
     }
 
     /// Learns the overhead of the chat template from the server's count of the last request.
-    pub fn learn_overhead(&mut self, prompt_tokens: u32) {
+    pub(crate) fn learn_overhead(&mut self, prompt_tokens: u32) {
         let ours = self.budget.system + self.budget.tools + sum(&self.history) + sum(&self.memory);
         self.overhead = prompt_tokens.saturating_sub(ours);
     }
 
     /// Returns the tokens of the next request, as far as they are known.
-    pub fn prompt_tokens(&self) -> u32 {
+    pub(crate) fn prompt_tokens(&self) -> u32 {
         self.budget.system + self.budget.tools + sum(&self.history) + sum(&self.memory) + self.overhead
     }
 
@@ -108,14 +108,14 @@ impl Window {
     /// request takes 70 % of its share. If that is not enough, the oldest tool outputs of this run are
     /// dropped, but not those of the newest turn. It is one large step instead of many small ones, because
     /// each costs the server its cache.
-    pub fn fit(&mut self) -> Dropped {
+    pub(crate) fn fit(&mut self) -> Dropped {
         let share = self.budget.context_size.saturating_sub(self.budget.reply);
         self.shrink(share, share / 10 * 7)
     }
 
     /// Makes room after the server refused a request of `prompt_tokens` tokens because its window has only
     /// `window`. Returns `None` if nothing is left that may be dropped.
-    pub fn shrink_after_overflow(&mut self, prompt_tokens: u32, window: u32) -> Option<Dropped> {
+    pub(crate) fn shrink_after_overflow(&mut self, prompt_tokens: u32, window: u32) -> Option<Dropped> {
         self.learn_overhead(prompt_tokens);
         self.budget.context_size = self.budget.context_size.min(window);
         let share = window.saturating_sub(self.budget.reply);
@@ -153,13 +153,13 @@ impl Window {
     }
 
     /// Returns the messages that are sent: the history, then the memory.
-    pub fn messages(&self) -> Vec<Message> {
+    pub(crate) fn messages(&self) -> Vec<Message> {
         self.history.iter().chain(&self.memory).cloned().collect()
     }
 
     /// Returns the messages as later runs see them. If `prompt` is given, it replaces the text of this run's
     /// user message, without the context that only this run had.
-    pub fn messages_with_prompt(&self, prompt: Option<&str>) -> Vec<Message> {
+    pub(crate) fn messages_with_prompt(&self, prompt: Option<&str>) -> Vec<Message> {
         let mut messages = self.messages();
         let user_message =
             messages[self.history.len()..].iter_mut().rfind(|message| message.role == Role::User);
@@ -170,7 +170,7 @@ impl Window {
         messages
     }
 
-    pub fn snapshot(&self) -> ContextSnapshot {
+    pub(crate) fn snapshot(&self) -> ContextSnapshot {
         let stats = |source| {
             move |message: &Message| MessageStats { role: message.role, tokens: message.tokens, source }
         };

@@ -23,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use crate::provider::router::ProcessEnv;
+pub(crate) use crate::provider::router::ProcessEnv;
 use crate::{
     agent::AgentCore,
     config::{
@@ -39,7 +39,7 @@ const LOCK_TIMEOUT: Duration = stop_limits::TOTAL.saturating_add(Duration::from_
 
 /// How the daemon was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// By a person or by systemd: logs go to stderr.
     Foreground,
     /// By a client that waits for the readiness line on stdout: logs go to `daemon.log`.
@@ -75,7 +75,7 @@ pub enum DaemonError {
 /// # Errors
 ///
 /// [`DaemonError`] when it cannot start or its server fails.
-pub fn serve(home: &Home, mode: Mode, process: ProcessEnv, listen: Option<Bind>) -> Result<(), DaemonError> {
+pub(crate) fn serve(home: &Home, mode: Mode, process: ProcessEnv, listen: Option<Bind>) -> Result<(), DaemonError> {
     let result = start(home, mode, process, listen);
     if let (Err(error), Mode::Spawned) = (&result, mode) {
         ready::announce_failure(error);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Returns the name of a file's quantisation, from `general.file_type`. Source: `llama_ftype` in llama.cpp.
-pub fn from_file_type(number: u64) -> Option<&'static str> {
+pub(super) fn from_file_type(number: u64) -> Option<&'static str> {
     // Bit 1024 marks a number that was guessed from the tensors.
     Some(match number & !1024 {
         0 => "F32",
@@ -44,7 +44,7 @@ pub fn from_file_type(number: u64) -> Option<&'static str> {
 }
 
 /// Returns the type of most parameters, for files without `general.file_type`. Source: `ggml_type` in llama.cpp.
-pub fn from_tensor_types(weights: &BTreeMap<u32, u64>) -> Option<&'static str> {
+pub(super) fn from_tensor_types(weights: &BTreeMap<u32, u64>) -> Option<&'static str> {
     let (kind, _) = weights.iter().max_by_key(|(_, count)| **count)?;
     Some(match kind {
         0 => "F32",

@@ -25,7 +25,7 @@ const UNHEALTHY_TIME: Duration = Duration::from_secs(30);
 const MAX_LOADING_WAIT: Duration = Duration::from_secs(1);
 
 /// A server at an address.
-pub struct Endpoint {
+pub(super) struct Endpoint {
     server: Arc<Server>,
     timing: Timing,
     /// The providers by model. Valid only while the server is healthy.
@@ -35,28 +35,28 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Creates an endpoint. `key` is sent to this address only.
-    pub fn new(url: &str, key: Option<String>, timing: Timing) -> Self {
+    pub(super) fn new(url: &str, key: Option<String>, timing: Timing) -> Self {
         let client = ServerClient::new(url, key, timing.connect);
         let server = Arc::new(Server::new(client, 1, timing));
         Self { server, timing, providers: Mutex::default(), failed_at: Mutex::default() }
     }
 
-    pub fn client(&self) -> &ServerClient {
+    pub(super) fn client(&self) -> &ServerClient {
         self.server.client()
     }
 
     /// Returns one of the models that were opened.
-    pub fn model(&self) -> Option<String> {
+    pub(super) fn model(&self) -> Option<String> {
         self.providers().keys().next().cloned()
     }
 
     /// Returns true if the server failed within the last [`UNHEALTHY_TIME`].
-    pub fn is_unhealthy(&self) -> bool {
+    pub(super) fn is_unhealthy(&self) -> bool {
         self.failed_at().is_some_and(|at| at.elapsed() < UNHEALTHY_TIME)
     }
 
     /// Notes that the server could not answer, so that other servers are tried first for a while.
-    pub fn mark_unhealthy(&self) {
+    pub(super) fn mark_unhealthy(&self) {
         self.server.set_healthy(false);
         *self.failed_at() = Some(Instant::now());
     }
@@ -66,7 +66,7 @@ impl Endpoint {
     /// # Errors
     ///
     /// As for [`probe`], and [`ProviderError::Status`] if the model cannot be loaded or takes too long.
-    pub fn open(
+    pub(super) fn open(
         &self,
         model: &str,
         cancel: &Cancel,

@@ -11,7 +11,7 @@ use crate::core::Cancel;
 /// of the answer has arrived.
 ///
 /// The order is always the same, because a server that has a conversation in its cache answers sooner.
-pub struct FailoverGroup {
+pub(super) struct FailoverGroup {
     endpoints: Arc<[Endpoint]>,
     model: String,
     /// The server that counts tokens and tells the context window.
@@ -24,7 +24,7 @@ impl FailoverGroup {
     /// # Errors
     ///
     /// The error of the last server, if all of them failed.
-    pub fn open(
+    pub(super) fn open(
         endpoints: &Arc<[Endpoint]>,
         model: &str,
         cancel: &Cancel,

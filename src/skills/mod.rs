@@ -36,7 +36,7 @@ const MAX_DESCRIPTION: usize = 1024;
 
 /// A prompt template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skill {
+pub(crate) struct Skill {
     pub name: Name,
     /// One line of at most 1024 characters. Empty if the file has no description.
     pub description: String,
@@ -58,19 +58,19 @@ impl Skill {
     /// words. Inserted text is not searched for placeholders again. A placeholder without an argument stays
     /// as it is. If the template has no placeholders, the arguments are appended, so that they are not
     /// lost.
-    pub fn render(&self, arguments: &str) -> String {
+    pub(crate) fn render(&self, arguments: &str) -> String {
         arguments::render(&self.body, arguments)
     }
 
     /// Returns the rendered template with a header, as it goes into a conversation.
-    pub fn prompt_block(&self, arguments: &str) -> String {
+    pub(crate) fn prompt_block(&self, arguments: &str) -> String {
         format!("[Skill: {}]\nBase path: {}\n\n{}", self.name, self.dir.display(), self.render(arguments))
     }
 }
 
 /// A problem of a skill file, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub(crate) struct Problem {
     pub path: PathBuf,
     /// The line number, from 1.
     pub line: Option<usize>,
@@ -89,7 +89,7 @@ impl fmt::Display for Problem {
 
 /// All skills, as they were when they were loaded.
 #[derive(Clone, Debug, Default)]
-pub struct Skills {
+pub(crate) struct Skills {
     skills: BTreeMap<Name, Arc<Skill>>,
     problems: Vec<Problem>,
     /// The content of each file, so that an unchanged file is not read again.
@@ -117,13 +117,13 @@ impl Skills {
     ///
     /// If several files define a skill of the same name, the one whose path sorts last is used. So `x.md`
     /// is used rather than `x/SKILL.md`.
-    pub fn load(home: &Home) -> Self {
+    pub(crate) fn load(home: &Home) -> Self {
         Self::default().reload(home)
     }
 
     /// Like [`Skills::load`], but reads only the files that changed since `self` was loaded.
     #[must_use]
-    pub fn reload(&self, home: &Home) -> Self {
+    pub(crate) fn reload(&self, home: &Home) -> Self {
         let mut skills = Self::default();
         let root = home.skills();
         let dir = match ConfinedDir::open(&root) {
@@ -206,22 +206,22 @@ impl Skills {
         self.problems.push(Problem { path: path.to_owned(), line: None, message });
     }
 
-    pub fn find(&self, name: &str) -> Option<&Skill> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Skill> {
         self.skills.get(&name.parse().ok()?).map(AsRef::as_ref)
     }
 
     /// Returns all skills in the order of their names.
-    pub fn iter(&self) -> impl Iterator<Item = &Skill> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Skill> {
         self.skills.values().map(AsRef::as_ref)
     }
 
     /// Returns the skills that the model may invoke, in the order of their names.
-    pub fn for_model(&self) -> impl Iterator<Item = &Skill> {
+    pub(crate) fn for_model(&self) -> impl Iterator<Item = &Skill> {
         self.iter().filter(|skill| !skill.disable_model_invocation)
     }
 
     /// Returns what is wrong with the skill files, in the order of the files.
-    pub fn problems(&self) -> &[Problem] {
+    pub(crate) fn problems(&self) -> &[Problem] {
         &self.problems
     }
 }

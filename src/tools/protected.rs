@@ -68,7 +68,7 @@ const FILES: &[&str] = &[
 
 /// Returns a sentence that says why a write to `path` needs approval, or `None` if the path is not
 /// protected. `path` is relative and has no links.
-pub fn path_caution(path: &str) -> Option<String> {
+pub(super) fn path_caution(path: &str) -> Option<String> {
     let names: Vec<String> = path.split('/').map(normalized).collect();
     let (file, dirs) = names.split_last()?;
     let all_but_first = names.iter().skip(1);
@@ -84,7 +84,7 @@ pub fn path_caution(path: &str) -> Option<String> {
 
 /// Returns a sentence that says why every write in the working directory of this absolute path needs
 /// approval, or `None` if the directory is not protected.
-pub fn root_caution(name: &str) -> Option<String> {
+pub(super) fn root_caution(name: &str) -> Option<String> {
     // `x` stands for any file in it.
     path_caution(&format!("{}/x", name.trim_matches('/')))
         .map(|_| format!("the working directory {name} steers other programs (a protected name)"))
@@ -92,14 +92,14 @@ pub fn root_caution(name: &str) -> Option<String> {
 
 /// Returns a sentence about the first character that makes the text look different from what it says, if
 /// there is one.
-pub fn hidden_character_caution(text: &str) -> Option<String> {
+pub(super) fn hidden_character_caution(text: &str) -> Option<String> {
     let found = text.chars().find(|&c| is_deceptive(c))?;
     Some(format!("the text has an invisible or direction-changing character (U+{:04X})", u32::from(found)))
 }
 
 /// Returns true for a character that changes the direction of the text around it, and for invisible
 /// tag characters.
-pub fn is_deceptive(c: char) -> bool {
+pub(super) fn is_deceptive(c: char) -> bool {
     is_bidi(c) || is_tag(c)
 }
 

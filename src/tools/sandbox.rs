@@ -19,7 +19,7 @@ const RIGHTS: ABI = ABI::V5;
 ///
 /// A restriction can never be lifted from a thread again, so each call needs a new thread. It costs
 /// 35 µs, of which Landlock takes 9.
-pub fn run_sandboxed<T: Send>(root: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -> T {
+pub(super) fn run_sandboxed<T: Send>(root: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -> T {
     let restricted = || {
         if let Err(error) = restrict(root) {
             tracing::debug!(%error, "Landlock is not available for this call");
@@ -31,7 +31,7 @@ pub fn run_sandboxed<T: Send>(root: BorrowedFd<'_>, work: impl FnOnce() -> T + S
 }
 
 /// Describes how the kernel confines the file tools. To find out, it restricts a new thread.
-pub fn description() -> String {
+pub(super) fn description() -> String {
     let tried = thread::spawn(|| {
         let root = File::open("/").map_err(|error| error.to_string())?;
         restrict(root.as_fd()).map_err(|error| error.to_string())

@@ -3,7 +3,7 @@
 use kontekst_engine::Constraint;
 
 /// Decides which byte may follow which.
-pub trait ByteRules {
+pub(crate) trait ByteRules {
     /// The position in an answer.
     type State: Clone;
 
@@ -26,7 +26,7 @@ pub trait ByteRules {
 }
 
 /// A constraint that also judges how likely an answer is, so that several answers can be compared.
-pub trait ScoredConstraint: Constraint {
+pub(crate) trait ScoredConstraint: Constraint {
     /// By how much appending `bytes` lowers the likelihood of the answer, as a natural logarithm.
     fn penalty(&mut self, bytes: &[u8]) -> f32;
 
@@ -35,13 +35,13 @@ pub trait ScoredConstraint: Constraint {
 }
 
 /// An answer that is held to rules.
-pub struct RuleConstraint<R: ByteRules> {
+pub(crate) struct RuleConstraint<R: ByteRules> {
     rules: R,
     state: R::State,
 }
 
 impl<R: ByteRules> RuleConstraint<R> {
-    pub fn new(rules: R) -> Self {
+    pub(crate) fn new(rules: R) -> Self {
         Self { state: rules.start(), rules }
     }
 

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The beginning of an answer that is a call.
-pub const TAG: &str = "<tool_call>";
+pub(crate) const TAG: &str = "<tool_call>";
 
 /// The text around the name and the arguments of a call, as the model was trained to write it.
 const BEFORE_NAME: &[u8] = b"\n{\"name\": \"";
@@ -20,13 +20,13 @@ const BEFORE_ARGUMENTS: &[u8] = b", \"arguments\": ";
 const AFTER_ARGUMENTS: &[u8] = b"}\n</tool_call>";
 
 /// The beginning of a call up to where its arguments begin.
-pub fn opening(name: &str) -> String {
+pub(crate) fn opening(name: &str) -> String {
     let name = serde_json::Value::from(name);
     format!("{TAG}\n{{\"name\": {name}, \"arguments\": ")
 }
 
 /// Holds a call to the schema of its tool, and its arguments to the request.
-pub struct CallRules {
+pub(crate) struct CallRules {
     tools: Vec<ToolRules>,
     copy: Option<CopyRules>,
 }
@@ -38,7 +38,7 @@ struct ToolRules {
 }
 
 #[derive(Clone)]
-pub enum CallState {
+pub(crate) enum CallState {
     /// In [`TAG`], of which this many bytes have come.
     Tag(usize),
     BeforeName(usize),
@@ -55,7 +55,7 @@ pub enum CallState {
 }
 
 #[derive(Clone)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// The index of the tool.
     tool: usize,
     schema: Grammar,
@@ -64,7 +64,7 @@ pub struct Arguments {
 
 impl CallRules {
     /// With `copy`, arguments are held to the request.
-    pub fn new(tools: &[Tool<'_>], copy: Option<CopyRules>) -> Self {
+    pub(crate) fn new(tools: &[Tool<'_>], copy: Option<CopyRules>) -> Self {
         let tools = tools.iter().map(|tool| ToolRules {
             name: tool.name.as_bytes().to_vec(),
             schema: Grammar::object(tool.parameters),

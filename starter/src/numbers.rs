@@ -33,7 +33,7 @@ const BEFORE: [&str; 5] = ["line", "lines", "row", "rows", "between"];
 const BETWEEN: [&str; 8] = ["to", "through", "thru", "till", "until", "and", "-", "–"];
 
 /// Finds all numbers in `text` that are less than 1,000,000,000, ordinals included.
-pub fn numbers(text: &str) -> Vec<u32> {
+pub(crate) fn numbers(text: &str) -> Vec<u32> {
     let parts = parts(text);
     let (mut found, mut rest) = (Vec::new(), &parts[..]);
     while !rest.is_empty() {
@@ -45,7 +45,7 @@ pub fn numbers(text: &str) -> Vec<u32> {
 }
 
 /// Finds the first and the last line of a range such as `lines 3 to 12`, if `text` names only one.
-pub fn range(text: &str) -> Option<(u32, u32)> {
+pub(crate) fn range(text: &str) -> Option<(u32, u32)> {
     let parts = parts(text);
     let mut ranges = (0..parts.len()).filter_map(|at| {
         let rest = skip(&parts[at..], &BEFORE).filter(|rest| skip(rest, &BEFORE).is_none())?;

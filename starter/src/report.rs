@@ -13,7 +13,7 @@ const ITEM: &[u8] = b"- ";
 const OMISSION: (&str, &str) = ("… (", " lines)");
 
 /// The lines and the numbers of a result.
-pub struct ReportRules {
+pub(crate) struct ReportRules {
     lines: Vec<Line>,
     /// Words with digits: those of the result, those of the call, and the number of lines.
     numbers: HashSet<Vec<u8>>,
@@ -27,7 +27,7 @@ struct Line {
 }
 
 #[derive(Clone)]
-pub enum ReportState {
+pub(crate) enum ReportState {
     /// In the first line, within this word.
     First(Vec<u8>),
     /// After the first line. Blank lines may follow.
@@ -38,7 +38,7 @@ pub enum ReportState {
 
 impl ReportRules {
     /// `shown` is what the model is shown of the result, and `call` are the arguments of the call.
-    pub fn new(shown: &str, call: &str) -> Self {
+    pub(crate) fn new(shown: &str, call: &str) -> Self {
         let mut lines: Vec<&str> = shown.split('\n').collect();
         if lines.len() > 1 {
             lines.pop_if(|last| last.starts_with(OMISSION.0) && last.ends_with(OMISSION.1));

@@ -23,14 +23,14 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 ///
 /// Dropping it stops its daemon.
 #[must_use]
-pub struct TestHome {
+pub(crate) struct TestHome {
     dir: tempfile::TempDir,
 }
 
 /// The output and the exit code of a command.
 #[must_use = "call `success` or `fails`, or compare what it wrote"]
 #[derive(Debug, PartialEq, Eq)]
-pub struct Output {
+pub(crate) struct Output {
     pub stdout: String,
     pub stderr: String,
     /// The exit code, or -1 if a signal ended the process.
@@ -39,11 +39,11 @@ pub struct Output {
 
 impl TestHome {
     /// Returns a home whose daemon uses the model server at `endpoint` and listens only on its unix socket.
-    pub fn new(endpoint: &str) -> Self {
+    pub(crate) fn new(endpoint: &str) -> Self {
         Self::with_config(&format!("provider = \"endpoint\"\nendpoint = \"{endpoint}\"\nbind = \"off\"\n"))
     }
 
-    pub fn with_config(config: &str) -> Self {
+    pub(crate) fn with_config(config: &str) -> Self {
         let home = Self { dir: tempfile::tempdir().unwrap() };
         fs::create_dir(home.work_dir()).unwrap();
         home.write("config.toml", config);
@@ -51,17 +51,17 @@ impl TestHome {
     }
 
     /// Returns the data directory, the value of `KONTEKST_HOME`.
-    pub fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().join("home")
     }
 
     /// Returns the working directory of the commands.
-    pub fn work_dir(&self) -> PathBuf {
+    pub(crate) fn work_dir(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
     /// Writes a file in the data directory and creates its parent directories.
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.root().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -69,12 +69,12 @@ impl TestHome {
 
     /// Reads a file in the data directory.
     #[track_caller]
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.root().join(name)).unwrap()
     }
 
     /// Returns a command that runs in this home, with no other environment variables, no terminal, and an empty stdin.
-    pub fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         // Approvals are read from /dev/tty. In a new session the command has no terminal.
         let setsid = Path::new("/usr/bin/setsid");
         let mut command = if setsid.exists() {
@@ -89,12 +89,12 @@ impl TestHome {
         command
     }
 
-    pub fn run(&self, words: &[&str]) -> Output {
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
         wait_with_output(self.spawn(words))
     }
 
     /// Runs a command with `input` on a pipe.
-    pub fn run_with(&self, words: &[&str], input: &[u8]) -> Output {
+    pub(crate) fn run_with(&self, words: &[&str], input: &[u8]) -> Output {
         let mut child = self.command(words).stdin(Stdio::piped()).spawn().unwrap();
         let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
         // A command may exit without reading its input.
@@ -105,12 +105,12 @@ impl TestHome {
     }
 
     /// Starts a command. The process id is that of kontekst itself, because `setsid` executes it.
-    pub fn spawn(&self, words: &[&str]) -> Child {
+    pub(crate) fn spawn(&self, words: &[&str]) -> Child {
         self.command(words).spawn().unwrap()
     }
 
     /// Returns the process id of the running daemon of this home.
-    pub fn daemon(&self) -> Option<Pid> {
+    pub(crate) fn daemon(&self) -> Option<Pid> {
         let info: serde_json::Value =
             serde_json::from_slice(&fs::read(self.root().join("run/daemon.json")).ok()?).ok()?;
         let pid = i32::try_from(info["pid"].as_i64()?).ok()?;
@@ -135,7 +135,7 @@ impl Drop for TestHome {
 }
 
 /// Waits for the exit of a command. One that hangs is killed and gets the code -1.
-pub fn wait_with_output(mut child: Child) -> Output {
+pub(crate) fn wait_with_output(mut child: Child) -> Output {
     let stdout = read_in_thread(child.stdout.take().unwrap());
     let stderr = read_in_thread(child.stderr.take().unwrap());
     let mut text_of = |pipe: &mpsc::Receiver<Vec<u8>>| match pipe.recv_timeout(TIMEOUT) {
@@ -162,14 +162,14 @@ fn read_in_thread(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8
 impl Output {
     /// Checks that the command succeeded and returns its stdout.
     #[track_caller]
-    pub fn success(self) -> String {
+    pub(crate) fn success(self) -> String {
         assert_eq!(self.code, 0, "{self:#?}");
         self.stdout
     }
 
     /// Checks that the command ended with `code` and returns its stderr.
     #[track_caller]
-    pub fn fails(self, code: i32) -> String {
+    pub(crate) fn fails(self, code: i32) -> String {
         assert_eq!(self.code, code, "{self:#?}");
         self.stderr
     }

@@ -8,16 +8,16 @@ use std::{
 use tokio::time::timeout;
 
 /// How long a test waits before it fails. It is generous, because the machine may be busy.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A time limit that no test reaches. A test sets it to be sure that something else ends an operation.
-pub const HOUR: Duration = Duration::from_secs(3600);
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 /// Checks `condition` again and again until it is true. Fails after [`TIMEOUT`] and names `what`.
 ///
 /// Use it only where there is no line, message, or exit of a process to wait for.
 #[track_caller]
-pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + TIMEOUT;
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
@@ -26,7 +26,7 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// Does what [`wait_until`] does on a tokio runtime, where the other tasks run in between.
-pub async fn wait_until_async(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) async fn wait_until_async(what: &str, mut condition: impl FnMut() -> bool) {
     let check = async {
         while !condition() {
             tokio::task::yield_now().await;

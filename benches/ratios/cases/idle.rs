@@ -13,7 +13,7 @@ use crate::{
 /// The time for which the idle daemon is observed. It is long enough to show a timer of a few seconds.
 const WINDOW: Duration = Duration::from_secs(10);
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let fixture = Fixture::new(options, LARGE_WINDOW)?;
     process::run(fixture.ask_kontekst("t1d0", "say hello"))?;
     let pid = fixture.home.daemon().ok_or("no daemon after a run")?;

@@ -2,7 +2,7 @@
 
 mod cold_start;
 mod idle;
-pub mod llama;
+pub(crate) mod llama;
 mod oneshot;
 mod parallel;
 mod resume;
@@ -13,12 +13,12 @@ mod stream;
 use crate::{Failure, fixture::Options, table::Row};
 
 /// A case of the benchmark.
-pub struct Case {
+pub(crate) struct Case {
     pub name: &'static str,
     pub run: fn(&Options) -> Result<Vec<Row>, Failure>,
 }
 
-pub const ALL: &[Case] = &[
+pub(crate) const ALL: &[Case] = &[
     Case { name: "start", run: start::run },
     Case { name: "oneshot", run: oneshot::run },
     Case { name: "cold start", run: cold_start::run },

@@ -14,7 +14,7 @@ fn prompt() -> String {
     format!("say hello at {}", clock::now())
 }
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let fixture = Fixture::new(options, LARGE_WINDOW)?;
     process::run(fixture.ask_kontekst("t1d0", &prompt()))?;
     fixture.server.forget();

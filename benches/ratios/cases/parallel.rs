@@ -12,7 +12,7 @@ use crate::{
 
 const PROCESSES: usize = 256;
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let fixture = Fixture::new(options, LARGE_WINDOW)?;
     process::run(fixture.ask_kontekst("t1d0", "say hello"))?;
     let [curl, kontekst] = in_turn(

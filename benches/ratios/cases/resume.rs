@@ -19,7 +19,7 @@ const WINDOW: u32 = 4096 + 2048;
 
 const GIGABYTE: usize = 1_000_000_000;
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let fixture = Fixture::new(options, WINDOW)?;
     process::run(fixture.ask_kontekst("t1d0", "say hello"))?;
     write_session(&fixture)?;

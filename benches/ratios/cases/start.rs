@@ -8,7 +8,7 @@ use crate::{
     table::{Row, median},
 };
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let fixture = Fixture::new(options, LARGE_WINDOW)?;
     let [curl, kontekst] = in_turn(
         options.rounds * 2,

@@ -15,7 +15,7 @@ const MIB: usize = 1024 * 1024;
 /// A window of 16 million tokens, four times the largest input.
 const HUGE: u32 = 1 << 24;
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let fixture = Fixture::new(options, HUGE)?;
     let text = "The quick brown fox jumps over the lazy dog, and then over one more.\n";
     let (input, body) = (fixture.home.work_dir.join("input.txt"), fixture.home.work_dir.join("body.json"));

@@ -9,7 +9,7 @@ use crate::{
     table::{Row, median},
 };
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let fixture = Fixture::new(options, LARGE_WINDOW)?;
     // Each run takes a second and gives fifty figures, so a few rounds are enough.
     let [curl, kontekst] = in_turn(

@@ -26,23 +26,23 @@ const STRING_ELEMENT_BYTES: u64 = 48;
 
 /// The numbers of value types in the file.
 mod kind {
-    pub const U8: u32 = 0;
-    pub const I8: u32 = 1;
-    pub const U16: u32 = 2;
-    pub const I16: u32 = 3;
-    pub const U32: u32 = 4;
-    pub const I32: u32 = 5;
-    pub const F32: u32 = 6;
-    pub const BOOL: u32 = 7;
-    pub const STRING: u32 = 8;
-    pub const LIST: u32 = 9;
-    pub const U64: u32 = 10;
-    pub const I64: u32 = 11;
-    pub const F64: u32 = 12;
+    pub(super) const U8: u32 = 0;
+    pub(super) const I8: u32 = 1;
+    pub(super) const U16: u32 = 2;
+    pub(super) const I16: u32 = 3;
+    pub(super) const U32: u32 = 4;
+    pub(super) const I32: u32 = 5;
+    pub(super) const F32: u32 = 6;
+    pub(super) const BOOL: u32 = 7;
+    pub(super) const STRING: u32 = 8;
+    pub(super) const LIST: u32 = 9;
+    pub(super) const U64: u32 = 10;
+    pub(super) const I64: u32 = 11;
+    pub(super) const F64: u32 = 12;
 }
 
 /// Reads a header value by value.
-pub struct Reader<R> {
+pub(super) struct Reader<R> {
     from: R,
     limits: Limits,
     /// Bytes of the header that were read.
@@ -56,7 +56,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    pub fn new(from: R, length: u64, limits: Limits) -> Self {
+    pub(super) fn new(from: R, length: u64, limits: Limits) -> Self {
         Self {
             from,
             limits,
@@ -68,7 +68,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads the whole header.
-    pub fn header<E: From<GgufError>>(
+    pub(super) fn header<E: From<GgufError>>(
         mut self,
         on_tensor: &mut dyn FnMut(Tensor) -> Result<(), E>,
     ) -> Result<Header, E> {

@@ -7,11 +7,11 @@ const MAX_SHAPES: usize = 4096;
 const MAX_DEPTH: u32 = 32;
 
 /// The index of a shape in [`Shapes`].
-pub type Id = usize;
+pub(super) type Id = usize;
 
 /// The values that are accepted in one place.
 #[derive(Debug, PartialEq)]
-pub enum Shape {
+pub(super) enum Shape {
     /// Any JSON.
     Any,
     Text,
@@ -36,7 +36,7 @@ pub enum Shape {
 
 /// A member that the schema lists.
 #[derive(Debug, PartialEq)]
-pub struct Member {
+pub(super) struct Member {
     /// As JSON text without its quotes.
     pub name: Vec<u8>,
     pub required: bool,
@@ -45,19 +45,19 @@ pub struct Member {
 
 /// The shapes of a schema.
 #[derive(Debug)]
-pub struct Shapes {
+pub(super) struct Shapes {
     list: Vec<Shape>,
     root: Id,
 }
 
 /// The first shapes of every table.
-pub const ANY: Id = 0;
+pub(super) const ANY: Id = 0;
 /// `true`, `false` or `null`.
-pub const WORD: Id = 1;
+pub(super) const WORD: Id = 1;
 
 impl Shapes {
     /// Compiles the schema of an object, whatever it says about its type.
-    pub fn of_object(schema: &Value) -> Self {
+    pub(super) fn of_object(schema: &Value) -> Self {
         let words = ["true", "false", "null"].map(|word| word.as_bytes().to_vec());
         let mut shapes = Self { list: vec![Shape::Any, Shape::Literal(words.to_vec())], root: ANY };
         let empty = Map::new();
@@ -66,11 +66,11 @@ impl Shapes {
         shapes
     }
 
-    pub fn root(&self) -> Id {
+    pub(super) fn root(&self) -> Id {
         self.root
     }
 
-    pub fn get(&self, id: Id) -> &Shape {
+    pub(super) fn get(&self, id: Id) -> &Shape {
         &self.list[id]
     }
 

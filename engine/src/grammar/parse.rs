@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 64;
 
 /// One way to parse the text so far: the values that are open, outermost first.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parse(Vec<Frame>);
+pub(super) struct Parse(Vec<Frame>);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Frame {
@@ -89,18 +89,18 @@ impl Inside {
 }
 
 impl Parse {
-    pub fn new(root: Id) -> Self {
+    pub(super) fn new(root: Id) -> Self {
         Self(vec![Frame::Value { shape: root, space: false }])
     }
 
     /// Returns true if the text is complete.
-    pub fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Adds the parses after `byte` to `next`. There are none if it does not fit, and several where alternatives begin
     /// alike.
-    pub fn step(mut self, byte: u8, shapes: &Shapes, next: &mut Vec<Self>) {
+    pub(super) fn step(mut self, byte: u8, shapes: &Shapes, next: &mut Vec<Self>) {
         let Some(frame) = self.0.pop() else { return };
         match frame {
             Frame::Value { shape, space: true } if byte == b' ' => {

@@ -7,7 +7,7 @@ const MAX_EXPONENT_DIGITS: u8 = 2;
 
 /// The state of a string.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Text {
+pub(super) enum Text {
     Plain,
     /// After a backslash.
     Escape,
@@ -32,7 +32,7 @@ pub enum Text {
 
 /// The state of a number. Counts are of digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub(super) enum Number {
     Start,
     Minus,
     Zero,
@@ -45,7 +45,7 @@ pub enum Number {
 }
 
 /// The state after one more byte of a string.
-pub enum TextStep {
+pub(super) enum TextStep {
     Inside(Text),
     /// The closing quote.
     End,
@@ -53,7 +53,7 @@ pub enum TextStep {
 
 impl Text {
     /// Returns the state after `byte`, or `None` if it may not follow.
-    pub fn step(self, byte: u8) -> Option<TextStep> {
+    pub(super) fn step(self, byte: u8) -> Option<TextStep> {
         if self == Self::Plain && byte == b'"' {
             return Some(TextStep::End);
         }
@@ -104,7 +104,7 @@ impl Text {
 
 impl Number {
     /// Returns the state after `byte`, or `None` if it does not continue the number.
-    pub fn step(self, byte: u8, fraction: bool) -> Option<Self> {
+    pub(super) fn step(self, byte: u8, fraction: bool) -> Option<Self> {
         Some(match (self, byte) {
             (Self::Start, b'-') => Self::Minus,
             (Self::Start | Self::Minus, b'0') => Self::Zero,
@@ -122,7 +122,7 @@ impl Number {
     }
 
     /// Returns true if the number is complete.
-    pub fn may_end(self) -> bool {
+    pub(super) fn may_end(self) -> bool {
         matches!(self, Self::Zero | Self::Whole(_) | Self::Fraction(_) | Self::Exponent(_))
     }
 }

@@ -15,7 +15,7 @@ const ROWS: usize = 24;
 const MIN_PARALLEL_PRODUCTS: usize = 1 << 18;
 
 /// The attention of one layer over some positions.
-pub struct Attention<'a> {
+pub(crate) struct Attention<'a> {
     /// Numbers of a head.
     pub head_size: usize,
     pub heads: usize,
@@ -33,7 +33,7 @@ pub struct Attention<'a> {
 
 impl Attention<'_> {
     /// Computes the outputs of `count` queries: for each query, its heads one after the other.
-    pub fn apply(&self, queries: &[f32], count: usize) -> Vec<f32> {
+    pub(crate) fn apply(&self, queries: &[f32], count: usize) -> Vec<f32> {
         self.run(queries, count, |block| dispatch(block))
     }
 

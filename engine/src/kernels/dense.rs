@@ -8,7 +8,7 @@ use crate::kernels::math::{Kernel, LANES, Lanes, VECTORS_PER_PASS, dispatch, reg
 const GROUPS: usize = 4;
 
 /// A matrix of `rows` outputs by `columns` inputs.
-pub struct Dense {
+pub(crate) struct Dense {
     rows: usize,
     columns: usize,
     /// A group holds [`LANES`] rows, column by column. The last group is filled up with zeros.
@@ -17,7 +17,7 @@ pub struct Dense {
 
 impl Dense {
     /// Takes the rows one after the other.
-    pub fn new(numbers: &[f32], rows: usize, columns: usize) -> Self {
+    pub(crate) fn new(numbers: &[f32], rows: usize, columns: usize) -> Self {
         let mut groups = vec![[0.0; LANES]; rows.div_ceil(LANES) * columns];
         for (row, numbers) in numbers.chunks_exact(columns).enumerate() {
             let group = &mut groups[row / LANES * columns..][..columns];
@@ -28,7 +28,7 @@ impl Dense {
         Self { rows, columns, groups }
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.groups[..])
     }
 
@@ -37,7 +37,7 @@ impl Dense {
     /// # Panics
     ///
     /// If there is no such row.
-    pub fn lookup(&self, rows: &[u32]) -> Vec<f32> {
+    pub(crate) fn lookup(&self, rows: &[u32]) -> Vec<f32> {
         let mut found = Vec::with_capacity(rows.len() * self.columns);
         for &row in rows {
             let row = row as usize;
@@ -49,7 +49,7 @@ impl Dense {
     }
 
     /// Multiplies several vectors, given one after the other.
-    pub fn apply(&self, vectors: &[f32]) -> Vec<f32> {
+    pub(crate) fn apply(&self, vectors: &[f32]) -> Vec<f32> {
         let mut out = vec![0.0; vectors.len() / self.columns * self.rows];
         dispatch(Product { matrix: self, vectors, out: &mut out });
         out

@@ -7,7 +7,7 @@ use super::math::{LANES, to_halves};
 
 /// The keys and values of one layer. It does not count positions: only those that were written may be read.
 #[derive(Clone, Default)]
-pub struct KvCache {
+pub(crate) struct KvCache {
     /// By head. Within a tile the numbers of a key follow one another, each for all sixteen positions.
     pub(super) keys: Vec<Vec<u16>>,
     /// By head. Within a tile sixteen numbers of a value follow one another, position by position.
@@ -22,23 +22,23 @@ pub(super) fn padded(head_size: usize) -> usize {
 }
 
 impl KvCache {
-    pub fn new(heads: usize) -> Self {
+    pub(crate) fn new(heads: usize) -> Self {
         Self { keys: vec![Vec::new(); heads], values: vec![Vec::new(); heads], inputs: Vec::new() }
     }
 
     /// The number of heads of keys.
-    pub fn heads(&self) -> usize {
+    pub(crate) fn heads(&self) -> usize {
         self.keys.len()
     }
 
     /// Bytes of memory.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let sum = |list: &[Vec<u16>]| list.iter().map(Vec::capacity).sum::<usize>();
         2 * (sum(&self.keys) + sum(&self.values) + self.inputs.capacity())
     }
 
     /// Writes the keys and values of some positions, the first of which is `position`. Later positions are invalid then.
-    pub fn append(&mut self, keys: &[f32], values: &[f32], position: usize, head_size: usize) {
+    pub(crate) fn append(&mut self, keys: &[f32], values: &[f32], position: usize, head_size: usize) {
         let (heads, padded_size) = (self.heads(), padded(head_size));
         let count = keys.len() / (heads * head_size);
         self.reserve(position + count, head_size);

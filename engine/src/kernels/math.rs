@@ -10,19 +10,19 @@ use half::{
 use pulp::{Arch, Simd, WithSimd};
 
 /// Adding and subtracting this number rounds to a whole number.
-pub const ROUND: f32 = 12_582_912.0;
+pub(super) const ROUND: f32 = 12_582_912.0;
 
 /// Numbers per group: one register of AVX-512, two of AVX2, four of NEON.
-pub const LANES: usize = 16;
-pub type Lanes = [f32; LANES];
+pub(super) const LANES: usize = 16;
+pub(super) type Lanes = [f32; LANES];
 
 /// Vectors that are multiplied in one pass: as many sums as the registers of AVX2 hold.
-pub const VECTORS_PER_PASS: usize = 6;
+pub(super) const VECTORS_PER_PASS: usize = 6;
 
 static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 
 /// Runs `work`, which is marked `#[inline(always)]`, compiled for the widest instructions that this CPU has.
-pub fn with_widest_simd<R>(work: impl FnMut() -> R) -> R {
+pub(super) fn with_widest_simd<R>(work: impl FnMut() -> R) -> R {
     ARCH.dispatch(WidestSimd(work))
 }
 
@@ -40,7 +40,7 @@ impl<R, F: FnMut() -> R> WithSimd for WidestSimd<F> {
 }
 
 /// Runs `work` on all cores, once for each chunk of `out` of `size` numbers. It receives the index of the chunk.
-pub fn in_parallel(out: &mut [f32], size: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
+pub(super) fn in_parallel(out: &mut [f32], size: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
     let pool = barrier_pool();
     let chunks = Mutex::new(out.chunks_mut(size).enumerate());
     pool.execute(|_| {
@@ -53,7 +53,7 @@ pub fn in_parallel(out: &mut [f32], size: usize, work: impl Fn(usize, &mut [f32]
 }
 
 /// A loop over groups of [`LANES`] numbers. `run` and all that it calls must be marked `#[inline(always)]`.
-pub trait Kernel {
+pub(super) trait Kernel {
     type Output;
 
     /// Runs with each group in `W` registers.
@@ -61,7 +61,7 @@ pub trait Kernel {
 }
 
 /// Runs a kernel in the widest registers of this CPU.
-pub fn dispatch<T: Kernel>(kernel: T) -> T::Output {
+pub(super) fn dispatch<T: Kernel>(kernel: T) -> T::Output {
     struct Dispatch<T>(T);
     impl<T: Kernel> WithSimd for Dispatch<T> {
         type Output = T::Output;
@@ -76,7 +76,7 @@ pub fn dispatch<T: Kernel>(kernel: T) -> T::Output {
 
 /// Runs a kernel in registers of the kind `S`.
 #[inline(always)]
-pub fn with_simd<S: Simd, T: Kernel>(simd: S, kernel: T) -> T::Output {
+pub(super) fn with_simd<S: Simd, T: Kernel>(simd: S, kernel: T) -> T::Output {
     match S::F32_LANES {
         16 => kernel.run::<S, 1>(simd),
         8 => kernel.run::<S, 2>(simd),
@@ -87,12 +87,12 @@ pub fn with_simd<S: Simd, T: Kernel>(simd: S, kernel: T) -> T::Output {
 
 /// Views a group as registers.
 #[inline(always)]
-pub fn registers<S: Simd, const W: usize>(numbers: &Lanes) -> &[S::f32s; W] {
+pub(super) fn registers<S: Simd, const W: usize>(numbers: &Lanes) -> &[S::f32s; W] {
     S::as_simd_f32s(numbers).0.try_into().expect("a group fills its registers")
 }
 
 /// Scales each vector to a mean square of one and multiplies it by `weights`.
-pub fn rms_norm(vectors: &mut [f32], weights: &[f32], epsilon: f32) {
+pub(crate) fn rms_norm(vectors: &mut [f32], weights: &[f32], epsilon: f32) {
     with_widest_simd(
         #[inline(always)]
         || {
@@ -109,7 +109,7 @@ pub fn rms_norm(vectors: &mut [f32], weights: &[f32], epsilon: f32) {
 }
 
 /// Adds `from` to `to`, number by number.
-pub fn add(to: &mut [f32], from: &[f32]) {
+pub(crate) fn add(to: &mut [f32], from: &[f32]) {
     with_widest_simd(
         #[inline(always)]
         || {
@@ -121,14 +121,14 @@ pub fn add(to: &mut [f32], from: &[f32]) {
 }
 
 /// Adds `bias` to each vector.
-pub fn add_bias(vectors: &mut [f32], bias: &[f32]) {
+pub(crate) fn add_bias(vectors: &mut [f32], bias: &[f32]) {
     for vector in vectors.chunks_exact_mut(bias.len()) {
         add(vector, bias);
     }
 }
 
 /// Computes `silu(gate) * up` in place of `gate`.
-pub fn silu_mul(gate: &mut [f32], up: &[f32]) {
+pub(crate) fn silu_mul(gate: &mut [f32], up: &[f32]) {
     with_widest_simd(
         #[inline(always)]
         || {
@@ -140,7 +140,7 @@ pub fn silu_mul(gate: &mut [f32], up: &[f32]) {
 }
 
 /// Computes `gelu(gate) * up` in place of `gate`, with the tanh approximation that Gemma uses.
-pub fn gelu_mul(gate: &mut [f32], up: &[f32]) {
+pub(crate) fn gelu_mul(gate: &mut [f32], up: &[f32]) {
     with_widest_simd(
         #[inline(always)]
         || {
@@ -155,7 +155,7 @@ pub fn gelu_mul(gate: &mut [f32], up: &[f32]) {
 
 /// Computes a dot product in [`LANES`] partial sums.
 #[inline(always)]
-pub fn dot(left: &[f32], right: &[f32]) -> f32 {
+pub(super) fn dot(left: &[f32], right: &[f32]) -> f32 {
     let mut sums = [0.0; LANES];
     let (lefts, rights) = (left.chunks_exact(LANES), right.chunks_exact(LANES));
     let rest: f32 = lefts.remainder().iter().zip(rights.remainder()).map(|(left, right)| left * right).sum();
@@ -170,7 +170,7 @@ pub fn dot(left: &[f32], right: &[f32]) -> f32 {
 /// Computes `e` to the power of `x`, within two units in the last place. `x` is clamped to what an `f32` can represent.
 /// There is no table and no branch, so that it compiles to vector instructions.
 #[inline(always)]
-pub fn exp(x: f32) -> f32 {
+pub(crate) fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.3, 88.7);
     let power = x * std::f32::consts::LOG2_E + ROUND;
     let whole = power - ROUND;
@@ -189,12 +189,12 @@ pub fn exp(x: f32) -> f32 {
 const LARGEST: f32 = 65_504.0;
 
 /// Converts to half precision. Numbers beyond its range become the largest that it has.
-pub fn to_half(number: f32) -> u16 {
+pub(crate) fn to_half(number: f32) -> u16 {
     f16::from_f32(number.clamp(-LARGEST, LARGEST)).to_bits()
 }
 
 /// Converts each number as [`to_half`] does.
-pub fn to_halves(numbers: &[f32]) -> Vec<u16> {
+pub(super) fn to_halves(numbers: &[f32]) -> Vec<u16> {
     let clamped: Vec<f32> = numbers.iter().map(|number| number.clamp(-LARGEST, LARGEST)).collect();
     let mut halves = vec![0u16; clamped.len()];
     halves.reinterpret_cast_mut::<f16>().convert_from_f32_slice(&clamped);
@@ -204,7 +204,7 @@ pub fn to_halves(numbers: &[f32]) -> Vec<u16> {
 /// Converts from half precision, exactly for all finite numbers. It is inlined so that it compiles to the vector
 /// instructions of its caller.
 #[inline(always)]
-pub fn from_halves(halves: &[u16], to: &mut [f32]) {
+pub(super) fn from_halves(halves: &[u16], to: &mut [f32]) {
     /// Corrects for the different exponent biases of the two formats.
     const SCALE: f32 = f32::from_bits((127 + 112) << 23);
     for (bits, to) in halves.iter().zip(to) {

@@ -10,8 +10,8 @@ mod dense;
 mod kv_cache;
 mod math;
 
-pub use attention::Attention;
-pub use blocks::Blocks;
-pub use dense::Dense;
-pub use kv_cache::KvCache;
-pub use math::{add, add_bias, exp, gelu_mul, rms_norm, silu_mul, to_half};
+pub(crate) use attention::Attention;
+pub(crate) use blocks::Blocks;
+pub(crate) use dense::Dense;
+pub(crate) use kv_cache::KvCache;
+pub(crate) use math::{add, add_bias, exp, gelu_mul, rms_norm, silu_mul, to_half};

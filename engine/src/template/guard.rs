@@ -11,7 +11,7 @@ const MARK: char = '\u{fdd0}';
 
 /// The texts of the control tokens of a model.
 #[derive(Clone, Debug, Default)]
-pub struct Guard {
+pub(super) struct Guard {
     /// The longest first, so that a token is not found within a longer one.
     tokens: Vec<String>,
     /// The first bytes of all tokens.
@@ -27,7 +27,7 @@ pub enum Segment<'a> {
 }
 
 impl Guard {
-    pub fn new(mut tokens: Vec<String>) -> Self {
+    pub(super) fn new(mut tokens: Vec<String>) -> Self {
         tokens.retain(|token| token.chars().count() > 1);
         tokens.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         tokens.dedup();
@@ -64,7 +64,7 @@ impl Guard {
     }
 
     /// Marks every text in a value.
-    pub fn mark_all(&self, value: &Value) -> Value {
+    pub(super) fn mark_all(&self, value: &Value) -> Value {
         match value.kind() {
             ValueKind::String => {
                 let marked = value.as_str().and_then(|text| self.mark(text));
@@ -86,7 +86,7 @@ impl Guard {
     }
 
     /// Splits a rendered text at its control tokens and removes the marks.
-    pub fn segments<'a>(&'a self, rendered: &str) -> Vec<Segment<'a>> {
+    pub(super) fn segments<'a>(&'a self, rendered: &str) -> Vec<Segment<'a>> {
         let mut segments = Vec::new();
         let text = |text: &str| Segment::Text(text.replace(MARK, ""));
         let mut rest = rendered;

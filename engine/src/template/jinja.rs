@@ -27,7 +27,7 @@ const NAME: &str = "chat template";
 
 /// A compiled template.
 #[derive(Debug)]
-pub struct Jinja(Environment<'static>);
+pub(super) struct Jinja(Environment<'static>);
 
 impl Jinja {
     /// Compiles a template.
@@ -35,7 +35,7 @@ impl Jinja {
     /// # Errors
     ///
     /// One line that says what is wrong with it.
-    pub fn new(source: &str) -> Result<Self, String> {
+    pub(super) fn new(source: &str) -> Result<Self, String> {
         if source.len() > MAX_SOURCE {
             return Err(format!("it has {} bytes, the limit is {MAX_SOURCE}", source.len()));
         }
@@ -60,7 +60,7 @@ impl Jinja {
     /// # Errors
     ///
     /// One line: the message that the template raised, or what is wrong with it.
-    pub fn render(&self, context: Value) -> Result<String, String> {
+    pub(super) fn render(&self, context: Value) -> Result<String, String> {
         let template = self.0.get_template(NAME).expect("it was added when this was made");
         let mut output = Limited(Vec::new());
         template.render_captured_to(context, &mut output).map_err(|error| one_line(&error))?;

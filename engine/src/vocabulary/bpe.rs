@@ -25,7 +25,7 @@ static BYTES: LazyLock<HashMap<char, u8>> =
     LazyLock::new(|| CHARACTERS.iter().copied().zip(0..=u8::MAX).collect());
 
 /// The bytes of a token in a text.
-pub fn bytes(name: &str, kind: TokenType) -> Vec<u8> {
+pub(super) fn bytes(name: &str, kind: TokenType) -> Vec<u8> {
     match kind {
         TokenType::Control | TokenType::Unknown | TokenType::Unused => Vec::new(),
         TokenType::User => name.as_bytes().to_vec(),
@@ -37,7 +37,7 @@ pub fn bytes(name: &str, kind: TokenType) -> Vec<u8> {
     }
 }
 
-pub struct Bpe {
+pub(super) struct Bpe {
     split: Split,
     /// The token of each byte. Some vocabularies lack bytes that UTF-8 never has.
     single: Vec<Option<u32>>,
@@ -49,7 +49,7 @@ pub struct Bpe {
 }
 
 impl Bpe {
-    pub fn new(pre: &str, ids: &HashMap<String, u32>, merges: Option<Value>) -> Result<Self, EngineError> {
+    pub(super) fn new(pre: &str, ids: &HashMap<String, u32>, merges: Option<Value>) -> Result<Self, EngineError> {
         let split = Split::new(pre)?;
         let single =
             CHARACTERS.iter().map(|&c| ids.get(c.encode_utf8(&mut [0; 4]) as &str).copied()).collect();
@@ -84,7 +84,7 @@ impl Bpe {
         Ok(Self { split, single, merges, whole, adds_bos })
     }
 
-    pub fn encode(&self, text: &str, found: &mut Vec<u32>) {
+    pub(super) fn encode(&self, text: &str, found: &mut Vec<u32>) {
         self.split.words(text, &mut |word| self.word(word.as_bytes(), found));
     }
 

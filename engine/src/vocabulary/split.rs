@@ -16,7 +16,7 @@ const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{L}&&[^a-z]]*[\p{L}&&[^A-Z]]+|[^\r\n
 const PUNCTUATION: &str = r"[\p{P}\$\+<=>\^~\|]+";
 
 /// Splits text into words.
-pub struct Split {
+pub(super) struct Split {
     /// Each splits what the patterns before it left.
     patterns: Vec<Regex>,
     /// A word that is a token is not split further.
@@ -25,7 +25,7 @@ pub struct Split {
 }
 
 impl Split {
-    pub fn new(pre: &str) -> Result<Self, EngineError> {
+    pub(super) fn new(pre: &str) -> Result<Self, EngineError> {
         let (patterns, whole_words, adds_bos): (&[&str], _, _) = match pre {
             "default" => (&[PUNCTUATION, GPT2, r"\p{N}+", "[0-9][0-9][0-9]"], false, false),
             "llama3" | "llama-v3" | "llama-bpe" | "falcon3" | "pixtral" | "lfm2" => (&[LLAMA3], true, true),
@@ -47,7 +47,7 @@ impl Split {
         Ok(Self { patterns, whole_words, adds_bos })
     }
 
-    pub fn words<'a>(&self, text: &'a str, each: &mut dyn FnMut(&'a str)) {
+    pub(super) fn words<'a>(&self, text: &'a str, each: &mut dyn FnMut(&'a str)) {
         cut(&self.patterns, text, each);
     }
 }

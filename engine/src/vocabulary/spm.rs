@@ -12,7 +12,7 @@ use crate::{EngineError, model_file::broken};
 const SPACE: &str = "\u{2581}";
 
 /// The bytes of a token in a text.
-pub fn bytes(name: &str, kind: TokenType) -> Vec<u8> {
+pub(super) fn bytes(name: &str, kind: TokenType) -> Vec<u8> {
     match kind {
         TokenType::Control | TokenType::Unknown | TokenType::Unused => Vec::new(),
         TokenType::Byte => byte(name).map_or_else(Vec::new, |byte| vec![byte]),
@@ -25,7 +25,7 @@ fn byte(name: &str) -> Option<u8> {
     u8::from_str_radix(name.strip_prefix("<0x")?.strip_suffix('>')?, 16).ok()
 }
 
-pub struct Spm {
+pub(super) struct Spm {
     /// All tokens by their names.
     ids: HashMap<String, u32>,
     scores: Vec<f32>,
@@ -36,7 +36,7 @@ pub struct Spm {
 }
 
 impl Spm {
-    pub fn new(
+    pub(super) fn new(
         names: &[String],
         kinds: &[TokenType],
         scores: Vec<f32>,
@@ -58,7 +58,7 @@ impl Spm {
     }
 
     /// `first` says that only special tokens precede the text.
-    pub fn encode(&self, text: &str, first: bool, found: &mut Vec<u32>) {
+    pub(super) fn encode(&self, text: &str, first: bool, found: &mut Vec<u32>) {
         let mut written = String::with_capacity(text.len() + 3);
         if self.space && first {
             written.push_str(SPACE);

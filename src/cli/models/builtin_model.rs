@@ -8,10 +8,10 @@ use crate::{
     provider::builtin,
 };
 
-pub use crate::provider::builtin::NAME;
+pub(super) use crate::provider::builtin::NAME;
 
 /// Returns the built-in model, or `None` if the program was built without it.
-pub fn load() -> Option<(Model, Result<ModelInfo, GgufError>)> {
+pub(super) fn load() -> Option<(Model, Result<ModelInfo, GgufError>)> {
     let bytes = builtin::BYTES;
     let model = Model {
         origin: ModelOrigin::BuiltIn,
@@ -27,12 +27,12 @@ pub fn load() -> Option<(Model, Result<ModelInfo, GgufError>)> {
 }
 
 /// Returns true if `name` is the name of the built-in model.
-pub fn is_builtin_name(name: &str) -> bool {
+pub(super) fn is_builtin_name(name: &str) -> bool {
     builtin::AVAILABLE && name == builtin::NAME
 }
 
 /// Returns true if the built-in engine can run the model. All other models need llama-server.
-pub fn engine_can_run(facts: &ModelInfo) -> bool {
+pub(super) fn engine_can_run(facts: &ModelInfo) -> bool {
     builtin::AVAILABLE
         && !facts.is_embedding
         && facts.architecture.as_deref().is_some_and(|name| builtin::ARCHITECTURES.contains(&name))

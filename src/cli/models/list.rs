@@ -16,13 +16,13 @@ use crate::{
 /// The models in model_dir come first, because an agent can use them as they are. The other models were
 /// fetched by other programs; `models use` creates a link to them in model_dir.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
 }
 
-pub fn run(
+pub(super) fn run(
     args: &Args,
     home: &Home,
     config: &Config,

@@ -35,7 +35,7 @@ use sources::ModelSources;
   kontekst models show Qwen3-8B-Q4_K_M
   kontekst models use Qwen3-8B-Q4_K_M
   kontekst models check")]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     /// Print JSON instead of a table

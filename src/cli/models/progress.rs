@@ -17,7 +17,7 @@ const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 const UNKNOWN_SIZE_STEP: u64 = 1 << 30;
 
 /// Shows the steps of a download on stderr.
-pub struct DownloadProgress {
+pub(super) struct DownloadProgress {
     quiet: bool,
     terminal: bool,
     name: String,
@@ -29,7 +29,7 @@ pub struct DownloadProgress {
 }
 
 impl DownloadProgress {
-    pub fn new(quiet: bool) -> Self {
+    pub(super) fn new(quiet: bool) -> Self {
         Self {
             quiet,
             terminal: std::io::stderr().is_terminal(),
@@ -41,7 +41,7 @@ impl DownloadProgress {
         }
     }
 
-    pub fn show(&mut self, event: &PullEvent) {
+    pub(super) fn show(&mut self, event: &PullEvent) {
         if self.quiet {
             return;
         }
@@ -97,7 +97,7 @@ impl DownloadProgress {
     }
 
     /// Ends the line of the bar, if there is one.
-    pub fn end_line(&mut self) {
+    pub(super) fn end_line(&mut self) {
         if self.last_drawn.take().is_some() {
             writeln!(std::io::stderr()).ok();
         }

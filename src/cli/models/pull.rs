@@ -38,7 +38,7 @@ use crate::{
 Environment:
   HF_TOKEN      the token for repositories that need a login; it is sent to the hub only
   KONTEKST_HUB  the hub, instead of https://huggingface.co; HF_ENDPOINT sets it, too")]
-pub struct Args {
+pub(super) struct Args {
     /// ORG/NAME, ORG/NAME:QUANTISATION, ORG/NAME:FILE.gguf, or an address
     #[arg(value_name = "SOURCE")]
     source: String,
@@ -61,7 +61,7 @@ fn checksum(text: &str) -> Result<String, String> {
     if is_one { Ok(text.to_ascii_lowercase()) } else { Err("a SHA-256 is 64 hexadecimal digits".to_owned()) }
 }
 
-pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<ExitCode, CliError> {
     let net = sources.net()?;
     // The agent is looked up before gigabytes are fetched for it.
     let agent = args.agent.as_ref().map(|name| AgentConfig::load(home, name)).transpose()?;

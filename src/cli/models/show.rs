@@ -24,7 +24,7 @@ use crate::{
 /// All of this is read from the file. The model is not loaded. The text of the chat template shows what it
 /// supports, but only `models check` tries it.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The name of the model in `kontekst models`, with or without .gguf, or the path of a model file
     name: String,
     /// Print JSON
@@ -50,7 +50,7 @@ struct Memory {
     free: Option<u64>,
 }
 
-pub fn run(
+pub(super) fn run(
     args: &Args,
     home: &Home,
     config: &Config,

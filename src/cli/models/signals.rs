@@ -17,14 +17,14 @@ use crate::{
 };
 
 /// Turns the first SIGINT or SIGTERM into a [`Cancel`]. The second one ends the process.
-pub struct Signals {
+pub(super) struct Signals {
     pub cancel: Cancel,
     received: Arc<AtomicU8>,
 }
 
 impl Signals {
     /// Starts to listen for the signals, on a thread of its own.
-    pub fn listen() -> Result<Self, CliError> {
+    pub(super) fn listen() -> Result<Self, CliError> {
         let runtime = client::runtime()?;
         let entered = runtime.enter();
         let mut interrupt = signal(SignalKind::interrupt()).map_err(ClientError::Runtime)?;
@@ -50,7 +50,7 @@ impl Signals {
     }
 
     /// Returns the exit status for the signal that was received, or `None` if there was none.
-    pub fn exit_status(&self) -> Option<ExitStatus> {
+    pub(super) fn exit_status(&self) -> Option<ExitStatus> {
         match self.received.load(SeqCst) {
             0 => None,
             15 => Some(ExitStatus::Terminated),

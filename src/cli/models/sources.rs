@@ -18,7 +18,7 @@ use crate::{
 const HUB: &str = "https://huggingface.co";
 
 /// The directories in which models are found, and the hub from which they are fetched.
-pub struct ModelSources {
+pub(super) struct ModelSources {
     pub places: ModelCatalog,
     hub: Option<String>,
     token: Option<String>,
@@ -27,7 +27,7 @@ pub struct ModelSources {
 
 impl ModelSources {
     /// Takes the directories and the hub from the environment. An empty variable counts as absent.
-    pub fn new(config: &Config, environment: &Environment, proxy: Option<ureq::Proxy>) -> Self {
+    pub(super) fn new(config: &Config, environment: &Environment, proxy: Option<ureq::Proxy>) -> Self {
         let dir = |name: &str| environment.non_empty(name).map(PathBuf::from);
         let text = |name: &str| environment.text(name).filter(|value| !value.is_empty());
         let home = dir("HOME");
@@ -66,7 +66,7 @@ impl ModelSources {
     /// # Errors
     ///
     /// Fails if the variable for the hub is not an address, or the one for the token not a token.
-    pub fn net(&self) -> Result<DownloadConfig, CliError> {
+    pub(super) fn net(&self) -> Result<DownloadConfig, CliError> {
         let hub = self.hub.as_deref().unwrap_or(HUB);
         let url =
             Url::parse(hub).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

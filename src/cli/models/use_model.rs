@@ -20,7 +20,7 @@ use crate::{
   kontekst models use Qwen3-8B-Q4_K_M
   kontekst models use qwen3:8b --agent coder     # from Ollama's store
   kontekst models use gpt-oss:20b --anyway       # a name that your endpoint knows")]
-pub struct Args {
+pub(super) struct Args {
     /// The name of the model in `kontekst models`, with or without .gguf
     name: String,
     /// The agent whose model is set
@@ -31,7 +31,7 @@ pub struct Args {
     anyway: bool,
 }
 
-pub fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<ExitCode, CliError> {
     let agent = AgentConfig::load(home, &args.agent)?;
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
     let found = sources.places.find(&args.name).filter(|_| !builtin_model::is_builtin_name(&args.name));

@@ -11,7 +11,7 @@ use crate::{
     pb::{WatchWorkersRequest, WorkerEvent},
 };
 
-pub type WatchStream = ReceiverStream<Result<WorkerEvent, Status>>;
+pub(super) type WatchStream = ReceiverStream<Result<WorkerEvent, Status>>;
 
 /// The number of events that wait in memory for a slow client. Later ones stay in the log until there is room.
 const QUEUE: usize = 16;

@@ -45,7 +45,7 @@ pub(super) struct PartFile {
 
 impl PartFile {
     /// Opens or creates the part file of `target`.
-    pub fn open(target: &Path) -> Result<Self, PullError> {
+    pub(super) fn open(target: &Path) -> Result<Self, PullError> {
         let path = beside(target, ".part");
         loop {
             // Links are not followed, because the bytes would be written elsewhere.
@@ -72,21 +72,21 @@ impl PartFile {
         }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the number of bytes in the file.
-    pub fn have(&self) -> u64 {
+    pub(super) fn have(&self) -> u64 {
         self.have
     }
 
     /// Reads the record of where the bytes are from, if there is one.
-    pub fn origin(&self) -> Option<PartOrigin> {
+    pub(super) fn origin(&self) -> Option<PartOrigin> {
         serde_json::from_str(&read_text(&self.origin_path(), 64 * 1024).ok()?).ok()
     }
 
-    pub fn set_origin(&self, origin: &PartOrigin) -> Result<(), PullError> {
+    pub(super) fn set_origin(&self, origin: &PartOrigin) -> Result<(), PullError> {
         let text = serde_json::to_vec(origin).expect("texts and numbers are JSON");
         Ok(write_atomic(&self.origin_path(), &text)?)
     }
@@ -96,14 +96,14 @@ impl PartFile {
     }
 
     /// Removes all bytes.
-    pub fn clear(&mut self) -> Result<(), PullError> {
+    pub(super) fn clear(&mut self) -> Result<(), PullError> {
         self.file.set_len(0).context(&self.path)?;
         (self.have, self.hashed, self.hash) = (0, 0, Sha256::new());
         Ok(())
     }
 
     /// Appends bytes.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), PullError> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), PullError> {
         if self.hashed == self.have {
             self.hash.update(bytes);
             self.hashed += bytes.len() as u64;
@@ -116,7 +116,7 @@ impl PartFile {
 
     /// Returns the checksum of all bytes in lower case, or `None` if cancelled. Reads the bytes that an earlier process
     /// wrote; those written by this one are hashed already.
-    pub fn sha256(&mut self, cancel: &Cancel) -> Result<Option<String>, PullError> {
+    pub(super) fn sha256(&mut self, cancel: &Cancel) -> Result<Option<String>, PullError> {
         self.file.seek(SeekFrom::Start(self.hashed)).context(&self.path)?;
         let mut buffer = vec![0; 1 << 20];
         while self.hashed < self.have {
@@ -135,7 +135,7 @@ impl PartFile {
     }
 
     /// Syncs the file to disk and renames it to `target`. Never replaces an existing file.
-    pub fn finish(self, target: &Path) -> Result<(), PullError> {
+    pub(super) fn finish(self, target: &Path) -> Result<(), PullError> {
         self.file.sync_all().context(&self.path)?;
         match renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
             Ok(()) => {}
@@ -162,7 +162,7 @@ impl PartFile {
     }
 
     /// Deletes the part file and its record.
-    pub fn discard(self) {
+    pub(super) fn discard(self) {
         fs::remove_file(&self.path).ok();
         fs::remove_file(self.origin_path()).ok();
     }

@@ -94,7 +94,7 @@ impl ConnectionWatch {
 
 impl FileResponse {
     /// Reads the next bytes of the body. Returns 0 at its end.
-    pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let result = self.body.as_reader().read(into);
         // A body that ends with its connection looks complete when we closed the connection ourselves.
         if self.watch.has_hung_up() {
@@ -104,7 +104,7 @@ impl FileResponse {
         result.map_err(|error| self.watch.explain(error.into()))
     }
 
-    pub fn is_encoded(&self) -> bool {
+    pub(super) fn is_encoded(&self) -> bool {
         self.encoded
     }
 }

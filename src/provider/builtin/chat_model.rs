@@ -25,13 +25,13 @@ use crate::{
 const NO_SESSION: &str = "";
 
 /// An open model file, without a queue: callers take turns.
-pub struct ChatModel {
+pub(super) struct ChatModel {
     engine: Engine,
     template: Template,
 }
 
 impl ChatModel {
-    pub fn new(engine: Engine) -> Self {
+    pub(super) fn new(engine: Engine) -> Self {
         Self { template: Template::new(TemplateSource::of(&engine)), engine }
     }
 

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A loaded model. It answers one request at a time.
-pub struct LoadedModel {
+pub(super) struct LoadedModel {
     name: String,
     context_window: Option<u32>,
     /// `None` once the model is unloaded.
@@ -27,7 +27,7 @@ pub struct LoadedModel {
 }
 
 impl LoadedModel {
-    pub fn new(name: String, model: Arc<dyn Provider>) -> Self {
+    pub(super) fn new(name: String, model: Arc<dyn Provider>) -> Self {
         Self {
             name,
             context_window: model.window(),
@@ -38,33 +38,33 @@ impl LoadedModel {
         }
     }
 
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    pub fn slots(&self) -> &Slots {
+    pub(super) fn slots(&self) -> &Slots {
         &self.slots
     }
 
     /// Notes that the model is used now.
-    pub fn touch(&self) {
+    pub(super) fn touch(&self) {
         *self.last_used() = Instant::now();
     }
 
     /// Returns how long the model has been unused. Zero while it answers.
-    pub fn idle_time(&self) -> Duration {
+    pub(super) fn idle_time(&self) -> Duration {
         self.last_used().elapsed().min(self.slots.idle_time())
     }
 
     /// Refuses new requests, and frees the memory as soon as the current request has ended.
-    pub fn unload(&self) {
+    pub(super) fn unload(&self) {
         self.slots.close();
         self.lock().take();
         self.unloaded.cancel();
     }
 
     /// Cancelled when the model is unloaded.
-    pub fn unloaded(&self) -> &Cancel {
+    pub(super) fn unloaded(&self) -> &Cancel {
         &self.unloaded
     }
 
@@ -82,7 +82,7 @@ impl LoadedModel {
 }
 
 /// A loaded model as one run has it.
-pub struct InProcess {
+pub(super) struct InProcess {
     pub model: Arc<LoadedModel>,
     /// A line that the user of the run should read.
     pub notice: Option<String>,

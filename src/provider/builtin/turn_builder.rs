@@ -18,7 +18,7 @@ const CLOSE: &str = "</think>";
 const MIN_INTERVAL: Duration = Duration::from_millis(2);
 
 /// An answer that is still being written.
-pub struct TurnBuilder {
+pub(super) struct TurnBuilder {
     state: State,
     /// Text that may be the beginning of a tag.
     held: String,
@@ -47,7 +47,7 @@ struct Channel {
 
 impl TurnBuilder {
     /// `begins_thought` says that the prompt ends within a thought.
-    pub fn new(tools: &[ToolDef], begins_thought: bool) -> Self {
+    pub(super) fn new(tools: &[ToolDef], begins_thought: bool) -> Self {
         Self {
             state: if begins_thought { State::Thought } else { State::Start },
             held: String::new(),
@@ -59,7 +59,7 @@ impl TurnBuilder {
     }
 
     /// Appends a piece and sends what is certain. Returns false if the answer makes more calls than an answer may.
-    pub fn push(&mut self, piece: &str, sink: &mut dyn FnMut(Delta)) -> bool {
+    pub(super) fn push(&mut self, piece: &str, sink: &mut dyn FnMut(Delta)) -> bool {
         self.held.push_str(piece);
         while self.step() {}
         if self.last_sent.is_none_or(|last| last.elapsed() >= MIN_INTERVAL) {
@@ -129,7 +129,7 @@ impl TurnBuilder {
     }
 
     /// Ends the answer, sends what was held back and turned out to be text, and returns the whole turn.
-    pub fn finish(mut self, finish: FinishReason, usage: Usage, sink: &mut dyn FnMut(Delta)) -> Turn {
+    pub(super) fn finish(mut self, finish: FinishReason, usage: Usage, sink: &mut dyn FnMut(Delta)) -> Turn {
         let held = std::mem::take(&mut self.held);
         match self.state {
             State::Thought => self.reasoning.text.push_str(&held),

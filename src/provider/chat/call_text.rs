@@ -4,14 +4,14 @@ use super::openai_types::CallFunction;
 
 /// Returns a call as the model was told to write it. The arguments keep their bytes, so that a model that follows the
 /// form finds its own answer again in the prompt, and the prompt cache still matches.
-pub fn call_as_text(call: &CallFunction<'_>) -> String {
+pub(super) fn call_as_text(call: &CallFunction<'_>) -> String {
     let name = serde_json::to_string(call.name).expect("a string is JSON");
     format!("<tool_call>\n{{\"name\": {name}, \"arguments\": {}}}\n</tool_call>", call.arguments)
 }
 
 /// Returns the text of [`call_as_text`] up to where the arguments begin.
 #[cfg(feature = "builtin")]
-pub fn call_prefix(name: &str) -> String {
+pub(crate) fn call_prefix(name: &str) -> String {
     let name = serde_json::to_string(name).expect("a string is JSON");
     format!("<tool_call>\n{{\"name\": {name}, \"arguments\": ")
 }

@@ -18,7 +18,7 @@ const SEPARATOR: &str = "\n\n---\n\n";
 
 /// How a server expects messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dialect {
+pub(crate) struct Dialect {
     /// Sends results with role `tool`, otherwise as text in a `user` message.
     pub tool_role: bool,
     /// Sends calls as text, for chat templates without tool calls.
@@ -36,7 +36,7 @@ pub struct Dialect {
 /// The system text comes first unless it is empty. Adjacent messages of one role are merged, because several templates
 /// refuse two in a row. Calls without a result are left out, and results without a call are sent as text, because many
 /// servers refuse them.
-pub fn to_wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
+pub(crate) fn to_wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
     let mut list = WireMessages { wire: Vec::with_capacity(messages.len() + 1), dialect };
     if !system.is_empty() {
         list.push_system(system);
@@ -196,7 +196,7 @@ fn short_id(id: &str) -> String {
 }
 
 /// Maps tool definitions to their wire form, in the same order.
-pub fn tools(tools: &[ToolDef]) -> Vec<Tool<'_>> {
+pub(crate) fn tools(tools: &[ToolDef]) -> Vec<Tool<'_>> {
     tools
         .iter()
         .map(|ToolDef { name, description, parameters, copy: _ }| Tool {

@@ -24,7 +24,7 @@ const MAX_LOADING_WAIT: Duration = Duration::from_secs(1);
 const ERROR_BODY_LIMIT: u64 = 1024 * 1024;
 
 /// One request, and how it was changed by the failures so far.
-pub struct Attempts<'a> {
+pub(super) struct Attempts<'a> {
     provider: &'a OpenAiProvider,
     request: &'a ChatRequest,
     cancel: &'a Cancel,
@@ -51,7 +51,7 @@ impl From<ProviderError> for AttemptError {
 }
 
 impl<'a> Attempts<'a> {
-    pub fn new(provider: &'a OpenAiProvider, request: &'a ChatRequest, cancel: &'a Cancel) -> Self {
+    pub(super) fn new(provider: &'a OpenAiProvider, request: &'a ChatRequest, cancel: &'a Cancel) -> Self {
         let form = RequestForm {
             max_tokens: provider.max_tokens(request),
             tools_in_prompt: provider.puts_tools_in_prompt(request),
@@ -69,7 +69,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Sends the request until there is an answer, or an error that another attempt would not change.
-    pub fn run(mut self, sink: &mut dyn FnMut(Delta)) -> Result<Turn, ProviderError> {
+    pub(super) fn run(mut self, sink: &mut dyn FnMut(Delta)) -> Result<Turn, ProviderError> {
         loop {
             match self.send(sink) {
                 Ok(turn) => return Ok(turn),

@@ -8,7 +8,7 @@ use crate::provider::ProviderError;
 const MESSAGE_LIMIT: usize = 2048;
 
 /// Returns the error for a response with a status other than 200.
-pub fn from_status(status: u16, body: &[u8]) -> ProviderError {
+pub(super) fn from_status(status: u16, body: &[u8]) -> ProviderError {
     let parsed = serde_json::from_slice::<Value>(body).ok();
     let error = parsed.as_ref().map(|body| body.get("error").unwrap_or(body));
     if let Some(overflow) = error.and_then(overflow) {
@@ -24,7 +24,7 @@ pub fn from_status(status: u16, body: &[u8]) -> ProviderError {
 }
 
 /// Returns the error for an error event in a stream that began with status 200.
-pub fn from_stream(error: &str) -> ProviderError {
+pub(super) fn from_stream(error: &str) -> ProviderError {
     let error = serde_json::from_str::<Value>(error).unwrap_or_default();
     if let Some(overflow) = overflow(&error) {
         return overflow;
@@ -36,7 +36,7 @@ pub fn from_stream(error: &str) -> ProviderError {
 
 /// Returns true if the server is still loading its model: llama-server then answers every request with 503 and
 /// `Loading model`.
-pub fn is_loading(status: u16, body: &[u8]) -> bool {
+pub(super) fn is_loading(status: u16, body: &[u8]) -> bool {
     status == 503 && String::from_utf8_lossy(body).to_ascii_lowercase().contains("loading")
 }
 
@@ -52,7 +52,7 @@ const NO_TOOLS: [&str; 6] = [
 ];
 
 /// Returns true if a request was refused because it had tools.
-pub fn is_about_tools(error: &ProviderError) -> bool {
+pub(super) fn is_about_tools(error: &ProviderError) -> bool {
     let ProviderError::Status { status: 400 | 404 | 422 | 500, message } = error else { return false };
     let message = message.to_ascii_lowercase();
     NO_TOOLS.iter().any(|text| message.contains(text))

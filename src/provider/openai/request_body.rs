@@ -13,14 +13,14 @@ use crate::provider::{
 
 /// What may change between two attempts to send the same request.
 #[derive(Clone, Copy)]
-pub struct RequestForm {
+pub(super) struct RequestForm {
     pub max_tokens: u32,
     /// Describes the tools in the system text instead of the `tools` field.
     pub tools_in_prompt: bool,
 }
 
 /// Builds the body of `request`. The same arguments give the same bytes, so that the server's prompt cache matches.
-pub fn build(model: &str, capabilities: &Capabilities, request: &ChatRequest, form: RequestForm) -> Vec<u8> {
+pub(super) fn build(model: &str, capabilities: &Capabilities, request: &ChatRequest, form: RequestForm) -> Vec<u8> {
     let llama_cpp = capabilities.is_llama_cpp.then_some(true);
     let dialect = Dialect {
         tool_role: request.tool_role != ToolRole::Text && !form.tools_in_prompt,

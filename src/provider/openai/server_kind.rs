@@ -25,7 +25,7 @@ pub enum ServerKind {
 
 /// Finds out which server it is, and the context window of `model`. `list` is the server's `/v1/models`, `model` the
 /// name that requests will carry.
-pub fn detect(
+pub(super) fn detect(
     list: &[Value],
     client: &ServerClient,
     model: &str,
@@ -72,7 +72,7 @@ pub fn detect(
 }
 
 /// Returns the path on llama-swap that leads to `path` on the server of `model`.
-pub fn upstream_path(model: &str, path: &str) -> String {
+pub(super) fn upstream_path(model: &str, path: &str) -> String {
     let model: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
     format!("/upstream/{}{path}", model.replace('+', "%20"))
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 /// The longest line in bytes: 1 MiB. The longest legitimate line holds a whole tool call in one delta.
-pub const LINE_LIMIT: usize = 1024 * 1024;
+pub(super) const LINE_LIMIT: usize = 1024 * 1024;
 
 /// The number of bytes requested in one read. ureq returns everything that the socket has ready, so the lines of one
 /// read arrived together.
@@ -11,7 +11,7 @@ const READ: usize = 32 * 1024;
 
 /// Reads bytes and returns lines. Holds at most [`LINE_LIMIT`] bytes and one read.
 #[derive(Default)]
-pub struct LineReader {
+pub(super) struct LineReader {
     buffer: Vec<u8>,
     /// `buffer[start..end]` has been read but not returned yet. There is no newline before `seen`.
     start: usize,
@@ -21,11 +21,11 @@ pub struct LineReader {
 
 /// A line is longer than [`LINE_LIMIT`].
 #[derive(Debug, PartialEq, Eq)]
-pub struct LineTooLong;
+pub(super) struct LineTooLong;
 
 /// The meaning of one line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum SseLine<'a> {
+pub(super) enum SseLine<'a> {
     Data(&'a [u8]),
     /// `data: [DONE]`, which ends an OpenAI stream.
     Done,
@@ -35,7 +35,7 @@ pub enum SseLine<'a> {
 
 impl LineReader {
     /// Reads once and returns the number of bytes, 0 at the end of the stream. Blocks until something arrives.
-    pub fn fill(&mut self, from: &mut impl Read) -> io::Result<usize> {
+    pub(super) fn fill(&mut self, from: &mut impl Read) -> io::Result<usize> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -55,7 +55,7 @@ impl LineReader {
     /// # Errors
     ///
     /// [`LineTooLong`], also for a line whose end has not arrived yet.
-    pub fn next_line(&mut self) -> Result<Option<&[u8]>, LineTooLong> {
+    pub(super) fn next_line(&mut self) -> Result<Option<&[u8]>, LineTooLong> {
         let fresh = &self.buffer[self.seen..self.end];
         let Some(newline) = fresh.iter().position(|&byte| byte == b'\n') else {
             self.seen = self.end;
@@ -68,7 +68,7 @@ impl LineReader {
     }
 
     /// Returns the last line of a stream that ended without a newline.
-    pub fn remainder(&mut self) -> &[u8] {
+    pub(super) fn remainder(&mut self) -> &[u8] {
         let rest = self.start..self.end;
         (self.start, self.seen) = (self.end, self.end);
         trim_cr(&self.buffer[rest])
@@ -82,7 +82,7 @@ fn trim_cr(line: &[u8]) -> &[u8] {
 impl<'a> SseLine<'a> {
     /// Takes every `data:` line as an event of its own. No known server splits an event into several lines, and
     /// waiting for the blank line that ends an event would delay a token.
-    pub fn parse(line: &'a [u8]) -> Self {
+    pub(super) fn parse(line: &'a [u8]) -> Self {
         let Some(data) = line.strip_prefix(b"data:") else { return Self::Other };
         match data.trim_ascii() {
             b"" => Self::Other,

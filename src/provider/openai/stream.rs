@@ -21,7 +21,7 @@ const RESPONSE_LIMIT: u64 = 64 * 1024 * 1024;
 /// # Errors
 ///
 /// As for [`crate::provider::Provider::generate`].
-pub fn read_turn(
+pub(super) fn read_turn(
     exchange: &Exchange<'_>,
     response: Response<Body>,
     timing: &Timing,

@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tokens that a chat template adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TemplateOverhead {
+pub(super) struct TemplateOverhead {
     /// Added once to each prompt.
     fixed: u32,
     /// Added to each message.
@@ -22,7 +22,7 @@ pub struct TemplateOverhead {
 impl TemplateOverhead {
     /// Measures the overhead with a prompt of one message and a prompt of three, where each message is a text of one
     /// token. Returns `None` if the server cannot count whole prompts.
-    pub fn measure(client: &ServerClient, model: &str, cancel: &Cancel) -> Option<Self> {
+    pub(super) fn measure(client: &ServerClient, model: &str, cancel: &Cancel) -> Option<Self> {
         let count = |messages: Value| count_prompt(client, model, &messages, cancel);
         let (user, assistant) =
             (json!({"role": "user", "content": "a"}), json!({"role": "assistant", "content": "a"}));
@@ -33,7 +33,7 @@ impl TemplateOverhead {
     }
 
     /// Returns the overhead of a prompt with `messages` messages.
-    pub fn for_messages(self, messages: usize) -> u32 {
+    pub(super) fn for_messages(self, messages: usize) -> u32 {
         let messages = u32::try_from(messages).unwrap_or(u32::MAX);
         self.message.saturating_mul(messages).saturating_add(self.fixed)
     }

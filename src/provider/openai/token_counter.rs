@@ -22,7 +22,7 @@ const GENERATION_SIZE: usize = 1024;
 /// Counts tokens and caches the counts by a keyed hash of the text, so that the system text and the tools are counted
 /// once.
 #[derive(Default)]
-pub struct TokenCounter {
+pub(super) struct TokenCounter {
     hash: RandomState,
     seen: Mutex<Generations>,
 }
@@ -59,13 +59,13 @@ struct TokenizeResponse {
 /// Estimates the tokens of a text that could not be counted: bytes / 4.
 ///
 /// Source: architecture of the first kontekst.
-pub fn estimate(text: &str) -> u32 {
+pub(super) fn estimate(text: &str) -> u32 {
     u32::try_from(text.len() / 4).unwrap_or(u32::MAX)
 }
 
 impl TokenCounter {
     /// Returns the number of tokens of each text, in order. `path` is the server's `/tokenize`.
-    pub fn count(
+    pub(super) fn count(
         &self,
         client: &ServerClient,
         path: &str,

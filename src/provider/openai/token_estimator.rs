@@ -12,7 +12,7 @@ const DEFAULT_RATE: u32 = 250;
 const PLAUSIBLE_RATES: std::ops::RangeInclusive<u32> = 100..=1000;
 
 /// The tokens per 1000 bytes of one model's texts.
-pub struct TokenEstimator(AtomicU32);
+pub(super) struct TokenEstimator(AtomicU32);
 
 impl Default for TokenEstimator {
     fn default() -> Self {
@@ -22,7 +22,7 @@ impl Default for TokenEstimator {
 
 impl TokenEstimator {
     /// Estimates the tokens of a text with `bytes` bytes.
-    pub fn estimate(&self, bytes: usize) -> u32 {
+    pub(super) fn estimate(&self, bytes: usize) -> u32 {
         let tokens = bytes as u64 * u64::from(self.0.load(Relaxed)) / 1000;
         u32::try_from(tokens).unwrap_or(u32::MAX)
     }
@@ -31,7 +31,7 @@ impl TokenEstimator {
     ///
     /// A server that cuts prompts reports too few tokens. If the prompt may not have fitted `window`, the rate is
     /// therefore only ever raised.
-    pub fn learn(&self, bytes: usize, tokens: u32, window: Option<u32>) {
+    pub(super) fn learn(&self, bytes: usize, tokens: u32, window: Option<u32>) {
         if bytes < MIN_SAMPLE_BYTES {
             return;
         }

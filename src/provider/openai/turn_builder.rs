@@ -18,7 +18,7 @@ use crate::{
 const ID_LIMIT: usize = 256;
 
 /// An answer that is still arriving.
-pub struct TurnBuilder {
+pub(super) struct TurnBuilder {
     content: TextBuffer,
     /// Finds calls in the content and removes them from it.
     tool_call_parser: ToolCallParser,
@@ -36,7 +36,7 @@ pub struct TurnBuilder {
 
 /// How much of an answer has arrived. It changes with everything that counts as progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct BuilderState {
+pub(super) struct BuilderState {
     /// Part of the answer has arrived.
     pub started: bool,
     /// The finish reason has arrived. Only token counts may follow.
@@ -61,7 +61,7 @@ struct PartialCall {
 }
 
 impl TurnBuilder {
-    pub fn new(tool_call_parser: ToolCallParser) -> Self {
+    pub(super) fn new(tool_call_parser: ToolCallParser) -> Self {
         Self {
             content: TextBuffer::default(),
             tool_call_parser,
@@ -82,7 +82,7 @@ impl TurnBuilder {
     /// # Errors
     ///
     /// [`ProviderError::Protocol`] if the event is malformed or over a limit, or the error that the event reports.
-    pub fn push_event(&mut self, event: &[u8], sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+    pub(super) fn push_event(&mut self, event: &[u8], sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
         let chunk: wire::Chunk<'_> = serde_json::from_slice(event).map_err(|error| {
             ProviderError::Protocol(format!("an event is not the JSON it should be: {error}"))
         })?;
@@ -201,12 +201,12 @@ impl TurnBuilder {
     }
 
     /// Passes the text that has arrived since the last flush to `sink`.
-    pub fn flush(&mut self, sink: &mut dyn FnMut(Delta)) {
+    pub(super) fn flush(&mut self, sink: &mut dyn FnMut(Delta)) {
         self.reasoning.flush(Delta::Reasoning, sink);
         self.content.flush(Delta::Text, sink);
     }
 
-    pub fn state(&self) -> BuilderState {
+    pub(super) fn state(&self) -> BuilderState {
         let arguments: usize = self.calls.iter().map(|call| call.arguments.len()).sum();
         BuilderState {
             started: self.started,
@@ -216,16 +216,16 @@ impl TurnBuilder {
         }
     }
 
-    pub fn started(&self) -> bool {
+    pub(super) fn started(&self) -> bool {
         self.started
     }
 
-    pub fn finished(&self) -> bool {
+    pub(super) fn finished(&self) -> bool {
         self.finish.is_some()
     }
 
     /// Returns the answer as far as it has arrived. Passes to `sink` what looked like a call and turned out to be text.
-    pub fn into_turn(mut self, sink: &mut dyn FnMut(Delta)) -> Turn {
+    pub(super) fn into_turn(mut self, sink: &mut dyn FnMut(Delta)) -> Turn {
         let finish = self.finish.unwrap_or_default();
         let found = self.tool_call_parser.finish(finish, &mut self.content.text);
         self.reasoning.flush(Delta::Reasoning, sink);

@@ -12,7 +12,7 @@ use crate::provider::chat::openai_types::{Message, Tool};
 
 /// A request. The order of the fields is their order on the wire, which is the same in every request.
 #[derive(Serialize)]
-pub struct Request<'a> {
+pub(super) struct Request<'a> {
     pub model: &'a str,
     pub messages: &'a [Message<'a>],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -41,13 +41,13 @@ pub struct Request<'a> {
 }
 
 #[derive(Serialize)]
-pub struct StreamOptions {
+pub(super) struct StreamOptions {
     pub include_usage: bool,
 }
 
 /// One event of an answer, or a whole answer from a server that does not stream.
 #[derive(Deserialize)]
-pub struct Chunk<'a> {
+pub(super) struct Chunk<'a> {
     #[serde(borrow, default)]
     pub choices: Option<Vec<Choice<'a>>>,
     #[serde(default)]
@@ -62,7 +62,7 @@ pub struct Chunk<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Choice<'a> {
+pub(super) struct Choice<'a> {
     #[serde(default)]
     pub index: Count,
     #[serde(borrow, default, alias = "message")]
@@ -72,7 +72,7 @@ pub struct Choice<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Delta<'a> {
+pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
     pub content: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -85,7 +85,7 @@ pub struct Delta<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct CallDelta<'a> {
+pub(super) struct CallDelta<'a> {
     #[serde(default)]
     pub index: Count,
     #[serde(borrow, default)]
@@ -95,7 +95,7 @@ pub struct CallDelta<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct FunctionDelta<'a> {
+pub(super) struct FunctionDelta<'a> {
     #[serde(borrow, default)]
     pub name: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -104,7 +104,7 @@ pub struct FunctionDelta<'a> {
 
 impl FunctionDelta<'_> {
     /// Returns the next part of the arguments: the content of a string, or the JSON text of an object.
-    pub fn argument_text(&self) -> Result<Cow<'_, str>, serde_json::Error> {
+    pub(super) fn argument_text(&self) -> Result<Cow<'_, str>, serde_json::Error> {
         let Some(raw) = self.arguments.map(RawValue::get) else { return Ok(Cow::Borrowed("")) };
         if raw.starts_with('"') {
             return Ok(serde_json::from_str::<Text<'_>>(raw)?.0);
@@ -117,11 +117,11 @@ impl FunctionDelta<'_> {
 /// is a field, but not one inside an `Option`.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 #[derive(Clone, Copy, Deserialize, Debug, Default)]
 #[serde(default)]
-pub struct Usage {
+pub(super) struct Usage {
     pub prompt_tokens: Count,
     pub completion_tokens: Count,
     pub prompt_tokens_details: Option<PromptDetails>,
@@ -129,13 +129,13 @@ pub struct Usage {
 
 #[derive(Clone, Copy, Deserialize, Debug, Default)]
 #[serde(default)]
-pub struct PromptDetails {
+pub(super) struct PromptDetails {
     pub cached_tokens: Count,
 }
 
 #[derive(Clone, Copy, Deserialize, Debug, Default)]
 #[serde(default)]
-pub struct Timings {
+pub(super) struct Timings {
     pub cache_n: Count,
     pub prompt_n: Count,
     pub predicted_n: Count,
@@ -143,7 +143,7 @@ pub struct Timings {
 
 #[derive(Clone, Copy, Deserialize, Debug, Default)]
 #[serde(default)]
-pub struct PromptProgress {
+pub(super) struct PromptProgress {
     pub total: Count,
     pub cache: Count,
     pub processed: Count,
@@ -151,10 +151,10 @@ pub struct PromptProgress {
 
 /// A number of tokens or an index. Anything that cannot be one, such as `-1`, becomes `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count(pub Option<u32>);
+pub(super) struct Count(pub Option<u32>);
 
 impl Count {
-    pub fn or_zero(self) -> u32 {
+    pub(super) fn or_zero(self) -> u32 {
         self.0.unwrap_or(0)
     }
 }

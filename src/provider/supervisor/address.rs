@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
 /// Returns the address of the URL `preferred` if it is a loopback address with a free port, otherwise any free port.
-pub fn free(preferred: Option<&str>) -> std::io::Result<SocketAddr> {
+pub(super) fn free(preferred: Option<&str>) -> std::io::Result<SocketAddr> {
     let wanted = preferred.and_then(|url| url::Url::parse(url).ok()).and_then(|url| {
         let ip = match url.host()? {
             url::Host::Domain("localhost") => Ipv4Addr::LOCALHOST.into(),

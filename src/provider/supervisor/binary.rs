@@ -28,7 +28,7 @@ const HELP_LIMIT: u64 = 1024 * 1024;
 /// # Errors
 ///
 /// One sentence. A binary that is named but missing is not replaced by another.
-pub fn find(settings: &Settings) -> Result<PathBuf, String> {
+pub(super) fn find(settings: &Settings) -> Result<PathBuf, String> {
     if let Some(pinned) = settings.pinned_binary() {
         return if is_executable(&pinned) {
             Ok(pinned)
@@ -51,30 +51,30 @@ fn is_executable(path: &Path) -> bool {
 
 /// The options of one build of llama-server.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub(super) struct Options {
     /// Empty if `--help` failed.
     names: HashSet<String>,
 }
 
 impl Options {
     /// Runs the binary with `--help`. Takes 10 ms, or seconds if it loads GPU libraries.
-    pub fn ask(binary: &Path) -> Self {
+    pub(super) fn ask(binary: &Path) -> Self {
         Self::listed_in(&help(binary).unwrap_or_default())
     }
 
-    pub fn listed_in(help: &str) -> Self {
+    pub(super) fn listed_in(help: &str) -> Self {
         // The options are at the start of a line, with commas between the names of one option.
         let words = help.lines().filter(|line| line.starts_with('-')).flat_map(|line| line.split([',', ' ']));
         Self { names: words.filter(|word| word.starts_with('-')).map(str::to_owned).collect() }
     }
 
     /// Returns true unless the build certainly lacks an option. For options that every build of the last year has.
-    pub fn probably_has(&self, name: &str) -> bool {
+    pub(super) fn probably_has(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.contains(name)
     }
 
     /// Returns true if the build certainly has an option. For options that only some builds have.
-    pub fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 }

@@ -17,7 +17,7 @@ use crate::core::{Cancel, stop_limits};
 const LOG_DRAIN_TIME: Duration = Duration::from_millis(500);
 
 /// A child process in a process group of its own.
-pub struct Child {
+pub(super) struct Child {
     pid: Pid,
     shared: Arc<Shared>,
 }
@@ -38,7 +38,7 @@ struct State {
 impl Child {
     /// Starts `command` on a thread that lives as long as the process. The kernel sends the parent death signal when the
     /// *thread* that forked ends.
-    pub fn start(mut command: Command, secret: &str) -> io::Result<Self> {
+    pub(super) fn start(mut command: Command, secret: &str) -> io::Result<Self> {
         use std::os::unix::process::CommandExt as _;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let state = State { exited: None, ended: None, fraction: None, tail: LogTail::with_secret(secret) };
@@ -58,30 +58,30 @@ impl Child {
         Ok(Self { pid, shared })
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(super) fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    pub fn exited(&self) -> Option<ExitStatus> {
+    pub(super) fn exited(&self) -> Option<ExitStatus> {
         self.shared.lock().exited
     }
 
     /// Returns when the process ended.
-    pub fn ended(&self) -> Option<Instant> {
+    pub(super) fn ended(&self) -> Option<Instant> {
         self.shared.lock().ended
     }
 
-    pub fn load_fraction(&self) -> Option<f32> {
+    pub(super) fn load_fraction(&self) -> Option<f32> {
         self.shared.lock().fraction
     }
 
     /// Returns true if a recent line of its log contains `text`.
-    pub fn has_logged(&self, text: &str) -> bool {
+    pub(super) fn has_logged(&self, text: &str) -> bool {
         self.shared.lock().tail.contains(text)
     }
 
     /// Returns the exit status and the last lines of the log, for an error message.
-    pub fn exit_reason(&self) -> String {
+    pub(super) fn exit_reason(&self) -> String {
         let state = self.shared.lock();
         let ending =
             state.exited.map_or_else(|| "still runs".to_owned(), |status| format!("ended with {status}"));
@@ -92,7 +92,7 @@ impl Child {
     }
 
     /// Waits until the process has ended. Returns false if `timeout` passes or `cancel` is given before that.
-    pub fn wait(&self, cancel: &Cancel, timeout: Duration) -> bool {
+    pub(super) fn wait(&self, cancel: &Cancel, timeout: Duration) -> bool {
         let woken = Arc::clone(&self.shared);
         let _hook = cancel.on_cancel(move || {
             drop(woken.lock()); // wait for a thread that has checked the state but does not sleep yet
@@ -110,7 +110,7 @@ impl Child {
     }
 
     /// Ends the process: SIGTERM, SIGTERM again, SIGKILL. Takes up to three seconds. Further calls do nothing.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         let never = Cancel::new();
         for (signal, timeout) in [
             (Signal::TERM, stop_limits::FIRST_SIGTERM),

@@ -14,14 +14,14 @@ const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// The recent crashes of one server.
 #[derive(Default)]
-pub struct Crashes {
+pub(super) struct Crashes {
     at: Vec<Instant>,
 }
 
 impl Crashes {
     /// Records a crash at `now` of a server that was started at `started`. Returns the delay before the next start:
     /// `first` after one crash, and twice as long after each further one. `None` means that it must not be started.
-    pub fn record(&mut self, now: Instant, started: Instant, first: Duration) -> Option<Duration> {
+    pub(super) fn record(&mut self, now: Instant, started: Instant, first: Duration) -> Option<Duration> {
         self.at.retain(|&crash| now.duration_since(crash) < WINDOW);
         if self.at.len() >= LIMIT {
             return None; // not recorded, so that the window can pass

@@ -20,7 +20,7 @@ struct Payload {
 }
 
 /// Returns how much of the model has been loaded, between 0 and 1, if the line reports it.
-pub fn fraction(line: &str) -> Option<f32> {
+pub(super) fn fraction(line: &str) -> Option<f32> {
     let state: State = serde_json::from_str(line.trim().strip_prefix(STATE)?).ok()?;
     let payload = state.payload.filter(|_| state.state == "loading")?;
     let value = payload.value.filter(|value| value.is_finite())?.clamp(0.0, 1.0);

@@ -12,19 +12,19 @@ const LINE: usize = 400;
 
 /// The last lines of a log, without control characters and without the key.
 #[derive(Default)]
-pub struct LogTail {
+pub(super) struct LogTail {
     lines: VecDeque<String>,
     secret: String,
 }
 
 impl LogTail {
     /// Creates a log that removes `secret` from all lines. llama-server logs the end of its API key.
-    pub fn with_secret(secret: &str) -> Self {
+    pub(super) fn with_secret(secret: &str) -> Self {
         Self { secret: secret.to_owned(), ..Self::default() }
     }
 
     /// Adds a line, and returns it in the form that may be shown.
-    pub fn push(&mut self, line: &[u8]) -> &str {
+    pub(super) fn push(&mut self, line: &[u8]) -> &str {
         let line = String::from_utf8_lossy(&line[..line.len().min(LINE)]);
         let mut line = single_line(line.trim_end());
         if !self.secret.is_empty() {
@@ -39,12 +39,12 @@ impl LogTail {
         self.lines.back().expect("one was just pushed")
     }
 
-    pub fn contains(&self, text: &str) -> bool {
+    pub(super) fn contains(&self, text: &str) -> bool {
         self.lines.iter().any(|line| line.contains(text))
     }
 
     /// Returns the last `count` lines that are not empty: errors (`E …`) only, if there are any.
-    pub fn last(&self, count: usize) -> Vec<&str> {
+    pub(super) fn last(&self, count: usize) -> Vec<&str> {
         let said = || self.lines.iter().map(String::as_str).filter(|line| !line.trim().is_empty());
         let is_error = |line: &&str| {
             line.starts_with("E ")

@@ -20,7 +20,7 @@ const NAME: (&str, &str) = ("model-server-", ".json");
 const LIMIT: u64 = 16 * 1024;
 
 /// The record of one server. The file is removed when this is dropped, after the process has been waited for.
-pub struct ServerRecord {
+pub(super) struct ServerRecord {
     path: PathBuf,
     identity: ProcessIdentity,
 }
@@ -40,7 +40,7 @@ struct ProcessIdentity {
 impl ServerRecord {
     /// Writes the record of the process `pid` to `dir`. Returns `None` on systems that do not tell when a process was
     /// started.
-    pub fn write(dir: &Path, pid: u32) -> Option<Self> {
+    pub(super) fn write(dir: &Path, pid: u32) -> Option<Self> {
         let pid = i32::try_from(pid).ok()?;
         let identity = ProcessIdentity { pid, started: started(pid)?, boot: boot()?, exe: None };
         let record = Self { path: dir.join(format!("{}{pid}{}", NAME.0, NAME.1)), identity };
@@ -49,7 +49,7 @@ impl ServerRecord {
     }
 
     /// Records the executable. Called when the server is ready.
-    pub fn mark_ready(&mut self) {
+    pub(super) fn mark_ready(&mut self) {
         self.identity.exe = exe(self.identity.pid);
         self.save();
     }
@@ -71,7 +71,7 @@ impl Drop for ServerRecord {
 
 /// Ends the processes in the records of `dir` and removes the records. The caller must hold the daemon's lock, because
 /// the servers of a running daemon are in use.
-pub fn reap(dir: &Path) {
+pub(super) fn reap(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let record = name.to_str().and_then(|name| name.strip_prefix(NAME.0)?.strip_suffix(NAME.1));

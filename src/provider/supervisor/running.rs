@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// One server and its model.
-pub struct RunningServer {
+pub(super) struct RunningServer {
     pub child: Child,
     pub model: PathBuf,
     pub alias: String,
@@ -28,7 +28,7 @@ pub struct RunningServer {
 
 impl RunningServer {
     /// Writes the record of the new server to `run_dir`.
-    pub fn new(
+    pub(super) fn new(
         child: Child,
         model: &Path,
         alias: &str,
@@ -49,19 +49,19 @@ impl RunningServer {
         }
     }
 
-    pub fn is_alive(&self) -> bool {
+    pub(super) fn is_alive(&self) -> bool {
         self.child.exited().is_none()
     }
 
     /// Returns true if the server that answered a probe is our child, and not another process on its port. It accepted
     /// our key, so only its model file is checked.
-    pub fn is_our_child(&self, found: &Capabilities) -> bool {
+    pub(super) fn is_our_child(&self, found: &Capabilities) -> bool {
         let named = found.model_path.as_deref().map(Path::new).and_then(Path::file_name);
         self.is_alive() && named == self.model.file_name()
     }
 
     /// Sets the provider once the server is ready, and returns the one that counts.
-    pub fn mark_ready(&self, provider: Arc<OpenAiProvider>) -> Arc<OpenAiProvider> {
+    pub(super) fn mark_ready(&self, provider: Arc<OpenAiProvider>) -> Arc<OpenAiProvider> {
         if let Some(record) = &mut *self.record() {
             record.mark_ready();
         }
@@ -69,18 +69,18 @@ impl RunningServer {
     }
 
     /// Notes that the server is about to be used.
-    pub fn mark_used(&self) {
+    pub(super) fn mark_used(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// Returns how long the server has not been used. Zero while a request is running or waiting.
-    pub fn idle_time(&self) -> Duration {
+    pub(super) fn idle_time(&self) -> Duration {
         let asked = self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
         self.provider.get().map_or(asked, |provider| provider.server().slots().idle_time().min(asked))
     }
 
     /// Refuses new requests, saves the cache of the last session, and ends the process.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         if let Some(provider) = self.provider.get() {
             provider.server().slots().close();
             if self.is_alive() {

@@ -84,7 +84,7 @@ pub fn keep_warm(config: &Config) -> Option<Duration> {
 }
 
 /// Returns the arguments of llama-server. Source of `--host` to `--reasoning-format`: the first kontekst.
-pub fn arguments(
+pub(super) fn arguments(
     settings: &ArgumentSettings,
     options: &Options,
     address: SocketAddr,

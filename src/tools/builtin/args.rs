@@ -8,12 +8,12 @@ use serde_json::Value;
 /// # Errors
 ///
 /// `missing NAME` if it is absent or of another type.
-pub fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, String> {
+pub(super) fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, String> {
     args.get(name).and_then(Value::as_str).ok_or_else(|| format!("missing {name}"))
 }
 
 /// Returns a number. A float is truncated and text is parsed. Anything else counts as absent.
-pub fn number(args: &Value, name: &str) -> Option<i64> {
+pub(super) fn number(args: &Value, name: &str) -> Option<i64> {
     let float = |value: f64| value.is_finite().then_some(value as i64); // saturates
     match args.get(name)? {
         Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(float)),
@@ -26,7 +26,7 @@ pub fn number(args: &Value, name: &str) -> Option<i64> {
 }
 
 /// Returns true if the flag is `true` or the text "true". Anything else counts as false.
-pub fn switch(args: &Value, name: &str) -> bool {
+pub(super) fn switch(args: &Value, name: &str) -> bool {
     match args.get(name) {
         Some(Value::Bool(on)) => *on,
         Some(Value::String(text)) => text.trim().eq_ignore_ascii_case("true"),

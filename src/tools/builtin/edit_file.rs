@@ -16,7 +16,7 @@ use crate::{
 /// The maximum number of line numbers that an error lists.
 const MAX_LISTED: usize = 10;
 
-pub struct EditFile {
+pub(super) struct EditFile {
     /// The maximum size of the file before and after the edit, in bytes.
     pub limit: u64,
 }

@@ -7,18 +7,18 @@ use crate::{
 
 /// The error of a built-in tool. It becomes [`ToolOutcome::Failed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub(super) struct Failure {
     pub kind: ToolFailureKind,
     /// A sentence for the model.
     pub message: String,
 }
 
 impl Failure {
-    pub fn other(message: impl Into<String>) -> Self {
+    pub(super) fn other(message: impl Into<String>) -> Self {
         Self { kind: ToolFailureKind::Other, message: message.into() }
     }
 
-    pub fn cancelled() -> Self {
+    pub(super) fn cancelled() -> Self {
         Self { kind: ToolFailureKind::Cancelled, message: "cancelled".to_owned() }
     }
 }
@@ -36,7 +36,7 @@ impl From<FileError> for Failure {
     }
 }
 
-pub fn outcome(result: Result<String, Failure>) -> ToolOutcome {
+pub(super) fn outcome(result: Result<String, Failure>) -> ToolOutcome {
     match result {
         Ok(text) => ToolOutcome::Done(text),
         Err(Failure { kind, message }) => ToolOutcome::Failed { kind, message },

@@ -10,7 +10,7 @@ const MAX_LINE: usize = 400;
 const MIN_SIMILARITY: f32 = 0.6;
 
 /// Returns the likely reason as the end of an error message, or an empty string.
-pub fn not_found_hint(content: &str, old: &str) -> String {
+pub(super) fn not_found_hint(content: &str, old: &str) -> String {
     if let Some(stripped) = without_line_numbers(old)
         && content.contains(&stripped)
     {

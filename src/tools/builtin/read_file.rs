@@ -21,7 +21,7 @@ const LINE_OVERHEAD: usize = 8;
 /// The maximum number of bytes of a file that are read to find the lines.
 const MAX_SCAN: u64 = 1 << 30;
 
-pub struct ReadFile;
+pub(super) struct ReadFile;
 
 impl Tool for ReadFile {
     fn def(&self) -> ToolDef {

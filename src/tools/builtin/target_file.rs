@@ -10,7 +10,7 @@ use crate::tools::{
 use super::{Failure, diff};
 
 /// A file that a call changes, with the content that it had when the call was checked.
-pub struct TargetFile<'a> {
+pub(super) struct TargetFile<'a> {
     workspace: &'a Workspace,
     path: InnerPath,
     write_target: WriteTarget,
@@ -19,19 +19,19 @@ pub struct TargetFile<'a> {
 
 impl<'a> TargetFile<'a> {
     /// Finds the file and reads it, if it exists. `limit` is the maximum size of a file, in bytes.
-    pub fn find(workspace: &'a Workspace, raw_path: &str, limit: u64) -> Result<Self, FileError> {
+    pub(super) fn find(workspace: &'a Workspace, raw_path: &str, limit: u64) -> Result<Self, FileError> {
         let path = workspace.path(raw_path)?;
         let write_target = workspace.locate(&path)?;
         let old = write_target.read_existing(limit)?;
         Ok(Self { workspace, path, write_target, old })
     }
 
-    pub fn path(&self) -> &InnerPath {
+    pub(super) fn path(&self) -> &InnerPath {
         &self.path
     }
 
     /// Returns the content before the change, or `None` if the file does not exist.
-    pub fn old(&self) -> Option<&[u8]> {
+    pub(super) fn old(&self) -> Option<&[u8]> {
         self.old.as_ref().map(|old| &*old.content)
     }
 
@@ -41,7 +41,7 @@ impl<'a> TargetFile<'a> {
 
     /// Builds the proposal for a change to the content `new`, or for a call that would fail with the
     /// given message.
-    pub fn proposal(&self, new: Result<&str, &str>) -> Proposal {
+    pub(super) fn proposal(&self, new: Result<&str, &str>) -> Proposal {
         let (preview, effect) = match new {
             Ok(new) => (self.preview(new), Effect::Change(Arc::new(self.change(new)))),
             Err(message) => (failure_preview(message), Effect::Fails(message.to_owned())),
@@ -93,7 +93,7 @@ impl<'a> TargetFile<'a> {
     /// # Errors
     ///
     /// [`FileError::Stale`].
-    pub fn check_unchanged(&self, approved: &Proposal) -> Result<(), FileError> {
+    pub(super) fn check_unchanged(&self, approved: &Proposal) -> Result<(), FileError> {
         if approved.target.as_ref() == Some(&self.fingerprint()) {
             Ok(())
         } else {
@@ -106,7 +106,7 @@ impl<'a> TargetFile<'a> {
     /// # Errors
     ///
     /// [`FileError::Stale`] if it changed, and any other [`FileError`] if it cannot be written.
-    pub fn write(&self, new: &str, approved: &Proposal) -> Result<(), FileError> {
+    pub(super) fn write(&self, new: &str, approved: &Proposal) -> Result<(), FileError> {
         self.check_unchanged(approved)?;
         // If the path began to lead to a protected file after the approval, the person saw no caution.
         if approved.caution.is_none() && self.caution(new).is_some() {
@@ -120,7 +120,7 @@ impl<'a> TargetFile<'a> {
 }
 
 /// The reason why a call has no file that it could change.
-pub enum TargetError {
+pub(super) enum TargetError {
     /// The arguments of the call are wrong.
     Call(Failure),
     /// The file cannot be reached.
@@ -129,7 +129,7 @@ pub enum TargetError {
 
 impl TargetError {
     /// Builds the proposal of a call that fails before there is anything to show.
-    pub fn proposal(self) -> Proposal {
+    pub(super) fn proposal(self) -> Proposal {
         let is_unreachable = matches!(self, Self::File(_));
         let message = Failure::from(self).message;
         let preview = failure_preview(&message);
@@ -160,6 +160,6 @@ impl From<FileError> for TargetError {
 }
 
 /// Returns the preview of a call that cannot succeed.
-pub fn failure_preview(message: &str) -> String {
+pub(super) fn failure_preview(message: &str) -> String {
     format!("(this call would fail: {message})\n")
 }

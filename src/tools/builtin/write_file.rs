@@ -11,7 +11,7 @@ use crate::{
     tools::{Proposal, Tool, WorkDir, Workspace},
 };
 
-pub struct WriteFile {
+pub(super) struct WriteFile {
     /// The maximum size of the new content and of the file that it replaces, in bytes.
     pub limit: u64,
 }

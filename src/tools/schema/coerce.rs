@@ -13,7 +13,7 @@ use crate::core::parse_lenient;
 /// # Errors
 ///
 /// Returns a sentence for the model that says what is wrong, and where.
-pub fn coerce(value: &mut Value, schema: &Value) -> Result<bool, String> {
+pub(super) fn coerce(value: &mut Value, schema: &Value) -> Result<bool, String> {
     coerce_at("the arguments", value, schema)
 }
 

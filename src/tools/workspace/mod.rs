@@ -14,7 +14,7 @@ mod write_target;
 
 pub use error::FileError;
 pub use path::InnerPath;
-pub use write_target::{ExistingFile, WriteTarget};
+pub(super) use write_target::{ExistingFile, WriteTarget};
 
 use std::{
     fs::File,

@@ -21,7 +21,7 @@ whose will with within without word words would write wrong you your ";
 
 /// Returns how much less likely it is that the text at `span` of a request is meant than a model takes it to be, as a
 /// natural logarithm. A text that is `free`, such as the content of a file, may follow any word, and begin and end with any.
-pub fn penalty(request: &[u8], span: Range<usize>, free: bool) -> f32 {
+pub(super) fn penalty(request: &[u8], span: Range<usize>, free: bool) -> f32 {
     let (before, text, after) = (&request[..span.start], &request[span.clone()], &request[span.end..]);
     let (previous, next) = (word_before(before), word_after(after));
     let [goes_on, is_rest] = [next, previous].map(|word| word.is_some_and(|word| !is_around(word)));

@@ -23,10 +23,10 @@ use crate::{
 const MAX_REQUEST_BYTES: usize = 64 << 10;
 
 /// The kinds of a tool's arguments, by name. Other arguments are free.
-pub type ArgumentKinds = Vec<(Vec<u8>, CopyKind)>;
+pub(crate) type ArgumentKinds = Vec<(Vec<u8>, CopyKind)>;
 
 /// Decides what the arguments of a call may be copied from.
-pub struct CopyRules {
+pub(crate) struct CopyRules {
     request: Request,
     /// The numbers that a call may use, in digits: those of the request, those that follow them (after the first ten
     /// lines comes line 11), and 0 and 1, which mean all and the first. Empty if the request has no number.
@@ -37,7 +37,7 @@ pub struct CopyRules {
 
 /// The position in the arguments, which are a JSON object of strings and numbers.
 #[derive(Clone, Debug, Default)]
-pub struct CopyState {
+pub(crate) struct CopyState {
     position: Position,
     /// The copied arguments so far.
     copied: Vec<(CopyKind, Vec<u8>)>,
@@ -80,14 +80,14 @@ enum Escape {
 
 impl CopyState {
     /// Returns how much less likely the arguments so far are than the model takes them to be, as a natural logarithm.
-    pub fn penalty(&self) -> f32 {
+    pub(crate) fn penalty(&self) -> f32 {
         self.penalty
     }
 }
 
 impl CopyRules {
     /// Returns `None` for a request that is too long to be searched.
-    pub fn new(request: &str) -> Option<Self> {
+    pub(crate) fn new(request: &str) -> Option<Self> {
         if request.len() > MAX_REQUEST_BYTES {
             return None;
         }
@@ -102,13 +102,13 @@ impl CopyRules {
     }
 
     /// Returns true if an answer that is not a call may begin with `text`, or be `text` if it is the `whole`.
-    pub fn may_answer(&self, text: &[u8], whole: bool) -> bool {
+    pub(crate) fn may_answer(&self, text: &[u8], whole: bool) -> bool {
         self.request.may_answer(text, whole)
     }
 
     /// Returns the state after `byte` in the arguments of a tool of these `kinds`, or `None` if no text of the request
     /// goes on with it.
-    pub fn step(&self, kinds: &ArgumentKinds, state: CopyState, byte: u8) -> Option<CopyState> {
+    pub(crate) fn step(&self, kinds: &ArgumentKinds, state: CopyState, byte: u8) -> Option<CopyState> {
         let CopyState { position, mut copied, mut penalty } = state;
         let kind_of = |name: &[u8]| kinds.iter().find_map(|(known, kind)| (known == name).then_some(*kind));
         let position = match (position, byte) {

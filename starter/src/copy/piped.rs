@@ -15,7 +15,7 @@ const FROM_THE_END: [(&str, usize); 5] =
 const NOT_ONE_LINE: [&str; 9] = ["last", "end", "bottom", "but", "before", "after", "except", "skip", "not"];
 
 /// The data of a request and the instruction after them.
-pub struct Piped {
+pub(super) struct Piped {
     data: Vec<u8>,
     /// The line that the instruction asks for, if there are several and it asks for one.
     picked: Option<Vec<u8>>,
@@ -23,7 +23,7 @@ pub struct Piped {
 }
 
 impl Piped {
-    pub fn new(request: &str) -> Option<Self> {
+    pub(super) fn new(request: &str) -> Option<Self> {
         let (data, instruction) = request.rsplit_once("\n\n")?;
         let lines = data.split('\n').count();
         let picked = if lines > 1 { place(instruction, lines) } else { None };
@@ -32,14 +32,14 @@ impl Piped {
     }
 
     /// Returns true if a name may contain `part`: the line that is asked for contains it, or the instruction does.
-    pub fn may_name(&self, part: &[u8]) -> bool {
+    pub(super) fn may_name(&self, part: &[u8]) -> bool {
         let has = |text: &[u8]| memmem::find(text, part).is_some();
         self.picked.as_ref().is_none_or(|picked| has(picked) || has(&self.instruction))
     }
 
     /// Returns true if `text` is the start of the data, but not all of it, not the line that is asked for and not in the
     /// instruction. An instruction such as `save this` means all of the data.
-    pub fn cuts(&self, text: &[u8]) -> bool {
+    pub(super) fn cuts(&self, text: &[u8]) -> bool {
         let is_picked = self.picked.as_ref().is_some_and(|picked| picked == text);
         let rest = self.data.strip_prefix(text).filter(|rest| !rest.trim_ascii_end().is_empty());
         !text.is_empty() && rest.is_some() && !is_picked && memmem::find(&self.instruction, text).is_none()
@@ -47,7 +47,7 @@ impl Piped {
 
     /// Returns true if an answer may begin with `text`, or be `text` if it is the `whole`. An answer that repeats a line
     /// must repeat one of the data, and the one that is asked for.
-    pub fn may_answer(&self, text: &[u8], whole: bool) -> bool {
+    pub(super) fn may_answer(&self, text: &[u8], whole: bool) -> bool {
         let Some(rest) = text.strip_prefix(LINE_ANSWER.0) else { return true };
         let Some(at) = memmem::find(rest, LINE_ANSWER.1) else { return true };
         let line = &rest[at + LINE_ANSWER.1.len()..];

@@ -28,23 +28,23 @@ const QUOTES: [(&[u8], &[u8]); 6] = [
 const MAX_OCCURRENCES: usize = 64;
 
 /// The text of a request, from which arguments are copied.
-pub struct Request {
+pub(super) struct Request {
     text: Vec<u8>,
     piped: Option<Piped>,
 }
 
 impl Request {
-    pub fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         Self { text: text.as_bytes().to_vec(), piped: Piped::new(text) }
     }
 
     /// Returns true if an answer that is not a call may begin with `text`, or be `text` if it is the `whole`.
-    pub fn may_answer(&self, text: &[u8], whole: bool) -> bool {
+    pub(super) fn may_answer(&self, text: &[u8], whole: bool) -> bool {
         self.piped.as_ref().is_none_or(|piped| piped.may_answer(text, whole))
     }
 
     /// Returns true if the request has a text of this kind that begins with `text`.
-    pub fn has_start(&self, kind: CopyKind, text: &[u8]) -> bool {
+    pub(super) fn has_start(&self, kind: CopyKind, text: &[u8]) -> bool {
         match kind {
             CopyKind::OldText | CopyKind::NewText => self.begins(text),
             CopyKind::Content => self.begins(text) || self.is_line(text),
@@ -63,7 +63,7 @@ impl Request {
     }
 
     /// Returns true if `text` is all of a text of this kind in the request.
-    pub fn has_whole(&self, kind: CopyKind, text: &[u8]) -> bool {
+    pub(super) fn has_whole(&self, kind: CopyKind, text: &[u8]) -> bool {
         match kind {
             CopyKind::OldText | CopyKind::NewText => self.holds(text),
             CopyKind::Content => (self.holds(text) || self.is_line(text)) && !self.cuts_data(text),
@@ -110,7 +110,7 @@ impl Request {
 
     /// Returns true if the arguments of a call can be copied from different places of the request. A path that is put
     /// together from two places may overlap anything.
-    pub fn are_apart(&self, arguments: &[(CopyKind, Vec<u8>)]) -> bool {
+    pub(super) fn are_apart(&self, arguments: &[(CopyKind, Vec<u8>)]) -> bool {
         let spans = arguments.iter().filter_map(|(kind, text)| {
             let mut spans = self.spans(*kind, text);
             let some = spans.by_ref().take(MAX_OCCURRENCES).collect::<Vec<_>>();
@@ -121,7 +121,7 @@ impl Request {
 
     /// Returns how much less likely an argument is than the model takes it to be, as a natural logarithm: a text without quotes
     /// probably does not end where the words of the request go on.
-    pub fn penalty(&self, kind: CopyKind, text: &[u8]) -> f32 {
+    pub(super) fn penalty(&self, kind: CopyKind, text: &[u8]) -> f32 {
         if kind == CopyKind::Path {
             return 0.0;
         }

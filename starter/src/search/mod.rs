@@ -17,7 +17,7 @@ const KEPT_WITHIN: f32 = 4.0;
 
 /// Limits on a search.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// The most candidates that are followed.
     pub candidates: usize,
     /// The most tokens of an answer.
@@ -26,7 +26,7 @@ pub struct Limits {
 
 /// The likeliest answer.
 #[derive(Debug)]
-pub struct Found {
+pub(crate) struct Found {
     pub tokens: Vec<u32>,
     pub finish: FinishReason,
 }
@@ -45,7 +45,7 @@ struct Candidate {
 /// # Errors
 ///
 /// [`DecodeError`] if a step of the decoder is cancelled or fails.
-pub fn likeliest_answer(
+pub(crate) fn likeliest_answer(
     decoder: &mut Decoder<'_>,
     constraint: &mut dyn ScoredConstraint,
     limits: Limits,

@@ -10,7 +10,7 @@
 #![allow(dead_code, reason = "shared by tests that do not all use everything")]
 #![allow(clippy::unwrap_used, reason = "only tests run it")]
 
-pub mod process;
+pub(crate) mod process;
 mod reply;
 mod validate;
 
@@ -27,7 +27,7 @@ use std::{
 };
 
 use reply::Client;
-pub use reply::{Reply, gate};
+pub(crate) use reply::{Reply, gate};
 use serde_json::{Value, json};
 
 /// How long a test waits for a request before it fails. It is generous, because the machine may be busy.
@@ -35,7 +35,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The properties that the server reports.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub(crate) struct Setup {
     /// The context window in tokens, in `/props`.
     pub window: u32,
     /// The number of slots, in `/props`.
@@ -70,7 +70,7 @@ impl Default for Setup {
 
 /// A request that was received. Header names are in lower case. `body` is null if it was not JSON.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub(crate) struct Request {
     pub method: String,
     pub path: String,
     pub headers: Vec<(String, String)>,
@@ -79,17 +79,17 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    pub fn is_chat(&self) -> bool {
+    pub(crate) fn is_chat(&self) -> bool {
         self.path == "/v1/chat/completions"
     }
 }
 
 /// A running server. It stops when it is dropped.
-pub struct FakeLlama {
+pub(crate) struct FakeLlama {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -121,11 +121,11 @@ struct State {
 
 impl FakeLlama {
     /// Starts a server that answers chat requests with `script`, in order. A further chat request is a violation.
-    pub fn start(script: impl IntoIterator<Item = Reply>) -> Self {
+    pub(crate) fn start(script: impl IntoIterator<Item = Reply>) -> Self {
         Self::with(Setup::default(), script)
     }
 
-    pub fn with(setup: Setup, script: impl IntoIterator<Item = Reply>) -> Self {
+    pub(crate) fn with(setup: Setup, script: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind(setup.address).expect("the port is free");
         let address = listener.local_addr().unwrap();
         let loading = setup.loading;
@@ -152,48 +152,48 @@ impl FakeLlama {
     }
 
     /// Answers every chat request after the end of the script with `reply`.
-    pub fn always(self, reply: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
+    pub(crate) fn always(self, reply: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
         self.shared.state.lock().unwrap().fallback = Some(Box::new(reply));
         self
     }
 
     /// Asks `reply` for each request first, before it is validated.
-    pub fn replay(self, reply: impl FnMut(&Request) -> Option<Reply> + Send + 'static) -> Self {
+    pub(crate) fn replay(self, reply: impl FnMut(&Request) -> Option<Reply> + Send + 'static) -> Self {
         self.shared.state.lock().unwrap().replay = Some(Box::new(reply));
         self
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Ends the loading that [`Setup::loading`] began.
-    pub fn finish_loading(&self) {
+    pub(crate) fn finish_loading(&self) {
         self.shared.loading.store(false, SeqCst);
     }
 
     /// Adds an answer to the end of the script.
-    pub fn push(&self, reply: Reply) {
+    pub(crate) fn push(&self, reply: Reply) {
         self.shared.state.lock().unwrap().script.push_back(reply);
     }
 
     /// Returns all requests so far.
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.shared.state.lock().unwrap().requests.clone()
     }
 
     /// Returns the bodies of the chat requests so far.
-    pub fn chats(&self) -> Vec<Value> {
+    pub(crate) fn chats(&self) -> Vec<Value> {
         self.requests().into_iter().filter(Request::is_chat).map(|request| request.body).collect()
     }
 
     /// Waits until `count` chat requests have come.
     #[track_caller]
-    pub fn wait_for_chats(&self, count: usize) {
+    pub(crate) fn wait_for_chats(&self, count: usize) {
         self.wait("chat requests", |state| {
             state.requests.iter().filter(|request| request.is_chat()).count() >= count
         });
@@ -201,29 +201,29 @@ impl FakeLlama {
 
     /// Waits until a client has disconnected in the middle of an answer.
     #[track_caller]
-    pub fn wait_for_disconnect(&self) {
+    pub(crate) fn wait_for_disconnect(&self) {
         self.wait("a hang-up", |state| state.disconnects > 0);
     }
 
     /// Returns how often a client has disconnected in the middle of an answer.
-    pub fn disconnects(&self) -> usize {
+    pub(crate) fn disconnects(&self) -> usize {
         self.shared.state.lock().unwrap().disconnects
     }
 
     /// Returns how many bytes of bodies were sent so far. What a client did not read may still be in the kernel's
     /// buffers.
-    pub fn bytes_sent(&self) -> u64 {
+    pub(crate) fn bytes_sent(&self) -> u64 {
         self.shared.sent.load(SeqCst)
     }
 
     /// Returns what was wrong with the requests so far.
-    pub fn violations(&self) -> Vec<String> {
+    pub(crate) fn violations(&self) -> Vec<String> {
         self.shared.state.lock().unwrap().violations.clone()
     }
 
     /// Checks that every request was valid and that the script was long enough.
     #[track_caller]
-    pub fn assert_clean(&self) {
+    pub(crate) fn assert_clean(&self) {
         let violations = self.violations();
         assert!(violations.is_empty(), "{violations:#?}");
     }

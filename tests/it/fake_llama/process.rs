@@ -25,7 +25,7 @@ use crate::wait::wait_until;
 const DIR: &str = "FAKE_LLAMA_DIR";
 
 /// A fake `llama-server` in its own directory, which also records its processes.
-pub struct FakeBinary {
+pub(crate) struct FakeBinary {
     dir: PathBuf,
     /// A pipe from which one byte can be read for each process that was started.
     launched: File,
@@ -35,7 +35,7 @@ pub struct FakeBinary {
 
 /// How the next process behaves.
 #[derive(Clone, Copy, Debug)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Serves. Chat requests are answered with what [`FakeBinary::answer`] was given, else with `hello`.
     Serve,
     /// Prints an error and exits with 1 before it is ready.
@@ -50,7 +50,7 @@ pub enum Mode {
 
 /// One start of the executable. `environment` has the variables that begin with `LLAMA_`.
 #[derive(Clone, Debug)]
-pub struct Launch {
+pub(crate) struct Launch {
     pub pid: u32,
     pub arguments: Vec<String>,
     pub environment: Vec<String>,
@@ -59,14 +59,14 @@ pub struct Launch {
 
 impl Launch {
     /// Returns the value of a command-line option.
-    pub fn option(&self, name: &str) -> Option<&str> {
+    pub(crate) fn option(&self, name: &str) -> Option<&str> {
         let at = self.arguments.iter().position(|word| word == name)?;
         self.arguments.get(at + 1).map(String::as_str)
     }
 }
 
 impl FakeBinary {
-    pub fn new(dir: &Path) -> Self {
+    pub(crate) fn new(dir: &Path) -> Self {
         let dir = dir.join("fake-llama");
         fs::create_dir_all(&dir).unwrap();
         // Open for reading and writing, so that neither the script nor the server waits for the other end.
@@ -106,46 +106,46 @@ printf . > "$dir/launched"
         binary
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.dir.join("llama-server")
     }
 
     /// The directory that [`FakeBinary::path`] is in, for a `PATH`.
-    pub fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// Sets the behaviour of processes that start from now on.
-    pub fn mode(&self, mode: Mode) {
+    pub(crate) fn mode(&self, mode: Mode) {
         fs::write(self.dir.join("mode"), format!("{mode:?}")).unwrap();
     }
 
     /// Sets the answers to chat requests: `{"text": …}`, `{"hang": true}`, or `{"calls": [[name, arguments], …]}`. After
     /// the last one they begin again.
-    pub fn answer(&self, answers: &Value) {
+    pub(crate) fn answer(&self, answers: &Value) {
         fs::write(self.dir.join("answers"), answers.to_string()).unwrap();
     }
 
     /// Lets a process in [`Mode::Load`] become ready.
-    pub fn finish_loading(&self) {
+    pub(crate) fn finish_loading(&self) {
         (&self.go_on).write_all(&[b'.'; 64]).unwrap();
     }
 
     /// Waits until one more process has been started, counting from the last call.
     #[track_caller]
-    pub fn wait_for_launch(&self) {
+    pub(crate) fn wait_for_launch(&self) {
         assert!(is_ready(&self.launched), "no process was started");
         (&self.launched).read_exact(&mut [0]).unwrap();
     }
 
     /// Returns the requests that a process received, such as `GET /props`.
-    pub fn requests(&self, pid: u32) -> Vec<String> {
+    pub(crate) fn requests(&self, pid: u32) -> Vec<String> {
         let requests = fs::read_to_string(self.dir.join(format!("requests.{pid}"))).unwrap_or_default();
         requests.lines().map(str::to_owned).collect()
     }
 
     /// Returns every start so far.
-    pub fn launches(&self) -> Vec<Launch> {
+    pub(crate) fn launches(&self) -> Vec<Launch> {
         let read = |name: &str| fs::read_to_string(self.dir.join(name)).unwrap_or_default();
         let lines = |name: String| read(&name).lines().map(str::to_owned).collect();
         let start = |pid: &str| Launch {
@@ -160,7 +160,7 @@ printf . > "$dir/launched"
 
 /// Waits until the process has exited. Its parent need not have waited for it yet.
 #[track_caller]
-pub fn wait_for_exit(pid: u32) {
+pub(crate) fn wait_for_exit(pid: u32) {
     // It fails when there is no such process any more.
     if let Ok(process) = pidfd_open(Pid::from_raw(pid.cast_signed()).unwrap(), PidfdFlags::empty()) {
         assert!(is_ready(&process), "process {pid} still runs");
@@ -169,7 +169,7 @@ pub fn wait_for_exit(pid: u32) {
 
 /// Waits until the process has exited and its parent has waited for it, so that no process has this id.
 #[track_caller]
-pub fn wait_until_gone(pid: u32) {
+pub(crate) fn wait_until_gone(pid: u32) {
     wait_for_exit(pid);
     let id = Pid::from_raw(pid.cast_signed()).unwrap();
     wait_until("its parent has waited for the process", || test_kill_process(id).is_err());

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::Request;
 
 /// An answer to one request.
-pub struct Reply {
+pub(crate) struct Reply {
     status: u16,
     content_type: &'static str,
     steps: Vec<Step>,
@@ -47,13 +47,13 @@ enum Step {
 }
 
 /// Holds an answer back until the test opens it with the [`GateKey`], or the client disconnects.
-pub struct Gate(Arc<Signal>);
+pub(crate) struct Gate(Arc<Signal>);
 
 /// Opens a [`Gate`] when `open` is called, or when it is dropped.
-pub struct GateKey(Arc<Signal>);
+pub(crate) struct GateKey(Arc<Signal>);
 
 impl GateKey {
-    pub fn open(self) {
+    pub(crate) fn open(self) {
         drop(self);
     }
 }
@@ -65,7 +65,7 @@ impl Drop for GateKey {
 }
 
 /// Returns a closed gate and its key.
-pub fn gate() -> (Gate, GateKey) {
+pub(crate) fn gate() -> (Gate, GateKey) {
     let signal = Arc::<Signal>::default();
     (Gate(Arc::clone(&signal)), GateKey(signal))
 }
@@ -134,32 +134,32 @@ impl Reply {
     }
 
     /// Streams a text with one event for each word.
-    pub fn text(text: &str) -> Self {
+    pub(crate) fn text(text: &str) -> Self {
         Self::stream().then_text(text)
     }
 
     /// Streams reasoning, then a text.
-    pub fn reasoning(reasoning: &str, text: &str) -> Self {
+    pub(crate) fn reasoning(reasoning: &str, text: &str) -> Self {
         Self::stream().then_delta(&json!({"reasoning_content": reasoning})).then_text(text)
     }
 
     /// Streams tool calls with the ids `call_0`, `call_1`, … and arguments in two pieces.
-    pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+    pub(crate) fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
         Self::stream().then_calls(calls)
     }
 
     /// Streams these deltas.
-    pub fn deltas(deltas: impl IntoIterator<Item = Value>) -> Self {
+    pub(crate) fn deltas(deltas: impl IntoIterator<Item = Value>) -> Self {
         deltas.into_iter().fold(Self::stream(), |reply, delta| reply.then_delta(&delta))
     }
 
     /// Answers with an error status in llama-server's form.
-    pub fn error(status: u16, message: &str) -> Self {
+    pub(crate) fn error(status: u16, message: &str) -> Self {
         Self::json(status, &json!({"error": {"code": status, "message": message, "type": "server_error"}}))
     }
 
     /// Refuses a prompt that does not fit into the window.
-    pub fn overflow(prompt_tokens: u32, window: u32) -> Self {
+    pub(crate) fn overflow(prompt_tokens: u32, window: u32) -> Self {
         let message = format!("request ({prompt_tokens} tokens) exceeds the available context size");
         Self::json(
             400,
@@ -169,29 +169,29 @@ impl Reply {
     }
 
     /// Answers 503, as llama-server does while it loads the model.
-    pub fn loading() -> Self {
+    pub(crate) fn loading() -> Self {
         Self::json(
             503,
             &json!({"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}),
         )
     }
 
-    pub fn json(status: u16, body: &Value) -> Self {
+    pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self::new(status, "application/json", false).then_bytes(body.to_string())
     }
 
     /// Accepts the request and sends nothing, not even a status line.
-    pub fn hang() -> Self {
+    pub(crate) fn hang() -> Self {
         Self { status: 0, ..Self::new(0, "", false) }.then(Step::Hang)
     }
 
     /// Sends these bytes as the whole answer, including the HTTP head.
-    pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(0, "", false).then_bytes(bytes)
     }
 
     /// Sends this body without an ending.
-    pub fn body(content_type: &'static str, bytes: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn body(content_type: &'static str, bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(200, content_type, true).then_bytes(bytes)
     }
 
@@ -200,14 +200,14 @@ impl Reply {
         self
     }
 
-    pub fn then_text(mut self, text: &str) -> Self {
+    pub(crate) fn then_text(mut self, text: &str) -> Self {
         for word in text.split_inclusive(' ') {
             self = self.then_delta(&json!({"content": word}));
         }
         self
     }
 
-    pub fn then_calls<'a>(mut self, calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+    pub(crate) fn then_calls<'a>(mut self, calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
         self.finish = Some("tool_calls");
         for (index, (name, arguments)) in calls.into_iter().enumerate() {
             let text = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
@@ -221,77 +221,77 @@ impl Reply {
         self
     }
 
-    pub fn then_delta(self, delta: &Value) -> Self {
+    pub(crate) fn then_delta(self, delta: &Value) -> Self {
         self.then_event(json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}))
     }
 
-    pub fn then_event(self, event: Value) -> Self {
+    pub(crate) fn then_event(self, event: Value) -> Self {
         self.then(Step::Event(event))
     }
 
     /// Reports how much of the prompt has been processed.
-    pub fn then_progress(self, processed: u32, total: u32) -> Self {
+    pub(crate) fn then_progress(self, processed: u32, total: u32) -> Self {
         let progress = json!({"processed": processed, "total": total, "cache": 0, "time_ms": 1});
         self.then_event(json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": null}}],
             "prompt_progress": progress}))
     }
 
-    pub fn then_bytes(self, bytes: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn then_bytes(self, bytes: impl Into<Vec<u8>>) -> Self {
         self.then(Step::Bytes(bytes.into()))
     }
 
-    pub fn then_repeat(self, bytes: impl Into<Vec<u8>>, times: usize) -> Self {
+    pub(crate) fn then_repeat(self, bytes: impl Into<Vec<u8>>, times: usize) -> Self {
         self.then(Step::Repeat(bytes.into(), times))
     }
 
     /// Waits here until the gate is opened or the client disconnects.
-    pub fn then_wait(self, gate: Gate) -> Self {
+    pub(crate) fn then_wait(self, gate: Gate) -> Self {
         self.then(Step::Wait(gate))
     }
 
     /// Sends nothing for this long, as a slow server does.
-    pub fn then_pause(self, pause: Duration) -> Self {
+    pub(crate) fn then_pause(self, pause: Duration) -> Self {
         self.then(Step::Pause(pause))
     }
 
-    pub fn then_hang(self) -> Self {
+    pub(crate) fn then_hang(self) -> Self {
         self.then(Step::Hang)
     }
 
     /// Closes the connection here, as a killed server does.
-    pub fn then_cut(self) -> Self {
+    pub(crate) fn then_cut(self) -> Self {
         self.then(Step::Cut)
     }
 
-    pub fn then_half_close(self) -> Self {
+    pub(crate) fn then_half_close(self) -> Self {
         self.then(Step::HalfClose)
     }
 
     /// Sends the error that llama-server sends within a stream.
-    pub fn then_error(mut self, status: u16, message: &str) -> Self {
+    pub(crate) fn then_error(mut self, status: u16, message: &str) -> Self {
         self.finish = None;
         self.then_event(json!({"error": {"code": status, "message": message, "type": "server_error"}}))
     }
 
     /// Sets the finish reason. Without this it is `stop` or `tool_calls`.
-    pub fn finish(mut self, reason: &'static str) -> Self {
+    pub(crate) fn finish(mut self, reason: &'static str) -> Self {
         self.finish = Some(reason);
         self
     }
 
     /// Ends the stream without a finish reason, usage or `[DONE]`.
-    pub fn unfinished(mut self) -> Self {
+    pub(crate) fn unfinished(mut self) -> Self {
         self.finish = None;
         self
     }
 
-    pub fn usage(mut self, prompt: u32, completion: u32, cached: u32) -> Self {
+    pub(crate) fn usage(mut self, prompt: u32, completion: u32, cached: u32) -> Self {
         self.usage = Some((prompt, completion, cached));
         self
     }
 
     /// Calls `inspect` with the request before anything is sent.
-    pub fn after(mut self, inspect: impl FnOnce(&Request) + Send + 'static) -> Self {
+    pub(crate) fn after(mut self, inspect: impl FnOnce(&Request) + Send + 'static) -> Self {
         self.after = Some(Box::new(inspect));
         self
     }

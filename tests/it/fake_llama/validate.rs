@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 /// Returns an error that says what is wrong with the body of a chat request.
-pub fn chat(body: &Value) -> Result<(), String> {
+pub(super) fn chat(body: &Value) -> Result<(), String> {
     let wrong = |what: &str| Err(what.to_owned());
     if body["model"].as_str().is_none_or(str::is_empty) {
         return wrong("no model");

@@ -12,19 +12,19 @@ use sha2::Digest as _;
 
 /// A request that was received. Header names are in lower case.
 #[derive(Clone, Debug)]
-pub struct HubRequest {
+pub(super) struct HubRequest {
     pub path: String,
     headers: Vec<(String, String)>,
 }
 
 impl HubRequest {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
 #[derive(Clone)]
-pub struct HubResponse {
+pub(super) struct HubResponse {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
@@ -34,44 +34,44 @@ pub struct HubResponse {
 }
 
 impl HubResponse {
-    pub fn status(status: u16) -> Self {
+    pub(super) fn status(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new(), cut: usize::MAX, hang: false }
     }
 
-    pub fn bytes(bytes: &[u8]) -> Self {
+    pub(super) fn bytes(bytes: &[u8]) -> Self {
         Self { body: bytes.to_vec(), ..Self::status(200) }
     }
 
-    pub fn json(value: &Value) -> Self {
+    pub(super) fn json(value: &Value) -> Self {
         Self::bytes(value.to_string().as_bytes())
     }
 
-    pub fn redirect(to: &str) -> Self {
+    pub(super) fn redirect(to: &str) -> Self {
         Self::status(302).header("location", to)
     }
 
-    pub fn header(mut self, name: &str, value: &str) -> Self {
+    pub(super) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub fn with_status(self, status: u16) -> Self {
+    pub(super) fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
     }
 
     /// Sends only this many bytes of the announced body.
-    pub fn cut(self, bytes: usize) -> Self {
+    pub(super) fn cut(self, bytes: usize) -> Self {
         Self { cut: bytes, ..self }
     }
 
     /// Keeps the connection open after the body until the client closes it.
-    pub fn hang(self) -> Self {
+    pub(super) fn hang(self) -> Self {
         Self { hang: true, ..self }
     }
 }
 
 /// Returns the answer of a correct server: a range if the file is unchanged, else the whole file.
-pub fn ranged(seen: &HubRequest, content: &[u8], etag: &str) -> HubResponse {
+pub(super) fn ranged(seen: &HubRequest, content: &[u8], etag: &str) -> HubResponse {
     let start = seen
         .header("range")
         .and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok());
@@ -87,17 +87,17 @@ pub fn ranged(seen: &HubRequest, content: &[u8], etag: &str) -> HubResponse {
     }
 }
 
-pub fn sha256(bytes: &[u8]) -> String {
+pub(super) fn sha256(bytes: &[u8]) -> String {
     sha2::Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub struct FakeHub {
+pub(super) struct FakeHub {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<HubRequest>>>,
 }
 
 impl FakeHub {
-    pub fn start(mut answer: impl FnMut(&HubRequest) -> HubResponse + Send + 'static) -> Self {
+    pub(super) fn start(mut answer: impl FnMut(&HubRequest) -> HubResponse + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let web = Self { address: listener.local_addr().unwrap(), seen: Arc::default() };
         let seen = Arc::clone(&web.seen);
@@ -113,11 +113,11 @@ impl FakeHub {
         web
     }
 
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub fn requests(&self) -> Vec<HubRequest> {
+    pub(super) fn requests(&self) -> Vec<HubRequest> {
         self.seen.lock().unwrap().clone()
     }
 }

@@ -10,12 +10,12 @@ use crate::agent_core::scripted_provider::Step;
 /// The messages of the first generation as a client has them, reduced to the fields that are compared.
 mod first {
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct SessionResponse {
+    pub(super) struct SessionResponse {
         #[prost(oneof = "Response", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
         pub response: Option<Response>,
     }
     #[derive(Clone, PartialEq, prost::Oneof)]
-    pub enum Response {
+    pub(super) enum Response {
         #[prost(message, tag = "1")]
         SessionStarted(Started),
         #[prost(message, tag = "2")]
@@ -40,21 +40,21 @@ mod first {
         ActivityUpdate(Activity),
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Started {
+    pub(super) struct Started {
         #[prost(string, tag = "1")]
         pub session_id: String,
         #[prost(string, tag = "2")]
         pub model: String,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Delta {
+    pub(super) struct Delta {
         #[prost(string, tag = "1")]
         pub message_id: String,
         #[prost(string, tag = "2")]
         pub content: String,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Request {
+    pub(super) struct Request {
         #[prost(string, tag = "1")]
         pub tool_call_id: String,
         #[prost(string, tag = "2")]
@@ -63,7 +63,7 @@ mod first {
         pub timeout_ms: u32,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Complete {
+    pub(super) struct Complete {
         #[prost(string, tag = "1")]
         pub message_id: String,
         #[prost(message, optional, tag = "2")]
@@ -72,7 +72,7 @@ mod first {
         pub stop_reason: String,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Usage {
+    pub(super) struct Usage {
         #[prost(uint32, tag = "1")]
         pub input: u32,
         #[prost(uint32, tag = "2")]
@@ -83,17 +83,17 @@ mod first {
         pub cache_creation: u32,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Error {
+    pub(super) struct Error {
         #[prost(string, tag = "1")]
         pub code: String,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Presence {
+    pub(super) struct Presence {
         #[prost(string, tag = "1")]
         pub level: String,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Activity {
+    pub(super) struct Activity {
         #[prost(string, tag = "1")]
         pub state: String,
     }
@@ -101,12 +101,12 @@ mod first {
 
 mod second {
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct SessionResponse {
+    pub(super) struct SessionResponse {
         #[prost(oneof = "Response", tags = "7, 8, 19")]
         pub response: Option<Response>,
     }
     #[derive(Clone, PartialEq, prost::Oneof)]
-    pub enum Response {
+    pub(super) enum Response {
         #[prost(message, tag = "7")]
         Keepalive(()),
         #[prost(message, tag = "8")]
@@ -115,7 +115,7 @@ mod second {
         SessionEvent(Envelope),
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Envelope {
+    pub(super) struct Envelope {
         #[prost(string, tag = "1")]
         pub event_id: String,
         #[prost(string, tag = "2")]
@@ -128,7 +128,7 @@ mod second {
         pub typed: Option<Typed>,
     }
     #[derive(Clone, PartialEq, prost::Oneof)]
-    pub enum Typed {
+    pub(super) enum Typed {
         #[prost(message, tag = "7")]
         SessionStarted(Started),
         #[prost(message, tag = "8")]
@@ -151,7 +151,7 @@ mod second {
         SessionCompleted(Completed),
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Started {
+    pub(super) struct Started {
         #[prost(string, tag = "1")]
         pub session_id: String,
         #[prost(string, tag = "2")]
@@ -160,19 +160,19 @@ mod second {
         pub model_name: Option<String>,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Rejected {
+    pub(super) struct Rejected {
         #[prost(string, tag = "1")]
         pub code: String,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Delta {
+    pub(super) struct Delta {
         #[prost(string, tag = "1")]
         pub content: String,
         #[prost(string, optional, tag = "2")]
         pub message_id: Option<String>,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Finished {
+    pub(super) struct Finished {
         #[prost(uint32, tag = "1")]
         pub input: u32,
         #[prost(uint32, tag = "2")]
@@ -187,7 +187,7 @@ mod second {
         pub message_id: Option<String>,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Request {
+    pub(super) struct Request {
         #[prost(string, tag = "1")]
         pub call_id: String,
         #[prost(string, tag = "2")]
@@ -196,22 +196,22 @@ mod second {
         pub timeout_ms: u32,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Activity {
+    pub(super) struct Activity {
         #[prost(string, tag = "1")]
         pub state: String,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Presence {
+    pub(super) struct Presence {
         #[prost(string, tag = "1")]
         pub level: String,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Turn {
+    pub(super) struct Turn {
         #[prost(uint32, tag = "1")]
         pub turn_index: u32,
     }
     #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Completed {
+    pub(super) struct Completed {
         #[prost(string, tag = "1")]
         pub summary: String,
     }

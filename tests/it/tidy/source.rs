@@ -2,7 +2,7 @@
 
 /// Returns `text` with comments and the contents of literals replaced by spaces. Line breaks stay, so that a
 /// position is still in the same line.
-pub fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = bytes.to_vec();
     let mut at = 0;
@@ -79,7 +79,7 @@ fn char_end(rest: &[u8]) -> Option<usize> {
 }
 
 /// Returns [`code`] with everything that is compiled for tests only replaced by spaces.
-pub fn code_without_tests(text: &str) -> String {
+pub(super) fn code_without_tests(text: &str) -> String {
     let mut code = code(text);
     while let Some(start) = code.find(TEST_ONLY) {
         let end = item_end(&code, start);
@@ -90,7 +90,7 @@ pub fn code_without_tests(text: &str) -> String {
 }
 
 /// Returns [`code`] with everything but the items that are compiled for tests only replaced by spaces.
-pub fn test_code(text: &str) -> String {
+pub(super) fn test_code(text: &str) -> String {
     let all = code(text);
     let production = code_without_tests(text);
     let test = all.bytes().zip(production.bytes()).map(|(all, production)| match (all, production) {
@@ -102,7 +102,7 @@ pub fn test_code(text: &str) -> String {
 }
 
 /// Returns the number of lines of a file, comments included, without what is compiled for tests only.
-pub fn lines_without_tests(text: &str) -> usize {
+pub(super) fn lines_without_tests(text: &str) -> usize {
     let mut code = code(text);
     let mut lines = text.lines().count();
     while let Some(start) = code.find(TEST_ONLY) {
@@ -136,7 +136,7 @@ fn item_end(code: &str, start: usize) -> usize {
 }
 
 /// Returns the text from the opening bracket at the start of `code` to its closing bracket.
-pub fn block(code: &str) -> &str {
+pub(super) fn block(code: &str) -> &str {
     let mut depth = 0;
     for (at, c) in code.char_indices() {
         match c {
@@ -152,7 +152,7 @@ pub fn block(code: &str) -> &str {
 }
 
 /// Returns true for a file whose whole content is for tests.
-pub fn is_test_file(path: &str) -> bool {
+pub(super) fn is_test_file(path: &str) -> bool {
     path.starts_with("tests/")
         || path.contains("/tests/")
         || path.contains("_tests/")
@@ -161,7 +161,7 @@ pub fn is_test_file(path: &str) -> bool {
 }
 
 /// Returns the line, counted from 1, of a position in `text`.
-pub fn line_of(text: &str, at: usize) -> usize {
+pub(super) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 

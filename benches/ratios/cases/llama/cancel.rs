@@ -19,7 +19,7 @@ use crate::{
     table::{Row, median},
 };
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let llama_server = LlamaServer::start(llama(options)?, WINDOW)?;
     let home = with_server(options, llama_server.address)?;
     let mut read = Vec::new();

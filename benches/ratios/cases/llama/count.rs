@@ -11,7 +11,7 @@ use crate::{
 
 const MESSAGES: usize = 100;
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let llama_server = LlamaServer::start(llama(options)?, WINDOW)?;
     let proxy = RecordingProxy::before(llama_server.address)?;
     let home = with_server(options, proxy.address)?;

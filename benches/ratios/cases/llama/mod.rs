@@ -18,7 +18,7 @@ use crate::{
     process,
 };
 
-pub const ALL: &[Case] = &[
+pub(crate) const ALL: &[Case] = &[
     Case { name: "llama count", run: count::run },
     Case { name: "llama turns", run: turns::run },
     Case { name: "llama cancel", run: cancel::run },

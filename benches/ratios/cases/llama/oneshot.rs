@@ -21,7 +21,7 @@ fn prompt() -> String {
     format!("say hello at {:020}", clock::now())
 }
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let llama_server = LlamaServer::start(llama(options)?, WINDOW)?;
     let kontekst = |home: &BenchHome, prompt: &str| {
         process::run_to(CUT, home.kontekst(&["run", "--new", "--agent", "brief", prompt]))

@@ -15,7 +15,7 @@ const ROUNDS: u64 = 50;
 /// The time that the model servers may take to exit.
 const LIMIT: Duration = Duration::from_secs(2);
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let home = with_its_own(options)?;
     let (mut times, mut left) = (Vec::new(), 0);
     for round in 0..ROUNDS {

@@ -6,7 +6,7 @@ use crate::{Failure, fixture::Options, home::BenchHome, table::Row};
 /// The least number of tokens in the first turn.
 const LONG: u64 = 4096;
 
-pub fn run(options: &Options) -> Result<Vec<Row>, Failure> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let home = with_its_own(options)?;
     let few = Turn::of(&home, &["run", "--new", "--json", &text(10)])?;
     let more = Turn::of(&home, &["run", "--new", "--json", &text(20)])?;

@@ -10,7 +10,7 @@ mod x86;
 
 /// The block format of a quantised matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blocks {
+pub(crate) enum Blocks {
     /// 256 numbers of 4 bits, with 8 scales and 8 offsets of 6 bits: 144 bytes.
     Q4K,
     /// 256 numbers of 6 bits, with 16 scales of 8 bits: 210 bytes.
@@ -26,7 +26,7 @@ impl Blocks {
     /// # Panics
     ///
     /// If the length of the vector is not a multiple of 256, or the matrix has fewer rows.
-    pub fn product(self, matrix: &[u8], rows: usize, vector: &[f32]) -> Option<Vec<f32>> {
+    pub(crate) fn product(self, matrix: &[u8], rows: usize, vector: &[f32]) -> Option<Vec<f32>> {
         #[cfg(target_arch = "x86_64")]
         let product = x86::product(self, matrix, rows, vector);
         #[cfg(not(target_arch = "x86_64"))]

@@ -22,7 +22,7 @@ const MIN_CHUNKS: u32 = 4;
 
 /// The results. A field is `None` if there was no time for it, or if the server does not report it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measurements {
+pub(super) struct Measurements {
     /// The tokens of the prompt that `prefill` is from, without those that were cached.
     pub prompt_tokens: u32,
     /// Tokens per second.
@@ -42,21 +42,21 @@ pub struct Measurements {
 
 /// How much of the first turn's prompt the server still had in its cache in the second turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheReuse {
+pub(super) struct CacheReuse {
     pub cached: u32,
     /// All tokens of the first turn's prompt.
     pub possible: u32,
 }
 
 impl CacheReuse {
-    pub fn share(self) -> f64 {
+    pub(super) fn share(self) -> f64 {
         f64::from(self.cached.min(self.possible)) / f64::from(self.possible.max(1))
     }
 }
 
 /// The answer to a request that asks for a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ToolCallCheck {
+pub(super) enum ToolCallCheck {
     Valid,
     /// With what is wrong with the call.
     Invalid(String),
@@ -70,7 +70,7 @@ pub enum ToolCallCheck {
 /// # Errors
 ///
 /// Returns any [`ProviderError`] except `Cancelled`.
-pub fn measure(
+pub(super) fn measure(
     provider: &dyn Provider,
     nonce: u128,
     cancel: &Cancel,

@@ -45,7 +45,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
   kontekst models check
   kontekst models check Qwen3-8B-Q4_K_M
   kontekst models check --json | jq .decode_tokens_per_second")]
-pub struct Args {
+pub(super) struct Args {
     /// The model [default: the model of the agent `default`]
     name: Option<String>,
     /// Print JSON
@@ -61,7 +61,7 @@ struct Subject {
     endpoint: Option<String>,
 }
 
-pub fn run(
+pub(super) fn run(
     args: &Args,
     home: &Home,
     config: &Config,

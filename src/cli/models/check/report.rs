@@ -8,7 +8,7 @@ use super::measure::{CacheReuse, Measurements, ToolCallCheck};
 use crate::cli::printable::printable;
 
 /// The measurements, and the model and server that they are of.
-pub struct CheckReport<'a> {
+pub(super) struct CheckReport<'a> {
     pub model: &'a str,
     pub endpoint: &'a str,
     pub window: Option<u32>,
@@ -17,7 +17,7 @@ pub struct CheckReport<'a> {
 }
 
 impl CheckReport<'_> {
-    pub fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let measured = self.measured;
         let rounded = |value: Option<f64>| value.map(|value| (value * 10.0).round() / 10.0);
         json!({
@@ -42,7 +42,7 @@ impl CheckReport<'_> {
         })
     }
 
-    pub fn to_text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let measured = self.measured;
         let rate = |rate: Option<f64>| {
             rate.map_or_else(|| "not measured".to_owned(), |rate| format!("{rate:.1} tokens a second"))

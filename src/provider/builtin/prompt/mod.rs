@@ -17,7 +17,7 @@ use crate::{
 
 /// A conversation that is to be rendered.
 #[derive(Clone, Copy)]
-pub struct Conversation<'a> {
+pub(super) struct Conversation<'a> {
     pub system: &'a str,
     /// Oldest first.
     pub messages: &'a [Message],
@@ -32,7 +32,7 @@ pub struct Conversation<'a> {
 /// # Errors
 ///
 /// The message of a template that refuses the conversation in every form.
-pub fn render(template: &Template, conversation: Conversation<'_>) -> Result<Rendered, String> {
+pub(super) fn render(template: &Template, conversation: Conversation<'_>) -> Result<Rendered, String> {
     let native = conversation.tool_role == ToolRole::Native || template.traits().native_tools();
     let first = render_as(template, conversation, !native);
     // Some templates support tools in general and still refuse some conversations with them.

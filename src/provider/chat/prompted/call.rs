@@ -9,7 +9,7 @@ use crate::core::parse_lenient;
 
 /// A call that was found in the text of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParsedCall {
+pub(crate) struct ParsedCall {
     pub name: String,
     /// As the model wrote them. They may be invalid JSON.
     pub arguments: String,
@@ -30,7 +30,7 @@ struct RawCall<'a> {
 
 /// Parses one call, a list of calls, or several calls after each other, all in JSON. Returns `None` if any value is not
 /// a call.
-pub fn calls_in_json(text: &str) -> Option<Vec<ParsedCall>> {
+pub(super) fn calls_in_json(text: &str) -> Option<Vec<ParsedCall>> {
     strict(text).or_else(|| match parse_lenient(text)? {
         Value::Array(list) => list.iter().map(call_from_value).collect(),
         value => call_from_value(&value).map(|found| vec![found]),
@@ -98,7 +98,7 @@ fn call_from_value(value: &Value) -> Option<ParsedCall> {
 
 /// Parses the call `<function=NAME>BODY</function>`. The body is JSON, or `<parameter=KEY>VALUE</parameter>` as Qwen's
 /// coder models write it.
-pub fn call_in_function(name: &str, body: &str) -> Option<ParsedCall> {
+pub(super) fn call_in_function(name: &str, body: &str) -> Option<ParsedCall> {
     let (name, body) = (name.trim().trim_matches('"'), body.trim());
     let arguments = match body.as_bytes().first() {
         None => "{}".to_owned(),
@@ -123,7 +123,7 @@ fn parameters(mut body: &str) -> Option<Map<String, Value>> {
 }
 
 /// Parses the body of `<tool_call>`.
-pub fn calls_in_tag(body: &str) -> Option<Vec<ParsedCall>> {
+pub(super) fn calls_in_tag(body: &str) -> Option<Vec<ParsedCall>> {
     let body = body.trim();
     if let Some(function) = body.strip_prefix("<function=") {
         let (name, rest) = function.split_once('>')?;
@@ -156,7 +156,7 @@ fn unparsable_call(body: &str) -> Option<ParsedCall> {
 }
 
 /// Parses what follows `[TOOL_CALLS]`: a list of calls, or a name and an object as newer Mistral models write it.
-pub fn calls_in_mistral(body: &str) -> Option<Vec<ParsedCall>> {
+pub(super) fn calls_in_mistral(body: &str) -> Option<Vec<ParsedCall>> {
     let body = body.trim();
     if body.starts_with(['[', '{']) {
         return calls_in_json(body);

@@ -7,9 +7,9 @@ mod call;
 mod tool_call_parser;
 
 #[cfg(feature = "builtin")]
-pub use super::call_text::call_prefix;
-pub use call::ParsedCall;
-pub use tool_call_parser::ToolCallParser;
+pub(crate) use super::call_text::call_prefix;
+pub(crate) use call::ParsedCall;
+pub(crate) use tool_call_parser::ToolCallParser;
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use crate::{
 use super::messages;
 
 /// Returns the system text followed by the tool definitions. The same tools always give the same bytes.
-pub fn system_with_tools(system: &str, tools: &[ToolDef]) -> String {
+pub(crate) fn system_with_tools(system: &str, tools: &[ToolDef]) -> String {
     let mut text = String::with_capacity(system.len() + 1024);
     if !system.is_empty() {
         text.push_str(system);
@@ -43,13 +43,13 @@ pub fn system_with_tools(system: &str, tools: &[ToolDef]) -> String {
 }
 
 /// Returns the `response_format` that makes the server accept only arguments of `tool` as the answer.
-pub fn arguments_format(tool: &ToolDef) -> Value {
+pub(crate) fn arguments_format(tool: &ToolDef) -> Value {
     json!({"type": "json_schema", "json_schema": {"name": tool.name, "schema": tool.parameters}})
 }
 
 /// Turns the answer to a request with [`arguments_format`] into the call that it stands for. An answer that was cut by
 /// the token limit has no call.
-pub fn into_forced_call(name: &str, turn: Turn) -> Turn {
+pub(crate) fn into_forced_call(name: &str, turn: Turn) -> Turn {
     let whole = turn.finish_reason != FinishReason::Length;
     let call = ToolCall { id: CallId::local(), name: name.to_owned(), arguments: turn.content };
     Turn { content: String::new(), calls: whole.then_some(call).into_iter().collect(), ..turn }

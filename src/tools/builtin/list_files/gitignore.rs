@@ -14,19 +14,19 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 /// The ignore rules of one directory and of all directories above it.
 #[derive(Clone)]
-pub struct IgnoreRules {
+pub(super) struct IgnoreRules {
     /// Ordered from the root down.
     files: Vec<Arc<Gitignore>>,
 }
 
 impl IgnoreRules {
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self { files: Vec::new() }
     }
 
     /// Returns these rules together with those of the `.gitignore` file in the directory `path`, if it
     /// has one.
-    pub fn with_file_in(&self, path: &str, workspace: &Workspace) -> Self {
+    pub(super) fn with_file_in(&self, path: &str, workspace: &Workspace) -> Self {
         let mut rules = self.clone();
         let name = if path.is_empty() { ".gitignore".to_owned() } else { format!("{path}/.gitignore") };
         let Some(text) = read(&name, workspace) else { return rules };
@@ -42,7 +42,7 @@ impl IgnoreRules {
     }
 
     /// Returns true if the rules exclude `path`. The caller has already checked the directories above it.
-    pub fn is_ignored(&self, path: &str, is_dir: bool) -> bool {
+    pub(super) fn is_ignored(&self, path: &str, is_dir: bool) -> bool {
         let verdicts = self.files.iter().rev().map(|file| file.matched(path, is_dir));
         verdicts
             .filter(|verdict| !verdict.is_none())

@@ -17,7 +17,7 @@ use walk::Listing;
 /// The maximum number of names in one result.
 const MAX_RESULTS: usize = 1000;
 
-pub struct ListFiles;
+pub(super) struct ListFiles;
 
 impl Tool for ListFiles {
     fn def(&self) -> ToolDef {

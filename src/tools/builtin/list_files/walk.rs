@@ -22,7 +22,7 @@ const MAX_DEPTH: usize = 64;
 
 /// The names that were found, sorted by path.
 #[derive(Debug, Default)]
-pub struct Listing {
+pub(super) struct Listing {
     pub names: Vec<String>,
     /// True if an entry was left out because of a `.gitignore` file.
     pub ignored: bool,
@@ -55,7 +55,7 @@ struct Entry {
 /// # Errors
 ///
 /// A failure if the call was cancelled, or if the directory that the pattern names cannot be listed.
-pub fn list(
+pub(super) fn list(
     workspace: &Workspace,
     pattern: &Pattern,
     limit: usize,

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// compatible, NAT64) without naming them.
 ///
 /// Source: the IANA special-purpose address registries.
-pub fn is_public(address: IpAddr) -> bool {
+pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => is_public_v4(v4),
         IpAddr::V6(v6) => is_public_v6(v6),
@@ -43,15 +43,15 @@ fn is_public_v6(v6: Ipv6Addr) -> bool {
 
 /// Hosts that may be fetched whatever their address is. An entry is `name`, for any port, or `name:port`.
 #[derive(Clone, Debug, Default)]
-pub struct AllowedHosts(Vec<(String, Option<u16>)>);
+pub(super) struct AllowedHosts(Vec<(String, Option<u16>)>);
 
 impl AllowedHosts {
-    pub fn new(entries: &[String]) -> Self {
+    pub(super) fn new(entries: &[String]) -> Self {
         Self(entries.iter().map(|entry| split(&entry.trim().to_ascii_lowercase())).collect())
     }
 
     /// Returns true if the host is allowed. An IPv6 address is in brackets, as in a URL.
-    pub fn contains(&self, host: &str, port: u16) -> bool {
+    pub(super) fn contains(&self, host: &str, port: u16) -> bool {
         self.0.iter().any(|(name, only_port)| {
             name.eq_ignore_ascii_case(host) && only_port.is_none_or(|only| only == port)
         })

@@ -25,7 +25,7 @@ const MAX_HEAD: usize = 32 * 1024;
 
 /// The limits of one call.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub(super) struct Limits {
     /// The time limit for all redirects together.
     pub time: Duration,
     /// The maximum size of the body after decompression.
@@ -34,7 +34,7 @@ pub struct Limits {
 
 /// Creates an HTTP client that resolves names through the gate and keeps neither connections nor cookies.
 /// It uses no proxy, even if the environment names one.
-pub fn agent<R: Resolver>(gate: Gate<R>, limits: Limits) -> Agent {
+pub(super) fn agent<R: Resolver>(gate: Gate<R>, limits: Limits) -> Agent {
     let config = Agent::config_builder()
         .proxy(None)
         .max_redirects(0)
@@ -53,7 +53,7 @@ pub fn agent<R: Resolver>(gate: Gate<R>, limits: Limits) -> Agent {
 /// # Errors
 ///
 /// Returns a sentence for the model. A response is not an error, whatever its status.
-pub fn fetch(agent: &Agent, request: &Request, limits: Limits) -> Result<Page, String> {
+pub(super) fn fetch(agent: &Agent, request: &Request, limits: Limits) -> Result<Page, String> {
     let started = Instant::now();
     let mut url = request.url.clone();
     for hop in 0..=MAX_HOPS {

@@ -20,7 +20,7 @@ use crate::core::OwnListeners;
 
 /// A resolver that returns only addresses of the public internet and of hosts that are allowed.
 #[derive(Debug)]
-pub struct Gate<R = DefaultResolver> {
+pub(super) struct Gate<R = DefaultResolver> {
     resolver: R,
     allowed_hosts: AllowedHosts,
     own_listeners: OwnListeners,
@@ -29,15 +29,15 @@ pub struct Gate<R = DefaultResolver> {
 /// The error for a host that has no address that may be connected to.
 #[derive(Debug, thiserror::Error)]
 #[error("the host {0} is not on the public internet; [tools.web] allow_private in config.toml can list it")]
-pub struct NotPublic(String);
+pub(super) struct NotPublic(String);
 
 /// The error for an address at which the daemon itself listens.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is an address of this daemon, which web_fetch does not connect to")]
-pub struct OwnListener(String);
+pub(super) struct OwnListener(String);
 
 impl<R> Gate<R> {
-    pub fn new(resolver: R, allowed_hosts: AllowedHosts, own_listeners: OwnListeners) -> Self {
+    pub(super) fn new(resolver: R, allowed_hosts: AllowedHosts, own_listeners: OwnListeners) -> Self {
         Self { resolver, allowed_hosts, own_listeners }
     }
 }

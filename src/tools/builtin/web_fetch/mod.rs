@@ -37,7 +37,7 @@ const DEFAULT_BYTES: u64 = 5 * 1024 * 1024;
 /// The maximum time for turning a page into text after it has arrived.
 const RENDER_TIME: Duration = Duration::from_secs(20);
 
-pub struct WebFetch {
+pub(super) struct WebFetch {
     allowed_hosts: AllowedHosts,
     own_listeners: OwnListeners,
     limits: Limits,
@@ -76,7 +76,7 @@ impl Tool for WebFetch {
 }
 
 impl WebFetch {
-    pub fn new(config: &WebToolsConfig, own_listeners: OwnListeners) -> Self {
+    pub(super) fn new(config: &WebToolsConfig, own_listeners: OwnListeners) -> Self {
         let or = |value: u64, default| if value == 0 { default } else { value };
         Self {
             allowed_hosts: AllowedHosts::new(&config.allow_private),

@@ -13,7 +13,7 @@ const MAX_NESTING: usize = 1000;
 
 /// A response with its decoded body.
 #[derive(Debug, Default)]
-pub struct Page {
+pub(super) struct Page {
     /// For example `404 Not Found`.
     pub status: String,
     pub content_type: Option<String>,
@@ -30,7 +30,7 @@ pub struct Page {
 
 impl Page {
     /// Returns the text for the model. With `raw`, HTML is left as it is.
-    pub fn render(&self, raw: bool) -> String {
+    pub(super) fn render(&self, raw: bool) -> String {
         let (text, shortened) = truncate(self.text(raw));
         let mut output = format!("Status: {}\n", self.status);
         if let Some(url) = &self.redirected_to {

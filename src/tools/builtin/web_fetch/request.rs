@@ -13,14 +13,14 @@ const MAX_URL: usize = 8 * 1024;
 const MAX_HEADER: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub(super) enum Method {
     Get,
     Head,
 }
 
 /// A checked request. The address of its host is checked later, when it is resolved.
 #[derive(Debug)]
-pub struct Request {
+pub(super) struct Request {
     pub url: Url,
     pub method: Method,
     /// This and `accept_language` are the only headers that a model may set. If it could set any header, it
@@ -39,7 +39,7 @@ impl Request {
     /// # Errors
     ///
     /// Returns a sentence for the model.
-    pub fn parse(args: &Value) -> Result<Self, String> {
+    pub(super) fn parse(args: &Value) -> Result<Self, String> {
         let method = match args.get("method").and_then(Value::as_str).map(str::to_ascii_uppercase).as_deref()
         {
             None | Some("" | "GET") => Method::Get,
@@ -68,14 +68,14 @@ impl Request {
     }
 
     /// Returns a note about headers that are not sent, if there are any.
-    pub fn note(&self) -> Option<String> {
+    pub(super) fn note(&self) -> Option<String> {
         let names = self.dropped_headers.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
         (!names.is_empty()).then(|| format!("not sent: {names}; only Accept and Accept-Language are"))
     }
 
     /// Describes the request for a person: first the URL as it is sent, then its decoded parts, so that
     /// the encoding can hide nothing.
-    pub fn preview(&self) -> String {
+    pub(super) fn preview(&self) -> String {
         let method = if self.method == Method::Head { "HEAD" } else { "GET" };
         let mut text = format!("{method} {}\n", self.url);
         let _ = writeln!(text, "  host: {}", self.url.host_str().unwrap_or_default());
@@ -103,7 +103,7 @@ impl Request {
 /// # Errors
 ///
 /// Returns a sentence for the model.
-pub fn parse_url(text: &str) -> Result<Url, String> {
+pub(super) fn parse_url(text: &str) -> Result<Url, String> {
     if text.len() > MAX_URL {
         return Err(format!("the url is longer than {MAX_URL} bytes"));
     }
@@ -117,7 +117,7 @@ pub fn parse_url(text: &str) -> Result<Url, String> {
 /// # Errors
 ///
 /// Returns a sentence for the model.
-pub fn check_url(mut url: Url) -> Result<Url, String> {
+pub(super) fn check_url(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("the url must start with http:// or https://, not {}:", url.scheme()));
     }

@@ -26,7 +26,7 @@ const fn bytes(blocks: Blocks) -> usize {
 }
 
 /// See [`Blocks::product`].
-pub fn product(blocks: Blocks, matrix: &[u8], rows: usize, vector: &[f32]) -> Option<Vec<f32>> {
+pub(super) fn product(blocks: Blocks, matrix: &[u8], rows: usize, vector: &[f32]) -> Option<Vec<f32>> {
     let simd = V3::try_new()?;
     let vector = quantise(vector);
     let size = vector.len() * bytes(blocks);

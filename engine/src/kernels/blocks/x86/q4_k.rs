@@ -10,7 +10,7 @@ use pulp::{cast, x86::V3};
 
 use super::{ActivationBlock, scale, sum};
 
-pub const BYTES: usize = 144;
+pub(super) const BYTES: usize = 144;
 
 /// The bytes of eight scales, two bytes each, that make sixteen copies of one of them.
 const ONE_OF: [[u8; 32]; 8] = {
@@ -29,7 +29,7 @@ const ONE_OF: [[u8; 32]; 8] = {
 
 /// Multiplies a row by a vector.
 #[inline(always)]
-pub fn product(simd: V3, row: &[u8], vector: &[ActivationBlock]) -> f32 {
+pub(super) fn product(simd: V3, row: &[u8], vector: &[ActivationBlock]) -> f32 {
     let V3 { avx, avx2, fma, .. } = simd;
     let low_half = avx._mm256_set1_epi8(15);
     let (mut products, mut offsets) = (avx._mm256_setzero_ps(), avx._mm256_setzero_ps());

@@ -11,7 +11,7 @@ use pulp::{cast, x86::V3};
 
 use super::{ActivationBlock, scale, sum};
 
-pub const BYTES: usize = 210;
+pub(super) const BYTES: usize = 210;
 
 /// The bytes of sixteen scales that make eight copies of one of them and eight of the next.
 const TWO_OF: [[u8; 16]; 8] = {
@@ -30,7 +30,7 @@ const TWO_OF: [[u8; 16]; 8] = {
 
 /// Multiplies a row by a vector.
 #[inline(always)]
-pub fn product(simd: V3, row: &[u8], vector: &[ActivationBlock]) -> f32 {
+pub(super) fn product(simd: V3, row: &[u8], vector: &[ActivationBlock]) -> f32 {
     let V3 { ssse3, sse2, avx, avx2, fma, .. } = simd;
     let (four, two) = (avx._mm256_set1_epi8(0x0f), avx._mm256_set1_epi8(0x30));
     let (mut products, mut offsets) = (avx._mm256_setzero_ps(), avx._mm256_setzero_ps());

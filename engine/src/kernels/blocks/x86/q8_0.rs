@@ -8,11 +8,11 @@ use super::{ActivationBlock, scale, sum};
 
 const BLOCK: usize = 34;
 /// Bytes of the blocks of 256 numbers.
-pub const BYTES: usize = 8 * BLOCK;
+pub(super) const BYTES: usize = 8 * BLOCK;
 
 /// Multiplies a row by a vector.
 #[inline(always)]
-pub fn product(simd: V3, row: &[u8], vector: &[ActivationBlock]) -> f32 {
+pub(super) fn product(simd: V3, row: &[u8], vector: &[ActivationBlock]) -> f32 {
     let V3 { avx, avx2, fma, .. } = simd;
     let ones = avx._mm256_set1_epi16(1);
     // Two, so that one addition need not wait for the one before it.

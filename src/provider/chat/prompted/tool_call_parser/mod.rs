@@ -15,7 +15,7 @@ const BUFFER_LIMIT: usize = 1024 * 1024 + 4096;
 ///
 /// A call counts only if it is complete, names an existing tool, and is neither in quoted code nor in the model's
 /// thoughts. A call in a code fence or without any tag counts only if the answer has nothing else.
-pub struct ToolCallParser {
+pub(crate) struct ToolCallParser {
     tool_names: HashSet<String>,
     /// The prompt explains how to call tools. A call of an unknown tool is then a mistake of the model and not text.
     tools_in_prompt: bool,
@@ -73,7 +73,7 @@ impl Tag {
 
 impl ToolCallParser {
     /// Without tools, everything is text. `tools_in_prompt` says that the system text explains how to call them.
-    pub fn new(tools: &[ToolDef], tools_in_prompt: bool) -> Self {
+    pub(crate) fn new(tools: &[ToolDef], tools_in_prompt: bool) -> Self {
         let known: HashSet<String> = tools.iter().map(|tool| normalized_name(&tool.name)).collect();
         let state = if known.is_empty() { State::TextOnly } else { State::Start };
         let (held, code, found) = (String::new(), CodeSpans::default(), Vec::new());
@@ -81,12 +81,12 @@ impl ToolCallParser {
     }
 
     /// Returns the number of calls found so far.
-    pub fn call_count(&self) -> usize {
+    pub(crate) fn call_count(&self) -> usize {
         self.calls.len()
     }
 
     /// Adds a piece of the answer, and appends to `out` what is certainly text.
-    pub fn push(&mut self, piece: &str, out: &mut String) {
+    pub(crate) fn push(&mut self, piece: &str, out: &mut String) {
         self.buffer.push_str(piece);
         while self.step(out) {}
         if self.buffer.len() > BUFFER_LIMIT {
@@ -97,7 +97,7 @@ impl ToolCallParser {
 
     /// Ends the answer. What is still buffered becomes a call, or is appended to `out`, or is dropped if the answer was
     /// cut within a call.
-    pub fn finish(mut self, finish: FinishReason, out: &mut String) -> Vec<ParsedCall> {
+    pub(crate) fn finish(mut self, finish: FinishReason, out: &mut String) -> Vec<ParsedCall> {
         let cut = finish == FinishReason::Length;
         match self.state {
             State::WholeAnswer(ref blocks) if !cut => {

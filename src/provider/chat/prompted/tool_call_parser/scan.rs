@@ -8,7 +8,7 @@ const FENCE_LANGUAGES: [&str; 5] = ["json", "tool_call", "tool_code", "tool_use"
 
 /// Tracks which parts of a Markdown text are quoted as code.
 #[derive(Default)]
-pub struct CodeSpans {
+pub(super) struct CodeSpans {
     /// The number of backticks directly before the current byte.
     ticks: usize,
     /// The line has something other than white space before these backticks.
@@ -20,7 +20,7 @@ pub struct CodeSpans {
 
 impl CodeSpans {
     /// Ends a row of backticks if `byte` is not one. Must be called for each byte before [`CodeSpans::is_code`].
-    pub fn end_ticks(&mut self, byte: u8) {
+    pub(super) fn end_ticks(&mut self, byte: u8) {
         if byte == b'`' || self.ticks == 0 {
             return;
         }
@@ -36,7 +36,7 @@ impl CodeSpans {
     }
 
     /// Adds a byte of text.
-    pub fn push(&mut self, byte: u8) {
+    pub(super) fn push(&mut self, byte: u8) {
         match byte {
             b'`' => self.ticks += 1,
             b'\n' => (self.midline, self.inline) = (false, 0),
@@ -45,13 +45,13 @@ impl CodeSpans {
         }
     }
 
-    pub fn is_code(&self) -> bool {
+    pub(super) fn is_code(&self) -> bool {
         self.fenced || self.inline > 0
     }
 }
 
 /// Where the body of a tag ends.
-pub enum End {
+pub(super) enum End {
     /// The end has not arrived yet.
     Open,
     /// The body cannot be a call.
@@ -61,7 +61,7 @@ pub enum End {
 
 /// The end of a body, in bytes from its start.
 #[derive(Clone, Copy)]
-pub struct BodyEnd {
+pub(super) struct BodyEnd {
     /// The length of the body.
     pub inner: usize,
     /// Where the text after the closing tag begins.
@@ -70,7 +70,7 @@ pub struct BodyEnd {
 
 /// Finds the end of a body: its closing tag outside of JSON strings, or the end of its JSON if there is no closing tag.
 #[derive(Default)]
-pub struct JsonScanner {
+pub(super) struct JsonScanner {
     read: usize,
     depth: usize,
     in_string: bool,
@@ -80,7 +80,7 @@ pub struct JsonScanner {
 }
 
 impl JsonScanner {
-    pub fn end(&mut self, body: &str, close: &str) -> End {
+    pub(super) fn end(&mut self, body: &str, close: &str) -> End {
         while let Some(&byte) = body.as_bytes().get(self.read) {
             if self.is_json.is_none() && !byte.is_ascii_whitespace() {
                 // In the forms of `<function=` and of Mistral, a name comes before the object.
@@ -138,7 +138,7 @@ impl JsonScanner {
 
 /// Scans an answer that consists of JSON values, each bare or in a code fence.
 #[derive(Default)]
-pub struct JsonBlocks {
+pub(super) struct JsonBlocks {
     read: usize,
     json: JsonScanner,
     /// Where the current value begins.
@@ -151,7 +151,7 @@ pub struct JsonBlocks {
 
 impl JsonBlocks {
     /// Reads the new part of `text`, which is the answer so far. Returns false if it has anything else than JSON values.
-    pub fn read(&mut self, text: &str) -> bool {
+    pub(super) fn read(&mut self, text: &str) -> bool {
         while let Some(&byte) = text.as_bytes().get(self.read) {
             self.read += 1;
             if let Some(begin) = self.begin {
@@ -187,7 +187,7 @@ impl JsonBlocks {
     }
 
     /// Returns the beginning of the newest value, or an empty text if there is none yet.
-    pub fn head<'a>(&self, text: &'a str) -> &'a str {
+    pub(super) fn head<'a>(&self, text: &'a str) -> &'a str {
         let begin = self.begin.or_else(|| self.whole.last().map(|(begin, _)| *begin)).unwrap_or(text.len());
         let mut end = text.len().min(begin + HEAD_LIMIT);
         while !text.is_char_boundary(end) {
@@ -197,7 +197,7 @@ impl JsonBlocks {
     }
 
     /// Returns the text of each value, including a last one that has no end.
-    pub fn texts<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(super) fn texts<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
         let open = self.begin.map(|begin| text[begin..].trim_end().trim_end_matches('`'));
         self.whole.iter().map(|&(begin, end)| &text[begin..end]).chain(open)
     }
