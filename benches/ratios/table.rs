@@ -17,7 +17,13 @@ pub(crate) struct Row {
 
 impl Row {
     /// Returns a ratio of two times in milliseconds.
-    pub(crate) fn ratio(what: &'static str, kontekst: f64, other: f64, goal: f64, unit: &'static str) -> Self {
+    pub(crate) fn ratio(
+        what: &'static str,
+        kontekst: f64,
+        other: f64,
+        goal: f64,
+        unit: &'static str,
+    ) -> Self {
         let from = format!("{kontekst:.2} ms / {other:.2} ms");
         Self { what, from, figure: kontekst / other, goal, unit, failed: false }
     }
@@ -28,7 +34,13 @@ impl Row {
     }
 
     /// Returns a ratio of two figures that are not times.
-    pub(crate) fn share(what: &'static str, from: String, figure: f64, goal: f64, unit: &'static str) -> Self {
+    pub(crate) fn share(
+        what: &'static str,
+        from: String,
+        figure: f64,
+        goal: f64,
+        unit: &'static str,
+    ) -> Self {
         Self { what, from, figure, goal, unit, failed: false }
     }
 

@@ -107,7 +107,12 @@ impl Layer {
     }
 
     /// Computes what the feed-forward adds to the `state` of `count` positions.
-    pub(crate) fn feed_forward(&self, shape: &Shape, state: &[f32], count: usize) -> Result<Vec<f32>, EngineError> {
+    pub(crate) fn feed_forward(
+        &self,
+        shape: &Shape,
+        state: &[f32],
+        count: usize,
+    ) -> Result<Vec<f32>, EngineError> {
         let mut input = state.to_vec();
         rms_norm(&mut input, &self.forward_norm, shape.epsilon);
         let inner = self.gate_up.rows() / 2;

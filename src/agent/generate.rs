@@ -121,7 +121,7 @@ pub(super) async fn generate(
         tokio::select! {
             biased;
             () = &mut interrupted => return Err(Stop::Cancelled.into()),
-            command = run.io.next_command() => run.handle_command(command)?,
+            command = run.io.next_command() => run.handle_command(command.as_ref()),
             turn = call.join() => {
                 let turn = turn??;
                 let counted = turn.usage.map(|usage| usage.completion);

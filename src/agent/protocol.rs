@@ -6,7 +6,7 @@ use crate::{
     core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome, error_chain},
     provider::Progress,
     subagent_log::SubagentEvent,
-    tools::{ClientTool, Effect},
+    tools::Effect,
 };
 
 /// A command that a client may send to a run in progress.
@@ -24,8 +24,6 @@ pub enum Command {
         call: CallId,
         outcome: ToolOutcome,
     },
-    /// Replaces the client's tools from the next request to the model on.
-    SetClientTools(Vec<ClientTool>),
 }
 
 impl Command {

@@ -30,15 +30,12 @@ pub(super) struct RunState {
 }
 
 impl RunState {
-    /// Handles a command that arrives while no call waits for the client. `None` means that no more will
-    /// come.
-    pub(super) fn handle_command(&mut self, command: Option<Command>) -> Result<(), Stop> {
-        match command {
-            None => self.io.close_commands(),
-            Some(Command::SetClientTools(tools)) => self.tools.set_client_tools(tools)?,
-            Some(Command::Approve(_) | Command::Deny { .. } | Command::ToolResult { .. }) => {}
+    /// Handles a command that arrives while no call waits for the client: it is ignored. `None` means that no more
+    /// will come.
+    pub(super) fn handle_command(&mut self, command: Option<&Command>) {
+        if command.is_none() {
+            self.io.close_commands();
         }
-        Ok(())
     }
 
     /// Builds the request for the next answer to `messages`, which may take at most `max_tokens` tokens.

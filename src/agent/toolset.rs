@@ -18,8 +18,6 @@ use super::{
 
 /// The tools of a run.
 pub(super) struct RunTools {
-    /// The tools that run in the daemon. They do not change during the run.
-    daemon: ToolBox,
     /// All tools, with the client's after the daemon's.
     pub(super) all: ToolBox,
     pub(super) work_dir: Arc<WorkDir>,
@@ -36,20 +34,10 @@ impl RunTools {
         approvals: ApprovalBatching,
         timeout: Duration,
     ) -> Result<Self, RunError> {
-        let all = daemon.clone();
-        let mut tools = Self { daemon, all, work_dir, approvals, timeout };
-        tools.set_client_tools(client)?;
-        Ok(tools)
-    }
-
-    /// Replaces the client's tools from the next request on.
-    pub(super) fn set_client_tools(&mut self, tools: Vec<ClientTool>) -> Result<(), RunError> {
-        self.all = self
-            .daemon
-            .clone()
-            .with_client_tools(tools)
+        let all = daemon
+            .with_client_tools(client)
             .map_err(|error| RunError::from_source(FailureKind::Request, &error))?;
-        Ok(())
+        Ok(Self { all, work_dir, approvals, timeout })
     }
 }
 

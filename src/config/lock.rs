@@ -31,20 +31,6 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// Acquires the lock without waiting.
-    ///
-    /// # Errors
-    ///
-    /// [`LockError::Held`] if another process has it.
-    pub fn try_acquire(path: &Path) -> Result<Self, LockError> {
-        let file = open(path)?;
-        match try_lock(&file) {
-            Ok(true) => Ok(Self { _file: file }),
-            Ok(false) => Err(LockError::Held { path: path.to_owned() }),
-            Err(source) => Err(PathError::new(path, source).into()),
-        }
-    }
-
     /// Waits for the lock, at most for `timeout`. Blocks the thread.
     ///
     /// # Errors
@@ -124,8 +110,8 @@ mod tests {
     fn one_holder_at_a_time_and_dropping_releases() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.lock");
-        let held = Lock::try_acquire(&path).unwrap();
-        assert!(matches!(Lock::try_acquire(&path), Err(LockError::Held { .. })));
+        let held = Lock::acquire(&path, Duration::ZERO).unwrap();
+        assert!(matches!(Lock::acquire(&path, Duration::ZERO), Err(LockError::Held { .. })));
         assert!(matches!(Lock::acquire(&path, Duration::from_millis(12)), Err(LockError::Held { .. })));
         let waiting = {
             let path = path.clone();
@@ -138,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_missing_directory_is_an_error_with_the_path() {
-        let error = Lock::try_acquire(Path::new("/nonexistent/x.lock")).unwrap_err();
+        let error = Lock::acquire(Path::new("/nonexistent/x.lock"), Duration::ZERO).unwrap_err();
         assert_eq!(error.to_string(), "cannot access `/nonexistent/x.lock`");
     }
 }

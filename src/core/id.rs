@@ -103,10 +103,6 @@ impl RunId {
     pub fn new() -> Self {
         Self(Uuid::now_v7().to_string())
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl FromStr for RunId {

@@ -75,7 +75,12 @@ pub enum DaemonError {
 /// # Errors
 ///
 /// [`DaemonError`] when it cannot start or its server fails.
-pub(crate) fn serve(home: &Home, mode: Mode, process: ProcessEnv, listen: Option<Bind>) -> Result<(), DaemonError> {
+pub(crate) fn serve(
+    home: &Home,
+    mode: Mode,
+    process: ProcessEnv,
+    listen: Option<Bind>,
+) -> Result<(), DaemonError> {
     let result = start(home, mode, process, listen);
     if let (Err(error), Mode::Spawned) = (&result, mode) {
         ready::announce_failure(error);

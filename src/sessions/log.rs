@@ -44,10 +44,6 @@ impl SessionLog {
         Ok(log)
     }
 
-    pub fn id(&self) -> &SessionId {
-        &self.id
-    }
-
     /// Appends the records in one write. They are on disk when this returns.
     ///
     /// This costs one `write` and one `fdatasync`, about 0.2 ms on an idle disk. It should be called once

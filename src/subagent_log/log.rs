@@ -89,10 +89,6 @@ impl SubagentLog {
         self
     }
 
-    pub fn id(&self) -> &SessionId {
-        &self.id
-    }
-
     /// Writes an event. When this returns, the event is on disk and watchers can see it. Costs a write and an
     /// `fdatasync`. Long texts are cut.
     ///

@@ -49,7 +49,11 @@ pub(super) struct Bpe {
 }
 
 impl Bpe {
-    pub(super) fn new(pre: &str, ids: &HashMap<String, u32>, merges: Option<Value>) -> Result<Self, EngineError> {
+    pub(super) fn new(
+        pre: &str,
+        ids: &HashMap<String, u32>,
+        merges: Option<Value>,
+    ) -> Result<Self, EngineError> {
         let split = Split::new(pre)?;
         let single =
             CHARACTERS.iter().map(|&c| ids.get(c.encode_utf8(&mut [0; 4]) as &str).copied()).collect();

@@ -25,7 +25,7 @@ pub(super) async fn collect_decisions(
     while !undecided.is_empty() {
         match next_command(run).await? {
             None => {
-                run.handle_command(None)?;
+                run.handle_command(None);
                 for index in undecided.drain(..) {
                     planned[index].plan = CallPlan::Denied("nobody was there to approve".to_owned());
                 }
@@ -42,7 +42,7 @@ pub(super) async fn collect_decisions(
                     }
                 }
             }
-            Some(other) => run.handle_command(Some(other))?,
+            Some(other) => run.handle_command(Some(&other)),
         }
     }
     Ok(after_denial)

@@ -83,7 +83,7 @@ async fn run_in_daemon(
                 let message = format!("timed out after {} s", timeout.as_secs());
                 return Ok(ToolOutcome::failed(ToolFailureKind::TimedOut, message));
             }
-            command = run.io.next_command() => run.handle_command(command)?,
+            command = run.io.next_command() => run.handle_command(command.as_ref()),
         }
     }
 }
@@ -136,7 +136,7 @@ async fn wait_for_results(run: &mut RunState, calls: &mut [ClientCall]) -> Resul
             }),
             command = run.io.next_command() => match command {
                 Some(Command::ToolResult { call, outcome }) => set_outcome(calls, &call, outcome),
-                other => run.handle_command(other)?,
+                other => run.handle_command(other.as_ref()),
             },
         }
     }

@@ -142,7 +142,7 @@ impl Subagent {
         let decided = match &command {
             Command::Approve(call) => Some((call.clone(), true)),
             Command::Deny { call, .. } => Some((call.clone(), false)),
-            Command::ToolResult { .. } | Command::SetClientTools(_) => None,
+            Command::ToolResult { .. } => None,
         };
         run.send(command);
         if let Some((call, approved)) = decided

@@ -138,7 +138,7 @@ async fn run_group(
         tokio::select! {
             biased;
             () = &mut interrupted => return Err(Stop::Cancelled),
-            command = run.io.next_command() => forward_command(run, group, command)?,
+            command = run.io.next_command() => forward_command(run, group, command),
             report = group.reports.recv() => {
                 let (member, report) = report.expect("the group has a sender itself");
                 handle_report(run, group, member, report).await?;
@@ -211,19 +211,13 @@ fn subagent_request(run: &RunState, id: SessionId, prompt: String, agent: String
 }
 
 /// Passes a decision or a result on to the subagent that waits for it.
-fn forward_command(
-    run: &mut RunState,
-    group: &mut SubagentGroup,
-    command: Option<Command>,
-) -> Result<(), Stop> {
+fn forward_command(run: &mut RunState, group: &mut SubagentGroup, command: Option<Command>) {
     let Some(mut command) = command else {
         group.members.iter_mut().for_each(|member| member.commands = None);
         return run.handle_command(None);
     };
-    let call = match &mut command {
-        Command::Approve(call) | Command::Deny { call, .. } | Command::ToolResult { call, .. } => call,
-        Command::SetClientTools(_) => return run.handle_command(Some(command)),
-    };
+    let (Command::Approve(call) | Command::Deny { call, .. } | Command::ToolResult { call, .. }) =
+        &mut command;
     // The first command for a call counts. Others are ignored, as are those for unknown calls.
     if let Some(ForwardedCall { member, id }) = group.forwarded.remove(call) {
         run.remove_pending(call);
@@ -234,7 +228,6 @@ fn forward_command(
             tracing::debug!("a command came after the subagent had ended, or faster than it reads them");
         }
     }
-    Ok(())
 }
 
 async fn handle_report(

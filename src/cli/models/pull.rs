@@ -61,7 +61,12 @@ fn checksum(text: &str) -> Result<String, String> {
     if is_one { Ok(text.to_ascii_lowercase()) } else { Err("a SHA-256 is 64 hexadecimal digits".to_owned()) }
 }
 
-pub(super) fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<ExitCode, CliError> {
+pub(super) fn run(
+    args: &Args,
+    home: &Home,
+    config: &Config,
+    sources: &ModelSources,
+) -> Result<ExitCode, CliError> {
     let net = sources.net()?;
     // The agent is looked up before gigabytes are fetched for it.
     let agent = args.agent.as_ref().map(|name| AgentConfig::load(home, name)).transpose()?;

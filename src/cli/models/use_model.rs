@@ -31,7 +31,12 @@ pub(super) struct Args {
     anyway: bool,
 }
 
-pub(super) fn run(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<ExitCode, CliError> {
+pub(super) fn run(
+    args: &Args,
+    home: &Home,
+    config: &Config,
+    sources: &ModelSources,
+) -> Result<ExitCode, CliError> {
     let agent = AgentConfig::load(home, &args.agent)?;
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
     let found = sources.places.find(&args.name).filter(|_| !builtin_model::is_builtin_name(&args.name));

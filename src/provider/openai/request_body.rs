@@ -20,7 +20,12 @@ pub(super) struct RequestForm {
 }
 
 /// Builds the body of `request`. The same arguments give the same bytes, so that the server's prompt cache matches.
-pub(super) fn build(model: &str, capabilities: &Capabilities, request: &ChatRequest, form: RequestForm) -> Vec<u8> {
+pub(super) fn build(
+    model: &str,
+    capabilities: &Capabilities,
+    request: &ChatRequest,
+    form: RequestForm,
+) -> Vec<u8> {
     let llama_cpp = capabilities.is_llama_cpp.then_some(true);
     let dialect = Dialect {
         tool_role: request.tool_role != ToolRole::Text && !form.tools_in_prompt,

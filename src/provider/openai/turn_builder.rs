@@ -82,7 +82,11 @@ impl TurnBuilder {
     /// # Errors
     ///
     /// [`ProviderError::Protocol`] if the event is malformed or over a limit, or the error that the event reports.
-    pub(super) fn push_event(&mut self, event: &[u8], sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+    pub(super) fn push_event(
+        &mut self,
+        event: &[u8],
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<(), ProviderError> {
         let chunk: wire::Chunk<'_> = serde_json::from_slice(event).map_err(|error| {
             ProviderError::Protocol(format!("an event is not the JSON it should be: {error}"))
         })?;
