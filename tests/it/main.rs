@@ -9,6 +9,7 @@ mod daemon;
 mod fake_llama;
 mod generated;
 mod grpc;
+mod hostile_input;
 mod http;
 mod kaiak;
 mod llama_router_and_rpc;

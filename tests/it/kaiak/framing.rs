@@ -5,7 +5,10 @@ use std::{collections::HashMap, fs, io::Write as _, process::Stdio, thread};
 use serde_json::{Value, json};
 
 use super::{Editor, MAIN, TIMEOUT, TestProject, edit_call, frame};
-use crate::fake_llama::Reply;
+use crate::{
+    fake_llama::Reply,
+    hostile_input::{Random, rounds},
+};
 
 /// A request that is answered with "no such session". It shows that the connection still works.
 const PROBE: &str =
@@ -204,31 +207,26 @@ fn ten_thousand_malformed_frames_are_survived() {
     editor.assert_alive();
     let before = resident(&project);
     let valid = create(&project, 1, "x");
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        usize::try_from(state % below as u64).unwrap()
-    };
+    let mut random = Random::new(0);
     let mut stdin = editor.stdin.take().unwrap();
     let writer = thread::spawn(move || {
-        for number in 0..10_000 {
+        for number in 0..rounds(10_000, 100_000) {
             let mut bytes = match number % 5 {
                 // A truncated body with a matching length.
-                0 => frame(valid.get(..random(valid.len())).unwrap_or("{")),
+                0 => frame(valid.get(..random.below(valid.len())).unwrap_or("{")),
                 // Flipped bytes, in the header or the body.
                 1 => {
                     let mut bytes = frame(&valid);
                     for _ in 0..4 {
-                        let at = random(bytes.len());
-                        bytes[at] = u8::try_from(random(256)).unwrap();
+                        let at = random.below(bytes.len());
+                        bytes[at] = random.byte();
                     }
                     bytes
                 }
-                2 => format!("Content-Length: {}\r\n\r\n", ["x", "-1", "1e9", ""][random(4)]).into_bytes(),
-                3 => (0..random(200)).map(|_| u8::try_from(random(256)).unwrap()).collect(),
-                _ => frame(&"[".repeat(random(1000))),
+                2 => format!("Content-Length: {}\r\n\r\n", ["x", "-1", "1e9", ""][random.below(4)])
+                    .into_bytes(),
+                3 => (0..random.below(200)).map(|_| random.byte()).collect(),
+                _ => frame(&"[".repeat(random.below(1000))),
             };
             // A flipped length may be larger than the body, so the rest is filled up.
             if number % 5 == 1 {
