@@ -25,11 +25,15 @@ pub struct Cursor {
     last_seq: u64,
 }
 
-impl Cursor {
-    pub(super) fn new(log: Arc<SubagentLog>, end: watch::Receiver<LogEnd>, after: u64) -> Self {
-        Self { _log: log, end, file: None, offset: 0, last_seq: after }
+impl SubagentLog {
+    /// Watches the events after number `after`: those in the log, and then the new ones. 0 means all events.
+    pub fn watch(self: &Arc<Self>, after: u64) -> Cursor {
+        let end = self.subscribe();
+        Cursor { _log: Arc::clone(self), end, file: None, offset: 0, last_seq: after }
     }
+}
 
+impl Cursor {
     /// Resolves when there may be more to read. The first call resolves at once.
     pub async fn changed(&mut self) {
         // The log, which this cursor keeps open, holds the sender.

@@ -11,7 +11,7 @@ use std::{
 use rustix::fs::OFlags;
 use tokio::sync::watch;
 
-use super::{Cursor, SubagentEvent, SubagentEventKind, SubagentExit, SubagentLogError};
+use super::{SubagentEvent, SubagentEventKind, SubagentExit, SubagentLogError};
 use crate::{
     config::{
         Home, PathContext, PathError,
@@ -127,9 +127,9 @@ impl SubagentLog {
         Ok(event)
     }
 
-    /// Watches the events after number `after`: those in the log, and then the new ones. 0 means all events.
-    pub fn watch(self: &Arc<Self>, after: u64) -> Cursor {
-        Cursor::new(Arc::clone(self), self.end.subscribe(), after)
+    /// Returns how far the log may be read, now and after each further event.
+    pub(super) fn subscribe(&self) -> watch::Receiver<LogEnd> {
+        self.end.subscribe()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

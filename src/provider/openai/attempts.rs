@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::{
     error_response::{self, is_about_tools, is_loading},
-    provider::OpenAiProvider,
     request_body::{self, RequestForm},
+    served_model::ServedModel,
     stream,
     turn_builder::TurnBuilder,
 };
@@ -25,7 +25,7 @@ const ERROR_BODY_LIMIT: u64 = 1024 * 1024;
 
 /// One request, and how it was changed by the failures so far.
 pub(super) struct Attempts<'a> {
-    provider: &'a OpenAiProvider,
+    served: &'a ServedModel,
     request: &'a ChatRequest,
     cancel: &'a Cancel,
     form: RequestForm,
@@ -51,13 +51,13 @@ impl From<ProviderError> for AttemptError {
 }
 
 impl<'a> Attempts<'a> {
-    pub(super) fn new(provider: &'a OpenAiProvider, request: &'a ChatRequest, cancel: &'a Cancel) -> Self {
+    pub(super) fn new(served: &'a ServedModel, request: &'a ChatRequest, cancel: &'a Cancel) -> Self {
         let form = RequestForm {
-            max_tokens: provider.max_tokens(request),
-            tools_in_prompt: provider.puts_tools_in_prompt(request),
+            max_tokens: served.max_tokens(request),
+            tools_in_prompt: served.puts_tools_in_prompt(request),
         };
         Self {
-            provider,
+            served,
             request,
             cancel,
             form,
@@ -79,10 +79,10 @@ impl<'a> Attempts<'a> {
     }
 
     fn send(&self, sink: &mut dyn FnMut(Delta)) -> Result<Turn, AttemptError> {
-        let (provider, request) = (self.provider, self.request);
-        let timing = provider.server.timing();
-        let body = request_body::build(&provider.model, &provider.capabilities, request, self.form);
-        let exchange = provider.server.client().exchange(self.cancel, timing.first_token);
+        let (served, request) = (self.served, self.request);
+        let timing = served.server.timing();
+        let body = request_body::build(&served.model, &served.capabilities, request, self.form);
+        let exchange = served.server.client().exchange(self.cancel, timing.first_token);
         let response = exchange.post("/v1/chat/completions", &body)?;
         let status = response.status().as_u16();
         if status != 200 {
@@ -108,7 +108,7 @@ impl<'a> Attempts<'a> {
         match status {
             502..=504 => AttemptError::Gateway(error),
             // llama-server's own 500 is about the request and would come again.
-            500 if !self.provider.capabilities.is_llama_cpp && !is_about_tools(&error) => {
+            500 if !self.served.capabilities.is_llama_cpp && !is_about_tools(&error) => {
                 AttemptError::Gateway(error)
             }
             _ => AttemptError::Other(error),
@@ -125,11 +125,11 @@ impl<'a> Attempts<'a> {
             AttemptError::Loading => self.wait_for_loading(sink),
             AttemptError::Gateway(_) if !self.has_retried_gateway => {
                 self.has_retried_gateway = true;
-                self.wait(self.provider.server.timing().backoff)
+                self.wait(self.served.server.timing().backoff)
             }
             AttemptError::Other(error) if self.is_refusal_of_tools(&error) => {
-                tracing::info!(model = self.provider.model, %error, "tools are put into the prompt from now on");
-                self.provider.set_refuses_tools();
+                tracing::info!(model = self.served.model, %error, "tools are put into the prompt from now on");
+                self.served.set_refuses_tools();
                 self.form.tools_in_prompt = true;
                 Ok(())
             }
@@ -143,11 +143,11 @@ impl<'a> Attempts<'a> {
     }
 
     fn wait_for_loading(&mut self, sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
-        if self.started.elapsed() >= self.provider.server.timing().load {
+        if self.started.elapsed() >= self.served.server.timing().load {
             let message = "it has been loading its model for too long".to_owned();
             return Err(ProviderError::Status { status: 503, message });
         }
-        let model = self.provider.model.clone();
+        let model = self.served.model.clone();
         sink(Delta::Progress(Progress::Loading { model, fraction: None }));
         self.wait(self.loading_wait)?;
         self.loading_wait = (self.loading_wait * 2).min(MAX_LOADING_WAIT);
@@ -165,7 +165,7 @@ impl<'a> Attempts<'a> {
     /// the overflow, so the prompt alone may fit. Returns false if it does not.
     fn lower_max_tokens(&mut self, prompt_tokens: u32, window: u32) -> bool {
         let excess = prompt_tokens.saturating_sub(window);
-        let helps = !self.provider.capabilities.is_llama_cpp
+        let helps = !self.served.capabilities.is_llama_cpp
             && !self.has_lowered_max_tokens
             && (1..self.form.max_tokens).contains(&excess);
         if helps {

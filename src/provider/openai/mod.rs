@@ -6,6 +6,7 @@ mod server;
 
 mod attempts;
 mod request_body;
+mod served_model;
 mod stream;
 mod turn_builder;
 

@@ -2,29 +2,22 @@
 
 use std::{
     io,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering::SeqCst},
-    },
+    sync::{Arc, OnceLock},
 };
 
 use super::{
-    attempts::Attempts, probe::Capabilities, server::Server, server_kind::ServerKind,
-    template_overhead::TemplateOverhead, token_estimator::TokenEstimator, wire_model_name,
+    attempts::Attempts, probe::Capabilities, served_model::ServedModel, server::Server,
+    server_kind::ServerKind, template_overhead::TemplateOverhead, token_estimator::TokenEstimator,
+    wire_model_name,
 };
 use crate::{
     core::{Cancel, Message, ToolDef},
-    provider::{ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, slots::SlotError},
+    provider::{ChatRequest, Delta, Progress, Provider, ProviderError, Turn, slots::SlotError},
 };
 
 /// One model of one server.
 pub struct OpenAiProvider {
-    pub(super) server: Arc<Server>,
-    /// The name that requests carry.
-    pub(super) model: String,
-    pub(super) capabilities: Capabilities,
-    /// Set after the server refused a request because it had tools.
-    refuses_tools: AtomicBool,
+    served: ServedModel,
     /// Used for a server that cannot count tokens.
     token_estimator: TokenEstimator,
     /// Measured once; `None` within means that the server cannot count whole prompts.
@@ -37,46 +30,22 @@ const MIN_TRUNCATION_TOKENS: u32 = 1024;
 impl OpenAiProvider {
     pub fn new(server: Arc<Server>, model: &str, capabilities: Capabilities) -> Self {
         Self {
-            server,
-            model: wire_model_name(model).to_owned(),
-            capabilities,
-            refuses_tools: AtomicBool::new(false),
+            served: ServedModel::new(server, wire_model_name(model).to_owned(), capabilities),
             token_estimator: TokenEstimator::default(),
             template_overhead: OnceLock::new(),
         }
     }
 
     pub fn server(&self) -> &Arc<Server> {
-        &self.server
-    }
-
-    /// Returns the number of tokens that the answer may take: what the prompt leaves of the window, because some
-    /// servers refuse a request that could not fit.
-    pub(super) fn max_tokens(&self, request: &ChatRequest) -> u32 {
-        let Capabilities { is_llama_cpp, window, .. } = self.capabilities;
-        let Some(window) = window.filter(|_| request.prompt_tokens > 0) else { return request.max_tokens };
-        // A prompt that was only estimated may be longer.
-        let margin = if is_llama_cpp { 0 } else { request.prompt_tokens / 8 };
-        let left = window.saturating_sub(request.prompt_tokens).saturating_sub(margin);
-        request.max_tokens.min(left).max(1)
-    }
-
-    /// Returns true if tools are described and called in plain text: the template has no tools, or the server
-    /// refused them.
-    pub(super) fn puts_tools_in_prompt(&self, request: &ChatRequest) -> bool {
-        request.tool_role != ToolRole::Native && self.tools_in_prompt()
-    }
-
-    /// Notes that the server refuses requests with tools.
-    pub(super) fn set_refuses_tools(&self) {
-        self.refuses_tools.store(true, SeqCst);
+        &self.served.server
     }
 
     /// Sets `truncated_tokens` if the server seems to have cut the prompt: only its token count tells. llama.cpp
     /// refuses a prompt that is too long.
     fn detect_truncation(&self, request: &ChatRequest, turn: &mut Turn) {
         let sent = request.prompt_tokens;
-        if let Some(usage) = turn.usage.filter(|usage| usage.prompt > 0 && !self.capabilities.is_llama_cpp)
+        if let Some(usage) =
+            turn.usage.filter(|usage| usage.prompt > 0 && !self.served.capabilities.is_llama_cpp)
             && sent >= MIN_TRUNCATION_TOKENS
             && usage.prompt < sent / 2
         {
@@ -86,9 +55,9 @@ impl OpenAiProvider {
 
     /// Improves the estimates for a server that cannot count tokens, from the count that came with an answer.
     fn learn_token_rate(&self, request: &ChatRequest, turn: &Turn) {
-        let is_counted = !self.capabilities.is_llama_cpp && turn.truncated_tokens.is_none();
+        let is_counted = !self.served.capabilities.is_llama_cpp && turn.truncated_tokens.is_none();
         if let Some(usage) = turn.usage.filter(|_| is_counted) {
-            self.token_estimator.learn(prompt_bytes(request), usage.prompt, self.capabilities.window);
+            self.token_estimator.learn(prompt_bytes(request), usage.prompt, self.served.capabilities.window);
         }
     }
 }
@@ -113,16 +82,16 @@ impl Provider for OpenAiProvider {
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
         let on_queued = &mut |position| sink(Delta::Progress(Progress::Queued { position }));
-        let slot = self.server.acquire_slot(request.session.as_ref(), cancel, on_queued);
+        let slot = self.served.server.acquire_slot(request.session.as_ref(), cancel, on_queued);
         let _permit = slot.map_err(|error| match error {
             SlotError::Cancelled => ProviderError::Cancelled,
             SlotError::Closed => ProviderError::Unreachable {
-                endpoint: self.server.client().base().to_owned(),
+                endpoint: self.served.server.client().base().to_owned(),
                 started: false,
                 source: io::Error::new(io::ErrorKind::NotConnected, "the server is being stopped"),
             },
         })?;
-        match Attempts::new(self, request, cancel).run(sink) {
+        match Attempts::new(&self.served, request, cancel).run(sink) {
             Ok(mut turn) => {
                 self.detect_truncation(request, &mut turn);
                 self.learn_token_rate(request, &turn);
@@ -130,7 +99,7 @@ impl Provider for OpenAiProvider {
             }
             Err(error) => {
                 if matches!(error, ProviderError::Unreachable { .. }) {
-                    self.server.set_healthy(false);
+                    self.served.server.set_healthy(false);
                 }
                 Err(error)
             }
@@ -138,40 +107,46 @@ impl Provider for OpenAiProvider {
     }
 
     fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
-        if self.capabilities.is_llama_cpp && !cancel.is_cancelled() {
-            let path = match self.capabilities.server_kind {
-                ServerKind::LlamaSwap => super::server_kind::upstream_path(&self.model, "/tokenize"),
+        if self.served.capabilities.is_llama_cpp && !cancel.is_cancelled() {
+            let path = match self.served.capabilities.server_kind {
+                ServerKind::LlamaSwap => super::server_kind::upstream_path(&self.served.model, "/tokenize"),
                 _ => "/tokenize".to_owned(),
             };
-            self.server.token_counter().count(self.server.client(), &path, &self.model, texts, cancel)
+            self.served.server.token_counter().count(
+                self.served.server.client(),
+                &path,
+                &self.served.model,
+                texts,
+                cancel,
+            )
         } else {
             texts.iter().map(|text| self.token_estimator.estimate(text.len())).collect()
         }
     }
 
     fn template_tokens(&self, messages: usize, cancel: &Cancel) -> u32 {
-        if self.capabilities.server_kind != ServerKind::LlamaCpp || cancel.is_cancelled() {
+        if self.served.capabilities.server_kind != ServerKind::LlamaCpp || cancel.is_cancelled() {
             return 0;
         }
-        let overhead = self
-            .template_overhead
-            .get_or_init(|| TemplateOverhead::measure(self.server.client(), &self.model, cancel));
+        let overhead = self.template_overhead.get_or_init(|| {
+            TemplateOverhead::measure(self.served.server.client(), &self.served.model, cancel)
+        });
         overhead.map_or(0, |overhead| overhead.for_messages(messages))
     }
 
     fn window(&self) -> Option<u32> {
-        self.capabilities.window
+        self.served.capabilities.window
     }
 
     fn can_force_tool(&self) -> bool {
-        self.capabilities.is_llama_cpp
+        self.served.capabilities.is_llama_cpp
     }
 
     fn tools_in_prompt(&self) -> bool {
-        !self.capabilities.supports_tools || self.refuses_tools.load(SeqCst)
+        self.served.needs_tools_in_prompt()
     }
 
     fn slots(&self) -> usize {
-        self.server.slots().limit()
+        self.served.server.slots().limit()
     }
 }

@@ -11,8 +11,6 @@ use std::{
     time::Duration,
 };
 
-use super::settings::Settings;
-
 /// Where package managers install it. The daemon's `PATH` may lack these, as under launchd or cron.
 const FALLBACK_DIRS: [&str; 2] = ["/opt/homebrew/bin", "/usr/local/bin"];
 
@@ -22,22 +20,21 @@ const HELP_PATIENCE: Duration = Duration::from_secs(10);
 /// The largest help text in bytes. It has about 60 KiB.
 const HELP_LIMIT: u64 = 1024 * 1024;
 
-/// Finds the binary: `llama_server` of the configuration, else the one that `$KONTEKST_LLAMA_SERVER` names, else the
-/// first in `$PATH`, else one in [`FALLBACK_DIRS`].
+/// Finds the binary: the pinned one, else the first in `search_path`, which has the form of `$PATH`, else one in
+/// [`FALLBACK_DIRS`].
 ///
 /// # Errors
 ///
-/// One sentence. A binary that is named but missing is not replaced by another.
-pub(super) fn find(settings: &Settings) -> Result<PathBuf, String> {
-    if let Some(pinned) = settings.pinned_binary() {
+/// One sentence. A binary that is pinned but missing is not replaced by another.
+pub(super) fn find(pinned: Option<PathBuf>, search_path: &OsStr) -> Result<PathBuf, String> {
+    if let Some(pinned) = pinned {
         return if is_executable(&pinned) {
             Ok(pinned)
         } else {
             Err(format!("{} is not an executable file", pinned.display()))
         };
     }
-    let path = settings.environment.get("PATH").unwrap_or(OsStr::new(""));
-    std::env::split_paths(path)
+    std::env::split_paths(search_path)
         .filter(|dir| dir.is_absolute()) // an empty or relative entry means the current directory
         .chain(FALLBACK_DIRS.iter().map(PathBuf::from))
         .map(|dir| dir.join("llama-server"))
@@ -125,14 +122,10 @@ mod tests {
         let (first, second) = (place("first"), place("second"));
         let path =
             std::env::join_paths(["relative".into(), dir.path().join("none"), dir.path().join("first")]);
-        let path = ("PATH", path.unwrap());
-        let mut settings =
-            Settings { environment: [path.clone()].into_iter().collect(), ..Settings::default() };
-        assert_eq!(find(&settings), Ok(first));
-        let named = ("KONTEKST_LLAMA_SERVER", second.clone().into_os_string());
-        settings.environment = [path, named].into_iter().collect();
-        assert_eq!(find(&settings), Ok(second));
-        settings.configured_binary = Some(dir.path().join("missing"));
-        assert!(find(&settings).unwrap_err().ends_with("missing is not an executable file"));
+        let path = path.unwrap();
+        assert_eq!(find(None, &path), Ok(first));
+        assert_eq!(find(Some(second.clone()), &path), Ok(second));
+        let error = find(Some(dir.path().join("missing")), &path).unwrap_err();
+        assert!(error.ends_with("missing is not an executable file"));
     }
 }

@@ -73,7 +73,7 @@ impl Supervisor {
     ///
     /// One sentence that says what is missing.
     pub fn binary(&self) -> Result<PathBuf, String> {
-        binary::find(&self.settings)
+        self.settings.find_binary()
     }
 
     /// Returns true if the configuration or the environment names the binary.

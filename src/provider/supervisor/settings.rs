@@ -1,14 +1,14 @@
 //! The settings of the supervisor, and the command line of llama-server.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use super::binary::Options;
+use super::binary::{self, Options};
 use crate::{
     config::{Config, Home},
     core::Environment,
@@ -69,6 +69,17 @@ impl Settings {
                 kv_cache,
             },
         }
+    }
+
+    /// Finds llama-server: `llama_server` of the configuration, else the one that `$KONTEKST_LLAMA_SERVER` names, else
+    /// an installed one.
+    ///
+    /// # Errors
+    ///
+    /// One sentence.
+    pub(super) fn find_binary(&self) -> Result<PathBuf, String> {
+        let search_path = self.environment.get("PATH").unwrap_or(OsStr::new(""));
+        binary::find(self.pinned_binary(), search_path)
     }
 
     /// Returns the binary that the configuration or the environment names.
