@@ -24,7 +24,7 @@ const SUMMARY_INSTRUCTION: &str = "Summarise our conversation so far, so that it
     original: what was asked, what was found, decided and changed (names, paths, numbers exactly), and what \
     is still open. Plain text, no tool calls, nothing else.";
 
-/// Whether the client receives the text of an answer while it is generated.
+/// The choice between sending the text of an answer to the client while it is generated, and not sending it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Visibility {
     Shown,

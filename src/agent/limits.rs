@@ -1,4 +1,4 @@
-//! What a run may use: turns, tokens, time and subagents.
+//! The limits of a run: turns, tokens, time and subagents.
 
 use std::{
     sync::{
@@ -17,7 +17,7 @@ use crate::{
 
 use super::protocol::{FailureKind, RunError};
 
-/// How deep subagents may be nested: a client's run may start subagents, these may start subagents, and those
+/// The largest depth of nested subagents: a client's run may start subagents, these may start subagents, and those
 /// none.
 const MAX_DEPTH: u32 = 2;
 
@@ -26,7 +26,7 @@ const MAX_DEPTH: u32 = 2;
 pub(super) struct RunLimits {
     /// The session under whose id the events of all subagents of this run are logged.
     pub(super) root_session: SessionId,
-    /// How many runs are above this one. 0 for a run that a client started.
+    /// The number of runs above this one. 0 for a run that a client started.
     pub(super) depth: u32,
     pub(super) max_turns: u32,
     /// `None` means no limit.
@@ -34,7 +34,7 @@ pub(super) struct RunLimits {
     pub(super) deadline: Option<Instant>,
     /// The run may start subagents whatever its agent's configuration says.
     pub(super) subagents_allowed: bool,
-    /// How many subagents were started by the client's run and all runs below it.
+    /// The number of subagents that were started by the client's run and all runs below it.
     subagents_started: Arc<AtomicU32>,
 }
 

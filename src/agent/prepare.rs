@@ -37,7 +37,7 @@ pub(super) struct PreparedRun {
     pub(super) limits: RunLimits,
 }
 
-/// What a run was granted: by the configuration if a client started it, otherwise by its parent.
+/// The limits and rights of a run, granted by the configuration if a client started it, otherwise by its parent.
 struct Grant {
     work_dir: Arc<WorkDir>,
     tools: ToolBox,

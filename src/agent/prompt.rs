@@ -21,7 +21,7 @@ const MAX_PROJECT_BYTES: u64 = 32 * 1024;
 
 /// The prompt of a run. Its tokens are not yet counted.
 pub(super) struct RunPrompt {
-    /// What the model reads in this run.
+    /// The text that the model reads in this run.
     pub(super) message: Message,
     /// The prompt without the context that only this run has. `None` if it has no such context.
     pub(super) without_context: Option<String>,

@@ -38,7 +38,7 @@ impl Command {
     }
 }
 
-/// How a run goes on after a denial, once the approved calls of the turn have run.
+/// The way in which a run goes on after a denial, once the approved calls of the turn have run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterDenial {
     /// The run ends with [`Outcome::Denied`].
@@ -114,7 +114,7 @@ pub struct ProposedCall {
     pub subagent: Option<SessionId>,
 }
 
-/// How a run ends.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     Completed {

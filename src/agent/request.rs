@@ -1,4 +1,4 @@
-//! What a door asks for when it starts a run.
+//! A door's request to start a run.
 
 use std::path::PathBuf;
 
@@ -64,7 +64,7 @@ pub struct RunOverrides {
     pub max_turns: Option<u32>,
 }
 
-/// Whether a run may start subagents, and where their events are logged.
+/// The right to start subagents, with the place where their events are logged.
 #[derive(Clone, Debug, Default)]
 pub struct SubagentOptions {
     /// Lets the run start subagents even if its agent's configuration does not.

@@ -11,9 +11,9 @@ use crate::core::{Cancel, RunId};
 
 use super::protocol::{Command, Event, Outcome, RunError};
 
-/// How many events may wait for a slow client before the run waits for it.
+/// The number of events that may wait for a slow client before the run waits for it.
 const EVENT_QUEUE: usize = 256;
-/// How many commands may wait for the run before further ones are dropped.
+/// The number of commands that may wait for the run before further ones are dropped.
 const COMMAND_QUEUE: usize = 256;
 
 /// A run in progress. Dropping it cancels the run.

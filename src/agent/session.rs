@@ -1,4 +1,4 @@
-//! What a run needs of its session: the exclusive right to it, where its history starts, and its messages if
+//! The parts of a session that a run needs: the exclusive right to it, where its history starts, and its messages if
 //! they are only in memory.
 
 use std::{
@@ -19,12 +19,12 @@ use super::{
     request::{History, Prompt, StartRun},
 };
 
-/// How many history starts are kept. When one more is added, all are forgotten.
+/// The number of history starts that are kept. When one more is added, all are forgotten.
 const MAX_HISTORY_STARTS: usize = 256;
-/// How many locks are kept before unused ones are removed.
+/// The number of locks that are kept before unused ones are removed.
 const MAX_IDLE_LOCKS: usize = 64;
 
-/// What the daemon knows of sessions while it runs.
+/// The daemon's knowledge of sessions, which is kept in memory only.
 #[derive(Default)]
 pub(super) struct OpenSessions {
     pub(super) locks: SessionLocks,

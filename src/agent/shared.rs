@@ -22,7 +22,7 @@ pub(super) struct Shared {
     pub(super) models: Arc<dyn Models>,
     /// The addresses that no tool may connect to.
     pub(super) own_listeners: OwnListeners,
-    /// What is known of sessions only while the daemon runs.
+    /// Facts about sessions that are kept in memory only.
     pub(super) open_sessions: OpenSessions,
     pub(super) registry: RunRegistry,
     /// Starts the run of a subagent. It is a pointer because the code of a run cannot depend on the code that
@@ -40,14 +40,14 @@ pub(super) struct Storage {
 /// A function that starts the run of a subagent.
 pub(super) type StartSubagent = fn(&Arc<Shared>, StartRun, Box<ParentContext>, Cancel) -> Run;
 
-/// Who started a run.
+/// The starter of a run: a client or another run.
 pub(super) enum Origin {
     Client,
     /// Another run. The subagent has the rights of that run and no others.
     Parent(Box<ParentContext>),
 }
 
-/// What a subagent gets from the run that started it.
+/// Everything that a subagent gets from the run that started it.
 pub(super) struct ParentContext {
     pub(super) work_dir: Arc<WorkDir>,
     /// The parent's tools, without the one that starts subagents.

@@ -22,7 +22,7 @@ pub(super) struct RunTools {
     pub(super) all: ToolBox,
     pub(super) work_dir: Arc<WorkDir>,
     pub(super) approvals: ApprovalBatching,
-    /// How long a call that runs in the daemon may take.
+    /// The time limit for a call that runs in the daemon.
     pub(super) timeout: Duration,
 }
 

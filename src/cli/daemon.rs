@@ -109,10 +109,10 @@ enum StopOutcome {
     NotRunning,
 }
 
-/// How long a daemon that was killed can still hold its lock.
+/// The longest time for which a daemon that was killed still holds its lock.
 const KILLED_EXIT_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long a daemon may take to stop. It gives its runs up to nine seconds, and model servers a few more.
+/// The longest time in which a daemon stops. It gives its runs up to nine seconds, and model servers a few more.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 
 /// Asks the daemon to stop, and waits until it has released its lock, which is the last thing that it does.

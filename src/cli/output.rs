@@ -1,4 +1,4 @@
-//! How every command writes to stdout and stderr.
+//! The output of every command on stdout and stderr.
 
 use std::{
     io::{self, IsTerminal as _, Write},
@@ -9,7 +9,7 @@ use crate::core::Environment;
 
 use super::{error::CliError, printable::printable};
 
-/// How much a command tells on stderr.
+/// The amount of messages on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verbosity {
     Quiet,

@@ -2,7 +2,7 @@
 
 use crate::core::Message;
 
-/// How a context window is divided. All values are in tokens of the model.
+/// The division of a context window. All values are in tokens of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
     pub context_size: u32,

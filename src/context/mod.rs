@@ -1,4 +1,4 @@
-//! What the model reads: the context window of a run and the token arithmetic behind it.
+//! The context window of a run, and its token arithmetic.
 
 mod budget;
 mod truncate;

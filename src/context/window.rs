@@ -19,12 +19,12 @@ pub(crate) struct Window {
     overhead: u32,
 }
 
-/// What was dropped from a window to make room.
+/// The parts that were dropped from a window to make room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dropped {
-    /// How many messages of earlier runs are no longer sent.
+    /// The number of messages of earlier runs that are no longer sent.
     pub history: usize,
-    /// How many tool outputs of this run are no longer sent.
+    /// The number of tool outputs of this run that are no longer sent.
     pub outputs: usize,
 }
 

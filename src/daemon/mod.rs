@@ -37,7 +37,7 @@ use server::Server;
 /// The time that a new daemon waits for the lock: as long as a stopping daemon may take, and two seconds more.
 const LOCK_TIMEOUT: Duration = stop_limits::TOTAL.saturating_add(Duration::from_secs(2));
 
-/// How the daemon was started.
+/// The way in which the daemon was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// By a person or by systemd: logs go to stderr.

@@ -12,7 +12,7 @@ pub struct MemoryNeed {
     pub cache: Option<u64>,
 }
 
-/// How the needed memory compares with the available memory.
+/// The comparison of the needed memory with the available memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fitness {
     Fits,

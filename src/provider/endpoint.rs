@@ -18,7 +18,7 @@ use crate::core::Cancel;
 /// The largest number of models of one server whose providers are cached. When it is reached, the cache is cleared.
 const MAX_PROVIDERS: usize = 64;
 
-/// How long a server counts as unhealthy after a failure.
+/// The time for which a server counts as unhealthy after a failure.
 const UNHEALTHY_TIME: Duration = Duration::from_secs(30);
 
 /// The longest wait between two probes of a server that is loading a model.

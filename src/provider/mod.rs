@@ -138,7 +138,7 @@ pub struct ChatRequest {
     pub sampling: Sampling,
     /// The largest number of tokens in the answer.
     pub max_tokens: u32,
-    /// How tools are described and results are sent.
+    /// The way in which tools are described and results are sent.
     pub tool_role: ToolRole,
     /// Forces a call of this tool without any text, with arguments that fit its schema. The prompt stays the same, and
     /// a grammar restricts the answer. The deltas of the arguments are delivered as text. Requires

@@ -1,4 +1,4 @@
-//! What the providers take from the process that they run in.
+//! The parts of the daemon's process that the providers use.
 
 use std::path::PathBuf;
 

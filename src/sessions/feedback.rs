@@ -1,4 +1,4 @@
-//! What users think of answers: `feedback.jsonl`, with one rating per line.
+//! The users' ratings of answers: `feedback.jsonl`, with one rating per line.
 
 use std::{
     fs::OpenOptions,

@@ -41,7 +41,7 @@ pub struct Sessions {
     kv_dir: PathBuf,
 }
 
-/// What a listing shows of a session. It is taken from the directory; no conversation is opened for it.
+/// An entry in the listing of sessions. It is taken from the directory; no conversation is opened for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSummary {
     pub id: SessionId,

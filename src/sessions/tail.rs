@@ -16,7 +16,7 @@ pub struct Tail {
     pub messages: Vec<Message>,
     /// The number of tokens of the messages. It is at most the budget.
     pub tokens: u32,
-    /// Whether there are older messages that were left out.
+    /// True if there are older messages that were left out.
     pub has_older: bool,
     /// The number of lines that were read and could not be parsed.
     pub damaged: usize,

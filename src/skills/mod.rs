@@ -40,9 +40,9 @@ pub(crate) struct Skill {
     pub name: Name,
     /// One line of at most 1024 characters. Empty if the file has no description.
     pub description: String,
-    /// Whether a user may invoke it with `/name`.
+    /// True if a user may invoke it with `/name`.
     pub user_invocable: bool,
-    /// Whether it is hidden from the model.
+    /// True if it is hidden from the model.
     pub disable_model_invocation: bool,
     /// The directory of `path`, which may contain other files of the skill.
     pub dir: PathBuf,

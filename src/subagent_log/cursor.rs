@@ -9,7 +9,7 @@ use super::{
     log::{LogEnd, events},
 };
 
-/// How many bytes are read at once. The longest event takes less: its text is cut at 4 KiB, and JSON may
+/// The number of bytes that are read at once. The longest event takes less: its text is cut at 4 KiB, and JSON may
 /// write each byte of it as six.
 const BLOCK: u64 = 64 * 1024;
 

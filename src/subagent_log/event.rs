@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::{CallId, SessionId};
 
-/// How many bytes of a prompt, a result or a message are stored. The subagent's own session has all of it.
+/// The number of bytes that are stored of a prompt, a result or a message. The subagent's own session has all of it.
 const TEXT_LIMIT: usize = 4096;
-/// How many bytes of a tool's name are stored. A model may have made the name up.
+/// The number of bytes that are stored of a tool's name. A model may have made the name up.
 const NAME_LIMIT: usize = 64;
 
 /// An event of a subagent: one line of the log.
@@ -25,7 +25,7 @@ pub struct SubagentEvent {
     pub kind: SubagentEventKind,
 }
 
-/// What happened. Every subagent has exactly one `Started`, its first event, and one `Exited`, its last.
+/// An event. Every subagent has exactly one `Started`, its first event, and one `Exited`, its last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum SubagentEventKind {
@@ -78,7 +78,7 @@ pub enum FailureCause {
     Other,
 }
 
-/// How a subagent ended.
+/// The end of a subagent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubagentExit {

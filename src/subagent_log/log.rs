@@ -32,7 +32,7 @@ pub struct SubagentLog {
     path: PathBuf,
     max: u64,
     state: Mutex<State>,
-    /// How far watchers may read.
+    /// The end of the part that watchers may read.
     end: watch::Sender<LogEnd>,
 }
 

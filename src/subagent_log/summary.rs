@@ -3,7 +3,7 @@
 use super::{SubagentEvent, SubagentEventKind, SubagentExit};
 use crate::core::SessionId;
 
-/// What a log says about one subagent.
+/// The summary of one subagent's events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubagentSummary {
     pub id: SessionId,

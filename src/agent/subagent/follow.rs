@@ -20,10 +20,10 @@ use crate::{
 
 use super::report::{ReportSender, SubagentReport, SubagentResult};
 
-/// How many bytes of a subagent's answer its parent gets. The parent's window decides how much of them it
+/// The number of bytes of a subagent's answer that its parent gets. The parent's window decides how much of them it
 /// reads.
 const MAX_RESULT_BYTES: usize = 64 * 1024;
-/// How many bytes of the last text of a failed subagent its parent gets.
+/// The number of bytes of a failed subagent's last text that its parent gets.
 const MAX_LAST_TEXT_BYTES: usize = 2048;
 
 /// A subagent that is ready to start.

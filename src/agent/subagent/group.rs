@@ -24,16 +24,16 @@ use super::{
     spawn_tool::SubagentRequest,
 };
 
-/// How many commands for a subagent, or reports of all subagents, may wait for their reader.
+/// The number of commands for a subagent, or of reports of all subagents, that may wait for their reader.
 const QUEUE: usize = 64;
 
 /// The subagents of one turn. Dropping this cancels those that still run.
 struct SubagentGroup {
     /// One for each call, in the model's order.
     members: Vec<Member>,
-    /// How many calls have been started.
+    /// The number of calls that have been started.
     started: usize,
-    /// How many calls have their result stored. Results are stored in the model's order.
+    /// The number of calls whose results are stored. Results are stored in the model's order.
     stored: usize,
     /// The calls of subagents that wait for the client, by the id under which the client knows them.
     forwarded: HashMap<CallId, ForwardedCall>,

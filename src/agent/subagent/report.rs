@@ -1,4 +1,4 @@
-//! What a subagent reports to its parent.
+//! The reports of a subagent to its parent.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(super) struct ReportSender {
     sender: mpsc::Sender<(usize, SubagentReport)>,
 }
 
-/// What a subagent reports to its parent.
+/// The reports of a subagent to its parent.
 pub(super) enum SubagentReport {
     /// An event that has been written to the log.
     Logged(SubagentEvent),
@@ -28,7 +28,7 @@ pub(super) enum SubagentReport {
     Finished(SubagentResult),
 }
 
-/// How a subagent ended.
+/// The end of a subagent.
 pub(super) struct SubagentResult {
     pub(super) outcome: ToolOutcome,
     /// A call was denied in a way that ends the run, which ends the parent's run, too.

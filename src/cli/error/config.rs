@@ -1,4 +1,4 @@
-//! What to do about errors of the data directory, the configuration and the sessions.
+//! Hints for errors of the data directory, the configuration and the sessions.
 //!
 //! The layers below report what happened. Each `match` here is exhaustive, so that a new variant gets a hint
 //! too.

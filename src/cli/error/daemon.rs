@@ -1,4 +1,4 @@
-//! What to do when the daemon cannot be reached or cannot start.
+//! Hints for a daemon that cannot be reached or cannot start.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::{client::ClientError, daemon::DaemonError};

@@ -13,7 +13,7 @@ use std::{
 use super::printable::printable;
 use crate::core::error_causes;
 
-/// How a command ended, as the shell sees it.
+/// The end of a command, as the shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
     /// The reader of the output closed it, as in `kontekst sessions | head`. This is not a failure.

@@ -1,4 +1,4 @@
-//! What to do about errors of model files and downloads.
+//! Hints for errors of model files and downloads.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::{

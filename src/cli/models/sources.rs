@@ -1,4 +1,4 @@
-//! Where models are found and fetched, as the environment variables say.
+//! The places where models are found and fetched, from the environment variables.
 
 use std::path::PathBuf;
 

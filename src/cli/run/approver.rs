@@ -11,7 +11,7 @@ use crate::{
 
 use super::approval_prompt::{ApprovalAnswer, Terminal};
 
-/// Whether the run ends when a call is denied.
+/// The choice between ending the run and going on when a call is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum OnDeny {
     /// The run ends

@@ -109,8 +109,8 @@ pub(super) struct Args {
     verbose: bool,
 }
 
-/// How often the run is sent. A daemon that is about to stop can accept a connection and then drop it; the
-/// next attempt reaches its successor.
+/// The number of times that the run is sent. A daemon that is about to stop can accept a connection and then drop it;
+/// the next attempt reaches its successor.
 const MAX_ATTEMPTS: u32 = 3;
 
 pub(super) fn run(mut args: Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {

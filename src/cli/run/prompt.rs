@@ -16,7 +16,7 @@ use crate::{cli::error::CliError, pb::SkillInvocation};
 /// The most bytes that are read from stdin. More would not fit into any context window.
 const INPUT_LIMIT: u64 = 32 * 1024 * 1024;
 
-/// Whether stdin is read.
+/// The decision to read stdin or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StdinUse {
     /// It is read if it is a pipe or a file.

@@ -37,7 +37,7 @@ const MAX_CALLS: usize = 128;
 /// The most memory, in KiB, that the parameters of all calls may take together: three of the largest ones.
 const MAX_PARAMS_KIB: u32 = 32 * 1024;
 
-/// How long each step of the end of a connection may take: answering calls, cancelling runs, writing frames.
+/// The time limit for each step of the end of a connection: answering calls, cancelling runs, writing frames.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The state of a connection.
@@ -53,7 +53,7 @@ struct Connection {
     lifecycle: Mutex<Lifecycle>,
 }
 
-/// How far the client is in the lifecycle of a language server.
+/// The client's state in the lifecycle of a language server.
 #[derive(Clone, Copy, Default)]
 struct Lifecycle {
     initialized: bool,

@@ -18,7 +18,7 @@ const LENGTH_HEADER: &[u8] = b"content-length";
 
 const HEADER_TOO_LONG: &str = "the header block is longer than 8 KiB";
 
-/// What the decoder found in the input.
+/// A result of the decoder.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     Body(Vec<u8>),
@@ -61,7 +61,7 @@ impl Default for State {
 #[derive(Default)]
 struct HeaderBlock {
     bytes: Vec<u8>,
-    /// Where the line begins that is being read.
+    /// The start of the line that is being read.
     line_start: usize,
     /// The fields of the lines before it.
     fields: HeaderFields,

@@ -27,7 +27,7 @@ const ENVELOPE: usize = 2048;
 pub(super) struct Proposal {
     pub id: String,
     pub path: String,
-    /// What the user is asked.
+    /// The question for the user.
     pub question: String,
     /// The content of `stream/file_modification`.
     pub content: Value,

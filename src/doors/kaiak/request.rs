@@ -25,7 +25,7 @@ enum Phase {
     Finished(RequestOutcome),
 }
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestOutcome {
     Success,

@@ -22,7 +22,7 @@ const LOCAL_PROVIDER_NAMES: &[&str] = &["kontekst", "local"];
 pub(super) struct Settings {
     pub model: Option<String>,
     pub endpoint: Option<String>,
-    /// How long one request may take, without the time in which it waits for the user.
+    /// The time limit for one request, without the time in which it waits for the user.
     pub timeout: Duration,
     /// The most model calls of one run.
     pub max_turns: u32,

@@ -15,7 +15,7 @@ use super::{
     structs,
 };
 
-/// How long the client may take to decide. Source: the time that the second generation's server waits for the
+/// The time in which the client must decide. Source: the time that the second generation's server waits for the
 /// approval of a nested call.
 pub(super) const APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
 

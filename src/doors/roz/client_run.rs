@@ -54,14 +54,14 @@ pub(super) struct ClientRun {
     next_keepalive: Instant,
 }
 
-/// How a run ended.
+/// The end of a run.
 pub(super) enum RunEnding {
     Completed,
     Cancelled,
     Failed,
 }
 
-/// What [`ClientRun::next_signal`] waits for.
+/// The next thing that happens to a [`ClientRun`].
 pub(super) enum RunSignal {
     /// `None` after the last event.
     Event(Option<Event>),

@@ -57,7 +57,7 @@ struct State {
     reader_dropped: bool,
 }
 
-/// How the stream ends once the queue is empty.
+/// The end of the stream once the queue is empty.
 #[derive(Default)]
 enum Ending {
     /// More may be queued, so the stream does not end yet.

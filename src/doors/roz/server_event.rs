@@ -1,4 +1,4 @@
-//! What the server tells a client, independent of the generation of the protocol.
+//! The events that the server sends to a client, independent of the generation of the protocol.
 
 use prost_types::Struct;
 
@@ -78,7 +78,7 @@ pub(super) enum ServerEvent {
     },
 }
 
-/// What a session may do with the tools whose names match `pattern`.
+/// A session's permission for the tools whose names match `pattern`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Permission {
     pub(super) pattern: String,
@@ -113,7 +113,7 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// How full the context window is, in tokens.
+/// The fill level of the context window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ContextUsage {
     pub(super) used: u32,

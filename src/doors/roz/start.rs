@@ -45,7 +45,7 @@ pub(super) struct OpenSession {
     mode_note_sent: bool,
 }
 
-/// What the start of a session decides for all of its turns.
+/// The settings that the start of a session makes for all of its turns.
 struct SessionSettings {
     agent: String,
     model: Option<String>,

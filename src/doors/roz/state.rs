@@ -15,7 +15,7 @@ pub(super) enum State {
     InTurn,
 }
 
-/// What the session does about a request, with what it needs for that.
+/// The session's action for a request, with the data that it needs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Action {
     Start(StartSession),

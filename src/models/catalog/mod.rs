@@ -93,7 +93,7 @@ impl Model {
 impl ModelCatalog {
     /// Lists all models, those in our own directory first, each file once.
     ///
-    /// What cannot be read is left out. Links are followed, down to four directories.
+    /// Directories that cannot be read are left out. Links are followed, down to four directories.
     pub fn list(&self) -> Vec<Model> {
         let mut models = tree::models(&self.model_dir, 0, ModelOrigin::ModelDir, &|_| None);
         for hub in &self.hubs {

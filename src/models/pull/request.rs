@@ -20,7 +20,7 @@ const MAX_REDIRECTS: usize = 8;
 /// The largest accepted response header, in bytes.
 const HEADER_LIMIT: usize = 64 * 1024;
 
-/// Where an interrupted download continues.
+/// The point at which an interrupted download continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ResumePoint {
     /// The number of bytes in the part file. Never 0.

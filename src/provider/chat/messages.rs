@@ -16,7 +16,7 @@ use crate::core::{CallId, Message, Role, ToolCall, ToolDef, parse_lenient};
 /// Separates two texts of the same role in one message. Source: upstream's message normalisation.
 const SEPARATOR: &str = "\n\n---\n\n";
 
-/// How a server expects messages.
+/// The form in which a server expects messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dialect {
     /// Sends results with role `tool`, otherwise as text in a `user` message.

@@ -11,7 +11,7 @@ use crate::provider::{
     },
 };
 
-/// What may change between two attempts to send the same request.
+/// The parts of a request that may change between two attempts.
 #[derive(Clone, Copy)]
 pub(super) struct RequestForm {
     pub max_tokens: u32,

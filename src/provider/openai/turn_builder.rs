@@ -34,7 +34,7 @@ pub(super) struct TurnBuilder {
     started: bool,
 }
 
-/// How much of an answer has arrived. It changes with everything that counts as progress.
+/// The amount of an answer that has arrived. It changes with everything that counts as progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct BuilderState {
     /// Part of the answer has arrived.

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-/// Where package managers install it. The daemon's `PATH` may lack these, as under launchd or cron.
+/// The directories in which package managers install it. The daemon's `PATH` may lack these, as under launchd or cron.
 const FALLBACK_DIRS: [&str; 2] = ["/opt/homebrew/bin", "/usr/local/bin"];
 
 /// The time limit for `--help`, which loads the GPU libraries.

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::{load_progress, log_tail::LogTail};
 use crate::core::{Cancel, stop_limits};
 
-/// How long to wait for the last lines of output after the process has ended.
+/// The time to wait for the last lines of output after the process has ended.
 const LOG_DRAIN_TIME: Duration = Duration::from_millis(500);
 
 /// A child process in a process group of its own.
@@ -30,7 +30,7 @@ struct Shared {
 struct State {
     exited: Option<ExitStatus>,
     ended: Option<Instant>,
-    /// How much of the model has been loaded, between 0 and 1.
+    /// The part of the model that has been loaded, between 0 and 1.
     fraction: Option<f32>,
     tail: LogTail,
 }

@@ -12,7 +12,7 @@ use crate::{
     provider::{Progress, ProviderError},
 };
 
-/// How long one wait for a busy server takes, before the cancel is checked again.
+/// The longest single wait for a busy server, before the cancel is checked again.
 const DRAIN_WAIT: Duration = Duration::from_secs(60);
 
 impl Supervisor {

@@ -32,7 +32,7 @@ use super::{
 };
 use crate::core::Cancel;
 
-/// How often a server is started with another port, because the port was taken between our check and llama-server's
+/// The number of starts with another port, because the port was taken between our check and llama-server's
 /// own `bind`.
 const BIND_TRIES: usize = 3;
 

@@ -30,9 +30,10 @@ pub struct Settings {
     pub launcher: Option<PathBuf>,
     /// The number of servers that may run at a time. 0 counts as 1.
     pub max_loaded: usize,
-    /// How long an idle server keeps running. `None` means for ever.
+    /// The time for which an idle server keeps running. `None` means for ever.
     pub keep_warm: Option<Duration>,
-    /// Where servers are recorded, so that the next daemon can end those that a killed daemon left behind.
+    /// The directory in which servers are recorded, so that the next daemon can end those that a killed daemon left
+    /// behind.
     pub run_dir: Option<PathBuf>,
     pub arguments: ArgumentSettings,
 }
@@ -46,7 +47,7 @@ pub struct ArgumentSettings {
     pub gpu_layers: Option<u32>,
     /// Appended to the command line, where they override other arguments.
     pub extra_args: Vec<String>,
-    /// Where the prompt caches of sessions are saved.
+    /// The directory for the prompt caches of sessions.
     pub kv_cache: Option<Arc<KvCacheDir>>,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Measurements {
     pub call_was_prompted: bool,
 }
 
-/// How much of the first turn's prompt the server still had in its cache in the second turn.
+/// The part of the first turn's prompt that the server still had in its cache in the second turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CacheReuse {
     pub cached: u32,

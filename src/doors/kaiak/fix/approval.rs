@@ -31,7 +31,7 @@ pub(super) struct ApprovedChange {
     result_sender: oneshot::Sender<Result<(), RpcError>>,
 }
 
-/// What the user decided about a change.
+/// The user's decision about a change.
 enum Verdict {
     Approved(ApprovedChange),
     /// The change is not made, for this reason. The model reads it.

@@ -36,11 +36,11 @@ use super::{
 use approval::ApprovedChange;
 use file_run::FileRun;
 
-/// How much longer the core waits for an answer of the user than this door does, so that the door's own timeout
+/// The time for which the core waits longer than this door for an answer of the user, so that the door's own timeout
 /// decides.
 const CORE_TIMEOUT_MARGIN: Duration = Duration::from_secs(60);
 
-/// What a request asks for.
+/// The action that a request asks for.
 pub(super) struct FixInput {
     pub files: Vec<FileGroup>,
     /// The migration context: the JSON text of an object.
@@ -161,7 +161,7 @@ impl ProgressRange {
     }
 }
 
-/// What was found at the path of an incident.
+/// The state of the path of an incident.
 enum FileContent {
     Text(String),
     Missing,

@@ -17,7 +17,7 @@ use super::{
     params::{self, Fields},
 };
 
-/// What methods know of the connection that calls them.
+/// The parts of a connection that its methods use.
 pub(super) struct CallContext {
     pub shared: Arc<Shared>,
     pub outbox: FrameSender,

@@ -50,7 +50,7 @@ impl CodeSpans {
     }
 }
 
-/// Where the body of a tag ends.
+/// The end of the body of a tag.
 pub(super) enum End {
     /// The end has not arrived yet.
     Open,
@@ -64,7 +64,7 @@ pub(super) enum End {
 pub(super) struct BodyEnd {
     /// The length of the body.
     pub inner: usize,
-    /// Where the text after the closing tag begins.
+    /// The start of the text after the closing tag.
     pub after: usize,
 }
 
@@ -141,10 +141,10 @@ impl JsonScanner {
 pub(super) struct JsonBlocks {
     read: usize,
     json: JsonScanner,
-    /// Where the current value begins.
+    /// The start of the current value.
     begin: Option<usize>,
     ticks: usize,
-    /// Where the language after a fence begins. `None` where no language may follow.
+    /// The start of the language after a fence. `None` where no language may follow.
     info: Option<usize>,
     whole: Vec<(usize, usize)>,
 }
