@@ -132,6 +132,33 @@ fn without_tools_an_agent_uses_its_own() {
     assert_eq!(answer["choices"][0]["message"]["content"], "It says alpha.");
 }
 
+/// The model calls a tool of the daemon although it was not offered any.
+#[test]
+fn a_request_that_forbids_tools_or_lists_none_gets_none() {
+    let chat_tools =
+        json!([{"type": "function", "function": {"name": "get_weather", "parameters": weather()}}]);
+    let tools = json!([{"type": "function", "name": "get_weather", "parameters": weather()}]);
+    let user = json!([{"role": "user", "content": "sum up"}]);
+    for (path, body) in [
+        (CHAT, json!({"messages": user, "tools": chat_tools, "tool_choice": "none"})),
+        (CHAT, json!({"messages": user, "tool_choice": "none"})),
+        (CHAT, json!({"messages": user, "tools": []})),
+        (RESPONSES, json!({"input": "sum up", "tools": tools, "tool_choice": "none"})),
+        (RESPONSES, json!({"input": "sum up", "tool_choice": "none"})),
+        (RESPONSES, json!({"input": "sum up", "tools": []})),
+    ] {
+        let model = FakeLlama::start([
+            Reply::calls([("write_file", json!({"path": "none.txt", "content": "x"}))]),
+            Reply::text("All done."),
+        ]);
+        let server = TestDaemon::start(&model);
+        let answer = server.post(path, &body).expect(200);
+        assert!(answer.body.contains("All done."), "{body}: {}", answer.body);
+        assert_eq!(model.chats()[0].get("tools"), None, "{body}");
+        assert_eq!(server.file("none.txt"), None, "{body}");
+    }
+}
+
 #[test]
 fn unsupported_requests_get_an_openai_error() {
     let model = FakeLlama::start([Reply::error(500, "boom")]);

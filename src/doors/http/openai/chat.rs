@@ -9,7 +9,7 @@ use super::{
         events::{self, EventEncoder},
         response::{self, HttpError, HttpResponse, PolledBody},
     },
-    conversation::{Conversation, ConversationBuilder, Function, MessageText, tools_enabled},
+    conversation::{Conversation, ConversationBuilder, Function, MessageText, OfferedTools},
     created, error_object, id,
     run_translator::{RunDelta, RunEnd, RunTranslator, chat_call},
     sampling, start_run,
@@ -77,9 +77,12 @@ struct CallFunction {
 }
 
 pub(in super::super) async fn chat(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpError> {
-    let request: ChatCompletionRequest = serde_json::from_slice(body)
+    let mut request: ChatCompletionRequest = serde_json::from_slice(body)
         .map_err(|error| HttpError::bad_request(format!("Invalid JSON body: {error}")))?;
-    let conversation = read_messages(&request)?.finish(tools(&request)?)?;
+    check_supported(&request)?;
+    let tools =
+        OfferedTools::read(request.tools.take(), request.tool_choice.as_ref(), Tool::into_client_tool)?;
+    let conversation = read_messages(&request)?.finish(tools)?;
     respond(door, request, conversation).await
 }
 
@@ -90,7 +93,7 @@ async fn respond(
 ) -> Result<HttpResponse, HttpError> {
     let limit = request.max_completion_tokens.or(request.max_tokens);
     let sampling = sampling(request.temperature, request.top_p, limit)?;
-    let client_runs_tools = !conversation.tools.is_empty();
+    let client_runs_tools = conversation.tools.run_at_client();
     let start = start_run(door, &request.model, conversation, sampling).await?;
     let permit = door.reserve_run()?;
     let mut chat = ChatCompletion {
@@ -112,8 +115,8 @@ async fn respond(
     chat.into_json().map(|value| response::ok(&value))
 }
 
-/// Returns the tools of a request. Refuses settings that are not supported and that would change the answer.
-fn tools(request: &ChatCompletionRequest) -> Result<Vec<ClientTool>, HttpError> {
+/// Refuses settings that are not supported and that would change the answer.
+fn check_supported(request: &ChatCompletionRequest) -> Result<(), HttpError> {
     let format_type = request.response_format.as_ref().map(|format| &format["type"]);
     if request.n.is_some_and(|n| n != 1) {
         return Err(HttpError::bad_request("n must be 1"));
@@ -124,17 +127,16 @@ fn tools(request: &ChatCompletionRequest) -> Result<Vec<ClientTool>, HttpError> 
     if request.stop.as_ref().is_some_and(|stop| !stop.is_null() && *stop != json!([])) {
         return Err(HttpError::bad_request("stop is not supported"));
     }
-    if !tools_enabled(request.tool_choice.as_ref())? {
-        return Ok(Vec::new());
-    }
-    let declared = request.tools.as_deref().unwrap_or_default();
-    declared
-        .iter()
-        .map(|tool| match &tool.function {
-            Some(function) if tool.kind == "function" => Ok(function.clone().into_tool()),
+    Ok(())
+}
+
+impl Tool {
+    fn into_client_tool(self) -> Result<ClientTool, HttpError> {
+        match self.function {
+            Some(function) if self.kind == "function" => Ok(function.into_tool()),
             _ => Err(HttpError::bad_request("tools must be of type function")),
-        })
-        .collect()
+        }
+    }
 }
 
 fn read_messages(request: &ChatCompletionRequest) -> Result<ConversationBuilder, HttpError> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::response::HttpError;
 use crate::{
+    agent::DaemonTools,
     core::{CallId, Message, Role, ToolCall, ToolDef, ToolResult},
     tools::{ClientTool, Concurrency},
 };
@@ -20,7 +21,54 @@ pub(super) struct Conversation {
     pub(super) prompt: String,
     /// The model's calls and their results since the prompt.
     pub(super) after_prompt: Vec<Message>,
-    pub(super) tools: Vec<ClientTool>,
+    pub(super) tools: OfferedTools,
+}
+
+/// The tools that a request lets the model use.
+#[derive(Debug, Default)]
+pub(super) enum OfferedTools {
+    /// The request does not mention tools, so the agent uses its own.
+    #[default]
+    OfAgent,
+    /// These and no others. An empty list means no tools at all.
+    OfClient(Vec<ClientTool>),
+}
+
+impl OfferedTools {
+    /// Reads the `tools` and the `tool_choice` of a request. `into_tool` converts one declaration.
+    ///
+    /// A request that lists no tools, or that forbids their use, is one without any tool. It must not run the agent's
+    /// own, because their calls are approved automatically.
+    ///
+    /// # Errors
+    ///
+    /// A declaration or the choice is not supported.
+    pub(super) fn read<T>(
+        declared: Option<Vec<T>>,
+        choice: Option<&Value>,
+        into_tool: impl Fn(T) -> Result<ClientTool, HttpError>,
+    ) -> Result<Self, HttpError> {
+        match (tools_enabled(choice)?, declared) {
+            (false, _) => Ok(Self::OfClient(Vec::new())),
+            (true, None) => Ok(Self::OfAgent),
+            (true, Some(declared)) => {
+                Ok(Self::OfClient(declared.into_iter().map(into_tool).collect::<Result<_, _>>()?))
+            }
+        }
+    }
+
+    /// Returns true if the client runs the calls of the model.
+    pub(super) fn run_at_client(&self) -> bool {
+        matches!(self, Self::OfClient(tools) if !tools.is_empty())
+    }
+
+    /// Returns the daemon's tools and the client's tools of the run.
+    pub(super) fn split(self) -> (DaemonTools, Vec<ClientTool>) {
+        match self {
+            Self::OfAgent => (DaemonTools::All, Vec::new()),
+            Self::OfClient(tools) => (DaemonTools::Only(Vec::new()), tools),
+        }
+    }
 }
 
 /// The content of a message: text, or a list of parts.
@@ -121,7 +169,7 @@ impl ConversationBuilder {
     ///
     /// There is nothing to answer: there is no message of the user, a call has no result, or the last message is an
     /// answer.
-    pub(super) fn finish(mut self, tools: Vec<ClientTool>) -> Result<Conversation, HttpError> {
+    pub(super) fn finish(mut self, tools: OfferedTools) -> Result<Conversation, HttpError> {
         self.check_no_open_calls()?;
         if self.messages.last().is_some_and(|last| last.role == Role::Assistant) {
             return Err(HttpError::bad_request("the last message must be the user's or a tool's"));
@@ -175,7 +223,7 @@ impl Function {
 }
 
 /// Returns true if `tool_choice` lets the model use the request's tools.
-pub(super) fn tools_enabled(choice: Option<&Value>) -> Result<bool, HttpError> {
+fn tools_enabled(choice: Option<&Value>) -> Result<bool, HttpError> {
     match choice.map(Value::as_str) {
         None | Some(Some("auto")) => Ok(true),
         Some(Some("none")) => Ok(false),
@@ -201,7 +249,7 @@ mod tests {
         builder.assistant(String::new(), vec![call("1"), call("2")]).unwrap();
         builder.result("2", "two".into()).unwrap();
         builder.result("1", "one".into()).unwrap();
-        let got = builder.finish(Vec::new()).unwrap();
+        let got = builder.finish(OfferedTools::OfAgent).unwrap();
         assert_eq!((got.history.len(), got.prompt.as_str(), got.after_prompt.len()), (2, "c", 3));
         assert_eq!(got.system, ["be brief"]);
     }
@@ -210,7 +258,10 @@ mod tests {
     fn conversations_that_cannot_be_answered_are_refused() {
         let refusal = |build: &dyn Fn(&mut ConversationBuilder) -> Result<(), HttpError>| {
             let mut builder = ConversationBuilder::default();
-            build(&mut builder).and_then(|()| builder.finish(Vec::new()).map(drop)).unwrap_err().message
+            build(&mut builder)
+                .and_then(|()| builder.finish(OfferedTools::OfAgent).map(drop))
+                .unwrap_err()
+                .message
         };
         assert!(refusal(&|_| Ok(())).contains("message of the user"));
         assert!(

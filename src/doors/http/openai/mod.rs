@@ -1,7 +1,8 @@
 //! OpenAI-compatible endpoints, where the models are kontekst's agents.
 //!
-//! A request without tools runs an agent with its own tools, as `/v1/generate` does. A request with tools offers only
-//! those: the model's calls go to the client, which sends the results in its next request.
+//! A request that does not mention tools runs an agent with its own tools, as `/v1/generate` does. A request with tools
+//! offers only those: the model's calls go to the client, which sends the results in its next request. An empty list of
+//! tools, or the `tool_choice` "none", offers no tools.
 
 mod chat;
 mod conversation;
@@ -16,7 +17,7 @@ use super::{
     response::{HttpError, HttpResponse},
 };
 use crate::{
-    agent::{AgentCore, DaemonTools, ExtraContext, RunOverrides, StartRun, ToolOptions},
+    agent::{AgentCore, ExtraContext, RunOverrides, StartRun, ToolOptions},
     config::agents as agent_files,
     core::{Name, Sampling, clock},
 };
@@ -93,15 +94,12 @@ async fn start_run(
 ) -> Result<StartRun, HttpError> {
     let agent = find_agent(&door.core, agent).await?;
     let Conversation { system, history, prompt, after_prompt, tools } = conversation;
+    let (daemon, client) = tools.split();
     Ok(StartRun {
         prompt: crate::agent::Prompt::Text(prompt),
         history: crate::agent::History::Provided(history),
         agent: agent.to_string(),
-        tools: ToolOptions {
-            daemon: if tools.is_empty() { DaemonTools::All } else { DaemonTools::Only(Vec::new()) },
-            client: tools,
-            ..ToolOptions::default()
-        },
+        tools: ToolOptions { daemon, client, ..ToolOptions::default() },
         context: ExtraContext { system, after_prompt, ..ExtraContext::default() },
         overrides: RunOverrides { sampling, ..RunOverrides::default() },
         ..StartRun::default()

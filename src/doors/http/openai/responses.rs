@@ -9,7 +9,7 @@ use super::{
         events::{self, EventEncoder},
         response::{self, HttpError, HttpResponse, PolledBody},
     },
-    conversation::{ConversationBuilder, Function, MessageText, tools_enabled},
+    conversation::{ConversationBuilder, Function, MessageText, OfferedTools},
     created, error_object, id,
     run_translator::{RunDelta, RunEnd, RunTranslator},
     sampling, start_run,
@@ -75,13 +75,13 @@ pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<
     if request.background == Some(true) {
         return Err(HttpError::bad_request("background is not supported"));
     }
-    let tools = tools(request.tools, request.tool_choice.as_ref())?;
+    let tools = OfferedTools::read(request.tools, request.tool_choice.as_ref(), Tool::into_client_tool)?;
     let mut builder = ConversationBuilder::default();
     if let Some(instructions) = request.instructions {
         builder.system(instructions);
     }
     read_input(request.input, &mut builder)?;
-    let client_runs_tools = !tools.is_empty();
+    let client_runs_tools = tools.run_at_client();
     let sampling = sampling(request.temperature, request.top_p, request.max_output_tokens)?;
     let start = start_run(door, &request.model, builder.finish(tools)?, sampling).await?;
     let permit = door.reserve_run()?;
@@ -111,17 +111,15 @@ pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<
     }
 }
 
-fn tools(tools: Option<Vec<Tool>>, choice: Option<&Value>) -> Result<Vec<ClientTool>, HttpError> {
-    if !tools_enabled(choice)? {
-        return Ok(Vec::new());
-    }
-    let client_tools = tools.unwrap_or_default().into_iter().map(|tool| match tool.kind.as_str() {
-        "function" => Ok(tool.function.into_tool()),
-        kind => {
-            Err(HttpError::bad_request(format!("tools of type {kind:?} are not supported; only function is")))
+impl Tool {
+    fn into_client_tool(self) -> Result<ClientTool, HttpError> {
+        match self.kind.as_str() {
+            "function" => Ok(self.function.into_tool()),
+            kind => Err(HttpError::bad_request(format!(
+                "tools of type {kind:?} are not supported; only function is"
+            ))),
         }
-    });
-    client_tools.collect()
+    }
 }
 
 fn read_input(input: Input, builder: &mut ConversationBuilder) -> Result<(), HttpError> {
