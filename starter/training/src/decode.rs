@@ -9,7 +9,7 @@ use crate::wide::wide;
 /// Tokens that a conversation may have.
 pub const LONGEST: usize = 4096;
 
-/// What it answers to a prompt, at most `limit` bytes. Bytes that are no UTF-8 become `U+FFFD`.
+/// Returns the answer to a prompt, at most `limit` bytes. Bytes that are no UTF-8 become `U+FFFD`.
 pub fn answer(shape: Shape, numbers: &[f32], prompt: &[u16], limit: usize) -> String {
     let mut reader = Reader::new(shape, numbers);
     for &token in prompt {

@@ -1,4 +1,4 @@
-//! What makes kontekst's built-in model.
+//! The program that makes the starter model.
 
 pub mod data;
 pub mod decode;

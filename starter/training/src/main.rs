@@ -39,7 +39,7 @@ enum Command {
         /// Held-out requests that mean a call
         #[arg(long, default_value_t = eval::CALLS)]
         calls: usize,
-        /// What the held-out requests are drawn from; another number gives others
+        /// The seed of the held-out requests; another number gives others
         #[arg(long, default_value_t = eval::SEED)]
         seed: u64,
         /// Show the first wrong answers of each kind: three, or as many as are named
@@ -84,7 +84,7 @@ struct Training {
     /// Tokens in a row
     #[arg(long, default_value_t = 512)]
     tokens: usize,
-    /// What a byte counts that is not the model's to say
+    /// The weight of a byte that the model does not write
     #[arg(long, default_value_t = 0.1)]
     other: f32,
     /// ... until this step
@@ -100,7 +100,7 @@ struct Training {
     /// The model's file
     #[arg(long, default_value = "starter/kontekst.gguf")]
     out: PathBuf,
-    /// Where training stands is written there each minute
+    /// The file to which the state of the training is written each minute
     #[arg(long, default_value = "target/kontekst.checkpoint")]
     checkpoint: PathBuf,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// What the processor offers.
+/// The vector instructions of the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Width {
     /// AVX-512 with products of 16-bit floats.

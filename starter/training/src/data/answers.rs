@@ -1,4 +1,4 @@
-//! What the model says in the end. It follows from the call and from what is seen of the result, and from
+//! The text with which the model ends. It follows from the call and from the visible part of the result, and from
 //! nothing else, so that there is one right answer.
 
 use super::Call;
@@ -13,7 +13,7 @@ pub const DECLINED: &str =
 pub const TOO_LONG: &str =
     "That text is too long for the small built-in model; `kontekst models` shows how to get a larger one.";
 
-/// What is said of a result. `shown` is the result shortened, `failed` that it is an error's message.
+/// The text about a result. `shown` is the shortened result; `failed` says that it is the message of an error.
 pub fn report(call: &Call, shown: &str, failed: bool) -> String {
     if failed {
         let message = shown.split('\n').next().unwrap_or_default();

@@ -44,7 +44,7 @@ pub fn prompt(conversation: &[(Role, String)]) -> Vec<u16> {
     ids
 }
 
-/// Whether a call has no space after its first argument's name.
+/// Returns true if a call has no space after the name of its first argument.
 fn is_respelled(text: &str) -> bool {
     let Some((_, arguments)) =
         text.split_once("</tool_call>").and_then(|(call, _)| call.split_once("\"arguments\": {\""))

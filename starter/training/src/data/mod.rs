@@ -19,7 +19,7 @@ pub use draw::Draw;
 pub use encode::{ASSISTANT, END, Encoded, TOOL, USER, encode, prompt};
 pub use shorten::{shortened_result, shown_request};
 
-/// Who says a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     User,
@@ -33,10 +33,10 @@ pub type Conversation = Vec<(Role, String)>;
 /// A conversation, and what it was made of.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What it shows, as in `read` or `read: failed`.
+    /// The subject of the conversation, such as `read` or `read: failed`.
     pub kind: &'static str,
     pub conversation: Conversation,
-    /// What the first message means; nothing when it is answered at once.
+    /// The meaning of the first message. `None` if it is answered at once.
     pub call: Option<Call>,
 }
 

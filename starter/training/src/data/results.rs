@@ -1,4 +1,4 @@
-//! What the tools answer, in their own words.
+//! The results of the tools, in the tools' own words.
 
 use std::fmt::Write;
 

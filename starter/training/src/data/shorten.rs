@@ -1,8 +1,8 @@
-//! What the model sees of a text. `starter/training/template.jinja` does the same, and a test compares the two.
+//! The part of a text that the model sees. `starter/training/template.jinja` does the same, and a test compares the two.
 
 /// A longer request is shortened, in characters.
 const REQUEST: usize = 400;
-/// What is kept of its start and of its end: data comes first, the instruction last.
+/// The number of bytes that are kept of its start and of its end. Data comes first, and the instruction last.
 const REQUEST_HEAD: usize = 240;
 const REQUEST_TAIL: usize = 140;
 /// Lines of a result that are kept.

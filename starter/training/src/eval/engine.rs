@@ -21,7 +21,7 @@ const WINDOW: u32 = 4096;
 const LONGEST: u32 = 1200;
 
 pub struct InEngine {
-    /// Who keeps it loaded.
+    /// The owner that keeps it loaded.
     models: Arc<OpenModels>,
     provider: Arc<dyn Provider>,
     tools: Arc<[ToolDef]>,

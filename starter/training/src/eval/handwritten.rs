@@ -19,7 +19,7 @@ pub enum Expected {
     Call(Value),
     /// That it cannot be done, and who can.
     Decline,
-    /// What the model is and can do.
+    /// Questions about the model and its abilities.
     About,
 }
 

@@ -1,4 +1,4 @@
-//! How good a model is: requests with names that it has never seen, the reports of their results, and phrasings
+//! The examination of a model: requests with names that it has never seen, the reports of their results, and phrasings
 //! that a person wrote without knowing the generator.
 
 #[cfg(feature = "engine")]
@@ -28,7 +28,7 @@ const DRAWS: usize = 400_000;
 
 /// Whoever is examined. It chooses the likeliest byte each time, so that the same model gives the same table.
 pub trait Model {
-    /// What the assistant says next, without the mark at its end.
+    /// Returns the assistant's next message, without the mark at its end.
     fn answer(&mut self, conversation: &[(Role, String)]) -> String;
 
     /// The same for many conversations that have nothing to do with each other.
@@ -50,7 +50,7 @@ pub fn run(model: &mut dyn Model, calls: usize, seed: u64, file: &Path) -> Resul
     Ok(report)
 }
 
-/// Where the handwritten phrasings are.
+/// Returns the path of the file with the handwritten phrasings.
 pub fn handwritten_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/handwritten.tsv")
 }
@@ -95,7 +95,7 @@ pub fn held_out(model: &mut dyn Model, calls: usize, seed: u64) -> Report {
     report
 }
 
-/// What an answer is.
+/// The class of an answer.
 #[derive(Debug, PartialEq)]
 pub enum Said {
     Call(Value),
@@ -117,7 +117,7 @@ pub fn called(said: &str) -> Said {
     }
 }
 
-/// Whether a call fits the definition of its tool.
+/// Returns true if a call fits the definition of its tool.
 fn is_sound(call: &Value) -> bool {
     let (texts, numbers): (&[&str], &[&str]) = match call["name"].as_str() {
         Some("list_files") => (&["pattern"], &[]),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use super::{Said, called};
 
-/// How many were right.
+/// The number of right answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     pub right: usize,
@@ -27,7 +27,7 @@ impl Row {
     }
 }
 
-/// What an examination found.
+/// The result of an examination.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// First answers, by the tool that is meant.

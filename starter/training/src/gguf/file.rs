@@ -38,7 +38,7 @@ pub enum Value {
     Numbers(Vec<i32>),
 }
 
-/// How a tensor's numbers are written; the numbers are the format's.
+/// The type of a tensor's numbers. The discriminants are those of the file format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Kind {
@@ -74,7 +74,7 @@ pub struct Tensor<'a> {
     pub bytes: Box<dyn FnMut() -> Vec<u8> + 'a>,
 }
 
-/// What is in a file: the whole numbers of its head, and its tensors, by name.
+/// The content of a file: the whole numbers of its header, and its tensors, by name.
 pub type Contents = (HashMap<String, u32>, HashMap<String, Found>);
 
 /// Bytes of a tensor in a file.
@@ -206,7 +206,7 @@ fn parse(all: &[u8]) -> Option<Contents> {
     Some((head, found))
 }
 
-/// What is not read yet.
+/// The part that has not been read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -8,7 +8,7 @@ use super::file::{self, Error, Found, Kind, Tensor, Value};
 use crate::decode::LONGEST;
 use crate::net::{EPSILON, HEAD, LOGITS, ROPE_BASE, Shape, VOCABULARY};
 
-/// What turns a conversation into the model's words.
+/// The template that turns a conversation into the model's text.
 const TEMPLATE: &str = include_str!("../../template.jinja");
 const MARKS: [&str; 4] = ["<|user|>", "<|assistant|>", "<|tool|>", "<|end|>"];
 

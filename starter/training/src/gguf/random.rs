@@ -14,7 +14,7 @@ const TOKENS: usize = 32_000;
 /// Ends a conversation's messages with nothing: it says noise anyway.
 const TEMPLATE: &str = "{%- for message in messages -%}{{- message.content -}}{%- endfor -%}";
 
-/// How its matrices are written.
+/// The type of the numbers in its matrices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum Quantization {

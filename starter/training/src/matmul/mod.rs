@@ -53,7 +53,7 @@ pub struct Packed {
     sides: (usize, usize),
 }
 
-/// How exact the products are.
+/// The precision of the products.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Precision {
     /// 32 bits, for checks.
@@ -74,7 +74,7 @@ impl Matmul {
         Self { bf16: Self::packs(precision), left: Vec::new(), right: Vec::new() }
     }
 
-    /// Whether [`Right::Packed`] can be used.
+    /// Returns true if [`Right::Packed`] can be used.
     pub fn packs(precision: Precision) -> bool {
         precision == Precision::Fast && Width::of_this_machine() == Width::Avx512Bf16
     }

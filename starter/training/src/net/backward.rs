@@ -1,4 +1,4 @@
-//! How each number should change.
+//! The gradients of the weights.
 
 use super::attention::attention_back;
 use super::forward::{Memory, turn};

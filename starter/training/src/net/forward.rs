@@ -1,4 +1,4 @@
-//! What the network says to a row.
+//! The output of the network for a row.
 
 use super::attention::{Space, attention};
 use super::ops::{Rope, add, cross_entropy, norm, swiglu};
@@ -7,10 +7,10 @@ use super::shape::{LOGITS, Shape};
 use super::weights::{Matrix, Weights};
 use crate::matmul::{Matmul, Precision, View};
 
-/// What a layer computed on its way, for the way back.
+/// The values that a layer computed, which the backward pass needs.
 #[derive(Default)]
 pub(super) struct Trace {
-    /// What went in, the norm of it, and 1 / rms.
+    /// The input, its norm, and 1 / rms.
     pub x: Vec<f32>,
     pub normed: Vec<f32>,
     pub scales: Vec<f32>,
@@ -33,7 +33,7 @@ pub struct Memory {
     pub(super) space: Space,
     pub(super) rope: Rope,
     pub(super) traces: Vec<Trace>,
-    /// What leaves the last layer, its norm, and 1 / rms.
+    /// The output of the last layer, its norm, and 1 / rms.
     pub(super) x: Vec<f32>,
     pub(super) normed: Vec<f32>,
     pub(super) scales: Vec<f32>,

@@ -1,4 +1,4 @@
-//! What happens between the products, a row of numbers per token.
+//! The operations between the products, on a row of numbers per token.
 //!
 //! The loops are written in lanes of [`LANES`], so that the compiler may use whole vectors for sums as well.
 

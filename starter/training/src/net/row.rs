@@ -15,19 +15,19 @@ pub struct Row {
     pub places: Vec<usize>,
     pub targets: Vec<u16>,
     pub weights: Vec<f32>,
-    /// Where the conversations lie.
+    /// The positions of the conversations.
     pub parts: Vec<Range<usize>>,
     /// Tokens that were not filling.
     pub read: usize,
 }
 
 impl Row {
-    /// How long the row gets with this conversation.
+    /// Returns the length of the row with this conversation.
     pub fn length_with(&self, conversation: &Encoded) -> usize {
         self.inputs.len() + (conversation.ids.len() - 1).next_multiple_of(GRAIN)
     }
 
-    /// What is not the assistant's counts `other`.
+    /// Bytes that are not the assistant's have the weight `other`.
     pub fn push(&mut self, conversation: &Encoded, other: f32) {
         let begin = self.inputs.len();
         let end = self.length_with(conversation);
@@ -46,7 +46,7 @@ impl Row {
         self.parts.push(begin..end);
     }
 
-    /// How many places there are, filled up as the kernels want it.
+    /// The number of positions, rounded up as the kernels need it.
     pub(super) fn expected(&self) -> usize {
         self.places.len().next_multiple_of(GRAIN)
     }

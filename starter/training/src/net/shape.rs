@@ -1,4 +1,4 @@
-//! How large the network is, and where each of its matrices lies.
+//! The size of the network, and the position of each of its matrices.
 //!
 //! All numbers are one slice. A matrix has a row per input and a column per output, so `y = x · w`.
 
@@ -21,7 +21,7 @@ pub struct Shape {
     pub ffn: usize,
 }
 
-/// Where a layer's matrices lie.
+/// The positions of a layer's matrices.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub norm1: Range<usize>,

@@ -15,7 +15,7 @@ fn conversations() -> [Encoded; 3] {
     })
 }
 
-/// What is not the assistant's counts `other`.
+/// Bytes that are not the assistant's have the weight `other`.
 fn row(conversations: &[Encoded], other: f32) -> Row {
     let mut row = Row::default();
     for conversation in conversations {
@@ -82,7 +82,7 @@ fn slopes_agree_with_differences() {
     }
 }
 
-/// What stands beside a conversation in its row does not change what is said to it.
+/// The other conversations in a row do not change the answer to a conversation.
 #[test]
 fn conversations_do_not_see_each_other() {
     let numbers = initial(SHAPE, 1);

@@ -78,7 +78,7 @@ impl Matrix {
         }
     }
 
-    /// Where it lies, its rows and its columns.
+    /// Returns its position, its rows and its columns.
     fn place(self, shape: Shape) -> (Range<usize>, usize, usize) {
         let (d, ffn) = (shape.width, shape.ffn);
         match self {

@@ -19,7 +19,7 @@ pub struct Group {
 /// In a step. A step has a multiple of so many rows.
 pub const GROUPS: usize = 8;
 
-/// What a step comes to, over all its rows.
+/// The result of a step, over all its rows.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Sums {
     /// Weighted loss, and the weights' sum.

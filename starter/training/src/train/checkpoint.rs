@@ -1,4 +1,4 @@
-//! Where training stands, in a file.
+//! The state of the training, in a file.
 
 use std::fs;
 use std::io::{self, Read, Write};

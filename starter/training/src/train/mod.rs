@@ -28,17 +28,17 @@ pub struct Plan {
     /// Rows in a step, and tokens in a row.
     pub rows: usize,
     pub tokens: usize,
-    /// How much a byte counts that is not the assistant's, until which step.
+    /// The weight of a byte that is not the assistant's, and the step until which it holds.
     pub other: f32,
     pub other_until: u64,
     pub threads: usize,
-    /// Where it is written every minute, and from where it goes on.
+    /// The file to which the state is written every minute, and from which the training continues.
     pub checkpoint: PathBuf,
     /// Stop after so many minutes, to go on another time.
     pub minutes: Option<f64>,
 }
 
-/// What went wrong.
+/// The error that ended the training.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! How fast to learn at which step.
+//! The learning rate of each step.
 
 /// A short rise, a long plateau, and a straight fall to nothing.
 ///

@@ -1,4 +1,4 @@
-//! What is said about a running training.
+//! The messages about a running training.
 
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,7 @@ impl Watch {
         line
     }
 
-    /// How many first answers to requests it has not seen are right to the byte.
+    /// The number of first answers, to requests that it has not seen, that are right to the byte.
     pub fn right_calls(&mut self, state: &Checkpoint) -> String {
         let mut rng = fastrand::Rng::with_seed(SEED);
         let mut right = 0;

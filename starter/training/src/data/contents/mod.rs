@@ -41,7 +41,7 @@ impl Draw {
         }
     }
 
-    /// What people do write down, its words drawn.
+    /// A text that people do write down. Its words are drawn at random.
     pub fn everyday(&mut self) -> String {
         let pattern = self.pick(&[
             "[hello|hello world|Hello, world!|hi there|Hello {W}|hello {w}|good morning|test|this is a test|just a test|a test|some text|lorem ipsum|foo|bar|foo bar|abc|done|ok|yes]",

@@ -23,7 +23,7 @@ impl Draw {
         Self { rng, held_out: true }
     }
 
-    /// Whether something happens that does so `percent` times in a hundred.
+    /// Returns true `percent` times in a hundred.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.rng.u32(0..100) < percent
     }
@@ -56,7 +56,7 @@ impl Draw {
         choices[0].1
     }
 
-    /// What `make` makes, from the half of all texts that this source may draw: one in eight is held out.
+    /// Returns a text of `make` that this source may draw. One text in eight is held out.
     fn owned(&mut self, make: impl Fn(&mut Self) -> String) -> String {
         loop {
             let text = make(self);

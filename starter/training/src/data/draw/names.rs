@@ -263,7 +263,7 @@ impl Draw {
         format!("{front}{name}.{}", self.pick(TOP_LEVEL))
     }
 
-    /// What follows a host: a path, a query, a fragment, each now and then.
+    /// Returns the part of an address after the host: a path, a query and a fragment, each of them sometimes.
     pub fn location(&mut self) -> String {
         let mut text = String::new();
         if self.chance(65) {

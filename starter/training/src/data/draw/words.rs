@@ -174,7 +174,7 @@ impl Draw {
     }
 }
 
-/// Whether it is one of the words that any sentence has.
+/// Returns true if it is one of the words that any sentence has.
 pub fn is_small_word(word: &str) -> bool {
     FILLERS.contains(&word)
 }

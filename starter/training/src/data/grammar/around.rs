@@ -1,4 +1,4 @@
-//! What stands before and after a request.
+//! The words before and after a request.
 
 pub const BEFORE_COMMANDS: &[&str] = &[
     "please ",

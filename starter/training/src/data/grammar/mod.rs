@@ -100,7 +100,7 @@ fn alternatives(text: &str) -> (Vec<&str>, &str) {
     panic!("a bracket is not closed: {text}")
 }
 
-/// How a request is put together.
+/// The parts of a request, in order.
 #[derive(Clone, Copy)]
 pub struct Phrasings {
     /// Start with a verb as in `show {f}`.

@@ -1,4 +1,4 @@
-//! What is asked, and what it means.
+//! Requests, and their meaning.
 
 mod edit;
 mod fetch;
@@ -10,7 +10,7 @@ mod write;
 
 use super::{Call, Draw};
 
-/// What a request means.
+/// The meaning of a request.
 pub enum Meaning {
     Call(Call),
     /// It is answered at once.

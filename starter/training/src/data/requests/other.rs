@@ -1,4 +1,4 @@
-//! What the five tools do not do, and questions about the model itself.
+//! Requests that the five tools cannot fulfil, and questions about the model itself.
 
 use super::{Meaning, Request, named, number, quoted};
 use crate::data::{

@@ -418,7 +418,7 @@ impl Which {
         filled(&text, slots)
     }
 
-    /// Whether it is among what is shown of a long text.
+    /// Returns true if it is in the part of a long text that is shown.
     fn is_seen(&self, text: &str) -> bool {
         let head: String = text.chars().take(240).collect();
         is_short(text) || (!self.from_the_end && head.matches('\n').count() > self.at)
@@ -436,7 +436,7 @@ fn nth_page(draw: &mut Draw) -> Request {
     one_of(draw, &pages, NTH_PAGE, Call::fetch)
 }
 
-/// What is to be done with one of the lines, told by its place.
+/// A request about one of the lines, which is named by its place.
 fn one_of(draw: &mut Draw, lines: &[String], phrasings: Phrasings, meant: fn(String) -> Call) -> Request {
     let which = Which::draw(draw, lines.len());
     let text = joined(&lines.join("\n"), &which.ask(draw, phrasings));

@@ -399,7 +399,7 @@ fn put(draw: &mut Draw, request: &str, other: &str, old: &str, new: &str, slots:
     filled(&request, &all)
 }
 
-/// What is replaced, and what replaces it.
+/// Returns the text that is replaced, and the text that replaces it.
 fn sides(draw: &mut Draw) -> (String, String) {
     match draw.between(0, 99) {
         0..6 => (draw.text(), draw.text()),
@@ -429,7 +429,7 @@ fn side(draw: &mut Draw) -> String {
     }
 }
 
-/// Whether it can be told apart from the words around it.
+/// Returns true if it can be told apart from the words around it.
 fn is_plain(text: &str) -> bool {
     const JOINTS: &[&str] = &[
         "from",

@@ -3,7 +3,7 @@
 use super::super::quoted;
 use crate::data::{Draw, grammar::filled};
 
-/// How people call files of a kind.
+/// The names that people give to files of a kind.
 const KINDS: &[(&str, &[&str])] = &[
     (
         "rs",
@@ -133,7 +133,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("tsx", &["tsx files"]),
 ];
 
-/// What is listed, and its pattern.
+/// The files that are listed, and their pattern.
 pub fn kind(draw: &mut Draw) -> (String, String) {
     let end = draw.extension();
     match draw.between(0, 99) {

@@ -1,4 +1,4 @@
-//! How a list is asked for.
+//! The phrasings of requests for a list.
 
 use crate::data::grammar::Phrasings;
 
