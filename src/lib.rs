@@ -1,10 +1,14 @@
 //! kontekst, a local-first AI agent: a command line client and the daemon that it starts.
 //!
-//! This library is not a public API. A module is `pub` if the tests, the benchmarks, `starter/training` or `main.rs` use it: tests
-//! open a door in memory, and compare `man/` and `completions/` with the command line. `ARCHITECTURE.md` is the map.
+//! This library is not a public API. A module is `pub` if the tests, the benchmarks, `starter/training` or `main.rs` use
+//! it: tests open a door in memory, and compare `man/` and `completions/` with the command line. `ARCHITECTURE.md` is the
+//! map.
 //!
 //! A prompt goes down the list `cli` → `client` → `doors` → `agent` → `provider`, and the answer goes back up. The agent
 //! also uses `tools`, `sessions`, `subagent_log`, `context` and `skills`.
+
+// Tests may be longer.
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 pub mod core;
 

@@ -12,6 +12,9 @@
 //! Without the feature `inference` only [`gguf`], the reader of file headers, and [`chat`], the form of messages, are
 //! compiled.
 
+// Tests may be longer.
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 pub mod chat;
 pub mod gguf;
 

@@ -5,6 +5,9 @@
 //! answer to what it was shown: `call` and `copy` hold a call to the schema of its tool and to the words of the
 //! request, `report` holds text about a result to the lines of the result. `training/` made the model.
 
+// Tests may be longer.
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 mod byte_rules;
 mod call;
 mod copy;
