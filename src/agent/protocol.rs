@@ -80,6 +80,12 @@ pub enum Event {
     },
     /// Calls that need an approval, in the model's order. The run waits until each has a decision.
     ToolsProposed(Vec<ProposedCall>),
+    /// A proposed call does not wait for a decision any more: this client or another one has decided, or the
+    /// subagent that proposed it has ended.
+    ToolDecided {
+        call: CallId,
+        approved: bool,
+    },
     ToolStarted {
         call: CallId,
         name: String,
@@ -92,9 +98,10 @@ pub enum Event {
         /// The subagent that made the call, if it was not the run itself. Then no `ToolFinished` follows.
         subagent: Option<SessionId>,
     },
-    /// A call has ended. Its outcome is on disk.
+    /// A call has ended. Its outcome is on disk. A call that could not be run was neither proposed nor started.
     ToolFinished {
         call: CallId,
+        name: String,
         outcome: ToolOutcome,
     },
     ToolsCompleted,

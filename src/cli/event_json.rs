@@ -20,11 +20,16 @@ pub(super) fn to_json(event: &Event) -> Value {
         Event::ToolsProposed(e) => {
             json!({"type": "tools_proposed", "calls": e.calls.iter().map(call_to_json).collect::<Vec<_>>()})
         }
+        Event::ToolDecided(e) => {
+            json!({"type": "tool_decided", "call_id": e.call_id, "approved": e.approved})
+        }
         Event::ToolStarted(e) => json!({"type": "tool_started", "call_id": e.call_id, "name": e.name}),
         Event::ToolCompleted(e) => {
             json!({"type": "tool_completed", "call_id": e.call_id, "output": e.output})
         }
-        Event::ToolFailed(e) => json!({"type": "tool_failed", "call_id": e.call_id, "error": e.error}),
+        Event::ToolFailed(e) => {
+            json!({"type": "tool_failed", "call_id": e.call_id, "name": e.name, "error": e.error})
+        }
         Event::ToolsCompleted(_) => json!({"type": "tools_completed"}),
         Event::Completed(e) => json!({
             "type": "completed", "run_id": e.run_id, "content": e.content, "reasoning": e.reasoning,

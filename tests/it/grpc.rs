@@ -5,8 +5,9 @@ use std::{future::Future, os::unix::process::CommandExt as _, time::Duration};
 use kontekst::{
     client,
     pb::{
-        ApproveToolCommand, CancelRunCommand, DenyToolCommand, GetStatusRequest, RunCommand, RunEvent,
-        ShutdownRequest, StartRunCommand, run_command::Command, run_event::Event,
+        ApproveToolCommand, CancelRunCommand, DecideRequest, DenyToolCommand, GetStatusRequest,
+        ListApprovalsRequest, RunCommand, RunEvent, ShutdownRequest, StartRunCommand, run_command::Command,
+        run_event::Event,
     },
 };
 use serde_json::json;
@@ -108,6 +109,7 @@ pub(crate) fn event_names(events: &[Event]) -> Vec<&'static str> {
             Event::Reasoning(_) => "reasoning",
             Event::TurnCompleted(_) => "turn_completed",
             Event::ToolsProposed(_) => "tools_proposed",
+            Event::ToolDecided(_) => "tool_decided",
             Event::ToolStarted(_) => "tool_started",
             Event::ToolCompleted(_) => "tool_completed",
             Event::ToolFailed(_) => "tool_failed",
@@ -375,5 +377,38 @@ fn reflection_and_health_are_served() {
         let mut health = HealthClient::new(channel);
         let check = HealthCheckRequest { service: "kontekst.AgentService".to_owned() };
         assert_eq!(health.check(check).await.unwrap().into_inner().status, 1);
+    });
+}
+
+#[test]
+fn a_client_is_told_of_decisions_that_it_did_not_make() {
+    let calls = ["a", "b"].map(|path| ("write_file", json!({"path": path, "content": "x"})));
+    let model = FakeLlama::start([Reply::calls(calls), Reply::text("done")]);
+    let home = daemon(&model);
+    block_on(async {
+        let mut client = TestClient::open(&home).await;
+        client.start(&home, "hi").await;
+        let events = client.events_until(|event| matches!(event, Event::ToolsProposed(_))).await;
+        let Some(Event::ToolsProposed(proposed)) = events.last() else { unreachable!() };
+        let [own, other] = &proposed.calls[..] else { panic!("{proposed:?}") };
+        let approve = ApproveToolCommand { call_id: own.call_id.clone() };
+        client.send(Command::ApproveTool(approve)).await;
+        let mut approvals = client::approvals(connect(&home).await);
+        let pending = approvals.list_approvals(ListApprovalsRequest {}).await.unwrap().into_inner();
+        let request = DecideRequest {
+            run_id: pending.approvals[0].run_id.clone(),
+            call_id: other.call_id.clone(),
+            approve: false,
+            reason: "no".to_owned(),
+            continue_run: true,
+        };
+        assert!(approvals.decide(request).await.unwrap().into_inner().taken);
+        let events = client.run_to_end().await;
+        let decided = events.iter().filter_map(|event| match event {
+            Event::ToolDecided(decided) => Some((decided.call_id.as_str(), decided.approved)),
+            _ => None,
+        });
+        assert_eq!(decided.collect::<Vec<_>>(), [(other.call_id.as_str(), false)], "{events:?}");
+        assert!(matches!(events.last(), Some(Event::Completed(_))), "{events:?}");
     });
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     agent::{
-        protocol::{AfterDenial, Command},
+        protocol::{AfterDenial, Command, Event},
         run::Stop,
         run_state::RunState,
     },
@@ -28,11 +28,14 @@ pub(super) async fn collect_decisions(
                 run.handle_command(None);
                 for index in undecided.drain(..) {
                     planned[index].plan = CallPlan::Denied("nobody was there to approve".to_owned());
+                    send_decided(run, &planned[index].call.id, false).await?;
                 }
                 after_denial = AfterDenial::End;
             }
             Some(Command::Approve(call)) => {
-                take_undecided(run, &mut undecided, planned, &call);
+                if take_undecided(run, &mut undecided, planned, &call).is_some() {
+                    send_decided(run, &call, true).await?;
+                }
             }
             Some(Command::Deny { call, reason, then }) => {
                 if let Some(index) = take_undecided(run, &mut undecided, planned, &call) {
@@ -40,12 +43,17 @@ pub(super) async fn collect_decisions(
                     if then == AfterDenial::End {
                         after_denial = AfterDenial::End;
                     }
+                    send_decided(run, &call, false).await?;
                 }
             }
             Some(other) => run.handle_command(Some(&other)),
         }
     }
     Ok(after_denial)
+}
+
+async fn send_decided(run: &RunState, call: &CallId, approved: bool) -> Result<(), Stop> {
+    run.io.send(Event::ToolDecided { call: call.clone(), approved }).await
 }
 
 /// Waits for the next command. Returns `None` if none can come any more.

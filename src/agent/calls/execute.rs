@@ -42,7 +42,7 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
         CallPlan::Daemon(daemon_call) => run_in_daemon(run, &call, daemon_call).await?,
     };
     run.push_result(&call, &outcome).await?;
-    run.io.send(Event::ToolFinished { call: call.id, outcome }).await
+    run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await
 }
 
 async fn run_in_daemon(
@@ -105,7 +105,7 @@ pub(super) async fn run_at_client(run: &mut RunState, planned: Vec<PlannedCall>)
         });
         run.push_result(&call, &outcome).await?;
         if has_result && waited.is_ok() {
-            run.io.send(Event::ToolFinished { call: call.id, outcome }).await?;
+            run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await?;
         }
     }
     waited

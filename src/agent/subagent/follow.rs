@@ -184,6 +184,7 @@ impl Subagent {
             | Event::WaitingForSession
             | Event::Text(_)
             | Event::Reasoning(_)
+            | Event::ToolDecided { .. }
             | Event::ToolFinished { .. }
             | Event::ToolsCompleted
             | Event::Ended(_) => {}

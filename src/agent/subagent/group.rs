@@ -59,6 +59,14 @@ struct ForwardedCall {
     member: usize,
     /// The id that the subagent uses. Two subagents may use the same one.
     id: CallId,
+    awaits: Awaits,
+}
+
+/// What a forwarded call waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Awaits {
+    Decision,
+    Result,
 }
 
 impl Drop for SubagentGroup {
@@ -87,10 +95,17 @@ impl SubagentGroup {
     }
 
     /// Replaces the id of a subagent's call by one that is unique among all calls the client sees.
-    fn forward(&mut self, member: usize, id: &mut CallId) {
+    fn forward(&mut self, member: usize, id: &mut CallId, awaits: Awaits) {
         let unique = CallId::local();
         let id = std::mem::replace(id, unique.clone());
-        self.forwarded.insert(unique, ForwardedCall { member, id });
+        self.forwarded.insert(unique, ForwardedCall { member, id, awaits });
+    }
+
+    /// Removes the calls of a subagent that has ended. Returns those that waited for a decision.
+    fn withdraw(&mut self, member: usize) -> Vec<CallId> {
+        let of_member = self.forwarded.extract_if(|_, forwarded| forwarded.member == member);
+        let undecided = of_member.filter(|(_, forwarded)| forwarded.awaits == Awaits::Decision);
+        undecided.map(|(call, _)| call).collect()
     }
 }
 
@@ -132,13 +147,14 @@ async fn run_group(
             let (call, _) = &calls[group.stored];
             run.push_result(call, &outcome).await?;
             group.stored += 1;
-            run.io.send(Event::ToolFinished { call: call.id.clone(), outcome }).await?;
+            let (call, name) = (call.id.clone(), call.name.clone());
+            run.io.send(Event::ToolFinished { call, name, outcome }).await?;
             continue;
         }
         tokio::select! {
             biased;
             () = &mut interrupted => return Err(Stop::Cancelled),
-            command = run.io.next_command() => forward_command(run, group, command),
+            command = run.io.next_command() => forward_command(run, group, command).await?,
             report = group.reports.recv() => {
                 let (member, report) = report.expect("the group has a sender itself");
                 handle_report(run, group, member, report).await?;
@@ -211,22 +227,35 @@ fn subagent_request(run: &RunState, id: SessionId, prompt: String, agent: String
 }
 
 /// Passes a decision or a result on to the subagent that waits for it.
-fn forward_command(run: &mut RunState, group: &mut SubagentGroup, command: Option<Command>) {
+async fn forward_command(
+    run: &mut RunState,
+    group: &mut SubagentGroup,
+    command: Option<Command>,
+) -> Result<(), Stop> {
     let Some(mut command) = command else {
         group.members.iter_mut().for_each(|member| member.commands = None);
-        return run.handle_command(None);
+        run.handle_command(None);
+        return Ok(());
+    };
+    let approved = match &command {
+        Command::Approve(_) => Some(true),
+        Command::Deny { .. } => Some(false),
+        Command::ToolResult { .. } => None,
     };
     let (Command::Approve(call) | Command::Deny { call, .. } | Command::ToolResult { call, .. }) =
         &mut command;
     // The first command for a call counts. Others are ignored, as are those for unknown calls.
-    if let Some(ForwardedCall { member, id }) = group.forwarded.remove(call) {
-        run.remove_pending(call);
-        *call = id;
-        if let Some(commands) = &group.members[member].commands
-            && commands.try_send(command).is_err()
-        {
-            tracing::debug!("a command came after the subagent had ended, or faster than it reads them");
-        }
+    let Some(ForwardedCall { member, id, .. }) = group.forwarded.remove(call) else { return Ok(()) };
+    run.remove_pending(call);
+    let call = std::mem::replace(call, id);
+    if let Some(commands) = &group.members[member].commands
+        && commands.try_send(command).is_err()
+    {
+        tracing::debug!("a command came after the subagent had ended, or faster than it reads them");
+    }
+    match approved {
+        Some(approved) => run.io.send(Event::ToolDecided { call, approved }).await,
+        None => Ok(()),
     }
 }
 
@@ -239,22 +268,21 @@ async fn handle_report(
     match report {
         SubagentReport::Logged(event) => run.io.send(Event::Subagent(event)).await,
         SubagentReport::Proposed(mut calls) => {
-            calls.iter_mut().for_each(|proposed| group.forward(index, &mut proposed.call.id));
+            calls
+                .iter_mut()
+                .for_each(|proposed| group.forward(index, &mut proposed.call.id, Awaits::Decision));
             run.add_pending(&calls);
             run.io.send(Event::ToolsProposed(calls)).await
         }
         SubagentReport::Requested { mut call, timeout, subagent } => {
-            group.forward(index, &mut call.id);
+            group.forward(index, &mut call.id, Awaits::Result);
             run.io.send(Event::ToolRequested { call, timeout, subagent: Some(subagent) }).await
         }
         SubagentReport::Finished(SubagentResult { outcome, denied }) => {
-            group.forwarded.retain(|call, forwarded| {
-                let of_others = forwarded.member != index;
-                if !of_others {
-                    run.remove_pending(call);
-                }
-                of_others
-            });
+            for call in group.withdraw(index) {
+                run.remove_pending(&call);
+                run.io.send(Event::ToolDecided { call, approved: false }).await?;
+            }
             group.members[index] = Member { running: false, commands: None, outcome: Some(outcome) };
             if denied {
                 group.after_denial = AfterDenial::End;

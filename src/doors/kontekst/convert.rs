@@ -112,16 +112,19 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::ToolsProposed(calls) => {
             Pb::ToolsProposed(pb::ToolsProposedEvent { calls: calls.into_iter().map(proposed).collect() })
         }
+        Event::ToolDecided { call, approved } => {
+            Pb::ToolDecided(pb::ToolDecidedEvent { call_id: call.to_string(), approved })
+        }
         Event::ToolStarted { call, name } => {
             Pb::ToolStarted(pb::ToolExecutionStartedEvent { call_id: call.to_string(), name })
         }
         // This door declares no client tools, so the run never requests one.
         Event::ToolRequested { .. } => return,
-        Event::ToolFinished { call, outcome: ToolOutcome::Done(output) } => {
+        Event::ToolFinished { call, outcome: ToolOutcome::Done(output), .. } => {
             Pb::ToolCompleted(pb::ToolExecutionCompletedEvent { call_id: call.to_string(), output })
         }
-        Event::ToolFinished { call, outcome: ToolOutcome::Failed { message: error, .. } } => {
-            Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id: call.to_string(), error })
+        Event::ToolFinished { call, name, outcome: ToolOutcome::Failed { message: error, .. } } => {
+            Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id: call.to_string(), error, name })
         }
         Event::Subagent(event) => Pb::Worker(event.into()),
         Event::ToolsCompleted => Pb::ToolsCompleted(pb::ToolsCompletedEvent {}),

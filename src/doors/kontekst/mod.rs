@@ -4,6 +4,7 @@ mod agent_service;
 mod approval_service;
 mod convert;
 mod daemon_service;
+mod own_decisions;
 mod stream;
 mod watch;
 

@@ -15,7 +15,7 @@ use crate::{
     pb::{RunCommand, RunEvent, run_command},
 };
 
-use super::convert;
+use super::{convert, own_decisions::OwnDecisions};
 
 /// The maximum number of messages that are converted before the first of them is sent.
 const BATCH: usize = 32;
@@ -29,6 +29,7 @@ pub struct RunStream {
     run: Option<Run>,
     /// The id of the run that has started on this stream. A stream has at most one.
     started_run: Option<RunId>,
+    own_decisions: OwnDecisions,
     /// Messages that are ready to be sent.
     ready: VecDeque<RunEvent>,
     stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -40,7 +41,15 @@ impl RunStream {
             let core = core.clone();
             Box::pin(async move { core.stopped().await })
         };
-        Self { core, commands: Some(commands), run: None, started_run: None, ready: VecDeque::new(), stopped }
+        Self {
+            core,
+            commands: Some(commands),
+            run: None,
+            started_run: None,
+            own_decisions: OwnDecisions::default(),
+            ready: VecDeque::new(),
+            stopped,
+        }
     }
 
     fn handle_command(&mut self, command: RunCommand) {
@@ -69,6 +78,7 @@ impl RunStream {
             }
             Some(other) => {
                 if let (Some(run), Some(command)) = (&self.run, convert::command(other)) {
+                    self.own_decisions.add(&command);
                     run.send(command);
                 }
             }
@@ -81,6 +91,12 @@ impl RunStream {
         }
         if matches!(event, Event::Ended(_)) {
             self.run = None;
+        }
+        // A client that has closed its side knows that every call is denied.
+        if self.own_decisions.cover(&event)
+            || (self.commands.is_none() && matches!(event, Event::ToolDecided { .. }))
+        {
+            return;
         }
         convert::event(event, self.started_run.as_ref(), &mut self.ready);
     }

@@ -167,7 +167,10 @@ impl ClientRun {
                 self.call_announced = false;
                 out.push(ServerEvent::thinking("Analyzing results...", None));
             }
-            Event::Started { .. } | Event::WaitingForSession | Event::Subagent(_) => {}
+            Event::Started { .. }
+            | Event::WaitingForSession
+            | Event::ToolDecided { .. }
+            | Event::Subagent(_) => {}
             Event::Ended(outcome) => return Some(self.finish(outcome, out)),
         }
         None

@@ -156,6 +156,7 @@ fn event_names(events: &[Event]) -> Vec<&'static str> {
             Event::Reasoning(_) => "reasoning",
             Event::TurnCompleted { .. } => "turn_completed",
             Event::ToolsProposed(_) => "proposed",
+            Event::ToolDecided { .. } => "decided",
             Event::ToolStarted { .. } => "tool_started",
             Event::ToolRequested { .. } => "tool_requested",
             Event::ToolFinished { outcome, .. } if outcome.is_error() => "tool_failed",

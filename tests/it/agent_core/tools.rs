@@ -50,6 +50,9 @@ async fn three_calls_run_in_the_models_order_and_all_results_come_back() {
             "started",
             "turn_completed",
             "proposed",
+            "decided",
+            "decided",
+            "decided",
             "tool_started",
             "tool_done",
             "tool_started",
@@ -114,7 +117,17 @@ async fn a_denial_ends_the_run_after_the_approved_calls() {
     let events = run_to_end(&mut run, |event| decide(event, judge)).await;
     assert_eq!(
         event_names(&events),
-        ["started", "turn_completed", "proposed", "tool_started", "tool_done", "tools_completed", "denied"]
+        [
+            "started",
+            "turn_completed",
+            "proposed",
+            "decided",
+            "decided",
+            "tool_started",
+            "tool_done",
+            "tools_completed",
+            "denied"
+        ]
     );
     assert!(!test.exists("a") && test.exists("b"));
     let result = test.stored_messages("s")[2].tool_result.clone().unwrap();
@@ -141,7 +154,10 @@ async fn closing_the_command_channel_denies_pending_calls() {
     let mut run = test.start(test.request("go"));
     run.close_commands();
     let events = run_to_end(&mut run, |_| Vec::new()).await;
-    assert_eq!(event_names(&events), ["started", "turn_completed", "proposed", "tools_completed", "denied"]);
+    assert_eq!(
+        event_names(&events),
+        ["started", "turn_completed", "proposed", "decided", "tools_completed", "denied"]
+    );
     assert!(!test.exists("a"));
 }
 

@@ -212,7 +212,7 @@ impl EventEncoder for Transcript {
                 }
             }
             Event::ToolStarted { call, .. } => self.tool_started(&call, out),
-            Event::ToolFinished { call, outcome } => self.tool_finished(&call, &outcome, out),
+            Event::ToolFinished { call, outcome, .. } => self.tool_finished(&call, &outcome, out),
             Event::ToolsCompleted => self.tools_completed(out),
             Event::Ended(outcome) => {
                 self.ended(outcome, out);

@@ -137,14 +137,14 @@ fn page_event(event: Event) -> Option<(&'static str, Value)> {
         Event::ToolStarted { call, name } => {
             ("tool_started", json!({"call": call.to_string(), "name": name}))
         }
-        Event::ToolFinished { call, outcome } => {
+        Event::ToolFinished { call, outcome, .. } => {
             let (call, ok) = (call.to_string(), !outcome.is_error());
             ("tool_finished", json!({"call": call, "ok": ok, "text": outcome.text()}))
         }
         Event::Subagent(event) => {
             ("worker", json!({"worker": event.subagent.to_string(), "says": describe_subagent(event.kind)?}))
         }
-        Event::ToolRequested { .. } | Event::ToolsCompleted => return None,
+        Event::ToolDecided { .. } | Event::ToolRequested { .. } | Event::ToolsCompleted => return None,
         Event::Ended(outcome) => match outcome {
             Outcome::Completed { truncated, .. } => ("completed", json!({"truncated": truncated})),
             Outcome::Denied => ("denied", json!({})),

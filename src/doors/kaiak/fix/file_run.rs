@@ -102,6 +102,7 @@ impl FixTask {
             // Runs of this door have no subagents.
             Event::Started { .. }
             | Event::WaitingForSession
+            | Event::ToolDecided { .. }
             | Event::ToolsCompleted
             | Event::Subagent(_)
             | Event::Ended(_) => {}
@@ -138,7 +139,9 @@ impl FixTask {
                 let arguments = run.call(&call).map_or("{}", |call| &call.arguments);
                 self.notify("tool_call", convert::tool_call_started(&name, arguments)).await?;
             }
-            Event::ToolFinished { call, outcome } => self.handle_tool_finished(run, &call, &outcome).await?,
+            Event::ToolFinished { call, outcome, .. } => {
+                self.handle_tool_finished(run, &call, &outcome).await?;
+            }
         }
         Ok(())
     }
