@@ -1,9 +1,4 @@
-//! The question whether a tool call may run, asked on the terminal.
-
-use std::{
-    fs::File,
-    io::{self, BufRead as _, BufReader, Write as _},
-};
+//! The texts of the question whether a tool call may run, and its answers.
 
 use crate::{
     cli::{output::Palette, printable::literal},
@@ -21,30 +16,10 @@ pub(super) enum ApprovalAnswer {
     NoWithReason(String),
 }
 
-/// The controlling terminal, which is there even if stdin and stdout are pipes.
-pub(super) struct Terminal {
-    tty: File,
-}
+/// The line that asks for an answer, below the call.
+pub(super) const PROMPT: &str = "approve? [y]es [N]o [a]lways this tool, or type a reason to refuse: ";
 
-impl Terminal {
-    /// Opens the terminal. A process under cron or in a service has none.
-    pub(super) fn open() -> Option<Self> {
-        File::options().read(true).write(true).open("/dev/tty").ok().map(|tty| Self { tty })
-    }
-
-    /// Shows the call and waits for a line of input. The end of input means no.
-    pub(super) fn ask(&self, call: &ProposedToolCall, palette: Palette) -> io::Result<ApprovalAnswer> {
-        let mut tty = &self.tty;
-        tty.write_all(format_proposal(call, palette).as_bytes())?;
-        tty.write_all(b"approve? [y]es [N]o [a]lways this tool, or type a reason to refuse: ")?;
-        tty.flush()?;
-        let mut line = String::new();
-        BufReader::new(tty).read_line(&mut line)?;
-        Ok(parse_answer(&line))
-    }
-}
-
-fn parse_answer(line: &str) -> ApprovalAnswer {
+pub(super) fn parse_answer(line: &str) -> ApprovalAnswer {
     let line = line.trim();
     match line.to_ascii_lowercase().as_str() {
         "y" | "yes" => ApprovalAnswer::Yes,

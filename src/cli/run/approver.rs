@@ -1,15 +1,19 @@
 //! Decides which proposed tool calls may run: by the flags, or by asking on the terminal.
 
-use std::collections::{HashSet, VecDeque};
-
-use tokio::sync::oneshot;
+use std::{
+    collections::{HashSet, VecDeque},
+    time::Duration,
+};
 
 use crate::{
     cli::output::Palette,
     pb::{ApproveToolCommand, DenyToolCommand, ProposedToolCall, run_command::Command},
 };
 
-use super::approval_prompt::{ApprovalAnswer, Terminal};
+use super::{
+    approval_prompt::{ApprovalAnswer, format_proposal},
+    question::{Question, QuestionOutcome, Terminal},
+};
 
 /// The choice between ending the run and going on when a call is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -35,36 +39,46 @@ impl Policy {
     }
 }
 
-/// Decides on the proposals of one run.
+/// The time without input before a question, which a pasted text does not have between its lines.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// The time without input after a question was taken away. Whoever was about to answer it has to notice that the next
+/// question is another one.
+const QUIET_AFTER_WITHDRAWAL: Duration = Duration::from_secs(1);
+
+/// Decides on the proposed calls of one run.
 ///
-/// A proposal is all calls of one turn that need approval. Subagents propose while the user still answers an
-/// earlier question, so proposals wait in a queue and only one of them is asked at a time.
+/// Subagents propose while the user still answers an earlier question, so calls wait in a queue and only one of them is
+/// asked at a time.
 pub(super) struct Approver {
     policy: Policy,
     palette: Palette,
-    queue: VecDeque<Question>,
-    /// Delivers the answers to the proposal that is on the terminal now.
-    answers: Option<oneshot::Receiver<Answers>>,
+    queue: VecDeque<ProposedToolCall>,
+    open: Option<OpenQuestion>,
+    /// The time without input before the next question.
+    quiet: Duration,
+    /// Nothing is asked any more, because the user has refused a call or interrupted the run.
+    run_ends: bool,
     lacked_terminal: bool,
 }
 
-/// A proposal that has to be asked on the terminal.
-struct Question {
-    terminal: Terminal,
-    calls: Vec<ProposedToolCall>,
-}
-
-/// The user's answers to one proposal.
-#[derive(Default)]
-struct Answers {
-    commands: Vec<Command>,
-    /// Tools that need no question for the rest of the run.
-    allow_always: Vec<String>,
+/// The question that is on the terminal now, and its call.
+struct OpenQuestion {
+    call: ProposedToolCall,
+    question: Question,
 }
 
 impl Approver {
     pub(super) fn new(policy: Policy, palette: Palette) -> Self {
-        Self { policy, palette, queue: VecDeque::new(), answers: None, lacked_terminal: false }
+        Self {
+            policy,
+            palette,
+            queue: VecDeque::new(),
+            open: None,
+            quiet: QUIET,
+            run_ends: false,
+            lacked_terminal: false,
+        }
     }
 
     /// Returns true if a call was denied, and the run ended, because there was no terminal to ask on.
@@ -72,78 +86,105 @@ impl Approver {
         self.lacked_terminal
     }
 
-    /// Takes the calls of a proposal and returns the decisions that need no question.
-    ///
-    /// If any call needs one, nothing is returned and [`Approver::answered`] has the decisions on all of them
-    /// later.
-    pub(super) fn propose(&mut self, calls: Vec<ProposedToolCall>) -> Vec<Command> {
-        if calls.iter().all(|call| self.policy.covers(call)) {
-            return calls.iter().map(approve).collect();
-        }
-        let Some(terminal) = Terminal::open() else {
-            return calls.iter().map(|call| self.decide_without_terminal(call)).collect();
-        };
-        self.queue.push_back(Question { terminal, calls });
-        self.ask_next();
-        Vec::new()
+    /// Returns true if a question is on the terminal.
+    pub(super) fn is_asking(&self) -> bool {
+        self.open.is_some()
     }
 
-    /// Waits until the user has answered a proposal, and returns the decisions. Waits forever if nothing is
-    /// asked.
+    /// Takes proposed calls and returns the decisions that need no question. [`Approver::answered`] has the others
+    /// later.
+    pub(super) fn propose(&mut self, calls: Vec<ProposedToolCall>) -> Vec<Command> {
+        let (covered, to_ask): (Vec<_>, Vec<_>) =
+            calls.into_iter().partition(|call| self.policy.covers(call));
+        let mut decisions: Vec<Command> = covered.iter().map(approve).collect();
+        self.queue.extend(to_ask);
+        decisions.extend(self.ask_next());
+        decisions
+    }
+
+    /// Waits until the user has answered a question, and returns the decisions that follow from it. Waits forever if
+    /// nothing is asked.
     ///
     /// Nothing is lost if the returned future is dropped early.
     pub(super) async fn answered(&mut self) -> Vec<Command> {
-        let Some(receiver) = &mut self.answers else { return std::future::pending().await };
-        let answers = receiver.await.unwrap_or_default();
-        self.answers = None;
-        self.policy.allowed_tools.extend(answers.allow_always);
-        self.ask_next();
-        answers.commands
-    }
-
-    fn decide_without_terminal(&mut self, call: &ProposedToolCall) -> Command {
-        if self.policy.covers(call) {
-            return approve(call);
-        }
-        self.lacked_terminal |= self.policy.on_deny == OnDeny::End;
-        deny(call, "there is no terminal to ask on", self.policy.on_deny)
-    }
-
-    /// Asks the first proposal of the queue, unless a question is open. The terminal is read on a thread of
-    /// its own, so that the run can be interrupted meanwhile.
-    fn ask_next(&mut self) {
-        if self.answers.is_some() {
-            return;
-        }
-        let Some(question) = self.queue.pop_front() else { return };
-        let (sender, receiver) = oneshot::channel();
-        self.answers = Some(receiver);
-        let (policy, palette) = (self.policy.clone(), self.palette);
-        std::thread::spawn(move || sender.send(ask(&question, policy, palette)).ok());
-    }
-}
-
-/// Asks about each call that `policy` does not cover.
-fn ask(question: &Question, mut policy: Policy, palette: Palette) -> Answers {
-    let mut answers = Answers::default();
-    for call in &question.calls {
-        let answer = match policy.covers(call) {
-            true => ApprovalAnswer::Yes,
-            // An error means that the terminal is gone.
-            false => question.terminal.ask(call, palette).unwrap_or(ApprovalAnswer::No),
+        let Some(open) = &mut self.open else { return std::future::pending().await };
+        let outcome = open.question.outcome().await;
+        let call = self.open.take().map(|open| open.call);
+        let mut decisions = Vec::new();
+        self.quiet = match (outcome, call) {
+            (QuestionOutcome::Answered(answer), Some(call)) => {
+                decisions.push(self.decide(&call, answer));
+                QUIET
+            }
+            _ => QUIET_AFTER_WITHDRAWAL,
         };
-        answers.commands.push(match answer {
+        decisions.extend(self.ask_next());
+        decisions
+    }
+
+    /// Takes back the question about a call on which somebody else has decided.
+    pub(super) fn decided_elsewhere(&mut self, call_id: &str, approved: bool) {
+        self.queue.retain(|call| call.call_id != call_id);
+        if let Some(open) = self.open.as_ref().filter(|open| open.call.call_id == call_id) {
+            open.question.decided_elsewhere(approved);
+        }
+    }
+
+    /// Shows the question again after the process was stopped and continued.
+    pub(super) fn redraw(&self) {
+        if let Some(open) = &self.open {
+            open.question.redraw();
+        }
+    }
+
+    /// Takes back every question, because the run is being cancelled.
+    pub(super) fn close(&mut self) {
+        self.run_ends = true;
+        self.queue.clear();
+        self.open = None;
+    }
+
+    /// Asks the first call of the queue that needs a question, unless one is open. Returns the decisions on the calls
+    /// before it.
+    fn ask_next(&mut self) -> Vec<Command> {
+        let mut decisions = Vec::new();
+        while self.open.is_none()
+            && let Some(call) = self.queue.pop_front()
+        {
+            if self.policy.covers(&call) {
+                decisions.push(approve(&call));
+            } else if self.run_ends {
+                decisions.push(deny(&call, "not asked, because the user refused another call", OnDeny::End));
+            } else if let Some(question) = self.open_question(&call) {
+                self.open = Some(OpenQuestion { call, question });
+            } else {
+                self.lacked_terminal |= self.policy.on_deny == OnDeny::End;
+                decisions.push(deny(&call, "there is no terminal to ask on", self.policy.on_deny));
+            }
+        }
+        decisions
+    }
+
+    /// Returns `None` if there is no terminal.
+    fn open_question(&self, call: &ProposedToolCall) -> Option<Question> {
+        Question::ask(Terminal::open()?, format_proposal(call, self.palette), self.quiet).ok()
+    }
+
+    /// Returns the decision that an answer means.
+    fn decide(&mut self, call: &ProposedToolCall, answer: ApprovalAnswer) -> Command {
+        match answer {
             ApprovalAnswer::Yes => approve(call),
             ApprovalAnswer::Always => {
-                policy.allowed_tools.insert(call.name.clone());
-                answers.allow_always.push(call.name.clone());
+                self.policy.allowed_tools.insert(call.name.clone());
                 approve(call)
             }
-            ApprovalAnswer::No => deny(call, "the user said no", policy.on_deny),
+            ApprovalAnswer::No => {
+                self.run_ends |= self.policy.on_deny == OnDeny::End;
+                deny(call, "the user said no", self.policy.on_deny)
+            }
             ApprovalAnswer::NoWithReason(reason) => deny(call, &reason, OnDeny::Continue),
-        });
+        }
     }
-    answers
 }
 
 fn approve(call: &ProposedToolCall) -> Command {

@@ -33,6 +33,8 @@ pub(super) struct RunConnection<'a> {
     /// The session of the run becomes the active one.
     make_active: bool,
     started: bool,
+    /// What was reported while a question was on the terminal, and is shown after it.
+    held: Vec<Event>,
     /// The number of the signal that asked for the end of the run.
     signal: Option<u8>,
 }
@@ -62,7 +64,7 @@ impl From<tonic::Status> for RunConnectionError {
 
 impl<'a> RunConnection<'a> {
     pub(super) fn new(home: &'a Home, renderer: RunRenderer, approver: Approver, make_active: bool) -> Self {
-        Self { renderer, approver, home, make_active, started: false, signal: None }
+        Self { renderer, approver, home, make_active, started: false, held: Vec::new(), signal: None }
     }
 
     /// Returns true if the daemon has started the run. It must not be sent again then.
@@ -84,18 +86,27 @@ impl<'a> RunConnection<'a> {
         commands.try_send(wrap(Command::Start(start))).expect("a new channel has room");
         let mut interrupt = signal(SignalKind::interrupt()).map_err(ClientError::Runtime)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(ClientError::Runtime)?;
+        let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))
+            .map_err(ClientError::Runtime)?;
         let mut events = agent.run(ReceiverStream::new(outbox)).await?.into_inner();
         loop {
             let to_send = tokio::select! {
                 biased;
                 _ = interrupt.recv() => self.on_signal(2),
                 _ = terminate.recv() => self.on_signal(15),
-                decisions = self.approver.answered() => Some(decisions),
+                _ = continued.recv() => {
+                    self.approver.redraw();
+                    continue;
+                }
+                decisions = self.approver.answered() => {
+                    self.show_held().map_err(RunConnectionError::Stdout)?;
+                    Some(decisions)
+                }
                 event = events.message() => {
                     let Some(event) = event?.and_then(|event| event.event) else {
                         return Err(ClientError::from(tonic::Status::unavailable("the stream ended")).into());
                     };
-                    self.renderer.render(&event).map_err(RunConnectionError::Stdout)?;
+                    let Some(event) = self.show(event).map_err(RunConnectionError::Stdout)? else { continue };
                     match event {
                         Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => return Ok(event),
                         event => Some(self.on_event(event)),
@@ -121,8 +132,36 @@ impl<'a> RunConnection<'a> {
                 Vec::new()
             }
             Event::ToolsProposed(proposed) => self.approver.propose(proposed.calls),
+            Event::ToolDecided(decided) => {
+                self.approver.decided_elsewhere(&decided.call_id, decided.approved);
+                Vec::new()
+            }
             _ => Vec::new(),
         }
+    }
+
+    /// Shows an event and returns it. What a subagent does is held back while a question is on the terminal, so that
+    /// the question stays the last thing on it.
+    fn show(&mut self, event: Event) -> io::Result<Option<Event>> {
+        match event {
+            Event::Worker(_) | Event::Notice(_) if self.approver.is_asking() => {
+                self.held.push(event);
+                return Ok(None);
+            }
+            Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => self.approver.close(),
+            _ => {}
+        }
+        self.show_held()?;
+        self.renderer.render(&event)?;
+        Ok(Some(event))
+    }
+
+    /// Shows the events that were held back, unless another question is on the terminal already.
+    fn show_held(&mut self) -> io::Result<()> {
+        if self.approver.is_asking() {
+            return Ok(());
+        }
+        std::mem::take(&mut self.held).iter().try_for_each(|event| self.renderer.render(event))
     }
 
     fn on_started(&mut self, started: &RunStartedEvent) {
@@ -143,6 +182,7 @@ impl<'a> RunConnection<'a> {
     /// Returns the command that cancels the run, or `None` if this is the second signal.
     fn on_signal(&mut self, number: u8) -> Option<Vec<Command>> {
         let first = self.signal.replace(number).is_none();
+        self.approver.close();
         first.then(|| vec![Command::Cancel(CancelRunCommand {})])
     }
 

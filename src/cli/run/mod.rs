@@ -4,6 +4,7 @@ mod approval_prompt;
 mod approver;
 mod connection;
 mod prompt;
+mod question;
 mod renderer;
 
 use std::{io, path::PathBuf, process::ExitCode};

@@ -47,6 +47,8 @@ pub(super) struct RunRenderer {
     started_at: Instant,
     /// Name and arguments of the proposed calls, by call id.
     call_descriptions: HashMap<String, String>,
+    /// The id of the call whose line was written last.
+    last_call: String,
     subagent_names: SubagentNames,
 }
 
@@ -64,6 +66,7 @@ impl RunRenderer {
             progress_shown: false,
             started_at: Instant::now(),
             call_descriptions: HashMap::new(),
+            last_call: String::new(),
             subagent_names: SubagentNames::default(),
         }
     }
@@ -97,15 +100,17 @@ impl RunRenderer {
             }
             Event::ToolStarted(started) => {
                 self.end_line()?;
-                let call = self.call_descriptions.get(&started.call_id).cloned();
-                let call = call.unwrap_or_else(|| printable(&started.name));
-                self.note(Verbosity::Normal, &format!("· {call}"));
+                self.note_call(&started.call_id, &started.name);
             }
             Event::ToolCompleted(completed) => {
                 let (lines, bytes) = (completed.output.lines().count(), completed.output.len());
                 self.note(Verbosity::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
             }
             Event::ToolFailed(failed) => {
+                self.end_line()?;
+                if self.last_call != failed.call_id {
+                    self.note_call(&failed.call_id, &failed.name);
+                }
                 let first_line = printable(failed.error.lines().next().unwrap_or_default());
                 self.note(Verbosity::Normal, &self.palette.red(&format!("  failed: {first_line}")));
             }
@@ -129,7 +134,8 @@ impl RunRenderer {
                     self.note(level, &format!("  {text}"));
                 }
             }
-            Event::ContextSnapshot(_) | Event::ToolsCompleted(_) => {}
+            // The question on the terminal says who decided.
+            Event::ContextSnapshot(_) | Event::ToolsCompleted(_) | Event::ToolDecided(_) => {}
         }
         Ok(())
     }
@@ -174,6 +180,13 @@ impl RunRenderer {
             self.clear_progress();
             write_stderr(&self.palette.dim(&printable(text)));
         }
+    }
+
+    /// Writes the line of a call, below which its result is reported.
+    fn note_call(&mut self, id: &str, name: &str) {
+        let call = self.call_descriptions.get(id).cloned().unwrap_or_else(|| printable(name));
+        id.clone_into(&mut self.last_call);
+        self.note(Verbosity::Normal, &format!("· {call}"));
     }
 
     fn remember_calls(&mut self, calls: &[pb::ProposedToolCall]) {

@@ -1,0 +1,234 @@
+//! One question on the terminal, asked by a thread of its own, so that the run can be interrupted meanwhile.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Write as _},
+    os::unix::{fs::OpenOptionsExt as _, net::UnixStream},
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::OFlags,
+    termios::{QueueSelector, tcflush},
+};
+use tokio::sync::oneshot;
+
+use super::approval_prompt::{ApprovalAnswer, PROMPT, parse_answer};
+
+/// The controlling terminal, which is there even if stdin and stdout are pipes.
+pub(super) struct Terminal {
+    /// Does not block, because another process can read a line between the poll and the read.
+    input: File,
+    output: File,
+}
+
+impl Terminal {
+    /// Opens the terminal. A process under cron or in a service has none.
+    pub(super) fn open() -> Option<Self> {
+        let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+        let input = File::options().read(true).custom_flags(nonblocking).open("/dev/tty").ok()?;
+        let output = File::options().write(true).open("/dev/tty").ok()?;
+        Some(Self { input, output })
+    }
+}
+
+/// A question that is on the terminal. Dropping it takes it away.
+pub(super) struct Question {
+    /// Carries [`Signal`]s to the thread.
+    signals: UnixStream,
+    outcome: oneshot::Receiver<QuestionOutcome>,
+}
+
+/// How a question ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum QuestionOutcome {
+    Answered(ApprovalAnswer),
+    /// It was taken away, and nothing that the user types is an answer to it.
+    Withdrawn,
+}
+
+/// What the asking thread is told.
+#[derive(Clone, Copy)]
+enum Signal {
+    /// Show the question again, because another program has used the terminal.
+    Redraw,
+    DecidedElsewhere {
+        approved: bool,
+    },
+    /// The question was dropped.
+    Closed,
+}
+
+impl Signal {
+    const REDRAW: u8 = b'r';
+    const APPROVED: u8 = b'y';
+    const DENIED: u8 = b'n';
+
+    /// Reads the next signal. The end of the stream means that the question was dropped.
+    fn read(mut signals: &UnixStream) -> Self {
+        let mut byte = [0];
+        match (signals.read(&mut byte), byte[0]) {
+            (Ok(1), Self::REDRAW) => Self::Redraw,
+            (Ok(1), byte) => Self::DecidedElsewhere { approved: byte == Self::APPROVED },
+            _ => Self::Closed,
+        }
+    }
+}
+
+impl Question {
+    /// Shows `text` and asks for an answer. Only what is typed after that, and after the terminal was silent for
+    /// `quiet`, is an answer.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no thread or no socket.
+    pub(super) fn ask(terminal: Terminal, text: String, quiet: Duration) -> io::Result<Self> {
+        let (signals, receiver) = UnixStream::pair()?;
+        let (sender, outcome) = oneshot::channel();
+        let asker = Asker { terminal, signals: receiver, text, quiet };
+        thread::Builder::new().name("question".to_owned()).spawn(move || {
+            // An error means that the terminal is gone.
+            let outcome = asker.ask().unwrap_or(QuestionOutcome::Answered(ApprovalAnswer::No));
+            sender.send(outcome).ok();
+        })?;
+        Ok(Self { signals, outcome })
+    }
+
+    /// Waits for the end of the question. Nothing is lost if the returned future is dropped early.
+    pub(super) async fn outcome(&mut self) -> QuestionOutcome {
+        (&mut self.outcome).await.unwrap_or(QuestionOutcome::Withdrawn)
+    }
+
+    /// Shows the question again.
+    pub(super) fn redraw(&self) {
+        self.signal(Signal::REDRAW);
+    }
+
+    /// Takes the question away and says why. [`Question::outcome`] then resolves.
+    pub(super) fn decided_elsewhere(&self, approved: bool) {
+        self.signal(if approved { Signal::APPROVED } else { Signal::DENIED });
+    }
+
+    fn signal(&self, byte: u8) {
+        // Fails only if the thread has ended, and then the question has its answer.
+        (&self.signals).write_all(&[byte]).ok();
+    }
+}
+
+/// The thread of a question.
+struct Asker {
+    terminal: Terminal,
+    signals: UnixStream,
+    text: String,
+    quiet: Duration,
+}
+
+/// What came first.
+enum Wakeup {
+    Signal(Signal),
+    Input,
+    Timeout,
+}
+
+impl Asker {
+    fn ask(&self) -> io::Result<QuestionOutcome> {
+        loop {
+            self.write(&self.text)?;
+            let signal = match self.discard_type_ahead()? {
+                Some(signal) => signal,
+                None => {
+                    self.write(PROMPT)?;
+                    match self.read_answer()? {
+                        Ok(answer) => return Ok(QuestionOutcome::Answered(answer)),
+                        Err(signal) => signal,
+                    }
+                }
+            };
+            match signal {
+                Signal::Redraw => self.write("\n")?,
+                Signal::DecidedElsewhere { approved } => {
+                    let decision = if approved { "approved" } else { "denied" };
+                    self.write(&format!("\n  decided elsewhere: {decision}\n"))?;
+                    return Ok(QuestionOutcome::Withdrawn);
+                }
+                Signal::Closed => {
+                    self.write("\n")?;
+                    return Ok(QuestionOutcome::Withdrawn);
+                }
+            }
+        }
+    }
+
+    /// Discards what was typed before the question could be read, until nothing has come for a moment: the rest of
+    /// a pasted text may still be on its way. Returns a signal that came meanwhile.
+    fn discard_type_ahead(&self) -> io::Result<Option<Signal>> {
+        loop {
+            // Fails if this process may not use the terminal. The read then fails as well.
+            tcflush(&self.terminal.input, QueueSelector::IFlush).ok();
+            match self.wait(Some(self.quiet))? {
+                Wakeup::Signal(signal) => return Ok(Some(signal)),
+                Wakeup::Input => {}
+                Wakeup::Timeout => {
+                    // A line that is not complete does not wake the poll.
+                    tcflush(&self.terminal.input, QueueSelector::IFlush).ok();
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Reads one line, unless a signal comes first. The end of input means no.
+    fn read_answer(&self) -> io::Result<Result<ApprovalAnswer, Signal>> {
+        let mut line = Vec::new();
+        loop {
+            match self.wait(None)? {
+                Wakeup::Signal(signal) => return Ok(Err(signal)),
+                Wakeup::Timeout => {}
+                Wakeup::Input => {
+                    let mut block = [0; 4096];
+                    let count = match (&self.terminal.input).read(&mut block) {
+                        Ok(count) => count,
+                        Err(error)
+                            if matches!(
+                                error.kind(),
+                                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                            ) =>
+                        {
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    };
+                    line.extend_from_slice(&block[..count]);
+                    if count == 0 || line.ends_with(b"\n") {
+                        return Ok(Ok(parse_answer(&String::from_utf8_lossy(&line))));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for a signal or for input. Takes nothing from the terminal, so that a question that is taken away
+    /// swallows no key.
+    fn wait(&self, timeout: Option<Duration>) -> io::Result<Wakeup> {
+        let timeout = timeout.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
+        loop {
+            let mut fds =
+                [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.terminal.input, PollFlags::IN)];
+            match poll(&mut fds, timeout.as_ref()) {
+                Ok(0) => return Ok(Wakeup::Timeout),
+                Ok(_) if !fds[0].revents().is_empty() => {
+                    return Ok(Wakeup::Signal(Signal::read(&self.signals)));
+                }
+                Ok(_) => return Ok(Wakeup::Input),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        (&self.terminal.output).write_all(text.as_bytes())
+    }
+}

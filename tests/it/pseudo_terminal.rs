@@ -1,0 +1,133 @@
+//! Runs the real binary on a pseudo-terminal: what it writes there, and what a person types.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read as _, Write as _},
+    os::fd::OwnedFd,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+};
+
+use rustix::{
+    process::{Pid, Signal, kill_process},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+};
+
+use crate::{
+    test_home::TestHome,
+    wait::{TIMEOUT, wait_until},
+};
+
+/// A command whose controlling terminal is a pseudo-terminal.
+pub(crate) struct TerminalCommand {
+    child: Child,
+    keyboard: File,
+    output: mpsc::Receiver<Vec<u8>>,
+    /// Everything that was on the screen.
+    screen: String,
+    /// How much of the screen earlier waits have passed.
+    passed: usize,
+    /// Keeps what was typed and not read.
+    terminal: File,
+}
+
+impl TestHome {
+    /// Starts a command on a terminal of its own, with stdin, stdout and stderr there.
+    pub(crate) fn on_terminal(&self, words: &[&str]) -> TerminalCommand {
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keyboard).unwrap();
+        unlockpt(&keyboard).unwrap();
+        let name = ptsname(&keyboard, Vec::new()).unwrap().into_string().unwrap();
+        let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
+        let mut options = OpenOptions::new();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options.read(true).write(true), flags);
+        let terminal = options.open(name).unwrap();
+        // A new session has no terminal. `setsid --ctty` gives it the one on stdin.
+        let mut command = Command::new("/usr/bin/setsid");
+        command.arg("--ctty").arg(env!("CARGO_BIN_EXE_kontekst")).args(words).env_clear();
+        command.env("KONTEKST_HOME", self.root()).env("NO_COLOR", "1").current_dir(self.work_dir());
+        let stdio = || Stdio::from(terminal.try_clone().unwrap());
+        let child = command.stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
+        drop(command);
+        let output = read_in_thread(keyboard.try_clone().unwrap());
+        let keyboard = File::from(keyboard);
+        TerminalCommand { child, keyboard, output, screen: String::new(), passed: 0, terminal }
+    }
+}
+
+impl TerminalCommand {
+    /// Waits until `text` is on the screen, below what earlier calls waited for. Returns what came before it.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
+        loop {
+            if let Some(at) = self.screen[self.passed..].find(text) {
+                let before = self.screen[self.passed..self.passed + at].to_owned();
+                self.passed += at + text.len();
+                return before;
+            }
+            match self.output.recv_timeout(TIMEOUT) {
+                Ok(bytes) => self.screen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(_) => panic!("{text:?} is not on the screen:\n{}", self.screen),
+            }
+        }
+    }
+
+    /// Types keys. A line ends with `\n`; `\x03` is Ctrl-C and `\x04` Ctrl-D.
+    pub(crate) fn type_keys(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Waits for the end of the command. Returns its exit code and everything that was on the screen.
+    #[track_caller]
+    pub(crate) fn end(self) -> (i32, String) {
+        let (code, screen, _) = self.end_with_unread_line();
+        (code, screen)
+    }
+
+    /// Does what [`TerminalCommand::end`] does, and also returns the line that was typed and that nobody has read.
+    #[track_caller]
+    pub(crate) fn end_with_unread_line(mut self) -> (i32, String, String) {
+        let mut status = None;
+        wait_until("the command has ended", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        let unread = self.unread_line();
+        drop(self.terminal);
+        while let Ok(bytes) = self.output.recv_timeout(TIMEOUT) {
+            self.screen.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        (status.unwrap().code().unwrap_or(-1), self.screen, unread)
+    }
+
+    fn unread_line(&mut self) -> String {
+        rustix::io::ioctl_fionbio(&self.terminal, true).unwrap();
+        let mut line = [0; 256];
+        let count = self.terminal.read(&mut line).unwrap_or(0);
+        String::from_utf8_lossy(&line[..count]).into_owned()
+    }
+}
+
+/// Reads until every process has closed the terminal.
+fn read_in_thread(keyboard: OwnedFd) -> mpsc::Receiver<Vec<u8>> {
+    let (send, receive) = mpsc::channel();
+    let mut keyboard = File::from(keyboard);
+    thread::spawn(move || {
+        let mut block = [0; 4096];
+        while let Ok(count @ 1..) = keyboard.read(&mut block) {
+            if send.send(block[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    receive
+}

@@ -1,0 +1,269 @@
+//! Approvals on the terminal: one question at a time, and an answer belongs to the question that is on the screen.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    fake_llama::{FakeLlama, Reply, gate},
+    pseudo_terminal::TerminalCommand,
+    test_home::TestHome,
+    wait::wait_until,
+};
+
+const QUESTION: &str = "or type a reason to refuse: ";
+
+fn write_call(path: &str) -> (&'static str, Value) {
+    ("write_file", json!({"path": path, "content": "x\n"}))
+}
+
+/// Starts a model that writes these files in one turn and then says `done`.
+fn model_that_writes(paths: &[&str]) -> FakeLlama {
+    let calls = Reply::calls(paths.iter().map(|path| write_call(path)));
+    FakeLlama::start([calls]).always(|_| Reply::text("done"))
+}
+
+/// Starts a model that starts one subagent for each file, which writes it.
+fn model_with_writing_subagents(paths: &'static [&'static str]) -> FakeLlama {
+    FakeLlama::start([]).always(move |request| {
+        let messages = request.body["messages"].as_array().unwrap();
+        if messages.last().unwrap()["role"] == "tool" {
+            return Reply::text("done");
+        }
+        let prompt = messages.last().unwrap()["content"].as_str().unwrap();
+        match prompt.strip_prefix("write ") {
+            Some(path) => Reply::calls([write_call(path)]),
+            None => Reply::calls(
+                paths.iter().map(|path| ("spawn_worker", json!({"prompt": format!("write {path}")}))),
+            ),
+        }
+    })
+}
+
+/// Waits for a question and returns the file that it is about.
+#[track_caller]
+fn asked_path(run: &mut TerminalCommand) -> String {
+    let before = run.wait_for(QUESTION);
+    let (_, question) = before.rsplit_once("write_file ").unwrap();
+    let (_, path) = question.split_once("path=\"").unwrap();
+    path.split('"').next().unwrap().to_owned()
+}
+
+/// Returns the calls that wait for a decision, as `kontekst approvals` lists them.
+fn pending(home: &TestHome) -> Vec<Value> {
+    let listed: Value = serde_json::from_str(&home.run(&["approvals", "--json"]).success()).unwrap();
+    listed["approvals"].as_array().unwrap().clone()
+}
+
+const WORKERS: [&str; 6] = ["run", "--workers", "--allow", "spawn_worker", "--new", "go"];
+
+#[test]
+fn subagents_are_asked_about_one_after_another_and_each_answer_is_for_its_question() {
+    for answers in ["ny", "yn"] {
+        let model = model_with_writing_subagents(&["a.txt", "b.txt"]);
+        let home = TestHome::new(&model.url());
+        let mut words = WORKERS.to_vec();
+        words.splice(1..1, ["--on-deny", "continue"]);
+        let mut run = home.on_terminal(&words);
+        let mut written = Vec::new();
+        for answer in answers.chars() {
+            let path = asked_path(&mut run);
+            // The call of the other subagent waits as well, and is not on the screen.
+            wait_until("all calls wait", || pending(&home).len() == 2 - written.len());
+            written.push((home.work_dir().join(path), answer == 'y'));
+            run.type_keys(&format!("{answer}\n"));
+        }
+        let (code, screen) = run.end();
+        assert_eq!((code, screen.matches(QUESTION).count()), (0, 2), "{screen}");
+        for (path, expect) in written {
+            assert_eq!(path.exists(), expect, "{path:?}\n{screen}");
+        }
+        model.assert_clean();
+    }
+}
+
+#[test]
+fn a_decision_elsewhere_takes_the_question_away() {
+    let model = model_that_writes(&["a.txt", "b.txt"]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    assert_eq!(asked_path(&mut run), "a.txt");
+    let first = pending(&home)[0]["call"].as_str().unwrap().to_owned();
+    home.run(&["approvals", "approve", &first]).success();
+    run.wait_for("decided elsewhere: approved");
+    assert_eq!(asked_path(&mut run), "b.txt");
+    run.type_keys("y\n");
+    let (code, screen) = run.end();
+    assert_eq!((code, screen.matches(QUESTION).count()), (0, 2), "{screen}");
+    assert!(home.work_dir().join("a.txt").exists() && home.work_dir().join("b.txt").exists());
+}
+
+#[test]
+fn a_question_that_was_taken_away_leaves_the_next_line_to_others() {
+    let (wait, key) = gate();
+    let calls = Reply::calls([write_call("a.txt"), write_call("b.txt")]);
+    let model = FakeLlama::start([calls, Reply::text("half ").then_wait(wait).then_text("done")]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    run.wait_for(QUESTION);
+    home.run(&["approvals", "approve", "--all"]).success();
+    run.wait_for("decided elsewhere: approved");
+    run.wait_for("half ");
+    run.type_keys("for the shell\n");
+    run.wait_for("for the shell");
+    key.open();
+    let (code, screen, unread) = run.end_with_unread_line();
+    assert_eq!((code, unread.as_str()), (0, "for the shell\n"), "{screen}");
+    assert_eq!(screen.matches(QUESTION).count(), 1, "{screen}");
+    assert!(home.work_dir().join("b.txt").exists());
+}
+
+#[test]
+fn a_subagent_that_ends_takes_its_question_with_it() {
+    let model = model_with_writing_subagents(&["a.txt"]);
+    let home = TestHome::new(&model.url());
+    let config = home.read("config.toml");
+    home.write("config.toml", &format!("{config}\n[workers]\nmax_seconds = 1\n"));
+    let mut run = home.on_terminal(&WORKERS);
+    assert_eq!(asked_path(&mut run), "a.txt");
+    run.wait_for("decided elsewhere: denied");
+    let (_, screen) = run.end();
+    assert!(!home.work_dir().join("a.txt").exists(), "{screen}");
+}
+
+#[test]
+fn nothing_is_asked_after_a_refusal_that_ends_the_run() {
+    let model = model_that_writes(&["a.txt", "b.txt", "c.txt"]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    assert_eq!(asked_path(&mut run), "a.txt");
+    run.type_keys("y\n");
+    assert_eq!(asked_path(&mut run), "b.txt");
+    run.type_keys("n\n");
+    let (code, screen) = run.end();
+    assert_eq!((code, screen.matches(QUESTION).count()), (4, 2), "{screen}");
+    let exists = |name: &str| home.work_dir().join(name).exists();
+    assert!(exists("a.txt") && !exists("b.txt") && !exists("c.txt"));
+}
+
+#[test]
+fn the_end_of_input_is_a_refusal() {
+    let model = model_that_writes(&["a.txt"]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    run.wait_for(QUESTION);
+    run.type_keys("\x04");
+    let (code, screen) = run.end();
+    assert_eq!(code, 4, "{screen}");
+    assert!(!home.work_dir().join("a.txt").exists());
+}
+
+#[test]
+fn the_model_reads_a_typed_reason() {
+    let model = model_that_writes(&["a.txt"]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    run.wait_for(QUESTION);
+    run.type_keys("use b.txt instead\n");
+    assert_eq!(run.end().0, 0);
+    assert!(model.chats()[1].to_string().contains("use b.txt instead"));
+    assert!(!home.work_dir().join("a.txt").exists());
+}
+
+#[test]
+fn always_covers_the_tool_for_the_rest_of_the_run() {
+    let calls = |paths: [&str; 2]| Reply::calls(paths.map(write_call));
+    let model = FakeLlama::start([calls(["a", "b"]), calls(["c", ".bashrc"]), Reply::text("done")]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    assert_eq!(asked_path(&mut run), "a");
+    run.type_keys("a\n");
+    // It does not cover files that run code.
+    assert_eq!(asked_path(&mut run), ".bashrc");
+    run.type_keys("y\n");
+    let (code, screen) = run.end();
+    assert_eq!((code, screen.matches(QUESTION).count()), (0, 2), "{screen}");
+    assert!(["a", "b", "c", ".bashrc"].iter().all(|name| home.work_dir().join(name).exists()));
+}
+
+#[test]
+fn an_interrupt_at_the_question_cancels_the_run() {
+    let model = model_that_writes(&["a.txt", "b.txt"]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    run.wait_for(QUESTION);
+    run.type_keys("\x03");
+    let (code, screen) = run.end();
+    assert_eq!((code, screen.matches(QUESTION).count()), (130, 1), "{screen}");
+    assert!(!home.work_dir().join("a.txt").exists());
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let (wait, key) = gate();
+    let model = FakeLlama::start([
+        Reply::text("half ").then_wait(wait).then_calls([write_call("a.txt")]),
+        Reply::text("done"),
+    ]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    run.wait_for("half ");
+    // One whole line and the beginning of another.
+    run.type_keys("y\ntoo early");
+    run.wait_for("too early");
+    key.open();
+    run.wait_for(QUESTION);
+    run.type_keys("n\n");
+    let (code, screen) = run.end();
+    assert_eq!(code, 4, "{screen}");
+    assert!(!home.work_dir().join("a.txt").exists());
+}
+
+#[test]
+fn the_rest_of_a_pasted_text_is_no_answer_to_the_next_question() {
+    let model = model_that_writes(&["a.txt", "b.txt"]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "--on-deny", "continue", "go"]);
+    assert_eq!(asked_path(&mut run), "a.txt");
+    run.type_keys("n\npasted as well\nand more");
+    assert_eq!(asked_path(&mut run), "b.txt");
+    run.type_keys("y\n");
+    let (code, screen) = run.end();
+    assert_eq!(code, 0, "{screen}");
+    assert!(!home.work_dir().join("a.txt").exists() && home.work_dir().join("b.txt").exists());
+    assert!(!model.chats()[1].to_string().contains("pasted"));
+}
+
+#[test]
+fn a_continued_process_shows_its_question_again() {
+    let model = model_that_writes(&["a.txt"]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    assert_eq!(asked_path(&mut run), "a.txt");
+    run.signal(Signal::STOP);
+    run.signal(Signal::CONT);
+    assert_eq!(asked_path(&mut run), "a.txt");
+    run.type_keys("y\n");
+    assert_eq!(run.end().0, 0);
+    assert!(home.work_dir().join("a.txt").exists());
+}
+
+#[test]
+fn a_failed_call_is_shown_below_its_own_name() {
+    let calls = Reply::calls([("read_file", json!({"path": "f"})), ("list_files", json!({"nothing": 1}))]);
+    let model = FakeLlama::start([calls, Reply::text("done")]);
+    let home = TestHome::new(&model.url());
+    let stderr = home.run(&["run", "--auto-approve", "go"]).stderr;
+    let lines: Vec<&str> = stderr.lines().collect();
+    let failed = lines.iter().position(|line| line.contains("pattern")).expect(&stderr);
+    assert_eq!(lines[failed - 1], "· list_files", "{stderr}");
+}
+
+#[test]
+fn json_on_a_terminal_escapes_what_the_terminal_acts_on() {
+    let model = FakeLlama::start([Reply::text("a\u{9b}31mb\u{202e}c\u{7f}d")]);
+    let home = TestHome::new(&model.url());
+    let (code, screen) = home.on_terminal(&["run", "--json", "go"]).end();
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains(r"a\u009b31mb\u202ec\u007fd"), "{screen}");
+    assert!(!screen.contains(['\u{9b}', '\u{202e}', '\u{7f}']), "{screen}");
+}
