@@ -381,7 +381,7 @@ fn reflection_and_health_are_served() {
 }
 
 #[test]
-fn a_client_is_told_of_decisions_that_it_did_not_make() {
+fn a_client_learns_of_decisions_that_it_did_not_make() {
     let calls = ["a", "b"].map(|path| ("write_file", json!({"path": path, "content": "x"})));
     let model = FakeLlama::start([Reply::calls(calls), Reply::text("done")]);
     let home = daemon(&model);
