@@ -20,6 +20,7 @@ mod subagent_names;
 pub mod table;
 mod units;
 mod web;
+mod working_dir;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -41,7 +42,7 @@ use output::to_stdout;
     after_help = "Examples:
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
-  kontekst run --allow read_file,list_files \"summarise the docs folder\"
+  kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst models pull Qwen/Qwen3-8B-GGUF
   kontekst status
 

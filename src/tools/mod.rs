@@ -2,6 +2,7 @@
 
 pub mod builtin;
 mod protected;
+mod read_effect;
 #[cfg(target_os = "linux")]
 mod sandbox;
 pub mod schema;
@@ -72,6 +73,9 @@ pub enum Effect {
     /// The call changes no file, or its effect cannot be known in advance.
     #[default]
     Unknown,
+    /// The call only reads files of the working directory, and their names do not say that they hold secrets or
+    /// settings.
+    Reads,
     Change(Arc<Change>),
     /// The call would fail and change nothing, for this reason.
     Fails(String),

@@ -111,6 +111,25 @@ fn allow_and_auto_approve_let_tools_run() {
 }
 
 #[test]
+fn reading_below_the_working_directory_needs_no_question_unless_the_name_holds_a_secret() {
+    let model = FakeLlama::start([
+        Reply::calls([("list_files", json!({"pattern": "*"})), ("read_file", json!({"path": "notes.txt"}))]),
+        Reply::text("read"),
+        Reply::calls([("read_file", json!({"path": ".env"}))]),
+        Reply::calls([("read_file", json!({"path": "notes.txt"})), ("read_file", json!({"path": "id_rsa"}))]),
+    ]);
+    let home = TestHome::new(&model.url());
+    for name in ["notes.txt", ".env", "id_rsa"] {
+        fs::write(home.work_dir().join(name), "content\n").unwrap();
+    }
+    assert_eq!(home.run(&["run", "read the notes"]).success(), "read\n");
+    assert!(model.chats()[1].to_string().contains("1: content"));
+    home.run(&["run", "read the settings"]).fails(3);
+    home.run(&["run", "read the key"]).fails(3);
+    model.assert_clean();
+}
+
+#[test]
 fn automatic_approval_does_not_cover_files_that_run_code() {
     let model = FakeLlama::start([write_call(".git/hooks/pre-commit")]);
     let home = TestHome::new(&model.url());

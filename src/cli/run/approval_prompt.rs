@@ -105,6 +105,7 @@ mod tests {
             preview: "+\u{9b}31mred\r\n-x".into(),
             caution: "\u{1b}c".into(),
             worker_id: "\u{1b}[3".into(),
+            only_reads: false,
         };
         let text = format_proposal(&call, Palette::plain());
         assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");

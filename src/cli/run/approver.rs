@@ -33,9 +33,11 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Returns true if the call needs no question. A call with a caution always needs one.
+    /// Returns true if the call needs no question. A call with a caution always needs one, and a call that only
+    /// reads files of the working directory never does.
     fn covers(&self, call: &ProposedToolCall) -> bool {
-        call.caution.is_empty() && (self.auto_approve || self.allowed_tools.contains(&call.name))
+        let allowed = self.auto_approve || call.only_reads || self.allowed_tools.contains(&call.name);
+        call.caution.is_empty() && allowed
     }
 }
 

@@ -10,7 +10,7 @@ mod renderer;
 use std::{io, path::PathBuf, process::ExitCode};
 
 use crate::{
-    cli::{error::CliError, output::Verbosity},
+    cli::{error::CliError, output::Verbosity, working_dir},
     client,
     config::Home,
     core::{Environment, SessionId},
@@ -28,29 +28,30 @@ use renderer::{Format, RunRenderer};
 /// The prompt is the words of the command line, or stdin, or both. If it is both, stdin comes first and the
 /// words are the instruction. A prompt that starts with /NAME invokes a skill.
 ///
-/// The answer is printed to stdout as it arrives, and nothing else is printed there. A tool call that needs
-/// approval is shown with a preview, and you are asked about it on the terminal. Without a terminal it is
-/// denied (exit status 3), unless --allow or --auto-approve approves it.
+/// The answer is printed to stdout as it arrives, and nothing else is printed there. Files below the working
+/// directory are read and listed without a question, unless their names say that they hold secrets or settings.
+/// Every other tool call is shown with a preview, and you are asked about it on the terminal. Without a terminal
+/// it is denied (exit status 3), unless --allow or --auto-approve approves it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
   kontekst run --new \"let us start over\"
-  kontekst run --allow read_file,list_files \"find the bug in src/\"
+  kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run /summarize README.md
   answer=$(kontekst run --quiet \"one word: the capital of France\")",
     after_long_help = "Examples:
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
   kontekst run --new \"let us start over\"
-  kontekst run --allow read_file,list_files \"find the bug in src/\"
+  kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run /summarize README.md
   answer=$(kontekst run --quiet \"one word: the capital of France\")
 
 cron has no terminal and sets few variables. Set PATH, choose a session for the job, and allow the tools that it needs:
   PATH=/home/ada/.local/bin:/usr/bin:/bin
-  0 7 * * * cd ~/notes && kontekst run -q --session daily --allow read_file,list_files /digest > digest.md"
+  0 7 * * * cd ~/notes && kontekst run -q --session daily --allow web_fetch /digest > digest.md"
 )]
 pub(super) struct Args {
     /// The prompt; `-` reads it from stdin
@@ -181,21 +182,8 @@ fn start_command(
         prompt: input.prompt,
         session_id: session.map(|id| id.to_string()).unwrap_or_default(),
         agent_name: args.agent.clone().unwrap_or_default(),
-        working_dir: working_dir(args.working_dir.take())?,
+        working_dir: working_dir::chosen_or_current(args.working_dir.take())?,
         skill: input.skill,
         workers: args.workers,
-    })
-}
-
-#[expect(clippy::disallowed_methods, reason = "only a client has a current directory that means something")]
-fn working_dir(chosen: Option<PathBuf>) -> Result<String, CliError> {
-    let failed = |error: io::Error| CliError::usage("there is no working directory").cause(error.to_string());
-    let dir = match chosen {
-        Some(dir) => std::path::absolute(dir).map_err(failed)?,
-        None => std::env::current_dir().map_err(failed)?,
-    };
-    dir.into_os_string().into_string().map_err(|dir| {
-        CliError::usage(format!("the working directory `{}` is not UTF-8", dir.display()))
-            .hint("rename it, or choose another directory with --working-dir")
     })
 }

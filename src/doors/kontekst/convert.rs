@@ -11,6 +11,7 @@ use crate::{
     core::{CallId, ContextSnapshot, RunId, Source, ToolOutcome},
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
     provider::Progress,
+    tools::Effect,
 };
 
 /// Converts a start command.
@@ -178,6 +179,7 @@ fn progress(progress: Progress) -> PbProgress {
 
 pub(super) fn proposed(call: ProposedCall) -> pb::ProposedToolCall {
     pb::ProposedToolCall {
+        only_reads: call.effect == Effect::Reads,
         call_id: call.call.id.to_string(),
         name: call.call.name,
         arguments_json: call.call.arguments,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Failure, MAX_OUTPUT, args, outcome};
 use crate::{
     core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolOutcome},
-    tools::{FileError, Proposal, Tool, WorkDir, Workspace},
+    tools::{Effect, FileError, Proposal, Tool, WorkDir, Workspace, read_effect},
 };
 
 /// The maximum number of lines in one result. Source: the Go original's limit for a whole file.
@@ -45,6 +45,13 @@ impl Tool for ReadFile {
                 "required": ["path"],
             }),
         }
+    }
+
+    fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
+        let workspace = work_dir.workspace();
+        let path = args::text(args, "path").ok().and_then(|path| workspace.path(path).ok());
+        let effect = path.map_or_else(Effect::default, |path| read_effect::of_file(workspace, &path));
+        Proposal { effect, ..Proposal::default() }
     }
 
     fn execute(&self, args: &Value, work_dir: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {

@@ -363,7 +363,9 @@ async fn a_proposal_states_the_effect_of_its_call() {
         (("edit_file", json!({"path": "absent", "old_str": "none", "new_str": "x"})), "fails"),
         (("write_file", json!({"path": "../f", "content": "x"})), "refused"),
         (("edit_file", json!({"path": "/etc/passwd", "old_str": "root", "new_str": "x"})), "refused"),
-        (("read_file", json!({"path": "f"})), "unknown"),
+        (("read_file", json!({"path": "f"})), "reads"),
+        (("read_file", json!({"path": ".env"})), "unknown"),
+        (("list_files", json!({"pattern": "*"})), "reads"),
     ] {
         let test = TestCore::new([Step::Call(vec![call.clone()]), Step::Say("ok")]);
         test.write("f", "a\n");
@@ -371,6 +373,7 @@ async fn a_proposal_states_the_effect_of_its_call() {
         let effect = events.iter().find_map(|event| match event {
             Event::ToolsProposed(calls) => Some(match &calls[0].effect {
                 Effect::Unknown => "unknown",
+                Effect::Reads => "reads",
                 Effect::Change(_) => "change",
                 Effect::Fails(_) => "fails",
                 Effect::Refused(_) => "refused",

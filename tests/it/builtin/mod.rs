@@ -2,6 +2,7 @@
 
 mod default_model;
 mod doors;
+mod readme;
 mod routing;
 mod tiny_model;
 
@@ -118,6 +119,10 @@ fn reasoning_is_separated_from_the_answer() {
 #[test]
 fn without_a_terminal_a_call_is_denied_and_the_denial_can_go_to_the_model() {
     let home = home();
+    // Its name shows that reading it needs an approval.
+    let readme = home.work_dir().join("README.md");
+    fs::rename(&readme, home.work_dir().join(".env")).unwrap();
+    std::os::unix::fs::symlink(".env", &readme).unwrap();
     assert!(home.run(&["run", "!tool"]).fails(3).contains("--allow"));
     assert_eq!(home.run(&["run", "--new", "--on-deny", "continue", "!tool"]).success(), "It works.\n");
 }

@@ -54,6 +54,7 @@ impl FixTask {
             Effect::Change(change) => {
                 self.propose(call.id.clone(), &change, caution.as_deref(), group, range).await?
             }
+            Effect::Reads => return Ok(Command::Approve(call.id)),
             Effect::Unknown if matches!(call.name.as_str(), "read_file" | "list_files") => {
                 return Ok(Command::Approve(call.id));
             }

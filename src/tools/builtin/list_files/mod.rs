@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Failure, args, outcome};
 use crate::{
     core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolOutcome},
-    tools::{Proposal, Tool, WorkDir, Workspace},
+    tools::{Proposal, Tool, WorkDir, Workspace, read_effect},
 };
 use pattern::Pattern;
 use walk::Listing;
@@ -36,6 +36,10 @@ impl Tool for ListFiles {
                 "required": ["pattern"],
             }),
         }
+    }
+
+    fn propose(&self, _: &Value, work_dir: &WorkDir) -> Proposal {
+        Proposal { effect: read_effect::of_directory(work_dir.workspace()), ..Proposal::default() }
     }
 
     fn execute(&self, args: &Value, work_dir: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {

@@ -1,0 +1,24 @@
+//! The directory in which a command was started.
+
+use std::{io, path::PathBuf};
+
+use super::error::CliError;
+
+/// Returns the current directory. Only a client has one that means something: a daemon that a client starts leaves it.
+#[expect(clippy::disallowed_methods, reason = "the command line reads it once and passes it on")]
+pub(super) fn current() -> io::Result<PathBuf> {
+    std::env::current_dir()
+}
+
+/// Returns the absolute path of a chosen directory, or else the current directory, as text for the daemon.
+pub(super) fn chosen_or_current(chosen: Option<PathBuf>) -> Result<String, CliError> {
+    let failed = |error: io::Error| CliError::usage("there is no working directory").cause(error.to_string());
+    let dir = match chosen {
+        Some(dir) => std::path::absolute(dir).map_err(failed)?,
+        None => current().map_err(failed)?,
+    };
+    dir.into_os_string().into_string().map_err(|dir| {
+        CliError::usage(format!("the working directory `{}` is not UTF-8", dir.display()))
+            .hint("rename it, or choose another directory with --working-dir")
+    })
+}

@@ -1,0 +1,107 @@
+//! Decides whether a call only reads what a person would show without a thought.
+
+use super::{Effect, InnerPath, Workspace, protected};
+
+/// Files whose names say that they hold a key, a password or a token, in addition to the protected ones.
+const SECRET_FILES: &[&str] = &[
+    ".git-credentials",
+    ".htpasswd",
+    ".my.cnf",
+    ".pgpass",
+    ".pass",
+    ".password",
+    ".passwd",
+    "credentials",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_rsa",
+    "kubeconfig",
+    "passwd",
+    "password",
+    "passwords",
+    "secret",
+    "secrets",
+    "shadow",
+    "token",
+    "tokens",
+];
+
+/// The extensions of files that hold keys.
+const SECRET_EXTENSIONS: &[&str] =
+    &["asc", "env", "gpg", "jks", "kdbx", "key", "keystore", "p12", "pem", "pfx", "ppk", "tfstate", "tfvars"];
+
+/// Returns [`Effect::Reads`], or [`Effect::Unknown`] if a person should be asked before the model reads the file.
+pub(super) fn of_file(workspace: &Workspace, path: &InnerPath) -> Effect {
+    let Ok(target) = workspace.locate(path) else { return Effect::Unknown };
+    let asks = [path.as_str(), target.real_path()].into_iter().any(|path| {
+        protected::path_caution(path).is_some()
+            || protected::hidden_character_caution(path).is_some()
+            || is_secret(path)
+    });
+    if asks { Effect::Unknown } else { of_directory(workspace) }
+}
+
+/// Returns [`Effect::Reads`], or [`Effect::Unknown`] if the whole working directory is one that holds secrets or
+/// settings, such as `~/.ssh`.
+pub(super) fn of_directory(workspace: &Workspace) -> Effect {
+    let asks = workspace.absolute_names().iter().any(|name| protected::root_caution(name).is_some());
+    if asks { Effect::Unknown } else { Effect::Reads }
+}
+
+fn is_secret(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let stem = name.split_once('.').map_or(name.as_str(), |(stem, _)| stem);
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    SECRET_FILES.iter().any(|secret| *secret == name || *secret == stem)
+        || SECRET_EXTENSIONS.contains(&extension)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::WorkDir;
+
+    #[test]
+    fn secrets_and_settings_are_not_read_without_a_question() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(".env"), "KEY=1").unwrap();
+        std::os::unix::fs::symlink(".env", dir.path().join("notes.txt")).unwrap();
+        let work_dir = WorkDir::new(dir.path()).unwrap();
+        let effect = |path: &str| of_file(work_dir.workspace(), &work_dir.workspace().path(path).unwrap());
+        for path in [
+            ".env",
+            "notes.txt",
+            "sub/.env.local",
+            "prod.env",
+            ".git/config",
+            ".ssh/config",
+            "id_rsa",
+            "deploy/id_ed25519.pub",
+            "tls/server.key",
+            "cert.PEM",
+            "Credentials.json",
+            "secrets.yaml",
+            ".netrc",
+            ".git-credentials",
+            "terraform.tfstate",
+            ".github/workflows/ci.yml",
+        ] {
+            assert_eq!(effect(path), Effect::Unknown, "{path}");
+        }
+        for path in
+            ["README.md", "src/main.rs", "src/token_counter.rs", "key.rs", "secretary.txt", "missing/x"]
+        {
+            assert_eq!(effect(path), Effect::Reads, "{path}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_read_without_a_question_in_a_directory_of_secrets() {
+        let dir = tempfile::tempdir().unwrap();
+        let keys = dir.path().join(".ssh");
+        std::fs::create_dir(&keys).unwrap();
+        let work_dir = WorkDir::new(&keys).unwrap();
+        assert_eq!(of_directory(work_dir.workspace()), Effect::Unknown);
+    }
+}
