@@ -1,6 +1,9 @@
 //! `kontekst web`: opens the page that the daemon serves.
 
-use std::process::{Command, ExitCode, Stdio};
+use std::{
+    path::Path,
+    process::{Command, ExitCode, Stdio},
+};
 
 use crate::{client, config::Home, core::Environment};
 
@@ -8,12 +11,13 @@ use super::{
     error::CliError,
     output::to_stdout,
     status::{get_status, read_token},
+    working_dir,
 };
 
 /// Open the page in a browser
 ///
 /// The daemon serves the page at the address that `listen` in [http] of config.toml sets, or that `kontekst
-/// daemon --http ADDR` sets. The address that this command prints contains the token, and whoever has the
+/// daemon --http ADDR` sets. It works in the directory in which you run this command, until you choose another one there. The address that this command prints contains the token, and whoever has the
 /// token can do what you can do in your terminal.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -30,11 +34,22 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
             "put `listen = \"127.0.0.1:8787\"` under [http] in config.toml, and run `kontekst daemon restart`",
         ));
     }
-    let address = format!("http://{}/#token={}", status.http, read_token(home)?);
+    let address = address(&status.http, &read_token(home)?, working_dir::current().ok().as_deref());
     if !args.no_open {
         open_browser(&address, environment);
     }
     to_stdout(|out, _| Ok(writeln!(out, "{address}")?))
+}
+
+/// Returns the address of the page. What follows `#` stays in the browser: the token, and the directory in which the
+/// page works until another one is chosen there.
+fn address(listener: &str, token: &str, dir: Option<&Path>) -> String {
+    let mut fragment = url::form_urlencoded::Serializer::new(String::new());
+    fragment.append_pair("token", token);
+    if let Some(dir) = dir.and_then(Path::to_str) {
+        fragment.append_pair("dir", dir);
+    }
+    format!("http://{listener}/#{}", fragment.finish())
 }
 
 /// Opens the address if there is a desktop. The token becomes part of a command line, which other users may
@@ -54,4 +69,19 @@ fn open_browser(address: &str, environment: &Environment) {
         .stderr(Stdio::null())
         .spawn()
         .ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_is_encoded() {
+        let dir = Path::new("/home/me/a&b #1/über");
+        assert_eq!(
+            address("127.0.0.1:8787", "abc", Some(dir)),
+            "http://127.0.0.1:8787/#token=abc&dir=%2Fhome%2Fme%2Fa%26b+%231%2F%C3%BCber"
+        );
+        assert_eq!(address("127.0.0.1:8787", "abc", None), "http://127.0.0.1:8787/#token=abc");
+    }
 }

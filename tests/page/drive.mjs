@@ -24,6 +24,12 @@ await page.goto(address);
 await page.locator("#status").getByText("kontekst").waitFor();
 assert.ok(!page.url().includes("token"), page.url());
 assert.equal(await page.evaluate(() => document.activeElement.id), "prompt");
+// It works in the directory that came with the address, also after it was loaded again.
+const dir = new URLSearchParams(new URL(address).hash.slice(1)).get("dir");
+assert.equal(await page.locator("#folder").inputValue(), dir);
+await page.reload();
+await page.locator("#status").getByText("kontekst").waitFor();
+assert.equal(await page.locator("#folder").inputValue(), dir);
 
 // A prompt and its answer, with text that must not become markup.
 await page.keyboard.type("hello there");
@@ -31,14 +37,21 @@ await page.keyboard.press("Enter");
 await said("Hello <img src=x onerror=alert(1)> world");
 assert.equal(await page.locator("#log img").count(), 0);
 await page.locator("#log pre").getByText("let x = 1;").waitFor();
+// A character that turns the text around it is spelled out.
+await said("The picture is \\u{202e}gnp.exe");
 await page.locator("#meter-text").getByText("tokens").waitFor();
 await page.locator("#sessions").getByText("hello there").waitFor();
 await shot("answer");
 
+await page.setViewportSize({ width: 1100, height: 420 });
 // Two calls: one is approved and one is denied with a reason, with the keyboard.
 await page.keyboard.type("change the file");
 await page.keyboard.press("Enter");
 await page.locator("#ask .call").nth(1).waitFor();
+// The end of the conversation stays in sight when the calls are shown.
+const hidden = await page.locator("#log").evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
+assert.ok(hidden < 2, `${hidden} pixels are hidden`);
+assert.ok(await page.locator("#log").evaluate((log) => log.scrollTop > 0), "the conversation is long enough to scroll");
 assert.ok(await page.locator("#ask .del").getByText("-alpha").first().isVisible());
 assert.ok(await page.locator("#ask .add").getByText("+beta").first().isVisible());
 await shot("approval");
@@ -52,6 +65,7 @@ await said("All done.");
 assert.ok(await page.locator("#ask").isHidden());
 
 // A run that is cancelled, in dark mode.
+await page.setViewportSize({ width: 1100, height: 760 });
 await page.emulateMedia({ colorScheme: "dark" });
 await page.locator("#prompt").focus();
 await page.keyboard.type("something slow");

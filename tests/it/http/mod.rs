@@ -7,6 +7,7 @@ mod history;
 mod openai;
 mod stream;
 mod web;
+mod work_dir;
 
 use std::{
     collections::BTreeMap,
@@ -48,14 +49,24 @@ impl TestDaemon {
 
     /// `settings` are lines for the section `[http]` of the configuration.
     fn with(endpoint: &str, settings: &str) -> Self {
-        let home = TestHome::with_config(&format!(
-            "provider = \"endpoint\"\nendpoint = \"{endpoint}\"\nbind = \"off\"\n[tools]\nworking_dir = \"WORK\"\n\
-             [http]\nlisten = \"127.0.0.1:0\"\n{settings}"
-        ));
-        let config = home.read("config.toml").replace("WORK", home.work_dir().to_str().unwrap());
-        home.write("config.toml", &config);
+        let home = TestHome::with_config("");
+        let dir = home.work_dir();
+        home.write(
+            "config.toml",
+            &config(endpoint, &format!("{settings}\n[tools]\nworking_dir = {dir:?}\n")),
+        );
+        Self::of(home)
+    }
+
+    /// Starts a daemon whose configuration names no working directory.
+    fn without_work_dir(model: &FakeLlama) -> Self {
+        Self::of(TestHome::with_config(&config(&model.url(), "")))
+    }
+
+    fn of(home: TestHome) -> Self {
         let address = home.run(&["web", "--no-open"]).success();
-        let (address, token) = address.trim().split_once("/#token=").unwrap();
+        let (address, fragment) = address.trim().split_once("/#token=").unwrap();
+        let token = fragment.split('&').next().unwrap();
         let address = address.strip_prefix("http://").unwrap().parse().unwrap();
         let token = token.to_owned();
         Self { home, address, token }
@@ -172,6 +183,13 @@ impl Response {
     fn data(&self, name: &str) -> Vec<String> {
         self.events().into_iter().filter(|(event, _)| event == name).map(|(_, data)| data).collect()
     }
+}
+
+/// Returns a configuration that serves HTTP. `settings` begin in the section `[http]`.
+fn config(endpoint: &str, settings: &str) -> String {
+    format!(
+        "provider = \"endpoint\"\nendpoint = \"{endpoint}\"\nbind = \"off\"\n[http]\nlisten = \"127.0.0.1:0\"\n{settings}"
+    )
 }
 
 fn read_all(mut stream: TcpStream) -> Response {

@@ -10,7 +10,7 @@ impl TestDaemon {
         self.request(method, path, &[("Authorization", &self.bearer())])
     }
 
-    fn api_post(&self, path: &str, body: &Value) -> Response {
+    pub(super) fn api_post(&self, path: &str, body: &Value) -> Response {
         let origin = format!("http://{}", self.address);
         let headers =
             [("Authorization", &*self.bearer()), ("Content-Type", "application/json"), ("Origin", &origin)];
@@ -144,7 +144,9 @@ fn a_person_uses_the_page_from_start_to_approval() {
     let (wait, _key) = gate();
     let edit = |new: &str| json!({"path": "a.txt", "old_str": "alpha", "new_str": new});
     let model = FakeLlama::start([
-        Reply::text("Hello <img src=x onerror=alert(1)> world\n\n```rust\nlet x = 1;\n```\n"),
+        Reply::text(
+            "Hello <img src=x onerror=alert(1)> world\n\n```rust\nlet x = 1;\n```\nThe picture is \u{202e}gnp.exe\n",
+        ),
         Reply::calls([
             ("edit_file", edit("beta")),
             ("write_file", json!({"path": "b.txt", "content": "b\n"})),
@@ -152,13 +154,18 @@ fn a_person_uses_the_page_from_start_to_approval() {
         Reply::text("All done."),
         Reply::text("Slowly").then_wait(wait),
     ]);
-    let server = TestDaemon::start(&model);
+    let server = TestDaemon::without_work_dir(&model);
     std::fs::write(server.home.work_dir().join("a.txt"), "alpha\n").unwrap();
     let shots = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
     std::fs::create_dir_all(&shots).unwrap();
     let output = std::process::Command::new("node")
         .arg(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page/drive.mjs"))
-        .arg(format!("http://{}/#token={}", server.address, server.token))
+        .arg(format!(
+            "http://{}/#token={}&dir={}",
+            server.address,
+            server.token,
+            server.home.work_dir().display()
+        ))
         .arg(&shots)
         .env("PLAYWRIGHT", playwright)
         .output()

@@ -1,11 +1,20 @@
 // The daemon's door as functions. The token comes in the address's fragment, which is never sent anywhere, and
-// leaves the address at once; it is kept for this tab.
+// leaves the address at once; it is kept for this tab. The working directory comes with it and is kept for good.
 
 const KEY = "kontekst-token";
-const given = new URLSearchParams(location.hash.slice(1)).get("token");
-if (given) {
-  sessionStorage.setItem(KEY, given);
+const FOLDER = "kontekst-folder";
+const given = new URLSearchParams(location.hash.slice(1));
+if (given.get("token")) {
+  sessionStorage.setItem(KEY, given.get("token"));
+  if (given.get("dir")) keepFolder(given.get("dir"));
   history.replaceState(null, "", location.pathname);
+}
+
+/** The working directory of the last run, or the one that `kontekst web` was called in. */
+export const folder = () => localStorage.getItem(FOLDER) ?? "";
+
+export function keepFolder(path) {
+  localStorage.setItem(FOLDER, path);
 }
 
 /** Whether the page was opened with a token, now or earlier in this tab. */

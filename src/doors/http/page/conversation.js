@@ -1,6 +1,6 @@
 // The conversation on the screen: what is stored, and what arrives while a run goes on.
 
-import { el, inFull, inShort, literal, prose } from "./text.js";
+import { el, inFull, inShort, literal, ordered, prose } from "./text.js";
 
 const log = document.querySelector("#log");
 const calls = new Map();
@@ -8,7 +8,7 @@ let open = null; // the answer that grows, {node, text, dirty}
 let thought = null;
 
 /** Runs `change` and keeps the end in sight if it was in sight. */
-function follow(change) {
+export function follow(change) {
   const near = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
   change();
   if (near) log.scrollTop = log.scrollHeight;
@@ -53,7 +53,7 @@ export function reasoning(piece) {
     add(box);
   }
   thought.text += piece;
-  draw(thought, (it) => (it.node.textContent = it.text));
+  draw(thought, (it) => (it.node.textContent = ordered(it.text)));
 }
 
 function draw(it, how) {
@@ -67,7 +67,7 @@ function draw(it, how) {
 function settleThought() {
   if (!thought) return;
   cancelAnimationFrame(thought.due);
-  thought.node.textContent = thought.text;
+  thought.node.textContent = ordered(thought.text);
   thought.box.firstChild.textContent = "Thought";
   thought = null;
 }

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import * as approval from "./approval.js";
 import * as conversation from "./conversation.js";
-import { el } from "./text.js";
+import { el, ordered } from "./text.js";
 
 const at = (id) => document.querySelector(`#${id}`);
 const [list, prompt, agent, folder, note, send, stop] =
@@ -19,7 +19,7 @@ async function refresh() {
     const { model } = status;
     at("status").className = "";
     at("status").textContent = [model.name || "no model yet", model.endpoint, `kontekst ${status.version}`].filter(Boolean).join(" · ");
-    if (!folder.value) folder.value = status.working_dir;
+    if (!folder.value) folder.value = api.folder() || status.working_dir;
     if (!agent.options.length) agent.append(...status.agents.map((name) => new Option(name)));
     listed(sessions);
   } catch (error) {
@@ -92,6 +92,7 @@ const say = (text) => (note.textContent = text);
 async function start() {
   const asked = prompt.value.trim();
   if (!asked || going) return;
+  api.keepFolder(folder.value.trim());
   prompt.value = "";
   grow();
   conversation.user(asked);
@@ -125,7 +126,7 @@ function heard(name, data, asked) {
   switch (name) {
     case "started":
       going.run = data.run;
-      if (!current) choose(data.session, asked.split("\n")[0].slice(0, 80));
+      if (!current) choose(data.session, ordered(asked.split("\n")[0].slice(0, 80)));
       break;
     case "text": conversation.text(data.text); break;
     case "reasoning": conversation.reasoning(data.text); break;
@@ -138,7 +139,7 @@ function heard(name, data, asked) {
     case "progress": say(progress(data)); break;
     case "proposed":
       for (const call of data.calls) conversation.call(call, "waits");
-      approval.open(data.calls, decide);
+      conversation.follow(() => approval.open(data.calls, decide));
       say("Approve or deny: a, d (Esc leaves the prompt first)");
       break;
     case "tool_started": conversation.call({ id: data.call, name: data.name, arguments: "" }, "running"); break;

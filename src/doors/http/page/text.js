@@ -4,8 +4,16 @@
 export function el(name, className = "", ...children) {
   const node = document.createElement(name);
   if (className) node.className = className;
-  node.append(...children);
+  node.append(...children.map((child) => (typeof child === "string" ? ordered(child) : child)));
   return node;
+}
+
+/** Text in the order in which it was written: characters that turn the text around them are spelled out. */
+export function ordered(text) {
+  return text.replace(
+    /[\u202a-\u202e\u2066-\u2069]|\udb40[\udc00-\udc7f]/g,
+    (turning) => `\\u{${turning.codePointAt(0).toString(16)}}`,
+  );
 }
 
 /** What is approved is shown as it is: characters that hide or reorder others are spelled out. */
@@ -17,7 +25,8 @@ export function literal(text) {
 }
 
 /** Words and fenced code. Everything else of Markdown reads well as it is. */
-export function prose(text) {
+export function prose(written) {
+  const text = ordered(written);
   const nodes = [];
   const fence = /^(`{3,}|~{3,})[^\n]*\n([\s\S]*?)(?:\n\1[ \t]*(?:\n|$)|$(?![\s\S]))/gm;
   let from = 0;
