@@ -20,7 +20,7 @@ use super::{
     prompt::{RunPrompt, system_message},
     protocol::{Event, FailureKind, RunError},
     recorder::Recorder,
-    request::{DaemonTools, ExtraContext, History, StartRun},
+    request::{DaemonTools, ExtraContext, History, StartRun, needs_work_dir},
     run::EventSender,
     session::SessionSlot,
     shared::{Origin, ParentContext, Shared},
@@ -58,6 +58,7 @@ pub(super) fn prepare(
     let agent = configured_agent(shared, &request, &slot.id)?;
     let skills = Skills::load(&shared.storage.home);
     let prompt = RunPrompt::new(&request.prompt, &request.context.before_prompt, &skills)?;
+    let lacks_work_dir = matches!(origin, Origin::Client) && shared.lacks_work_dir(&request);
     let Grant { work_dir, tools, limits, parent } = match origin {
         Origin::Client => client_grant(shared, &request, &slot.id, skills)?,
         Origin::Parent(parent) => parent_grant(*parent),
@@ -73,7 +74,13 @@ pub(super) fn prepare(
         agent: agent.id.to_string(),
     });
 
-    let ExtraContext { system: extra_context, after_prompt, .. } = request.context;
+    let ExtraContext { system: mut extra_context, after_prompt, .. } = request.context;
+    if lacks_work_dir {
+        extra_context.push(NO_WORK_DIR.to_owned());
+        let notice = "no working directory is named, so the model has no file tools; `working_dir` under [tools] in \
+                      config.toml sets one for clients that send none";
+        events.send_blocking(Event::Notice(notice.to_owned()));
+    }
     let stored = matches!(request.history, History::Session(_));
     let cache_key = Some(slot.id.clone()).filter(|_| !matches!(request.history, History::Provided(_)));
     let model = prepare_model(shared, agent, extra_context, cache_key, &work_dir, events)?;
@@ -143,11 +150,18 @@ fn client_grant(
     session: &SessionId,
     skills: Skills,
 ) -> Result<Grant, RunError> {
-    let work_dir = Arc::new(open_work_dir(shared, request)?);
     let mut tools = daemon_tools(shared, skills);
     if let DaemonTools::Only(names) = &request.tools.daemon {
         tools.retain(|tool| names.contains(&tool.def().name));
     }
+    let work_dir = match open_work_dir(shared, request)? {
+        Some(work_dir) => work_dir,
+        None => {
+            tools.retain(|tool| !needs_work_dir(&tool.def().name));
+            no_work_dir(shared)?
+        }
+    };
+    let work_dir = Arc::new(work_dir);
     let root_session = request.subagents.root_session.clone().unwrap_or_else(|| session.clone());
     let limits = RunLimits::for_client(root_session, &shared.config, request.subagents.allow)
         .with_max_turns(request.overrides.max_turns);
@@ -159,18 +173,22 @@ fn parent_grant(parent: ParentContext) -> Grant {
     Grant { work_dir, tools, limits, parent: Some(session) }
 }
 
-fn open_work_dir(shared: &Shared, request: &StartRun) -> Result<WorkDir, RunError> {
-    if request.working_dir.is_none() && !request.tools.daemon.need_work_dir() {
-        return WorkDir::unlinked(&shared.storage.home.run())
-            .map_err(|error| RunError::from_source(FailureKind::Internal, &error));
-    }
-    let configured = Some(&shared.config.tools.working_dir).filter(|dir| !dir.as_os_str().is_empty());
-    let Some(dir) = request.working_dir.as_ref().or(configured) else {
-        let message = "no working directory: the client sent none and none is configured";
-        return Err(RunError::new(FailureKind::Request, message)
-            .hint("send `working_dir`, or set [tools] working_dir in config.toml"));
-    };
-    WorkDir::new(dir).map_err(|error| RunError::from_source(FailureKind::Request, &error))
+/// The sentence in the system message of a run that lacks its file tools.
+const NO_WORK_DIR: &str =
+    "No working directory was named for this conversation, so you cannot read, list or change files.";
+
+/// Opens the working directory of a client's run: the one that the client names, or else the configured one. Returns
+/// `None` if there is none.
+fn open_work_dir(shared: &Shared, request: &StartRun) -> Result<Option<WorkDir>, RunError> {
+    let configured = shared.default_work_dir().filter(|_| request.tools.daemon.need_work_dir());
+    let Some(dir) = request.working_dir.as_deref().or(configured) else { return Ok(None) };
+    WorkDir::new(dir).map(Some).map_err(|error| RunError::from_source(FailureKind::Request, &error))
+}
+
+/// Returns a directory in which nothing is found.
+fn no_work_dir(shared: &Shared) -> Result<WorkDir, RunError> {
+    WorkDir::unlinked(&shared.storage.home.run())
+        .map_err(|error| RunError::from_source(FailureKind::Internal, &error))
 }
 
 /// Adds the tool that starts subagents, if the run may start any. An agent's configuration does not count if

@@ -15,7 +15,7 @@ use super::{
     bridge::blocking,
     prepare::load_agent,
     protocol::{FailureKind, RunError},
-    request::SPAWN_WORKER,
+    request::{SPAWN_WORKER, StartRun},
     toolset::daemon_tools,
 };
 
@@ -78,6 +78,12 @@ impl AgentCore {
                 .map_err(|error| RunError::from_source(FailureKind::Storage, &error))
         });
         storing.join().await?
+    }
+
+    /// Returns true if this run would have no file tools, because neither the client nor the configuration names a
+    /// working directory.
+    pub fn lacks_work_dir(&self, request: &StartRun) -> bool {
+        self.shared.lacks_work_dir(request)
     }
 
     /// Opens a working directory as a run does, and checks that its entries can be listed.

@@ -19,7 +19,8 @@ pub struct StartRun {
     pub history: History,
     /// The name of the agent. If it is empty, the session's default agent is used, or else `default`.
     pub agent: String,
-    /// An absolute path, because the daemon has no current directory. `None` means the configured directory.
+    /// An absolute path, because the daemon has no current directory. `None` means the configured directory. If none is
+    /// configured either, the run has no file tools.
     pub working_dir: Option<PathBuf>,
     pub tools: ToolOptions,
     pub context: ExtraContext,
@@ -78,18 +79,23 @@ pub struct SubagentOptions {
 pub enum DaemonTools {
     #[default]
     All,
-    /// The tools of these names. If none of them works on files, no working directory is needed.
+    /// The tools of these names.
     Only(Vec<String>),
 }
 
 impl DaemonTools {
+    /// Returns true if a run without a working directory lacks some of these tools.
     pub(super) fn need_work_dir(&self) -> bool {
-        let works_without = |name: &String| ["web_fetch", "skill", SPAWN_WORKER].contains(&&**name);
         match self {
             Self::All => true,
-            Self::Only(names) => !names.iter().all(works_without),
+            Self::Only(names) => names.iter().any(|name| needs_work_dir(name)),
         }
     }
+}
+
+/// Returns true if the tool of this name works in the working directory.
+pub(super) fn needs_work_dir(tool: &str) -> bool {
+    !["web_fetch", "skill", SPAWN_WORKER].contains(&tool)
 }
 
 /// When the calls of one turn are proposed.

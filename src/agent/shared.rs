@@ -1,6 +1,6 @@
 //! The state that all runs of a daemon share.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use crate::{
     config::{Config, Home},
@@ -28,6 +28,19 @@ pub(super) struct Shared {
     /// Starts the run of a subagent. It is a pointer because the code of a run cannot depend on the code that
     /// starts runs.
     pub(super) start_subagent: StartSubagent,
+}
+
+impl Shared {
+    /// Returns the working directory of runs whose client names none.
+    pub(super) fn default_work_dir(&self) -> Option<&Path> {
+        Some(self.config.tools.working_dir.as_path()).filter(|dir| !dir.as_os_str().is_empty())
+    }
+
+    /// Returns true if a client's run lacks tools because no working directory is named.
+    pub(super) fn lacks_work_dir(&self, request: &StartRun) -> bool {
+        let named = request.working_dir.is_some() || self.default_work_dir().is_some();
+        !named && request.tools.daemon.need_work_dir()
+    }
 }
 
 /// The files of the data directory.

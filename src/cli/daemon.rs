@@ -3,7 +3,8 @@
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
-    path::PathBuf,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
@@ -12,17 +13,20 @@ use crate::{
     client::{self, ClientError},
     config::{Bind, Home, Lock},
     core::Environment,
-    daemon::{self, Mode, ProcessEnv},
+    daemon::{self, ConfigOverrides, Mode, ProcessEnv},
     pb::ShutdownRequest,
 };
 
-use super::{error::CliError, output::print_status, printable::printable};
+use super::{error::CliError, output::print_status, printable::printable, working_dir};
 
 /// Run the daemon in this terminal, or control the one in the background
 ///
 /// You do not have to run this command, because `kontekst run` starts the daemon when it is needed. Run it in
 /// a terminal to watch the daemon work, or as a systemd unit to have the model loaded before the first
 /// prompt.
+///
+/// Runs over HTTP whose client names no working directory use the directory in which you run this command, unless
+/// that is your home directory or [tools] working_dir in config.toml names another one.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -73,7 +77,9 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     match &args.command {
         None => {
             let mode = if args.spawned { Mode::Spawned } else { Mode::Foreground };
-            daemon::serve(home, mode, process_env(environment), args.http)?;
+            let overrides =
+                ConfigOverrides { listen: args.http, current_dir: own_directory(mode, environment) };
+            daemon::serve(home, mode, process_env(environment), overrides)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Stop { if_idle }) => {
@@ -91,6 +97,17 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
         }
         Some(Command::Logs { follow, lines }) => logs(home, *lines, *follow),
     }
+}
+
+/// Returns the directory that runs use whose client names none: the one in which a person started the daemon.
+///
+/// The home directory and `/` do not count. A service runs there without anybody having chosen it, and tool calls
+/// over HTTP are approved automatically.
+fn own_directory(mode: Mode, environment: &Environment) -> Option<PathBuf> {
+    let dir = working_dir::current().ok().filter(|_| mode == Mode::Foreground)?;
+    let identity = |dir: &Path| std::fs::metadata(dir).ok().map(|dir| (dir.dev(), dir.ino()));
+    let is_home = environment.get("HOME").is_some_and(|home| identity(Path::new(home)) == identity(&dir));
+    (!is_home && dir.parent().is_some()).then_some(dir)
 }
 
 /// Returns what starting a model server needs from this process.
@@ -191,7 +208,6 @@ fn print_line(line: &str) -> bool {
 
 /// Returns true if the path leads to another file now, because the log was rotated.
 fn was_replaced(file: &File, path: &std::path::Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
     match (file.metadata(), std::fs::metadata(path)) {
         (Ok(old), Ok(new)) => old.ino() != new.ino(),
         _ => false,

@@ -21,7 +21,7 @@ compaction = "summary"               # when a conversation no longer fits the wi
 max_turns = 50                       # maximum number of model calls in one run
 
 [tools]
-working_dir = ""                     # for clients that name no working directory
+working_dir = ""                     # for clients that name none; "" gives them no file tools
 timeout_seconds = 120                # for one tool call
 
 [tools.file]

@@ -46,6 +46,24 @@ pub(crate) enum Mode {
     Spawned,
 }
 
+/// What the command line says instead of `config.toml`.
+#[derive(Debug, Default)]
+pub(crate) struct ConfigOverrides {
+    /// Replaces `[http] listen`.
+    pub(crate) listen: Option<Bind>,
+    /// The directory in which the daemon was started. It counts if `[tools] working_dir` is not set.
+    pub(crate) current_dir: Option<PathBuf>,
+}
+
+impl ConfigOverrides {
+    fn apply(self, config: &mut Config) {
+        config.http.listen = self.listen.unwrap_or(config.http.listen);
+        if config.tools.working_dir.as_os_str().is_empty() {
+            config.tools.working_dir = self.current_dir.unwrap_or_default();
+        }
+    }
+}
+
 /// Why the daemon could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
@@ -69,8 +87,7 @@ pub enum DaemonError {
 
 /// Runs the daemon until it is told to stop.
 ///
-/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready, or why it is not. `listen` overrides
-/// `[http] listen` of the configuration.
+/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready, or why it is not.
 ///
 /// # Errors
 ///
@@ -79,20 +96,25 @@ pub(crate) fn serve(
     home: &Home,
     mode: Mode,
     process: ProcessEnv,
-    listen: Option<Bind>,
+    overrides: ConfigOverrides,
 ) -> Result<(), DaemonError> {
-    let result = start(home, mode, process, listen);
+    let result = start(home, mode, process, overrides);
     if let (Err(error), Mode::Spawned) = (&result, mode) {
         ready::announce_failure(error);
     }
     result
 }
 
-fn start(home: &Home, mode: Mode, process: ProcessEnv, listen: Option<Bind>) -> Result<(), DaemonError> {
+fn start(
+    home: &Home,
+    mode: Mode,
+    process: ProcessEnv,
+    overrides: ConfigOverrides,
+) -> Result<(), DaemonError> {
     detach(mode);
     home.create()?;
     let mut config = Config::load(home)?;
-    config.http.listen = listen.unwrap_or(config.http.listen);
+    overrides.apply(&mut config);
     let lock = acquire_lock(home)?;
     let mut warnings = log::start(home, mode, process.environment.text("KONTEKST_LOG").as_deref());
     agents::create_default(home)?;

@@ -22,7 +22,7 @@ use hyper::{
 use hyper_util::rt::TokioTimer;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::agent::AgentCore;
+use crate::agent::{AgentCore, StartRun};
 
 pub use access::{AccessPolicy, Caller};
 use access::{Admission, Refusal};
@@ -37,6 +37,10 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The maximum size of the head of a request, in bytes. A longer head is answered with 431.
 const HEAD_LIMIT: usize = 16 * 1024;
+
+/// The notice that a run has no file tools.
+const NO_FILE_TOOLS: &str =
+    "no file tools: set working_dir under [tools] in config.toml, or start `kontekst daemon` in a directory";
 
 /// Serves HTTP/1.1 on connections that the daemon has accepted and whose peer it has checked.
 pub struct HttpDoor {
@@ -131,6 +135,11 @@ impl HttpDoor {
 
     fn approver(&self) -> Approver {
         Approver::new(&self.core)
+    }
+
+    /// Returns what a client should know about a run before it starts, for [`response::add_notice`].
+    fn notice(&self, start: &StartRun) -> Option<&'static str> {
+        self.core.lacks_work_dir(start).then_some(NO_FILE_TOOLS)
     }
 
     /// Reserves one of [`MAX_RUNS`] runs.

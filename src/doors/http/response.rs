@@ -106,6 +106,13 @@ pub(super) fn event_stream(
     response
 }
 
+/// Adds a header with a notice for the person behind the client. The bodies of the APIs have no place for one.
+pub(super) fn add_notice(response: &mut HttpResponse, notice: Option<&'static str>) {
+    if let Some(notice) = notice {
+        response.headers_mut().insert("kontekst-notice", HeaderValue::from_static(notice));
+    }
+}
+
 /// Adds the CORS headers of the seed. They allow the origin of the request, or `*` if it has none, which is harmless,
 /// because browsers always send an origin across sites.
 pub(super) fn add_cors_headers(response: &mut HttpResponse, policy: &AccessPolicy, admission: &Admission) {

@@ -132,7 +132,7 @@ async fn a_cancelled_run_keeps_its_partial_answer() {
 
 #[tokio::test]
 async fn daemon_tools_can_be_selected_and_only_file_tools_need_a_directory() {
-    let test = TestCore::new([Step::Say("a"), Step::Say("b")]);
+    let test = TestCore::new([Step::Say("a"), Step::Say("b"), Step::Say("c")]);
     for own in [vec![], vec!["web_fetch".to_owned()]] {
         let request = StartRun {
             working_dir: None,
@@ -147,10 +147,15 @@ async fn daemon_tools_can_be_selected_and_only_file_tools_need_a_directory() {
         let offered: Vec<_> = offered.iter().map(|tool| tool.name.clone()).collect();
         assert_eq!(offered, [own, vec!["read_file".to_owned()]].concat());
     }
-    let daemon = DaemonTools::Only(vec!["read_file".to_owned()]);
+    let daemon = DaemonTools::Only(vec!["read_file".to_owned(), "web_fetch".to_owned()]);
     let tools = ToolOptions { daemon, ..ToolOptions::default() };
     let events = test.run(StartRun { working_dir: None, tools, ..test.request("go") }).await;
-    assert_eq!(event_names(&events), ["failed"]);
+    assert_eq!(event_names(&events)[..2], ["started", "notice"]);
+    assert_eq!(event_names(&events).last(), Some(&"completed"));
+    let request = test.model.requests().pop().unwrap();
+    let offered: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(offered, ["web_fetch"]);
+    assert!(request.system.contains("No working directory was named"));
 }
 
 #[tokio::test]

@@ -44,11 +44,13 @@ pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<H
     let permit = door.reserve_run()?;
     let messages = content::messages(&request.history).map_err(HttpError::bad_request)?;
     let mut transcript = Transcript::new(door.approver(), &request.input, request.history);
-    let run = door.core.start(StartRun {
+    let start = StartRun {
         prompt: Prompt::Text(request.input),
         history: History::Provided(messages),
         ..StartRun::default()
-    });
+    };
+    let notice = door.notice(&start);
+    let run = door.core.start(start);
     let mut response = if request.stream {
         response::event_stream(PolledBody(events::run_body(run, transcript, permit)))
     } else {
@@ -63,6 +65,7 @@ pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<H
             history: transcript.history(),
         })
     };
+    response::add_notice(&mut response, notice);
     if let Ok(id) = HeaderValue::from_str(&request.prompt_id) {
         response.headers_mut().insert("x-prompt-id", id);
     }

@@ -107,12 +107,16 @@ async fn respond(
         end: None,
         started: false,
     };
+    let notice = door.notice(&start);
     let run = door.core.start(start);
-    if request.stream == Some(true) {
-        return Ok(response::event_stream(PolledBody(events::run_body(run, chat, permit))));
-    }
-    events::drain_run(run, &mut chat).await;
-    chat.into_json().map(|value| response::ok(&value))
+    let mut response = if request.stream == Some(true) {
+        response::event_stream(PolledBody(events::run_body(run, chat, permit)))
+    } else {
+        events::drain_run(run, &mut chat).await;
+        response::ok(&chat.into_json()?)
+    };
+    response::add_notice(&mut response, notice);
+    Ok(response)
 }
 
 /// Refuses settings that are not supported and that would change the answer.

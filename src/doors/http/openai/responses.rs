@@ -85,7 +85,7 @@ pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<
     let sampling = sampling(request.temperature, request.top_p, request.max_output_tokens)?;
     let start = start_run(door, &request.model, builder.finish(tools)?, sampling).await?;
     let permit = door.reserve_run()?;
-    let mut response = ResponseEncoder {
+    let mut encoder = ResponseEncoder {
         id: id("resp_"),
         message_id: id("msg_"),
         created: created(),
@@ -97,18 +97,16 @@ pub(in super::super) async fn responses(door: &HttpDoor, body: &[u8]) -> Result<
         end: None,
         started: false,
     };
+    let notice = door.notice(&start);
     let run = door.core.start(start);
-    if request.stream == Some(true) {
-        return Ok(response::event_stream(PolledBody(events::run_body(run, response, permit))));
-    }
-    events::drain_run(run, &mut response).await;
-    match response.end.take() {
-        Some(Err(error)) => Err(error),
-        end => {
-            let status = if matches!(end, Some(Ok(RunEnd::Length))) { "incomplete" } else { "completed" };
-            Ok(response::ok(&response.object(status)))
-        }
-    }
+    let mut response = if request.stream == Some(true) {
+        response::event_stream(PolledBody(events::run_body(run, encoder, permit)))
+    } else {
+        events::drain_run(run, &mut encoder).await;
+        response::ok(&encoder.into_json()?)
+    };
+    response::add_notice(&mut response, notice);
+    Ok(response)
 }
 
 impl Tool {
@@ -169,6 +167,14 @@ struct ResponseEncoder {
 }
 
 impl ResponseEncoder {
+    fn into_json(mut self) -> Result<Value, HttpError> {
+        match self.end.take() {
+            Some(Err(error)) => Err(error),
+            Some(Ok(RunEnd::Length)) => Ok(self.object("incomplete")),
+            Some(Ok(RunEnd::Stop | RunEnd::ToolCalls(_))) | None => Ok(self.object("completed")),
+        }
+    }
+
     fn object(&self, status: &str) -> Value {
         let RunTranslator { prompt_tokens, cached_tokens, completion_tokens, .. } = self.translator;
         let in_progress = status == "in_progress";
