@@ -12,11 +12,12 @@ use crate::{
 
 use super::{
     bridge::blocking,
+    pending_calls::PendingApproval,
     protocol::Command,
     request::StartRun,
     run::Run,
     run_loop,
-    run_registry::{PendingApproval, RunRegistry},
+    run_registry::RunRegistry,
     session::OpenSessions,
     shared::{Origin, Shared, Storage},
     subagent::SubagentWatch,
@@ -85,7 +86,7 @@ impl AgentCore {
     }
 
     /// Decides on a waiting call, no matter which client started its run. Returns false if the call does not
-    /// wait.
+    /// wait, for example because somebody else has just decided.
     pub fn decide(&self, run: &RunId, call: &CallId, command: Command) -> bool {
         self.shared.registry.decide(run, call, command)
     }

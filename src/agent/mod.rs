@@ -10,6 +10,7 @@ mod history;
 mod limits;
 mod messages;
 mod model;
+mod pending_calls;
 mod prepare;
 mod prompt;
 pub mod protocol;
@@ -27,11 +28,11 @@ mod toolset;
 
 pub use agent_core::AgentCore;
 pub use conversation::Conversation;
+pub use pending_calls::PendingApproval;
 pub use queries::{ChosenModel, DaemonTool};
 pub use request::{
     ApprovalBatching, DaemonTools, ExtraContext, History, Prompt, RunOverrides, SPAWN_WORKER, StartRun,
     SubagentOptions, ToolOptions,
 };
 pub use run::Run;
-pub use run_registry::PendingApproval;
 pub use subagent::SubagentWatch;

@@ -36,6 +36,14 @@ impl Command {
         let reason = if reason.is_empty() { "user denied".to_owned() } else { reason };
         Self::Deny { call, reason, then: if continue_run { AfterDenial::Continue } else { AfterDenial::End } }
     }
+
+    /// Returns the call that the command decides on, or `None` if it is no decision.
+    pub(super) fn decided_call(&self) -> Option<&CallId> {
+        match self {
+            Self::Approve(call) | Self::Deny { call, .. } => Some(call),
+            Self::ToolResult { .. } => None,
+        }
+    }
 }
 
 /// The way in which a run goes on after a denial, once the approved calls of the turn have run.
@@ -81,10 +89,10 @@ pub enum Event {
     /// Calls that need an approval, in the model's order. The run waits until each has a decision.
     ToolsProposed(Vec<ProposedCall>),
     /// A proposed call does not wait for a decision any more: this client or another one has decided, or the
-    /// subagent that proposed it has ended.
+    /// subagent that proposed it has ended. `denial` is the reason of a denial.
     ToolDecided {
         call: CallId,
-        approved: bool,
+        denial: Option<String>,
     },
     ToolStarted {
         call: CallId,

@@ -2,35 +2,47 @@
 
 use std::{
     future::pending,
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use tokio::{runtime::Handle, sync::mpsc};
 
-use crate::core::{Cancel, RunId};
+use crate::core::{CallId, Cancel, RunId};
 
-use super::protocol::{Command, Event, Outcome, RunError};
+use super::{
+    pending_calls::PendingCalls,
+    protocol::{Command, Event, Outcome, RunError},
+};
 
 /// The number of events that may wait for a slow client before the run waits for it.
 const EVENT_QUEUE: usize = 256;
-/// The number of commands that may wait for the run before further ones are dropped.
-const COMMAND_QUEUE: usize = 256;
 
 /// A run in progress. Dropping it cancels the run.
 pub struct Run {
     id: RunId,
     /// `None` once the client has closed its side.
-    commands: Option<mpsc::Sender<Command>>,
+    commands: Option<mpsc::UnboundedSender<Command>>,
+    pending: Arc<PendingCalls>,
     events: mpsc::Receiver<Event>,
     cancel: Cancel,
     ended: bool,
+}
+
+/// What clients that did not start a run may do to it.
+pub(super) struct RunHandle {
+    /// Weak, so that the run's own client can still close the run's inbox.
+    commands: mpsc::WeakUnboundedSender<Command>,
+    pub(super) pending: Arc<PendingCalls>,
+    pub(super) cancel: Cancel,
 }
 
 /// The run's own end: it sends events and receives commands.
 pub(super) struct RunIo {
     pub(super) events: EventSender,
     /// `None` once no more commands can come.
-    commands: Option<mpsc::Receiver<Command>>,
+    commands: Option<mpsc::UnboundedReceiver<Command>>,
+    pub(super) pending: Arc<PendingCalls>,
 }
 
 /// Sends the events of a run, from async code and from blocking threads.
@@ -60,12 +72,21 @@ impl From<RunError> for Stop {
 
 /// Makes both ends of a run. Must be called within the runtime.
 pub(super) fn channel(id: RunId, cancel: Cancel) -> (Run, RunIo, EndPermit) {
-    let (command_sender, commands) = mpsc::channel(COMMAND_QUEUE);
+    // The queue needs no limit: each command answers one call of the run, and a call takes one answer.
+    let (command_sender, commands) = mpsc::unbounded_channel();
+    let pending = Arc::new(PendingCalls::default());
     let (event_sender, events) = mpsc::channel(EVENT_QUEUE);
     let end = event_sender.clone().try_reserve_owned().expect("a new channel has room");
     let sender = EventSender { events: event_sender, cancel: cancel.clone(), runtime: Handle::current() };
-    let run = Run { id, commands: Some(command_sender), events, cancel, ended: false };
-    (run, RunIo { events: sender, commands: Some(commands) }, EndPermit(end))
+    let run = Run {
+        id,
+        commands: Some(command_sender),
+        pending: Arc::clone(&pending),
+        events,
+        cancel,
+        ended: false,
+    };
+    (run, RunIo { events: sender, commands: Some(commands), pending }, EndPermit(end))
 }
 
 impl Run {
@@ -91,10 +112,13 @@ impl Run {
 
     /// Sends a command to the run. A command that makes no sense at this moment is ignored.
     pub fn send(&self, command: Command) {
-        if let Some(commands) = &self.commands
-            && commands.try_send(command).is_err()
-        {
-            tracing::debug!("a command came after the run had ended, or faster than the run reads them");
+        let Some(commands) = &self.commands else { return };
+        let taken = match command.decided_call() {
+            Some(call) => self.pending.decide(&call.clone(), command, commands),
+            None => commands.send(command).is_ok(),
+        };
+        if !taken {
+            tracing::debug!("ignored a command after the run has ended, or for a call that does not wait");
         }
     }
 
@@ -108,13 +132,17 @@ impl Run {
         self.cancel.cancel();
     }
 
-    pub(super) fn cancel_signal(&self) -> &Cancel {
-        &self.cancel
+    /// Returns the handle for other clients, or `None` if the client has closed its side.
+    pub(super) fn handle(&self) -> Option<RunHandle> {
+        let commands = self.commands.as_ref()?.downgrade();
+        Some(RunHandle { commands, pending: Arc::clone(&self.pending), cancel: self.cancel.clone() })
     }
+}
 
-    /// Returns a sender of commands that does not keep the run's inbox open.
-    pub(super) fn command_sender(&self) -> Option<mpsc::WeakSender<Command>> {
-        self.commands.as_ref().map(mpsc::Sender::downgrade)
+impl RunHandle {
+    /// Passes a decision on to the run. Returns false if the call does not wait for one.
+    pub(super) fn decide(&self, call: &CallId, command: Command) -> bool {
+        self.commands.upgrade().is_some_and(|commands| self.pending.decide(call, command, &commands))
     }
 }
 
@@ -205,7 +233,7 @@ impl EndPermit {
 }
 
 /// Receives from `receiver`. Once it is `None`, this never resolves.
-pub(super) async fn receive<T>(receiver: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
+pub(super) async fn receive<T>(receiver: &mut Option<mpsc::UnboundedReceiver<T>>) -> Option<T> {
     match receiver {
         Some(receiver) => receiver.recv().await,
         None => pending().await,

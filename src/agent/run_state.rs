@@ -11,9 +11,9 @@ use super::{
     limits::RunLimits,
     messages::RunMessages,
     model::RunModel,
-    protocol::{Command, ProposedCall},
+    pending_calls::PendingApproval,
+    protocol::{Command, Event, ProposedCall},
     run::{RunIo, Stop},
-    run_registry::PendingApproval,
     shared::Shared,
     toolset::RunTools,
 };
@@ -65,7 +65,7 @@ impl RunState {
 
     /// Registers calls that wait for a decision, so that other clients can see them and decide.
     pub(super) fn add_pending(&self, calls: &[ProposedCall]) {
-        self.shared.registry.add_pending(PendingApproval {
+        self.io.pending.add(PendingApproval {
             run: self.messages.recorder.run().clone(),
             session: self.session.clone(),
             agent: self.model.agent.id.to_string(),
@@ -74,13 +74,8 @@ impl RunState {
         });
     }
 
-    /// Removes a call from those that wait for a decision.
-    pub(super) fn remove_pending(&self, call: &CallId) {
-        self.shared.registry.remove_pending(self.messages.recorder.run(), call);
-    }
-
-    /// Removes all calls of this run from those that wait for a decision.
-    pub(super) fn clear_pending(&self) {
-        self.shared.registry.clear_pending(self.messages.recorder.run());
+    /// Reports the decision on a call. `denial` is the reason of a denial.
+    pub(super) async fn report_decision(&self, call: CallId, denial: Option<String>) -> Result<(), Stop> {
+        self.io.send(Event::ToolDecided { call, denial }).await
     }
 }

@@ -79,8 +79,8 @@ impl ActiveRun {
     /// Only a client's run is listed: the calls of a subagent are decided through its parent.
     pub(super) fn register(shared: &Arc<Shared>, run: &Run, origin: &Origin) -> Self {
         shared.registry.increment();
-        if let (Origin::Client, Some(commands)) = (origin, run.command_sender()) {
-            shared.registry.insert(run.id().clone(), commands, run.cancel_signal().clone());
+        if let (Origin::Client, Some(handle)) = (origin, run.handle()) {
+            shared.registry.insert(run.id().clone(), handle);
         }
         Self { shared: Arc::clone(shared), id: run.id().clone() }
     }

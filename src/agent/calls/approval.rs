@@ -2,7 +2,7 @@
 
 use crate::{
     agent::{
-        protocol::{AfterDenial, Command, Event},
+        protocol::{AfterDenial, Command},
         run::Stop,
         run_state::RunState,
     },
@@ -27,33 +27,30 @@ pub(super) async fn collect_decisions(
             None => {
                 run.handle_command(None);
                 for index in undecided.drain(..) {
-                    planned[index].plan = CallPlan::Denied("nobody was there to approve".to_owned());
-                    send_decided(run, &planned[index].call.id, false).await?;
+                    let reason = "nobody was there to approve".to_owned();
+                    run.report_decision(planned[index].call.id.clone(), Some(reason.clone())).await?;
+                    planned[index].plan = CallPlan::Denied(reason);
                 }
                 after_denial = AfterDenial::End;
             }
             Some(Command::Approve(call)) => {
-                if take_undecided(run, &mut undecided, planned, &call).is_some() {
-                    send_decided(run, &call, true).await?;
+                if take_undecided(&mut undecided, planned, &call).is_some() {
+                    run.report_decision(call, None).await?;
                 }
             }
             Some(Command::Deny { call, reason, then }) => {
-                if let Some(index) = take_undecided(run, &mut undecided, planned, &call) {
+                if let Some(index) = take_undecided(&mut undecided, planned, &call) {
+                    run.report_decision(call, Some(reason.clone())).await?;
                     planned[index].plan = CallPlan::Denied(reason);
                     if then == AfterDenial::End {
                         after_denial = AfterDenial::End;
                     }
-                    send_decided(run, &call, false).await?;
                 }
             }
             Some(other) => run.handle_command(Some(&other)),
         }
     }
     Ok(after_denial)
-}
-
-async fn send_decided(run: &RunState, call: &CallId, approved: bool) -> Result<(), Stop> {
-    run.io.send(Event::ToolDecided { call: call.clone(), approved }).await
 }
 
 /// Waits for the next command. Returns `None` if none can come any more.
@@ -70,13 +67,7 @@ async fn next_command(run: &mut RunState) -> Result<Option<Command>, Stop> {
 }
 
 /// Removes a call from the undecided ones, and returns its index. `None` if it does not wait for a decision.
-fn take_undecided(
-    run: &RunState,
-    undecided: &mut Vec<usize>,
-    planned: &[PlannedCall],
-    call: &CallId,
-) -> Option<usize> {
+fn take_undecided(undecided: &mut Vec<usize>, planned: &[PlannedCall], call: &CallId) -> Option<usize> {
     let position = undecided.iter().position(|&index| planned[index].call.id == *call)?;
-    run.remove_pending(call);
     Some(undecided.remove(position))
 }

@@ -57,7 +57,7 @@ async fn run_batch(run: &mut RunState, calls: Vec<TurnCall>, tools: &ToolBox) ->
         run.add_pending(&proposed);
         run.io.send(Event::ToolsProposed(proposed)).await?;
         let decided = collect_decisions(run, &mut planned).await;
-        run.clear_pending();
+        run.io.pending.clear();
         after_denial = match decided {
             Ok(after_denial) => after_denial,
             Err(stop) => {

@@ -35,7 +35,7 @@ pub(super) struct StartSubagent {
     pub(super) parent: Box<ParentContext>,
     pub(super) cancel: Cancel,
     /// The commands of the parent's client. Closed when no more will come.
-    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) commands: mpsc::UnboundedReceiver<Command>,
     pub(super) reports: ReportSender,
 }
 
@@ -46,7 +46,7 @@ struct Subagent {
     log: Arc<SubagentLog>,
     reports: ReportSender,
     /// `None` once no more commands can come.
-    commands: Option<mpsc::Receiver<Command>>,
+    commands: Option<mpsc::UnboundedReceiver<Command>>,
     /// The subagent's own calls that wait for a decision.
     undecided: HashSet<CallId>,
     turns: u32,
@@ -116,7 +116,13 @@ impl Subagent {
                     continue;
                 }
                 command = receive(&mut self.commands) => {
-                    self.forward_command(command, &mut run).await;
+                    match command {
+                        Some(command) => run.send(command),
+                        None => {
+                            self.commands = None;
+                            run.close_commands();
+                        }
+                    }
                     continue;
                 }
                 event = run.next_event() => event,
@@ -129,29 +135,6 @@ impl Subagent {
         }
     }
 
-    /// Passes a command of the parent's client on to the run. `None` means that no more will come.
-    async fn forward_command(&mut self, command: Option<Command>, run: &mut Run) {
-        let Some(command) = command else {
-            self.commands = None;
-            run.close_commands();
-            for call in std::mem::take(&mut self.undecided) {
-                self.log(SubagentEventKind::ApprovalResolved { call, approved: false }).await;
-            }
-            return;
-        };
-        let decided = match &command {
-            Command::Approve(call) => Some((call.clone(), true)),
-            Command::Deny { call, .. } => Some((call.clone(), false)),
-            Command::ToolResult { .. } => None,
-        };
-        run.send(command);
-        if let Some((call, approved)) = decided
-            && self.undecided.remove(&call)
-        {
-            self.log(SubagentEventKind::ApprovalResolved { call, approved }).await;
-        }
-    }
-
     async fn handle_event(&mut self, event: Event) {
         match event {
             Event::TurnCompleted { content, .. } => {
@@ -160,6 +143,12 @@ impl Subagent {
                     self.last_text = content;
                 }
                 self.log(SubagentEventKind::Turn { number: self.turns }).await;
+            }
+            Event::ToolDecided { call, denial } => {
+                if self.undecided.remove(&call) {
+                    let approved = denial.is_none();
+                    self.log(SubagentEventKind::ApprovalResolved { call, approved }).await;
+                }
             }
             Event::ToolStarted { name, .. } => self.log(SubagentEventKind::ToolCall { tool: name }).await,
             Event::ToolsProposed(mut calls) => {
@@ -184,23 +173,17 @@ impl Subagent {
             | Event::WaitingForSession
             | Event::Text(_)
             | Event::Reasoning(_)
-            | Event::ToolDecided { .. }
             | Event::ToolFinished { .. }
             | Event::ToolsCompleted
             | Event::Ended(_) => {}
         }
     }
 
-    /// Logs that one of the subagent's own calls waits for a decision. If no more commands can come, it is
-    /// denied.
+    /// Logs that one of the subagent's own calls waits for a decision.
     async fn log_proposed(&mut self, call: &ToolCall) {
         let (call, tool) = (call.id.clone(), call.name.clone());
-        self.log(SubagentEventKind::ApprovalRequested { call: call.clone(), tool }).await;
-        if self.commands.is_some() {
-            self.undecided.insert(call);
-        } else {
-            self.log(SubagentEventKind::ApprovalResolved { call, approved: false }).await;
-        }
+        self.undecided.insert(call.clone());
+        self.log(SubagentEventKind::ApprovalRequested { call, tool }).await;
     }
 
     /// Logs how the run ended, and returns the result for the parent. `exceeded` is the time that the

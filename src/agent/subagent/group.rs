@@ -24,7 +24,7 @@ use super::{
     spawn_tool::SubagentRequest,
 };
 
-/// The number of commands for a subagent, or of reports of all subagents, that may wait for their reader.
+/// The number of reports of all subagents that may wait for their reader.
 const QUEUE: usize = 64;
 
 /// The subagents of one turn. Dropping this cancels those that still run.
@@ -49,7 +49,7 @@ struct Member {
     running: bool,
     /// Passes the client's commands on to the subagent while it runs. `None` if the client has closed its
     /// side.
-    commands: Option<mpsc::Sender<Command>>,
+    commands: Option<mpsc::UnboundedSender<Command>>,
     /// The result, until all results before it are stored, too.
     outcome: Option<ToolOutcome>,
 }
@@ -190,7 +190,7 @@ async fn start_subagent(
         limits,
     };
     let id = SessionId::new();
-    let (sender, commands) = mpsc::channel(QUEUE);
+    let (sender, commands) = mpsc::unbounded_channel();
     let member = &mut group.members[index];
     member.running = true;
     // If the client has closed its side, nobody can decide on the calls of the subagent either.
@@ -237,24 +237,23 @@ async fn forward_command(
         run.handle_command(None);
         return Ok(());
     };
-    let approved = match &command {
-        Command::Approve(_) => Some(true),
-        Command::Deny { .. } => Some(false),
-        Command::ToolResult { .. } => None,
-    };
     let (Command::Approve(call) | Command::Deny { call, .. } | Command::ToolResult { call, .. }) =
         &mut command;
     // The first command for a call counts. Others are ignored, as are those for unknown calls.
     let Some(ForwardedCall { member, id, .. }) = group.forwarded.remove(call) else { return Ok(()) };
-    run.remove_pending(call);
     let call = std::mem::replace(call, id);
+    let decision = match &command {
+        Command::Approve(_) => Some(None),
+        Command::Deny { reason, .. } => Some(Some(reason.clone())),
+        Command::ToolResult { .. } => None,
+    };
     if let Some(commands) = &group.members[member].commands
-        && commands.try_send(command).is_err()
+        && commands.send(command).is_err()
     {
-        tracing::debug!("a command came after the subagent had ended, or faster than it reads them");
+        tracing::debug!("a command came after the subagent had ended");
     }
-    match approved {
-        Some(approved) => run.io.send(Event::ToolDecided { call, approved }).await,
+    match decision {
+        Some(denial) => run.report_decision(call, denial).await,
         None => Ok(()),
     }
 }
@@ -280,8 +279,8 @@ async fn handle_report(
         }
         SubagentReport::Finished(SubagentResult { outcome, denied }) => {
             for call in group.withdraw(index) {
-                run.remove_pending(&call);
-                run.io.send(Event::ToolDecided { call, approved: false }).await?;
+                run.io.pending.remove(&call);
+                run.report_decision(call, Some("the worker has ended".to_owned())).await?;
             }
             group.members[index] = Member { running: false, commands: None, outcome: Some(outcome) };
             if denied {

@@ -113,8 +113,8 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::ToolsProposed(calls) => {
             Pb::ToolsProposed(pb::ToolsProposedEvent { calls: calls.into_iter().map(proposed).collect() })
         }
-        Event::ToolDecided { call, approved } => {
-            Pb::ToolDecided(pb::ToolDecidedEvent { call_id: call.to_string(), approved })
+        Event::ToolDecided { call, denial } => {
+            Pb::ToolDecided(pb::ToolDecidedEvent { call_id: call.to_string(), approved: denial.is_none() })
         }
         Event::ToolStarted { call, name } => {
             Pb::ToolStarted(pb::ToolExecutionStartedEvent { call_id: call.to_string(), name })

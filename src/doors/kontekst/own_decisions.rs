@@ -34,7 +34,7 @@ impl OwnDecisions {
                 self.calls.extend(calls.iter().map(|proposed| (proposed.call.id.clone(), None)));
                 false
             }
-            Event::ToolDecided { call, approved } => self.calls.remove(call) == Some(Some(*approved)),
+            Event::ToolDecided { call, denial } => self.calls.remove(call) == Some(Some(denial.is_none())),
             _ => false,
         }
     }

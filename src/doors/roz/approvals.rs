@@ -40,7 +40,8 @@ struct OpenApproval {
     wire_id: String,
     call: CallId,
     tool: String,
-    deadline: Instant,
+    /// `None` once a decision was sent to the run.
+    deadline: Option<Instant>,
 }
 
 impl Approvals {
@@ -48,9 +49,9 @@ impl Approvals {
         self.queue.push_back(QueuedApproval { wire_id, proposed });
     }
 
-    /// Returns when the call that the client is asked about counts as denied.
+    /// Returns when the call that the client is asked about counts as denied. `None` if no decision is waited for.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.open.as_ref().map(|open| open.deadline)
+        self.open.as_ref()?.deadline
     }
 
     /// Asks about the next call, unless the client is being asked about one.
@@ -72,60 +73,54 @@ impl Approvals {
             reason: reason.trim().chars().take(MAX_PREVIEW_CHARS).collect(),
             timeout_secs: APPROVAL_TIMEOUT.as_secs(),
         });
-        let deadline = Instant::now() + APPROVAL_TIMEOUT;
+        let deadline = Some(Instant::now() + APPROVAL_TIMEOUT);
         self.open = Some(OpenApproval { wire_id, call: proposed.call.id, tool, deadline });
     }
 
     /// Takes the client's decision and returns the command for the run. A decision on any call but the one that
     /// the client is asked about is ignored.
-    pub(super) fn decide(
-        &mut self,
-        decision: PermissionDecision,
-        out: &mut Vec<ServerEvent>,
-    ) -> Option<Command> {
-        let open = self.open.take_if(|open| open.wire_id == decision.tool_call_id)?;
+    pub(super) fn decide(&mut self, decision: PermissionDecision) -> Option<Command> {
+        self.open.as_ref().filter(|open| open.wire_id == decision.tool_call_id)?;
         let changed_arguments =
             decision.modifier.map(structs::to_json).filter(|arguments| !arguments.is_empty());
         match changed_arguments {
-            None if decision.approved => {
-                out.push(ServerEvent::ApprovalResolved { call_id: open.wire_id, denial_reason: None });
-                Some(Command::Approve(open.call))
-            }
+            None if decision.approved => self.undecided().map(|open| Command::Approve(open.call.clone())),
             // An approval is only for the call that was shown. The model reads what the user wants and can propose
             // that call, which is then shown as well.
             Some(arguments) if decision.approved => {
                 let arguments = serde_json::Value::Object(arguments);
-                Some(open.deny(&format!("; the user wants these arguments instead: {arguments}"), out))
+                self.deny_open(&format!("; the user wants these arguments instead: {arguments}"))
             }
-            _ => Some(open.deny("", out)),
+            _ => self.deny_open(""),
         }
     }
 
-    /// Denies the call that the client is asked about, if its time is over.
-    pub(super) fn expire(&mut self, out: &mut Vec<ServerEvent>) -> Option<Command> {
-        let open = self.open.take_if(|open| open.deadline <= Instant::now())?;
-        Some(open.deny("; there was no answer in time", out))
+    /// Returns the command that denies the call that the client is asked about. `because` is added to the reason that
+    /// the model reads.
+    pub(super) fn deny_open(&mut self, because: &str) -> Option<Command> {
+        let open = self.undecided()?;
+        let reason = format!("Permission denied by user for: {}{because}", open.tool);
+        Some(Command::Deny { call: open.call.clone(), reason, then: AfterDenial::Continue })
     }
 
-    /// Denies all calls, because the client can no longer decide.
-    pub(super) fn deny_all(&mut self, out: &mut Vec<ServerEvent>) -> Vec<Command> {
-        let mut commands = Vec::new();
-        loop {
-            self.ask_next(out);
-            let Some(open) = self.open.take() else { return commands };
-            commands.push(open.deny("; the client has closed its side", out));
+    /// Removes a call that has its decision, from this client or from another one.
+    pub(super) fn resolve(
+        &mut self,
+        call: &CallId,
+        denial_reason: Option<String>,
+        out: &mut Vec<ServerEvent>,
+    ) {
+        match self.open.take_if(|open| open.call == *call) {
+            Some(open) => out.push(ServerEvent::ApprovalResolved { call_id: open.wire_id, denial_reason }),
+            // The client has not been asked about it.
+            None => self.queue.retain(|queued| queued.proposed.call.id != *call),
         }
     }
-}
 
-impl OpenApproval {
-    /// Returns the command that denies the call. `because` is added to the reason that the model reads.
-    fn deny(self, because: &str, out: &mut Vec<ServerEvent>) -> Command {
-        let reason = format!("Permission denied by user for: {}{because}", self.tool);
-        out.push(ServerEvent::ApprovalResolved {
-            call_id: self.wire_id,
-            denial_reason: Some(reason.clone()),
-        });
-        Command::Deny { call: self.call, reason, then: AfterDenial::Continue }
+    /// Returns the call that the client is asked about, for the one decision that may be sent to the run.
+    fn undecided(&mut self) -> Option<&OpenApproval> {
+        let open = self.open.as_mut()?;
+        open.deadline.take()?;
+        Some(open)
     }
 }

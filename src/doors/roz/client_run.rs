@@ -158,6 +158,10 @@ impl ClientRun {
                 out.push(ServerEvent::Presence { level: "mini", reason: "Running tool" });
                 self.ask_next(out);
             }
+            Event::ToolDecided { call, denial } => {
+                self.approvals.resolve(&call, denial, out);
+                self.ask_next(out);
+            }
             Event::ToolStarted { name, .. } => self.announce_call(&name, out),
             // A subagent's call is requested like one of the run itself. What else a subagent does is reported by
             // WatchTeam.
@@ -167,10 +171,7 @@ impl ClientRun {
                 self.call_announced = false;
                 out.push(ServerEvent::thinking("Analyzing results...", None));
             }
-            Event::Started { .. }
-            | Event::WaitingForSession
-            | Event::ToolDecided { .. }
-            | Event::Subagent(_) => {}
+            Event::Started { .. } | Event::WaitingForSession | Event::Subagent(_) => {}
             Event::Ended(outcome) => return Some(self.finish(outcome, out)),
         }
         None
@@ -238,18 +239,17 @@ impl ClientRun {
         }
     }
 
-    pub(super) fn decide(&mut self, decision: PermissionDecision, out: &mut Vec<ServerEvent>) {
-        if let Some(command) = self.approvals.decide(decision, out) {
+    /// Passes a decision of the client on to the run, which says what was decided: somebody else may have been faster.
+    pub(super) fn decide(&mut self, decision: PermissionDecision) {
+        if let Some(command) = self.approvals.decide(decision) {
             self.run.send(command);
-            self.ask_next(out);
         }
     }
 
-    /// Denies the call that the client was asked about, and asks about the next one.
-    pub(super) fn expire_approval(&mut self, out: &mut Vec<ServerEvent>) {
-        if let Some(command) = self.approvals.expire(out) {
+    /// Denies the call that the client was asked about.
+    pub(super) fn expire_approval(&mut self) {
+        if let Some(command) = self.approvals.deny_open("; there was no answer in time") {
             self.run.send(command);
-            self.ask_next(out);
         }
     }
 
@@ -263,12 +263,11 @@ impl ClientRun {
     }
 
     fn ask_next(&mut self, out: &mut Vec<ServerEvent>) {
-        if self.half_closed {
-            for command in self.approvals.deny_all(out) {
-                self.run.send(command);
-            }
-        } else {
-            self.approvals.ask_next(out);
+        self.approvals.ask_next(out);
+        if self.half_closed
+            && let Some(command) = self.approvals.deny_open("; the client has closed its side")
+        {
+            self.run.send(command);
         }
     }
 

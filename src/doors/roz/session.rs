@@ -150,7 +150,7 @@ impl Session {
             Action::Start(start) => self.start(start).await,
             Action::BeginTurn(message) => self.begin_turn(message),
             Action::DeliverResult(result) => self.with_run(|run, _| run.handle_tool_result(result)),
-            Action::Decide(decision) => self.with_run(|run, out| run.decide(decision, out)),
+            Action::Decide(decision) => self.with_run(|run, _| run.decide(decision)),
             Action::Register(register) => self.register(register),
             Action::CancelTurn => self.with_run(|run, _| run.cancel()),
             Action::CancelThenEnd => {
@@ -218,7 +218,7 @@ impl Session {
     fn handle_signal(&mut self, signal: RunSignal) -> Result<(), SessionEnd> {
         match signal {
             RunSignal::Keepalive => self.with_run(|run, out| out.push(run.keepalive())),
-            RunSignal::ApprovalExpired => self.with_run(ClientRun::expire_approval),
+            RunSignal::ApprovalExpired => self.with_run(|run, _| run.expire_approval()),
             RunSignal::Event(Some(event)) => self.handle_event(event),
             // `Event::Ended` comes before this and removes the run; this guards against a run without an ending.
             RunSignal::Event(None) => {

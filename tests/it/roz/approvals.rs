@@ -3,9 +3,10 @@
 use std::fs;
 
 use kontekst::{
+    agent::protocol::Command,
     config::Config,
     pb::roz::{
-        PermissionDecision, session_event_envelope::TypedEvent, session_request::Request,
+        PermissionDecision, SessionResponse, session_event_envelope::TypedEvent, session_request::Request,
         session_response::Response,
     },
 };
@@ -141,6 +142,89 @@ async fn half_closing_denies_pending_approvals() {
     let first: Vec<_> = client.drain().await.into_iter().filter_map(|frame| frame.response).collect();
     assert_eq!(stop_reason(&first), "end_turn");
     assert_eq!(fs::read_dir(daemon.work_dir()).unwrap().count(), 0);
+}
+
+/// Decides on the only call of all runs that waits, or on the first of them, as `kontekst approvals` does.
+fn decide_elsewhere(daemon: &TestDaemon, approve: bool) {
+    let pending = daemon.core.pending_approvals().remove(0);
+    let call = pending.calls[0].call.id.clone();
+    let command = Command::decision(call.clone(), approve, "not now".to_owned(), true);
+    assert!(daemon.core.decide(&pending.run, &call, command));
+}
+
+/// Returns the outcome of each approval that the client was told about, with its id.
+fn resolved(frames: &[SessionResponse]) -> Vec<(String, bool)> {
+    let event = |frame: &SessionResponse| frame.session_event.clone().and_then(|event| event.typed_event);
+    frames
+        .iter()
+        .filter_map(event)
+        .filter_map(|event| match event {
+            TypedEvent::ApprovalResolved(resolved) => {
+                let outcome = format!("{:?}", resolved.outcome.unwrap().fields["type"]);
+                Some((resolved.approval_id, outcome.contains("approved")))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn the_next_call_is_asked_about_when_somebody_else_decided_on_the_first() {
+    for approve in [true, false] {
+        for steps in [
+            vec![writes(&["a", "b"]), Step::Say("done")],
+            vec![writes(&["a"]), writes(&["b"]), Step::Say("done")],
+        ] {
+            let daemon = test_daemon(steps);
+            let mut client = daemon.session([]).await;
+            client.send_message("write").await;
+            let first = waiting(&mut client).await;
+            decide_elsewhere(&daemon, approve);
+            let mut frames = Vec::new();
+            let second = loop {
+                let frame = client.next_frame().await.unwrap();
+                frames.push(frame.clone());
+                if let Some(Response::ActivityUpdate(update)) = frame.response
+                    && update.state == "waiting_approval"
+                {
+                    break update.detail;
+                }
+            };
+            // The client decides too late on the first call.
+            decide(&client, &first, !approve).await;
+            decide(&client, &second, true).await;
+            while !frames
+                .last()
+                .is_some_and(|frame| matches!(frame.response, Some(Response::TurnComplete(_))))
+            {
+                frames.push(client.next_frame().await.unwrap());
+            }
+            assert_eq!(resolved(&frames), [(first, approve), (second, true)]);
+            let there = |name: &str| daemon.work_dir().join(name).exists();
+            assert_eq!([there("a"), there("b")], [approve, true]);
+            assert_eq!(daemon.core.pending_approvals(), []);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_somebody_else_decided_on_first_is_not_asked_about() {
+    let daemon = test_daemon([writes(&["a", "b"]), Step::Say("done")]);
+    let mut client = daemon.session([]).await;
+    client.send_message("write").await;
+    let first = waiting(&mut client).await;
+    let pending = daemon.core.pending_approvals().remove(0);
+    let second = pending.calls[1].call.id.clone();
+    assert!(daemon.core.decide(&pending.run, &second, Command::Approve(second.clone())));
+    client.ping().await;
+    decide(&client, &first, true).await;
+    let frames = client.finish_turn().await;
+    assert_eq!(stop_reason(&frames), "end_turn");
+    assert!(
+        !frame_names(&frames).iter().any(|name| name.starts_with("waiting_approval")),
+        "{:?}",
+        frame_names(&frames)
+    );
 }
 
 #[tokio::test]

@@ -38,6 +38,12 @@ enum Verdict {
     Denied(String),
 }
 
+impl ApprovedChange {
+    pub(super) fn is_for(&self, call: &CallId) -> bool {
+        self.call == *call
+    }
+}
+
 impl FixTask {
     /// Decides whether a call may run. Nothing is written unless the user has approved that change.
     pub(super) async fn decide_call(

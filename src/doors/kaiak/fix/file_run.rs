@@ -99,10 +99,15 @@ impl FixTask {
 
     async fn handle_event(&mut self, run: &mut FileRun<'_>, event: Event) -> Result<(), Stop> {
         match event {
+            Event::ToolDecided { call, denial } => {
+                if denial.is_some() {
+                    // Another client denied the change that the user of this one has approved.
+                    self.approved.take_if(|approved| approved.is_for(&call));
+                }
+            }
             // Runs of this door have no subagents.
             Event::Started { .. }
             | Event::WaitingForSession
-            | Event::ToolDecided { .. }
             | Event::ToolsCompleted
             | Event::Subagent(_)
             | Event::Ended(_) => {}
