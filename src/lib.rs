@@ -32,3 +32,7 @@ pub mod client;
 mod daemon;
 
 pub mod cli;
+
+#[cfg(test)]
+#[path = "../tests/it/hostile_input.rs"]
+mod hostile_input;

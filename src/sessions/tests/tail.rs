@@ -11,23 +11,10 @@ use super::{
     },
     *,
 };
-use crate::core::RunId;
-
-/// A small random number generator. Each test has a fixed seed, so it is repeatable.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-}
+use crate::{
+    core::RunId,
+    hostile_input::{Random, rounds},
+};
 
 #[track_caller]
 fn assert_valid(tail: &Tail, budget: u32) {
@@ -109,7 +96,7 @@ fn load(file: &[u8], budget: u32) -> Tail {
 
 #[test]
 fn a_tail_equals_the_result_of_a_naive_reader() {
-    let mut random = Random(0x5eed);
+    let mut random = Random::new(0x5eed);
     for _ in 0..200 {
         let mut file = Vec::new();
         for _ in 0..random.below(60) {
@@ -125,7 +112,7 @@ fn a_tail_equals_the_result_of_a_naive_reader() {
 
 #[test]
 fn lines_of_any_length_are_read_backwards() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for limit in [0, 10, 9000, MAX_LINE] {
         for _ in 0..80 {
             let mut file = Vec::new();
@@ -206,7 +193,7 @@ fn a_line_far_beyond_the_budget_is_not_held_in_memory() {
 #[test]
 fn damage_affects_only_the_lines_it_touches() {
     let test = TestSessions::new();
-    let mut random = Random(42);
+    let mut random = Random::new(42);
     let mut whole = Vec::new();
     for number in 0..20 {
         let message = match number % 4 {
@@ -219,14 +206,14 @@ fn damage_affects_only_the_lines_it_touches() {
     }
     let lines: HashSet<&[u8]> = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
     let file = fs::OpenOptions::new().create(true).append(true).open(test.path()).unwrap();
-    for case in 0..10_000 {
+    for case in 0..rounds(2000, 10_000) {
         let mut bytes = whole.clone();
         for _ in 0..1 + random.below(3) {
             let at = random.below(bytes.len());
             let size = 1 + random.below(60).min(bytes.len() - at - 1);
             match random.below(5) {
                 0 => bytes[at..at + size].fill(0),
-                1 => bytes[at] ^= 1 << random.below(8),
+                1 => bytes[at] ^= random.byte(),
                 2 => drop(bytes.drain(at..at + size)),
                 3 => drop(bytes.splice(at..at, b"}{".iter().copied())),
                 _ => {
@@ -247,6 +234,46 @@ fn damage_affects_only_the_lines_it_touches() {
         let tail = load(&bytes, 1000);
         assert_valid(&tail, 1000);
         assert!(tail.has_older || tail.damaged == shown.damaged.len(), "case {case}");
+    }
+}
+
+/// Each flipped bit damages at most the line that it is in, or the two that it joins, and no byte is lost.
+#[test]
+fn a_flipped_bit_loses_no_undamaged_record() {
+    let test = TestSessions::new();
+    let mut random = Random::new(5);
+    let mut whole = Vec::new();
+    for number in 0..9 {
+        let role = [Role::User, Role::Assistant][number % 2];
+        Record::Message(&text(role, &format!("message {number} \u{e9}\n"), 4)).write(&mut whole).unwrap();
+    }
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    for _ in 0..rounds(1000, 5000) {
+        let (at, bit) = (random.below(whole.len()), random.below(8));
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << bit;
+        test.write(&bytes);
+        let mut log = test.open();
+        append(&mut log, &[text(Role::User, "after", 2)]);
+        drop(log);
+        let shown = test.sessions.transcript(&test.id).unwrap();
+        let contents: Vec<&str> = shown.messages.iter().map(|message| &*message.content).collect();
+        let mut start = 0;
+        for (number, line) in lines.iter().enumerate() {
+            // The line is undamaged if neither it nor the newline before it was hit.
+            let is_hit = (start..start + line.len()).contains(&at) || (start > 0 && start - 1 == at);
+            let content = format!("message {number} \u{e9}\n");
+            assert!(is_hit || contents.contains(&&*content), "byte {at} bit {bit}: {content}");
+            start += line.len();
+        }
+        assert_eq!(contents.last(), Some(&"after"), "byte {at} bit {bit}");
+        let files = test.files();
+        let kept: usize =
+            files.iter().map(|name| fs::read(test.home.sessions().join(name)).unwrap().len()).sum();
+        assert!(kept >= whole.len(), "byte {at} bit {bit}: {kept} bytes are left");
+        for name in files {
+            fs::remove_file(test.home.sessions().join(name)).unwrap();
+        }
     }
 }
 
