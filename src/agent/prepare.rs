@@ -182,12 +182,14 @@ const NO_WORK_DIR: &str =
 fn open_work_dir(shared: &Shared, request: &StartRun) -> Result<Option<WorkDir>, RunError> {
     let configured = shared.default_work_dir().filter(|_| request.tools.daemon.need_work_dir());
     let Some(dir) = request.working_dir.as_deref().or(configured) else { return Ok(None) };
-    WorkDir::new(dir).map(Some).map_err(|error| RunError::from_source(FailureKind::Request, &error))
+    WorkDir::new(dir, &shared.storage.home)
+        .map(Some)
+        .map_err(|error| RunError::from_source(FailureKind::Request, &error))
 }
 
 /// Returns a directory in which nothing is found.
 fn no_work_dir(shared: &Shared) -> Result<WorkDir, RunError> {
-    WorkDir::unlinked(&shared.storage.home.run())
+    WorkDir::unlinked(&shared.storage.home)
         .map_err(|error| RunError::from_source(FailureKind::Internal, &error))
 }
 

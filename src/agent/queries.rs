@@ -92,9 +92,10 @@ impl AgentCore {
     ///
     /// [`FailureKind::Request`] if it does not exist, is not a directory or may not be read.
     pub async fn open_work_dir(&self, dir: PathBuf) -> Result<Arc<WorkDir>, RunError> {
+        let shared = Arc::clone(&self.shared);
         let mut opening = blocking(move || {
-            let work_dir =
-                WorkDir::new(&dir).map_err(|error| RunError::from_source(FailureKind::Request, &error))?;
+            let work_dir = WorkDir::new(&dir, &shared.storage.home)
+                .map_err(|error| RunError::from_source(FailureKind::Request, &error))?;
             work_dir.check_readable().map_err(|error| RunError::from_source(FailureKind::Request, &error))?;
             Ok(Arc::new(work_dir))
         });

@@ -172,6 +172,13 @@ impl Home {
         self.run().join("token")
     }
 
+    /// Returns the data directory, its subdirectories, and the two files in it that matter most. Any of them
+    /// may be a link to another place, or mounted at one.
+    pub fn protected_paths(&self) -> Vec<PathBuf> {
+        let dirs = [self.run(), self.agents(), self.skills(), self.sessions(), self.teams(), self.kv()];
+        [self.root.clone(), self.config(), self.token()].into_iter().chain(dirs).collect()
+    }
+
     /// Replaces a leading `~/` by the home directory of this user. Other paths, also `~user`, stay as they are.
     pub(super) fn expand(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), &self.user_home) {

@@ -1,21 +1,16 @@
 //! Decides whether a call only reads what a person would show without a thought.
 
-use super::{Effect, InnerPath, Workspace, protected};
+use super::{
+    Effect, InnerPath, Workspace,
+    protected::{self, Access},
+};
 
 /// Files whose names say that they hold a key, a password or a token, in addition to the protected ones.
 const SECRET_FILES: &[&str] = &[
-    ".git-credentials",
-    ".htpasswd",
-    ".my.cnf",
-    ".pgpass",
     ".pass",
-    ".password",
     ".passwd",
+    ".password",
     "credentials",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "id_rsa",
     "kubeconfig",
     "passwd",
     "password",
@@ -27,26 +22,23 @@ const SECRET_FILES: &[&str] = &[
     "tokens",
 ];
 
-/// The extensions of files that hold keys.
-const SECRET_EXTENSIONS: &[&str] =
-    &["asc", "env", "gpg", "jks", "kdbx", "key", "keystore", "p12", "pem", "pfx", "ppk", "tfstate", "tfvars"];
+/// The extensions of files that hold keys, in addition to the protected ones.
+const SECRET_EXTENSIONS: &[&str] = &["asc", "env", "gpg", "tfstate", "tfvars"];
 
 /// Returns [`Effect::Reads`], or [`Effect::Unknown`] if a person should be asked before the model reads the file.
 pub(super) fn of_file(workspace: &Workspace, path: &InnerPath) -> Effect {
-    let Ok(target) = workspace.locate(path) else { return Effect::Unknown };
-    let asks = [path.as_str(), target.real_path()].into_iter().any(|path| {
-        protected::path_caution(path).is_some()
-            || protected::hidden_character_caution(path).is_some()
-            || is_secret(path)
-    });
-    if asks { Effect::Unknown } else { of_directory(workspace) }
+    let Ok(location) = workspace.locate(path) else { return Effect::Unknown };
+    let asks = protected::caution(workspace, path, &location, Access::Write).is_some()
+        || [path.as_str(), location.real_path()]
+            .into_iter()
+            .any(|path| protected::hidden_character_caution(path).is_some() || is_secret(path));
+    if asks { Effect::Unknown } else { Effect::Reads }
 }
 
 /// Returns [`Effect::Reads`], or [`Effect::Unknown`] if the whole working directory is one that holds secrets or
 /// settings, such as `~/.ssh`.
 pub(super) fn of_directory(workspace: &Workspace) -> Effect {
-    let asks = workspace.absolute_names().iter().any(|name| protected::root_caution(name).is_some());
-    if asks { Effect::Unknown } else { Effect::Reads }
+    if protected::is_protected_root(workspace) { Effect::Unknown } else { Effect::Reads }
 }
 
 fn is_secret(path: &str) -> bool {
@@ -67,7 +59,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(".env"), "KEY=1").unwrap();
         std::os::unix::fs::symlink(".env", dir.path().join("notes.txt")).unwrap();
-        let work_dir = WorkDir::new(dir.path()).unwrap();
+        let work_dir = WorkDir::without_home(dir.path()).unwrap();
         let effect = |path: &str| of_file(work_dir.workspace(), &work_dir.workspace().path(path).unwrap());
         for path in [
             ".env",
@@ -101,7 +93,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let keys = dir.path().join(".ssh");
         std::fs::create_dir(&keys).unwrap();
-        let work_dir = WorkDir::new(&keys).unwrap();
+        let work_dir = WorkDir::without_home(&keys).unwrap();
         assert_eq!(of_directory(work_dir.workspace()), Effect::Unknown);
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::{FileError, workspace::Workspace};
+use crate::config::Home;
 
 /// The working directory of one run, held open. The tools of the run share it in an `Arc`.
 pub struct WorkDir {
@@ -29,17 +30,18 @@ pub enum WorkDirError {
 }
 
 impl WorkDir {
-    /// Opens the directory. It stays open, so the run continues in it even if it is renamed.
+    /// Opens the directory. It stays open, so the run continues in it even if it is renamed. The files of
+    /// `home`, the data directory, are protected in it.
     ///
     /// # Errors
     ///
     /// Any [`WorkDirError`].
-    pub fn new(working_dir: &Path) -> Result<Self, WorkDirError> {
+    pub fn new(working_dir: &Path, home: &Home) -> Result<Self, WorkDirError> {
         let dir = || working_dir.to_owned();
         if !working_dir.is_absolute() {
             return Err(WorkDirError::NotAbsolute(dir()));
         }
-        match Workspace::open_root(working_dir) {
+        match Workspace::open_root(working_dir, home.protected_paths()) {
             Ok(workspace) => Ok(Self { workspace }),
             Err(Errno::NOENT) => Err(WorkDirError::Missing(dir())),
             Err(Errno::NOTDIR) => Err(WorkDirError::NotADirectory(dir())),
@@ -61,18 +63,19 @@ impl WorkDir {
         self.workspace.open_dir("").map(drop)
     }
 
-    /// Creates a directory in `within`, opens it and removes it again.
+    /// Creates a directory in the data directory, opens it and removes it again.
     ///
     /// The result is an empty working directory without a name: no file is found in it and none can be
     /// created.
     ///
     /// # Errors
     ///
-    /// [`WorkDirError::Io`] if nothing can be created in `within`.
-    pub fn unlinked(within: &Path) -> Result<Self, WorkDirError> {
-        let io = |source| WorkDirError::Io { dir: within.to_owned(), source };
-        let dir = tempfile::Builder::new().prefix(".nowhere-").tempdir_in(within).map_err(io)?;
-        let work_dir = Self::new(dir.path())?;
+    /// [`WorkDirError::Io`] if nothing can be created in [`Home::run`].
+    pub fn unlinked(home: &Home) -> Result<Self, WorkDirError> {
+        let within = home.run();
+        let io = |source| WorkDirError::Io { dir: within.clone(), source };
+        let dir = tempfile::Builder::new().prefix(".nowhere-").tempdir_in(&within).map_err(io)?;
+        let work_dir = Self::new(dir.path(), home)?;
         dir.close().map_err(io)?;
         Ok(work_dir)
     }
@@ -93,6 +96,15 @@ impl WorkDir {
 }
 
 #[cfg(test)]
+impl WorkDir {
+    /// Opens a directory for a test in which no data directory exists.
+    pub fn without_home(dir: &Path) -> Result<Self, WorkDirError> {
+        let home = Home::find(Some("/nonexistent/kontekst".into())).expect("a directory is given");
+        Self::new(dir, &home)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -101,17 +113,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();
-        assert!(WorkDir::new(dir.path()).is_ok());
-        assert!(matches!(WorkDir::new(Path::new("relative")), Err(WorkDirError::NotAbsolute(_))));
-        assert!(matches!(WorkDir::new(&dir.path().join("no")), Err(WorkDirError::Missing(_))));
-        assert!(matches!(WorkDir::new(&file), Err(WorkDirError::NotADirectory(_))));
+        assert!(WorkDir::without_home(dir.path()).is_ok());
+        assert!(matches!(WorkDir::without_home(Path::new("relative")), Err(WorkDirError::NotAbsolute(_))));
+        assert!(matches!(WorkDir::without_home(&dir.path().join("no")), Err(WorkDirError::Missing(_))));
+        assert!(matches!(WorkDir::without_home(&file), Err(WorkDirError::NotADirectory(_))));
     }
 
     #[test]
     fn an_unlinked_working_directory_is_empty_and_leaves_nothing_behind() {
         let dir = tempfile::tempdir().unwrap();
-        let unlinked = WorkDir::unlinked(dir.path()).unwrap();
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        let home = Home::find(Some(dir.path().to_owned())).unwrap();
+        home.create().unwrap();
+        let unlinked = WorkDir::unlinked(&home).unwrap();
+        assert_eq!(std::fs::read_dir(home.run()).unwrap().count(), 0);
         let workspace = unlinked.workspace();
         let path = workspace.path("AGENTS.md").unwrap();
         assert!(matches!(workspace.open(&path), Err(crate::tools::FileError::Missing(_))));

@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn status_may_be_asked_a_hundred_times_a_minute() {
         let dir = tempfile::tempdir().unwrap();
-        let work_dir = Arc::new(WorkDir::new(dir.path()).unwrap());
+        let work_dir = Arc::new(WorkDir::without_home(dir.path()).unwrap());
         let settings = settings::read(None, &Default::default(), &Default::default()).unwrap();
         let session = Session::new(work_dir, dir.path().to_owned(), settings, Cancel::new());
         let start = Instant::now();

@@ -10,8 +10,12 @@ use serde_json::{Value, json};
 
 use super::{Failure, MAX_OUTPUT, args, outcome};
 use crate::{
-    core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolOutcome},
-    tools::{Effect, FileError, Proposal, Tool, WorkDir, Workspace, read_effect},
+    core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolFailureKind, ToolOutcome},
+    tools::{
+        Effect, FileError, InnerPath, Proposal, Tool, WorkDir, Workspace,
+        protected::{self, Access},
+        read_effect,
+    },
 };
 
 /// The maximum number of lines in one result. Source: the Go original's limit for a whole file.
@@ -48,20 +52,47 @@ impl Tool for ReadFile {
     }
 
     fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
-        let workspace = work_dir.workspace();
-        let path = args::text(args, "path").ok().and_then(|path| workspace.path(path).ok());
-        let effect = path.map_or_else(Effect::default, |path| read_effect::of_file(workspace, &path));
-        Proposal { effect, ..Proposal::default() }
+        work_dir.run_sandboxed(|workspace| {
+            let path = args::text(args, "path").ok().and_then(|path| workspace.path(path).ok());
+            let effect = path.map_or_else(Effect::default, |path| read_effect::of_file(workspace, &path));
+            // A call that would fail needs no caution: nothing is read.
+            let caution = target(args, workspace).ok().and_then(|target| target.caution);
+            Proposal { caution, effect, ..Proposal::default() }
+        })
     }
 
-    fn execute(&self, args: &Value, work_dir: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
-        outcome(work_dir.run_sandboxed(|workspace| read(args, workspace, cancel)))
+    fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, cancel: &Cancel) -> ToolOutcome {
+        outcome(work_dir.run_sandboxed(|workspace| read(args, workspace, approved, cancel)))
     }
 }
 
-fn read(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, Failure> {
+/// A file that a call reads, opened.
+struct Target {
+    path: InnerPath,
+    file: File,
+    /// A sentence that says why a person must approve that this file is read, if there is a reason.
+    caution: Option<String>,
+}
+
+fn target(args: &Value, workspace: &Workspace) -> Result<Target, Failure> {
     let path = workspace.path(args::text(args, "path")?)?;
-    let file = workspace.open(&path)?;
+    let location = workspace.locate(&path)?;
+    let file = location.open()?;
+    let caution = protected::caution(workspace, &path, &location, Access::Read);
+    Ok(Target { path, file, caution })
+}
+
+fn read(
+    args: &Value,
+    workspace: &Workspace,
+    approved: &Proposal,
+    cancel: &Cancel,
+) -> Result<String, Failure> {
+    let Target { path, file, caution } = target(args, workspace)?;
+    if approved.caution.is_none() && caution.is_some() {
+        let message = format!("{path} changed since the call was approved; nothing was read. Call it again.");
+        return Err(Failure { kind: ToolFailureKind::Stale, message });
+    }
     let range = LineRange {
         start: args::number(args, "start_line").map_or(1, |line| u64::try_from(line).unwrap_or(0).max(1)),
         end: args::number(args, "end_line").map(|line| u64::try_from(line).unwrap_or(0)),

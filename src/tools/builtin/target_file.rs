@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::tools::{
-    Change, Effect, FileError, Fingerprint, InnerPath, Proposal, Workspace, protected,
-    workspace::{ExistingFile, WriteTarget},
+    Change, Effect, FileError, Fingerprint, InnerPath, Proposal, Workspace,
+    protected::{self, Access},
+    workspace::{ExistingFile, Location},
 };
 
 use super::{Failure, diff};
@@ -13,7 +14,7 @@ use super::{Failure, diff};
 pub(super) struct TargetFile<'a> {
     workspace: &'a Workspace,
     path: InnerPath,
-    write_target: WriteTarget,
+    location: Location,
     old: Option<ExistingFile>,
 }
 
@@ -21,9 +22,9 @@ impl<'a> TargetFile<'a> {
     /// Finds the file and reads it, if it exists. `limit` is the maximum size of a file, in bytes.
     pub(super) fn find(workspace: &'a Workspace, raw_path: &str, limit: u64) -> Result<Self, FileError> {
         let path = workspace.path(raw_path)?;
-        let write_target = workspace.locate(&path)?;
-        let old = write_target.read_existing(limit)?;
-        Ok(Self { workspace, path, write_target, old })
+        let location = workspace.locate(&path)?;
+        let old = location.read_existing(limit)?;
+        Ok(Self { workspace, path, location, old })
     }
 
     pub(super) fn path(&self) -> &InnerPath {
@@ -46,7 +47,7 @@ impl<'a> TargetFile<'a> {
             Ok(new) => (self.preview(new), Effect::Change(Arc::new(self.change(new)))),
             Err(message) => (failure_preview(message), Effect::Fails(message.to_owned())),
         };
-        let caution = self.caution(new.unwrap_or_default());
+        let caution = self.caution(&self.location, new.unwrap_or_default());
         Proposal { preview, caution, target: Some(self.fingerprint()), effect }
     }
 
@@ -69,8 +70,7 @@ impl<'a> TargetFile<'a> {
     }
 
     /// Returns a sentence that says why a person should look at this write, if there is a reason.
-    fn caution(&self, new: &str) -> Option<String> {
-        let root = || self.workspace.absolute_names().iter().find_map(|name| protected::root_caution(name));
+    fn caution(&self, location: &Location, new: &str) -> Option<String> {
         let links = || {
             let links = self.old.as_ref()?.link_count();
             (links > 1).then(|| format!("{} is one of {links} names of one file", self.path))
@@ -79,9 +79,7 @@ impl<'a> TargetFile<'a> {
             let foreign = !self.old.as_ref()?.is_owned_by_daemon_user();
             foreign.then(|| format!("{} belongs to another user", self.path))
         };
-        protected::path_caution(self.write_target.real_path())
-            .or_else(|| protected::path_caution(self.path.as_str()))
-            .or_else(root)
+        protected::caution(self.workspace, &self.path, location, Access::Write)
             .or_else(links)
             .or_else(owner)
             .or_else(|| protected::hidden_character_caution(self.path.as_str()))
@@ -108,14 +106,12 @@ impl<'a> TargetFile<'a> {
     /// [`FileError::Stale`] if it changed, and any other [`FileError`] if it cannot be written.
     pub(super) fn write(&self, new: &str, approved: &Proposal) -> Result<(), FileError> {
         self.check_unchanged(approved)?;
-        // If the path began to lead to a protected file after the approval, the person saw no caution.
-        if approved.caution.is_none() && self.caution(new).is_some() {
-            return Err(FileError::Stale(self.path.to_string()));
-        }
-        if self.old.is_none() && !self.write_target.has_parent_dir() {
-            return self.workspace.locate_creating_parents(&self.path)?.replace(new.as_bytes(), None);
-        }
-        self.write_target.replace(new.as_bytes(), self.old.as_ref())
+        // If the file came to be in a protected place after the approval, the person saw no caution.
+        let is_approved = |location: &Location| match &approved.caution {
+            None if self.caution(location, new).is_some() => Err(FileError::Stale(self.path.to_string())),
+            _ => Ok(()),
+        };
+        self.location.replace(new.as_bytes(), self.old.as_ref(), &is_approved)
     }
 }
 

@@ -5,21 +5,22 @@
 //! reads on a kernel without `openat2`, the path is walked one name at a time (see `resolve`).
 
 mod error;
+mod identity;
+mod location;
 mod path;
 mod read;
 mod resolve;
 #[cfg(test)]
 pub(super) mod tests;
-mod write_target;
 
 pub use error::FileError;
+pub(super) use location::{ExistingFile, Location};
 pub use path::InnerPath;
-pub(super) use write_target::{ExistingFile, WriteTarget};
 
 use std::{
     fs::File,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rustix::{
@@ -27,24 +28,27 @@ use rustix::{
     io::Errno,
 };
 
-use resolve::{HANDLE, MissingParents};
+use resolve::HANDLE;
 
 /// A directory and everything in it. It holds an open handle, so the directory may be renamed meanwhile.
 pub struct Workspace {
     root: OwnedFd,
     /// The absolute paths under which the root is known. They are needed for absolute paths from the model.
     absolute_names: Vec<String>,
+    /// The files and directories of kontekst itself, which a person must approve each access to.
+    own_paths: Vec<PathBuf>,
     has_openat2: bool,
 }
 
 impl Workspace {
-    pub(super) fn open_root(dir: &Path) -> rustix::io::Result<Self> {
+    pub(super) fn open_root(dir: &Path, own_paths: Vec<PathBuf>) -> rustix::io::Result<Self> {
         let root = fs::open(dir, HANDLE, Mode::empty())?;
         let mut names: Vec<String> = dir.to_str().map(str::to_owned).into_iter().collect();
-        names.extend(absolute_name_of(root.as_fd()).filter(|real| !names.contains(real)));
+        let real = identity::absolute_name_of(root.as_fd()).and_then(|name| name.into_string().ok());
+        names.extend(real.filter(|real| !names.contains(real)));
         names.retain(|name| name != "/");
         let has_openat2 = open_beneath(root.as_fd(), ".", HANDLE).is_ok();
-        Ok(Self { root, absolute_names: names, has_openat2 })
+        Ok(Self { root, absolute_names: names, own_paths, has_openat2 })
     }
 
     /// Checks a path that the model gave. Nothing is opened.
@@ -85,37 +89,56 @@ impl Workspace {
         } else if path == "." {
             fs::openat(&self.root, ".", flags, Mode::empty())
         } else {
-            let found = resolve::resolve(self.root.as_fd(), path, MissingParents::Leave)?;
-            let Some(dir) = found.dir else { return Err(FileError::Missing(path.to_owned())) };
-            fs::openat(dir, &*found.name, flags | OFlags::NOFOLLOW, Mode::empty())
+            let found = resolve::resolve(self.root.as_fd(), path)?;
+            if !found.missing.is_empty() {
+                return Err(FileError::Missing(path.to_owned()));
+            }
+            fs::openat(found.dir, &*found.name, flags | OFlags::NOFOLLOW, Mode::empty())
         };
         opened.map_err(|errno| read::open_error(errno, path))
     }
 
-    /// Finds where a write to `path` would go. Changes nothing.
+    /// Finds where the file of `path` is or would be. Changes nothing.
     ///
     /// # Errors
     ///
     /// A [`FileError`] if the path leads out of the workspace or cannot be followed.
-    pub fn locate(&self, path: &InnerPath) -> Result<WriteTarget, FileError> {
-        let found = resolve::resolve(self.root.as_fd(), path.as_str(), MissingParents::Leave)?;
-        Ok(WriteTarget::new(found, path.as_str()))
+    pub fn locate(&self, path: &InnerPath) -> Result<Location, FileError> {
+        let found = resolve::resolve(self.root.as_fd(), path.as_str())?;
+        Ok(Location::new(found, path.as_str()))
     }
 
-    /// Like [`Workspace::locate`], but creates missing parent directories. Their mode is 0755 without the
-    /// bits that their own parent denies to group and others.
+    /// Returns the absolute paths under which the root was opened.
+    pub(super) fn absolute_names(&self) -> &[String] {
+        &self.absolute_names
+    }
+
+    /// Returns every absolute path under which the location is known at this moment: below each name of the
+    /// root, and where its directory is now.
+    pub(super) fn absolute_paths(&self, path: &InnerPath, location: &Location) -> Vec<String> {
+        let root_now = identity::absolute_name_of(self.root.as_fd());
+        let root_now = root_now.map(|name| name.to_string_lossy().into_owned());
+        let roots = self.absolute_names.iter().chain(&root_now);
+        let below = roots.flat_map(|root| {
+            let root = root.trim_end_matches('/');
+            [path.as_str(), location.real_path()].map(|inner| format!("{root}/{inner}"))
+        });
+        below.chain(location.absolute_path()).collect()
+    }
+
+    /// Returns true if the location is, at this moment, one of the files of kontekst itself or below one of
+    /// its directories, whatever path led to it.
     ///
     /// # Errors
     ///
-    /// As for [`Workspace::locate`], and a [`FileError::Io`] if a directory cannot be created.
-    pub fn locate_creating_parents(&self, path: &InnerPath) -> Result<WriteTarget, FileError> {
-        let found = resolve::resolve(self.root.as_fd(), path.as_str(), MissingParents::Create)?;
-        Ok(WriteTarget::new(found, path.as_str()))
+    /// [`FileError::Io`] if a directory above it cannot be opened.
+    pub(super) fn is_own(&self, location: &Location) -> Result<bool, FileError> {
+        location.is_beneath_any(&self.own_paths)
     }
 
-    /// Returns the absolute paths under which the root is known.
-    pub(super) fn absolute_names(&self) -> &[String] {
-        &self.absolute_names
+    /// Returns true if the root itself is a directory of kontekst, or if that cannot be found out.
+    pub(super) fn is_own_root(&self) -> bool {
+        identity::is_beneath_any(self.root.as_fd(), ".".as_ref(), &self.own_paths).unwrap_or(true)
     }
 
     #[cfg(target_os = "linux")]
@@ -148,17 +171,4 @@ fn open_beneath(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> rustix::io::
 #[cfg(not(target_os = "linux"))]
 fn open_beneath(_: BorrowedFd<'_>, _: &str, _: OFlags) -> rustix::io::Result<OwnedFd> {
     Err(Errno::NOSYS)
-}
-
-#[cfg(target_os = "linux")]
-fn absolute_name_of(root: BorrowedFd<'_>) -> Option<String> {
-    use std::os::fd::AsRawFd;
-
-    let link = format!("/proc/self/fd/{}", root.as_raw_fd());
-    fs::readlink(link, Vec::new()).ok()?.into_string().ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn absolute_name_of(_: BorrowedFd<'_>) -> Option<String> {
-    None
 }

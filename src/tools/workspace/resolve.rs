@@ -22,17 +22,12 @@ use super::FileError;
 /// The maximum number of links on one path. Source: `MAXSYMLINKS` of Linux.
 const MAX_LINKS: u32 = 40;
 
-/// The handling of missing directories on the path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum MissingParents {
-    Leave,
-    Create,
-}
-
 /// The target of a path after every link has been followed.
 pub(super) struct Resolved {
-    /// The directory that the name is in, or `None` if it does not exist yet.
-    pub dir: Option<OwnedFd>,
+    /// The innermost directory on the path that exists.
+    pub dir: OwnedFd,
+    /// The names of the directories between `dir` and the file that do not exist yet, from the outside in.
+    pub missing: Vec<OsString>,
     /// A single name without `/`. It is not `..`, and it was not a link when it was looked at.
     pub name: OsString,
     /// The path from the root, without links.
@@ -54,13 +49,13 @@ pub(super) const HANDLE: OFlags = {
 ///
 /// [`FileError::OutsideWorkspace`] if a link leads out of the root, and another [`FileError`] if the path
 /// cannot be followed.
-pub(super) fn resolve(
-    root: BorrowedFd<'_>,
-    path: &str,
-    parents: MissingParents,
-) -> Result<Resolved, FileError> {
+pub(super) fn resolve(root: BorrowedFd<'_>, path: &str) -> Result<Resolved, FileError> {
     let fail = |errno: Errno| FileError::io("reach", path, errno);
     let outside = || FileError::OutsideWorkspace(path.to_owned());
+    let innermost = |entered: &mut Vec<(OwnedFd, OsString)>| match entered.pop() {
+        Some((dir, _)) => Ok(dir),
+        None => root.try_clone_to_owned().map_err(|error| FileError::io("reach", path, error)),
+    };
     let mut entered: Vec<(OwnedFd, OsString)> = Vec::new();
     let mut todo: Vec<OsString> = path.split('/').rev().map(OsString::from).collect();
     let mut links = 0;
@@ -86,27 +81,19 @@ pub(super) fn resolve(
                 todo.extend(parts.map(|part| OsString::from_vec(part.to_vec())));
             }
             Err(Errno::INVAL | Errno::NOENT) if todo.is_empty() => {
-                let real = real_path(&entered, std::iter::once(&*name));
-                let dir = match entered.pop() {
-                    Some((dir, _)) => dir,
-                    None => root.try_clone_to_owned().map_err(|e| FileError::io("reach", path, e))?,
-                };
-                return Ok(Resolved { dir: Some(dir), name, real_path: real });
+                let real_path = real_path(&entered, std::iter::once(&*name));
+                return Ok(Resolved { dir: innermost(&mut entered)?, missing: Vec::new(), name, real_path });
             }
             Err(Errno::INVAL) => entered.push((enter_dir(current_dir, &name).map_err(fail)?, name)),
-            Err(Errno::NOENT) if parents == MissingParents::Create => {
-                make_dir(current_dir, &name)
-                    .map_err(|e| FileError::io("create the directory of", path, e))?;
-                entered.push((enter_dir(current_dir, &name).map_err(fail)?, name));
-            }
             Err(Errno::NOENT) => {
                 if todo.iter().any(|part| part == "..") {
                     return Err(FileError::Missing(path.to_owned()));
                 }
                 let rest = std::iter::once(&*name).chain(todo.iter().rev().map(|part| &**part));
-                let real = real_path(&entered, rest);
-                let name = todo.swap_remove(0);
-                return Ok(Resolved { dir: None, name, real_path: real });
+                let real_path = real_path(&entered, rest);
+                let file = todo.remove(0);
+                let missing = std::iter::once(name).chain(todo.into_iter().rev()).collect();
+                return Ok(Resolved { dir: innermost(&mut entered)?, missing, name: file, real_path });
             }
             Err(errno) => return Err(fail(errno)),
         }
@@ -115,12 +102,12 @@ pub(super) fn resolve(
 }
 
 /// Opens one directory. Fails if the name is a link.
-fn enter_dir(current_dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+pub(super) fn enter_dir(current_dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     fs::openat(current_dir, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())
 }
 
 /// Creates a directory with mode 0755, without the bits that its parent denies to group and others.
-fn make_dir(current_dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
+pub(super) fn make_dir(current_dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
     match fs::mkdirat(current_dir, name, Mode::from_raw_mode(0o700)) {
         Ok(()) => {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -61,9 +61,11 @@ impl FixTask {
                 self.propose(call.id.clone(), &change, caution.as_deref(), group, range).await?
             }
             Effect::Reads => return Ok(Command::Approve(call.id)),
-            Effect::Unknown if matches!(call.name.as_str(), "read_file" | "list_files") => {
-                return Ok(Command::Approve(call.id));
-            }
+            Effect::Unknown if matches!(call.name.as_str(), "read_file" | "list_files") => match caution {
+                None => return Ok(Command::Approve(call.id)),
+                // There is no question to the user for a call that only reads.
+                Some(caution) => Verdict::Denied(format!("this needs an approval: {caution}")),
+            },
             // The call changes nothing and tells the model why it failed.
             Effect::Fails(_) => return Ok(Command::Approve(call.id)),
             Effect::Unknown => Verdict::Denied("this tool is not available here".to_owned()),

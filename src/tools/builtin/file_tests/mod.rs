@@ -1,6 +1,7 @@
 //! Tests of `read_file`, `write_file` and `edit_file`, which are called as the agent calls them.
 
 mod previews;
+mod protected;
 mod reading;
 mod writing;
 
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    config::ToolsConfig,
+    config::{Home, ToolsConfig},
     core::{Cancel, OwnListeners, ToolFailureKind, ToolOutcome},
     tools::{Executor, Fingerprint, Proposal, ToolBox, WorkDir},
 };
@@ -27,11 +28,26 @@ impl TestWorkDir {
     }
 
     fn with_limit(max_size_bytes: u64) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let work_dir = WorkDir::new(dir.path()).unwrap();
         let mut config = ToolsConfig::default();
         config.file.max_size_bytes = max_size_bytes;
+        let dir = tempfile::tempdir().unwrap();
+        let work_dir = WorkDir::without_home(dir.path()).unwrap();
         Self { dir, work_dir, tools: ToolBox::new(super::all(&config, &OwnListeners::default())) }
+    }
+
+    /// Makes `name`, a directory in the test's own, the working directory. The data directory is `home`.
+    fn enter(&mut self, name: &str, home: &Home) {
+        self.work_dir = WorkDir::new(&self.dir.path().join(name), home).unwrap();
+    }
+
+    /// Returns the caution of a `write_file` call.
+    fn write_caution(&self, path: &str) -> Option<String> {
+        self.propose("write_file", &json!({"path": path, "content": "x"})).caution
+    }
+
+    /// Returns the caution of a `read_file` call.
+    fn read_caution(&self, path: &str) -> Option<String> {
+        self.propose("read_file", &json!({"path": path})).caution
     }
 
     fn file(&self, name: &str) -> PathBuf {

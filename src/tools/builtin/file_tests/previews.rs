@@ -22,16 +22,6 @@ fn risky_writes_have_a_caution() {
     assert!(test.propose("write_file", &hidden).caution.unwrap().contains("U+202E"));
 }
 
-#[test]
-fn every_write_in_a_protected_working_directory_has_a_caution() {
-    let dir = tempfile::tempdir().unwrap();
-    let hooks = dir.path().join(".git/hooks");
-    fs::create_dir_all(&hooks).unwrap();
-    let test = TestWorkDir { work_dir: WorkDir::new(&hooks).unwrap(), dir, tools: TestWorkDir::new().tools };
-    let proposal = test.propose("write_file", &json!({"path": "pre-commit", "content": "x"}));
-    assert!(proposal.caution.unwrap().contains("working directory"));
-}
-
 /// GNU `patch` applies each preview to the old file, and the result is the new file.
 #[test]
 fn previews_apply_with_patch() {

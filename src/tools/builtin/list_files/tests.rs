@@ -17,7 +17,7 @@ fn tree(files: &[&str]) -> (TempDir, WorkDir) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "x").unwrap();
     }
-    let work_dir = WorkDir::new(dir.path()).unwrap();
+    let work_dir = WorkDir::without_home(dir.path()).unwrap();
     (dir, work_dir)
 }
 
@@ -135,7 +135,7 @@ fn links_are_listed_but_not_walked() {
     ] {
         symlink(target, ws.join(name)).unwrap();
     }
-    let work_dir = WorkDir::new(&ws).unwrap();
+    let work_dir = WorkDir::without_home(&ws).unwrap();
     check(&work_dir, "**", &["file", "good", "sub/inner"]);
     check(&work_dir, "dir/*", &["dir/inner"]);
     check(&work_dir, "*/", &["sub/"]);
@@ -148,7 +148,7 @@ fn a_directory_that_turns_into_a_link_is_not_walked() {
     let (dir, _) = tree(&["ws/sub/inner", "out/canary"]);
     let ws = dir.path().join("ws");
     symlink("../out", ws.join("link")).unwrap();
-    let work_dir = WorkDir::new(&ws).unwrap();
+    let work_dir = WorkDir::without_home(&ws).unwrap();
     while_swapping(&ws, "sub", "link", || {
         for _ in 0..3000 {
             let pattern = Pattern::parse("**", work_dir.workspace()).unwrap();

@@ -7,8 +7,8 @@ fn a_write_to_a_hard_link_does_not_change_its_other_names() {
     let dirs = TestDirs::new();
     fs::hard_link(dirs.dir.path().join("out/canary"), dirs.ws("hard")).unwrap();
     let [ws, _] = dirs.both();
-    let write_target = ws.locate(&ws.path("hard").unwrap()).unwrap();
-    assert_eq!(write_target.read_existing(LIMIT).unwrap().unwrap().link_count(), 2);
+    let location = ws.locate(&ws.path("hard").unwrap()).unwrap();
+    assert_eq!(location.read_existing(LIMIT).unwrap().unwrap().link_count(), 2);
     write_all(&ws, "hard", "new").unwrap();
     assert_eq!(fs::read(dirs.ws("hard")).unwrap(), b"new");
     dirs.assert_untouched();
@@ -43,7 +43,7 @@ fn special_files_are_not_opened_and_never_block() {
 
 #[test]
 fn devices_are_not_opened_even_if_the_workspace_is_dev() {
-    let ws = Workspace::open_root(Path::new("/dev")).unwrap();
+    let ws = Workspace::open_root(Path::new("/dev"), Vec::new()).unwrap();
     for name in ["null", "zero", "full", "tty"] {
         assert!(read_all(&ws, name).is_err(), "{name}");
         assert!(write_all(&ws, name, "x").is_err(), "{name}");
@@ -55,11 +55,8 @@ fn a_huge_sparse_file_is_refused_before_it_is_read() {
     let dirs = TestDirs::new();
     fs::File::create(dirs.ws("sparse")).unwrap().set_len(1 << 40).unwrap();
     let [ws, _] = dirs.both();
-    let write_target = ws.locate(&ws.path("sparse").unwrap()).unwrap();
-    assert!(matches!(
-        write_target.read_existing(LIMIT),
-        Err(FileError::TooLarge { bytes: 0x100_0000_0000, .. })
-    ));
+    let location = ws.locate(&ws.path("sparse").unwrap()).unwrap();
+    assert!(matches!(location.read_existing(LIMIT), Err(FileError::TooLarge { bytes: 0x100_0000_0000, .. })));
 }
 
 #[test]
@@ -86,15 +83,15 @@ fn replacing_a_file_keeps_its_mode_and_leaves_no_temporary_file() {
 fn a_file_that_changed_since_it_was_read_is_left_alone() {
     let dirs = TestDirs::new();
     let [ws, _] = dirs.both();
-    let write_target = ws.locate(&ws.path("file").unwrap()).unwrap();
-    let old = write_target.read_existing(LIMIT).unwrap();
+    let location = ws.locate(&ws.path("file").unwrap()).unwrap();
+    let old = location.read_existing(LIMIT).unwrap();
     fs::write(dirs.ws("file"), "somebody else's").unwrap();
-    assert!(matches!(write_target.replace(b"mine", old.as_ref()), Err(FileError::Stale(_))));
+    assert!(matches!(location.replace(b"mine", old.as_ref(), &|_| Ok(())), Err(FileError::Stale(_))));
     assert_eq!(fs::read(dirs.ws("file")).unwrap(), b"somebody else's");
 
-    let write_target = ws.locate(&ws.path("new").unwrap()).unwrap();
-    assert!(write_target.read_existing(LIMIT).unwrap().is_none());
+    let location = ws.locate(&ws.path("new").unwrap()).unwrap();
+    assert!(location.read_existing(LIMIT).unwrap().is_none());
     fs::write(dirs.ws("new"), "somebody else's").unwrap();
-    assert!(matches!(write_target.replace(b"mine", None), Err(FileError::Stale(_))));
+    assert!(matches!(location.replace(b"mine", None, &|_| Ok(())), Err(FileError::Stale(_))));
     assert_eq!(fs::read(dirs.ws("new")).unwrap(), b"somebody else's");
 }

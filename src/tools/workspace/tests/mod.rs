@@ -47,7 +47,7 @@ impl TestDirs {
     }
 
     fn both(&self) -> [Workspace; 2] {
-        let open = || Workspace::open_root(&self.ws("")).unwrap();
+        let open = || Workspace::open_root(&self.ws(""), Vec::new()).unwrap();
         [open(), open().without_openat2()]
     }
 
@@ -114,10 +114,7 @@ fn read_all(ws: &Workspace, path: &str) -> Result<String, FileError> {
 
 fn write_all(ws: &Workspace, path: &str, text: &str) -> Result<(), FileError> {
     let path = ws.path(path)?;
-    let mut write_target = ws.locate(&path)?;
-    let old = write_target.read_existing(LIMIT)?;
-    if !write_target.has_parent_dir() {
-        write_target = ws.locate_creating_parents(&path)?;
-    }
-    write_target.replace(text.as_bytes(), old.as_ref())
+    let location = ws.locate(&path)?;
+    let old = location.read_existing(LIMIT)?;
+    location.replace(text.as_bytes(), old.as_ref(), &|_| Ok(()))
 }

@@ -45,7 +45,7 @@ fn a_swapped_file_is_neither_read_nor_written_through() {
         for ws in dirs.both() {
             let path = ws.path("file").unwrap();
             for _ in 0..10_000 {
-                match ws.locate(&path).and_then(|write_target| write_target.read_existing(LIMIT)) {
+                match ws.locate(&path).and_then(|location| location.read_existing(LIMIT)) {
                     Ok(old) => {
                         assert_eq!(old.unwrap().content, b"inside");
                         reads += 1;

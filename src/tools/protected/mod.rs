@@ -1,0 +1,110 @@
+//! Files that run code, steer later runs or hold secrets. A person must approve each access to one of them.
+//!
+//! The names are in `table`. A path is judged as a whole, from the root of the file system, so it makes no
+//! difference which directory on it is the working directory. The files of kontekst itself are recognised by
+//! device and inode instead, because the data directory can have any name.
+
+mod table;
+#[cfg(test)]
+pub(in crate::tools) mod tests;
+
+use super::workspace::{InnerPath, Location, Workspace};
+use table::{CLASSES, Class};
+
+/// What a call does with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+/// Returns a sentence that says why a person must approve this access to the file, or `None` if the file is
+/// not protected. It is true for this moment: the path is judged again wherever `location` has moved to.
+pub(super) fn caution(
+    workspace: &Workspace,
+    path: &InnerPath,
+    location: &Location,
+    access: Access,
+) -> Option<String> {
+    let shown = location.real_path();
+    match workspace.is_own(location) {
+        Ok(false) => {}
+        Ok(true) => return Some(format!("{shown} is in the data directory of kontekst, which {OWN_REASON}")),
+        Err(error) => return Some(format!("{shown} may be in the data directory: {}", error.message())),
+    }
+    let relative = [shown.to_owned(), path.to_string()];
+    let absolute = workspace.absolute_paths(path, location);
+    relative.into_iter().chain(absolute).find_map(|path| {
+        let class = class_of(&path, access)?;
+        Some(format!("{path} {} (a protected name)", class.reason))
+    })
+}
+
+/// Returns true if every file of the working directory is protected.
+pub(super) fn is_protected_root(workspace: &Workspace) -> bool {
+    // `x` stands for any file in it.
+    let is_named = |name: &String| class_of(&format!("{name}/x"), Access::Write).is_some();
+    workspace.is_own_root() || workspace.absolute_names().iter().any(is_named)
+}
+
+/// The reason for which the data directory is protected.
+const OWN_REASON: &str = "holds conversations and tokens and steers later runs";
+
+/// Returns the class that protects the path, if there is one. The path has no links.
+fn class_of(path: &str, access: Access) -> Option<&'static Class> {
+    let names: Vec<String> = path.split('/').filter(|name| !name.is_empty()).map(normalized).collect();
+    let asks = |class: &&Class| access == Access::Write || class.is_secret;
+    CLASSES.iter().filter(asks).find(|class| class.names.iter().any(|pattern| matches(pattern, &names)))
+}
+
+/// Returns true if the pattern names the path. `table` describes the patterns.
+fn matches(pattern: &str, names: &[String]) -> bool {
+    let inner = pattern.strip_suffix('/');
+    let parts: Vec<&str> = inner.unwrap_or(pattern).split('/').collect();
+    let mut windows = names.windows(parts.len());
+    let fits = |window: &[String]| parts.iter().zip(window).all(|(part, name)| name_matches(part, name));
+    if inner.is_some() { windows.any(fits) } else { windows.next_back().is_some_and(fits) }
+}
+
+/// Returns true if the name is the part of a pattern, in which one `*` stands for any characters.
+fn name_matches(part: &str, name: &str) -> bool {
+    match part.split_once('*') {
+        None => part == name,
+        Some((start, end)) => {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        }
+    }
+}
+
+/// Returns the name as the most lenient file system or program compares it: without regard to case, to dots
+/// and spaces at the end, and to invisible characters.
+fn normalized(name: &str) -> String {
+    let visible = name.chars().filter(|&c| {
+        !is_deceptive(c)
+            && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{AD}')
+    });
+    // Upper case comes first, because some characters differ only in lower case, such as the long s.
+    let folded: String = visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
+    folded.trim_end_matches(['.', ' ']).to_owned()
+}
+
+/// Returns a sentence about the first character that makes the text look different from what it says, if
+/// there is one.
+pub(super) fn hidden_character_caution(text: &str) -> Option<String> {
+    let found = text.chars().find(|&c| is_deceptive(c))?;
+    Some(format!("the text has an invisible or direction-changing character (U+{:04X})", u32::from(found)))
+}
+
+/// Returns true for a character that changes the direction of the text around it, and for invisible
+/// tag characters.
+pub(super) fn is_deceptive(c: char) -> bool {
+    is_bidi(c) || is_tag(c)
+}
+
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+fn is_tag(c: char) -> bool {
+    matches!(c, '\u{E0000}'..='\u{E007F}')
+}

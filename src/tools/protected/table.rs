@@ -1,0 +1,124 @@
+//! The names of protected files, by the reason for which they are protected.
+//!
+//! A pattern is one or more names, in lower case, that follow each other anywhere in a path. With a `/` at its
+//! end it covers that directory and everything in it, and without one it covers only a file at the end of the
+//! path. One `*` in a name stands for any characters.
+//!
+//! Files of build systems (`Makefile`, `package.json`, `build.rs`, `conftest.py`) are not in the table: they
+//! are the work that an agent is asked to do. `docs/security.md` says so.
+
+/// Files that are protected for the same reason.
+pub(super) struct Class {
+    /// The rest of a sentence that begins with the path.
+    pub reason: &'static str,
+    /// True if a person must approve that such a file is read, too.
+    pub is_secret: bool,
+    pub names: &'static [&'static str],
+}
+
+/// All protected names. The first class that fits gives the reason.
+pub(super) const CLASSES: &[Class] = &[
+    Class { reason: "holds keys or passwords, or decides who may log in", is_secret: true, names: SECRETS },
+    Class { reason: "steers later runs of kontekst", is_secret: false, names: &[".kontekst/"] },
+    Class { reason: "tells agents what to do", is_secret: false, names: AGENTS },
+    Class { reason: "configures version control or runs with it", is_secret: false, names: VERSION_CONTROL },
+    Class { reason: "runs in continuous integration", is_secret: false, names: CONTINUOUS_INTEGRATION },
+    Class { reason: "runs when a shell starts or enters a directory", is_secret: false, names: SHELLS },
+    Class { reason: "runs at login or on the desktop", is_secret: false, names: SESSIONS },
+    Class { reason: "runs when an editor or a debugger is opened", is_secret: false, names: EDITORS },
+    Class { reason: "configures a tool that runs commands", is_secret: false, names: TOOLS },
+];
+
+#[rustfmt::skip]
+const SECRETS: &[&str] = &[
+    ".env*", ".netrc", "_netrc", ".git-credentials", ".git/config", ".pgpass", ".my.cnf", ".pypirc", ".npmrc",
+    ".ssh/", ".gnupg/", ".aws/", ".azure/", ".kube/", ".docker/", ".password-store/", ".vault-token",
+    ".terraform.d/", ".terraformrc", ".config/gcloud/", ".config/gh/", ".config/hub", ".config/op/",
+    ".cargo/credentials*", ".gem/credentials", ".local/share/keyrings/", ".rhosts", ".shosts", ".htpasswd",
+    "credentials", "credentials.json", ".credentials*", "secrets.json", "secrets.toml", "secrets.yaml",
+    "secrets.yml", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk",
+    "*.jks", "*.keystore", "*.kdbx",
+];
+
+#[rustfmt::skip]
+const AGENTS: &[&str] = &[
+    "agents.md", "agents.override.md", "agents.local.md", "agent.md", "claude.md", "claude.local.md",
+    "gemini.md", "skill.md", "qwen.md", "warp.md", "crush.md", ".agents/", ".agent/", ".claude/", ".claude.json",
+    ".codex/", ".gemini/", ".qwen/", ".cursor/", ".cursorrules", ".windsurf/", ".windsurfrules", ".codeium/",
+    ".clinerules/", ".cline/", ".roo/", ".roorules*", ".roomodes", ".kilocode/", ".kilocodemodes", ".opencode/",
+    "opencode.json", "opencode.jsonc", ".config/opencode/", ".continue/", ".continuerules", ".continuerc.json",
+    ".aider*", ".goose/", ".goosehints", ".config/goose/", ".augment/", ".augment-guidelines", ".junie/",
+    ".kiro/", ".amazonq/", ".trae/", ".tabnine/", ".openhands/", ".crush.json", "crush.json", ".rules",
+    ".sourcegraph/", ".factory/", ".grok/", ".config/amp/", ".github/copilot-instructions.md",
+    ".github/instructions/", ".github/prompts/", ".github/agents/", ".github/chatmodes/", ".github/skills/",
+    ".github/hooks/", ".github/copilot/", ".copilot/", ".config/github-copilot/", ".mcp.json", "mcp.json", ".mcp/",
+];
+
+#[rustfmt::skip]
+const VERSION_CONTROL: &[&str] = &[
+    ".git/", "*.git/hooks/", "*.git/config", "*.git/info/", ".gitconfig", ".gitmodules", ".gitattributes",
+    ".config/git/", ".githooks/", ".husky/", ".pre-commit-config.yaml", ".pre-commit-config.yml",
+    ".pre-commit-hooks.yaml", "lefthook*.yml", "lefthook*.yaml", "lefthook*.toml", "lefthook*.json",
+    ".lefthook*", ".overcommit.yml", ".lintstagedrc*", ".hg/", ".hgrc", ".config/hg/", ".svn/", ".bzr/", ".jj/",
+    ".jjconfig.toml", ".config/jj/",
+];
+
+#[rustfmt::skip]
+const CONTINUOUS_INTEGRATION: &[&str] = &[
+    ".github/workflows/", ".github/actions/", ".github/dependabot.yml", ".github/dependabot.yaml",
+    ".gitlab-ci.yml", ".gitlab-ci.yaml", ".gitlab/", ".circleci/", ".travis.yml", ".travis.yaml", ".forgejo/",
+    ".gitea/", ".woodpecker.yml", ".woodpecker.yaml", ".woodpecker/", ".drone.yml", ".drone.yaml", ".drone.star",
+    ".drone.jsonnet", "jenkinsfile", "jenkinsfile.*", "*.jenkinsfile", "azure-pipelines*.yml",
+    "azure-pipelines*.yaml", ".azure-pipelines/", ".azuredevops/", "bitbucket-pipelines.yml", ".buildkite/",
+    "appveyor.yml", ".appveyor.yml", ".cirrus.yml", ".cirrus.star", ".semaphore/", "codefresh.yml", "wercker.yml",
+    "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml", "buildspec.yaml", ".build.yml", ".builds/",
+    "codemagic.yaml", "bitrise.yml", ".teamcity/", ".tekton/", ".harness/", ".onedev-buildspec.yml",
+    "renovate.json", "renovate.json5", ".renovaterc*", ".mergify.yml", ".mergify/",
+];
+
+#[rustfmt::skip]
+const SHELLS: &[&str] = &[
+    ".bashrc", ".bashrc.d/", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bash_functions",
+    ".bash_completion", ".bash_completion.d/", ".local/share/bash-completion/", ".config/bash/", ".profile",
+    ".zshrc", ".zshrc.d/", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh/", ".oh-my-zsh/", ".config/zsh/",
+    ".kshrc", ".mkshrc", ".shrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc", ".xonshrc",
+    ".config/xonsh/", ".config/fish/", ".config/nushell/", ".config/elvish/", ".config/powershell/",
+    ".config/starship.toml", ".direnv/", ".config/direnv/", ".autoenv.zsh", ".mise.toml", ".mise.*.toml",
+    "mise.toml", "mise.*.toml", "mise/config.toml", ".mise/", ".config/mise/", ".config/mise.toml", ".rtx.toml",
+    ".tool-versions", ".asdfrc", ".rvmrc", ".tmux.conf", ".tmux/", ".config/tmux/", ".screenrc",
+    ".config/zellij/", ".local/bin/",
+];
+
+#[rustfmt::skip]
+const SESSIONS: &[&str] = &[
+    ".xinitrc", ".xserverrc", ".xsession", ".xsessionrc", ".xprofile", ".xbindkeysrc", ".pam_environment",
+    ".config/environment.d/", ".config/autostart/", ".config/autostart-scripts/", ".config/plasma-workspace/",
+    ".config/systemd/", ".local/share/systemd/", ".local/share/applications/", ".local/share/dbus-1/",
+    ".local/share/kio/", ".local/share/nautilus/", ".local/share/nemo/", ".config/mimeapps.list", ".mailcap",
+    ".forward", ".procmailrc", ".config/sway/", ".config/i3/", ".config/i3status/", ".i3/", ".config/hypr/",
+    ".config/bspwm/", ".config/sxhkd/", ".config/awesome/", ".config/openbox/", ".config/qtile/",
+    ".config/river/", ".config/niri/", ".config/labwc/", ".config/waybar/", ".config/polybar/", ".xmonad/",
+    ".config/xmonad/", ".fluxbox/", ".config/kitty/", ".config/alacritty/", ".alacritty.toml",
+    ".config/wezterm/", ".wezterm.lua", ".config/ghostty/", ".config/foot/", "library/launchagents/",
+    "library/launchdaemons/",
+];
+
+#[rustfmt::skip]
+const EDITORS: &[&str] = &[
+    ".vscode/", ".vscode-server/", ".config/code/", "*.code-workspace", ".idea/", ".fleet/", ".zed/",
+    ".config/zed/", ".vim/", ".vimrc", ".gvimrc", ".lvimrc", ".local.vimrc", ".exrc", ".nvimrc", ".nvim.lua",
+    ".config/nvim/", ".config/vim/", ".local/share/nvim/", ".emacs", ".emacs.el", ".emacs.d/", ".config/emacs/",
+    ".doom.d/", ".config/doom/", ".spacemacs", ".spacemacs.d/", ".dir-locals.el", ".dir-locals-2.el", ".helix/",
+    ".config/helix/", ".kakrc", ".config/kak/", ".config/micro/", "*.sublime-project", ".devcontainer/",
+    ".devcontainer.json", ".gitpod.yml", ".replit", ".idx/", ".gdbinit", ".gdbearlyinit", ".config/gdb/",
+    ".lldbinit", ".pdbrc", ".pdbrc.py", ".ipython/", ".jupyter/", ".pythonrc", ".pythonrc.py", ".irbrc",
+    ".pryrc", ".rprofile", ".renviron", ".ghci", ".sqliterc", ".psqlrc", ".octaverc", ".julia/config/",
+    ".config/ranger/", ".config/lf/",
+];
+
+#[rustfmt::skip]
+const TOOLS: &[&str] = &[
+    ".cargo/", ".yarnrc", ".yarnrc.yml", ".yarn/", ".pnpmfile.cjs", ".config/pip/", ".pip/", ".condarc", ".gemrc",
+    ".bundle/", ".m2/", ".mvn/", ".gradle/", ".sbt/", ".config/containers/", ".ansible.cfg", ".curlrc",
+    ".wgetrc", ".config/lazygit/", ".tigrc", ".muttrc", ".mutt/", ".config/mutt/",
+];

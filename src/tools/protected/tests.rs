@@ -1,0 +1,77 @@
+//! Tests of the table and of how names are compared.
+
+use super::*;
+
+/// Returns a path for each protected name, with `x` in place of what may be anything.
+pub(in crate::tools) fn sample_paths() -> Vec<String> {
+    let names = CLASSES.iter().flat_map(|class| class.names);
+    let path = |name: &&str| {
+        let end = if name.ends_with('/') { "x" } else { "" };
+        format!("{}{end}", name.replace('*', "x"))
+    };
+    names.map(path).collect()
+}
+
+#[test]
+fn the_table_is_in_the_form_that_is_compared() {
+    let mut seen = std::collections::HashSet::new();
+    for class in CLASSES {
+        for name in class.names {
+            let parts = name.strip_suffix('/').unwrap_or(name).split('/');
+            for part in parts {
+                assert_eq!(normalized(part), *part, "{name}");
+                assert!(!part.is_empty() && part.matches('*').count() <= 1, "{name}");
+            }
+            assert!(seen.insert(name), "{name} is in the table twice");
+        }
+    }
+    assert!(seen.len() >= 151);
+}
+
+#[test]
+fn names_are_compared_as_the_most_lenient_file_system_does() {
+    for path in [
+        ".git",
+        ".GIT/config",
+        ".git./config",
+        ".git ./config",
+        ".g\u{200B}it/config",
+        ".\u{17F}\u{17F}h/authorized_keys", // the long s
+        ".\u{212A}ube/config",              // the Kelvin sign
+        "a/.Env",
+        "docs/AGENTS.MD",
+        "sub/.github/Workflows/x.yml",
+        "a/repo.git/hooks/post-receive",
+        "/home/me/.config/systemd/user/x.service",
+    ] {
+        assert!(class_of(path, Access::Write).is_some(), "{path}");
+    }
+    for path in [
+        "Makefile",
+        "package.json",
+        "src/main.rs",
+        "git/config",
+        "x.gitx/hooks/y",
+        ".gitignore",
+        ".github/FUNDING.yml",
+        "env",
+        "x.env",
+        "agents.md.txt",
+        "workflows/ci.yml",
+        ".config/nextest.toml",
+        "..hidden",
+        ".bashrc/x",
+        "/",
+    ] {
+        assert!(class_of(path, Access::Write).is_none(), "{path}");
+    }
+    assert!(class_of(".env", Access::Read).is_some() && class_of(".ssh/id", Access::Read).is_some());
+    assert!(class_of(".bashrc", Access::Read).is_none() && class_of(".git/HEAD", Access::Read).is_none());
+}
+
+#[test]
+fn text_with_deceptive_characters_is_noticed() {
+    assert!(hidden_character_caution("a \u{202E}txt.exe").unwrap().contains("U+202E"));
+    assert!(hidden_character_caution("tag \u{E0041}").is_some());
+    assert_eq!(hidden_character_caution("naïve 日本 👩\u{200D}👩 \t\n"), None);
+}
