@@ -1,5 +1,6 @@
 //! Tests of `read_file`, `write_file` and `edit_file`, which are called as the agent calls them.
 
+mod hostile;
 mod previews;
 mod protected;
 mod reading;
