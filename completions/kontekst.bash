@@ -686,7 +686,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__daemon__subcmd__stop)
-            opts="-h -V --if-idle --help --version"
+            opts="-h -V --if-idle --force --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -196,6 +196,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand daemon; and not __fish
 complete -c kontekst -n "__fish_kontekst_using_subcommand daemon; and not __fish_seen_subcommand_from stop restart logs help" -f -a "logs" -d 'Show the daemon\'s log'
 complete -c kontekst -n "__fish_kontekst_using_subcommand daemon; and not __fish_seen_subcommand_from stop restart logs help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c kontekst -n "__fish_kontekst_using_subcommand daemon; and __fish_seen_subcommand_from stop" -l if-idle -d 'Stop the daemon only if it has no run'
+complete -c kontekst -n "__fish_kontekst_using_subcommand daemon; and __fish_seen_subcommand_from stop" -l force -d 'End a daemon that does not answer: with SIGTERM, and after ten seconds with SIGKILL'
 complete -c kontekst -n "__fish_kontekst_using_subcommand daemon; and __fish_seen_subcommand_from stop" -s h -l help -d 'Print help'
 complete -c kontekst -n "__fish_kontekst_using_subcommand daemon; and __fish_seen_subcommand_from stop" -s V -l version -d 'Print version'
 complete -c kontekst -n "__fish_kontekst_using_subcommand daemon; and __fish_seen_subcommand_from restart" -s h -l help -d 'Print help'

@@ -10,9 +10,9 @@ use std::{
 };
 
 use crate::{
-    client::{self, ClientError},
-    config::{Bind, Home, Lock},
-    core::Environment,
+    client::{self, ClientError, ForcedStop},
+    config::{Bind, Home, Lock, LockError},
+    core::{Environment, stop_limits},
     daemon::{self, ConfigOverrides, Mode, ProcessEnv},
     pb::ShutdownRequest,
 };
@@ -59,6 +59,9 @@ enum Command {
         /// Stop the daemon only if it has no run
         #[arg(long)]
         if_idle: bool,
+        /// End a daemon that does not answer: with SIGTERM, and after ten seconds with SIGKILL
+        #[arg(long, conflicts_with = "if_idle")]
+        force: bool,
     },
     /// Stop the daemon and start it again, so that it reads config.toml
     Restart,
@@ -82,7 +85,15 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
             daemon::serve(home, mode, process_env(environment), overrides)?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Stop { if_idle }) => {
+        Some(Command::Stop { force: true, .. }) => {
+            print_status(match client::force_stop(home)? {
+                ForcedStop::NotRunning => "the daemon was not running",
+                ForcedStop::Stopped => "the daemon has stopped",
+                ForcedStop::Killed => "the daemon did not stop and was killed",
+            });
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Stop { if_idle, .. }) => {
             match stop(home, *if_idle)? {
                 StopOutcome::Stopped => print_status("the daemon has stopped"),
                 StopOutcome::NotRunning => print_status("the daemon was not running"),
@@ -91,8 +102,9 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
         }
         Some(Command::Restart) => {
             stop(home, false)?;
-            client::ensure(home)?;
+            let connected = client::ensure_serving(home)?;
             print_status("the daemon has started");
+            connected.notices.iter().for_each(|notice| print_status(&format!("warning: {notice}")));
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Logs { follow, lines }) => logs(home, *lines, *follow),
@@ -129,8 +141,8 @@ enum StopOutcome {
 /// The longest time for which a daemon that was killed still holds its lock.
 const KILLED_EXIT_LIMIT: Duration = Duration::from_secs(2);
 
-/// The longest time in which a daemon stops. It gives its runs up to nine seconds, and model servers a few more.
-const STOP_LIMIT: Duration = Duration::from_secs(15);
+/// The longest time to wait for a daemon that stops: two seconds more than it may take.
+const STOP_LIMIT: Duration = stop_limits::TOTAL.saturating_add(Duration::from_secs(2));
 
 /// Asks the daemon to stop, and waits until it has released its lock, which is the last thing that it does.
 fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
@@ -145,6 +157,7 @@ fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
     });
     let answer = match answer {
         Ok(answer) => answer,
+        Err(error @ ClientError::NoReply) => return Err(error.into()),
         // A daemon that was killed accepts connections until the kernel has ended it. After that its lock is
         // free.
         Err(_) if Lock::acquire(&home.daemon_lock(), KILLED_EXIT_LIMIT).is_ok() => {
@@ -155,8 +168,15 @@ fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
     if answer.refused {
         return Err(CliError::failed("the daemon is busy").cause(answer.message));
     }
-    drop(Lock::acquire(&home.daemon_lock(), STOP_LIMIT).map_err(ClientError::from)?);
-    Ok(StopOutcome::Stopped)
+    match Lock::acquire(&home.daemon_lock(), STOP_LIMIT) {
+        Ok(_) => Ok(StopOutcome::Stopped),
+        Err(LockError::Held { .. }) => Err(CliError::unreachable(format!(
+            "the daemon was told to stop and is still running after {} s",
+            STOP_LIMIT.as_secs()
+        ))
+        .hint("run `kontekst daemon stop --force` to end it")),
+        Err(error) => Err(ClientError::from(error).into()),
+    }
 }
 
 fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {

@@ -9,7 +9,7 @@ use crate::{client, config::Home, core::Environment};
 
 use super::{
     error::CliError,
-    output::to_stdout,
+    output::{print_status, to_stdout},
     status::{get_status, read_token},
     working_dir,
 };
@@ -27,10 +27,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
-    let connected = client::ensure(home)?;
+    let connected = client::ensure_serving(home)?;
+    connected.notices.iter().for_each(|notice| print_status(notice));
     let status = get_status(connected.stream)?;
     if status.http.is_empty() {
-        return Err(CliError::usage("the daemon does not serve HTTP").hint(
+        // The address may be set and in use by another program, which a warning says.
+        let error =
+            status.warnings.iter().fold(CliError::usage("the daemon does not serve HTTP"), CliError::cause);
+        return Err(error.hint(
             "put `listen = \"127.0.0.1:8787\"` under [http] in config.toml, and run `kontekst daemon restart`",
         ));
     }

@@ -3,14 +3,24 @@
 //! A client first tries to connect without any lock. If that fails, it takes the spawn lock, tries again, because
 //! another client may have started the daemon meanwhile, and then starts it. See `ARCHITECTURE.md`, "Daemon lifecycle".
 
-use std::{io, os::unix::net::UnixStream, path::Path, time::Duration};
+use std::{os::unix::net::UnixStream, path::Path, time::Duration};
+
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with,
+        sockopt::{Timeout, set_socket_timeout, socket_peercred},
+    },
+};
 
 use crate::{
     config::{DaemonInfo, Home, Lock},
     pb::ShutdownRequest,
 };
 
-use super::{ClientError, channel, daemon, runtime, spawn::spawn, version::is_older};
+use super::{
+    ClientError, REPLY_TIMEOUT, channel, check_health, daemon, runtime, spawn::spawn, version::is_older,
+};
 
 /// The time that a client waits for the spawn lock. Its holder may be waiting for a daemon to stop, which takes up to ten
 /// seconds, and other clients may get the lock before this one.
@@ -20,8 +30,8 @@ const SPAWN_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Connected {
     pub stream: UnixStream,
-    /// A message about the daemon that the user should see on stderr.
-    pub notice: Option<String>,
+    /// Messages about the daemon that the user should see on stderr.
+    pub notices: Vec<String>,
 }
 
 /// Connects to the daemon if it is running.
@@ -36,17 +46,21 @@ pub fn probe(home: &Home) -> Result<UnixStream, ClientError> {
 /// Connects to a socket of the daemon.
 pub(super) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
     let path_text = || path.display().to_string();
-    let stream = match UnixStream::connect(path) {
-        Ok(stream) => stream,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-            return Err(ClientError::NotRunning);
-        }
-        Err(source) => return Err(ClientError::Connect { path: path_text(), source }),
+    let failed = |error: Errno| match error {
+        Errno::NOENT | Errno::CONNREFUSED => ClientError::NotRunning,
+        // The queue of connections is full, and nothing takes one out of it.
+        Errno::AGAIN => ClientError::NoReply,
+        error => ClientError::Connect { path: path_text(), source: error.into() },
     };
-    let connect = |source| ClientError::Connect { path: path_text(), source };
-    let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|error| connect(error.into()))?;
+    let address = SocketAddrUnix::new(path).map_err(failed)?;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let socket = socket.map_err(failed)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(REPLY_TIMEOUT)).map_err(failed)?;
+    rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address)).map_err(failed)?;
+    set_socket_timeout(&socket, Timeout::Send, None).map_err(failed)?;
+    let peer = socket_peercred(&socket).map_err(failed)?;
     if peer.uid == rustix::process::geteuid() {
-        Ok(stream)
+        Ok(UnixStream::from(socket))
     } else {
         Err(ClientError::WrongOwner { path: path_text(), uid: peer.uid.as_raw() })
     }
@@ -58,33 +72,76 @@ pub(super) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
 ///
 /// [`ClientError`] says why there is no daemon, with the daemon's own message if it wrote one.
 pub fn ensure(home: &Home) -> Result<Connected, ClientError> {
-    match probe(home) {
-        Ok(stream) => match older_daemon_version(home) {
-            None => return Ok(Connected { stream, notice: None }),
-            Some(daemon_version) => {
-                if !stop_if_idle(stream)? {
-                    let notice = format!(
-                        "using the running daemon {daemon_version}; it is busy and will be replaced by {} when idle",
-                        env!("CARGO_PKG_VERSION")
-                    );
-                    return Ok(Connected { stream: probe(home)?, notice: Some(notice) });
-                }
-            }
-        },
-        Err(ClientError::NotRunning) => {}
-        Err(error) => return Err(error),
+    if let Some(connected) = connect_to_running(home)? {
+        return Ok(connected);
     }
     home.create()?;
     let lock = Lock::acquire(&home.spawn_lock(), SPAWN_LOCK_TIMEOUT)?;
-    match probe(home) {
-        // Another client started it while we waited for the lock. An older daemon that was told to stop may still
-        // answer; the new one then waits for its lock.
-        Ok(stream) if older_daemon_version(home).is_none() => return Ok(Connected { stream, notice: None }),
-        Ok(_) | Err(ClientError::NotRunning) => {}
-        Err(error) => return Err(error),
+    // Another client may have started it while this one waited for the lock.
+    if let Some(connected) = connect_to_running(home)? {
+        return Ok(connected);
     }
-    spawn(home, &lock)?;
-    Ok(Connected { stream: probe(home)?, notice: None })
+    // A daemon that is stopping may still hold its lock. The new one waits for it.
+    let notices = spawn(home, &lock)?;
+    Ok(Connected { stream: probe(home)?, notices })
+}
+
+/// Does what [`ensure`] does, and makes sure that the daemon serves requests. A daemon that was killed accepts
+/// connections until the kernel has ended it.
+///
+/// # Errors
+///
+/// As [`ensure`].
+pub fn ensure_serving(home: &Home) -> Result<Connected, ClientError> {
+    retry_while_leaving(|| {
+        let connected = ensure(home)?;
+        runtime()?.block_on(check_health(probe(home)?))?;
+        Ok(connected)
+    })
+}
+
+/// Repeats `attempt` while it fails because the daemon is just leaving. Each attempt waits until the kernel has closed
+/// the sockets of that daemon, so a few are enough.
+pub(super) fn retry_while_leaving<T>(
+    mut attempt: impl FnMut() -> Result<T, ClientError>,
+) -> Result<T, ClientError> {
+    const MAX_ATTEMPTS: u32 = 5;
+    for _ in 1..MAX_ATTEMPTS {
+        match attempt() {
+            Err(ClientError::NotRunning | ClientError::Transport(_) | ClientError::Status(_)) => {}
+            result => return result,
+        }
+    }
+    attempt()
+}
+
+/// Connects to a daemon that is to be used. Returns `None` if there is none, or if it is leaving.
+fn connect_to_running(home: &Home) -> Result<Option<Connected>, ClientError> {
+    let stream = match probe(home) {
+        Ok(stream) => stream,
+        Err(ClientError::NotRunning) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Some(version) = older_daemon_version(home) else {
+        return Ok(Some(Connected { stream, notices: Vec::new() }));
+    };
+    match stop_if_idle(stream) {
+        Ok(true) => Ok(None),
+        Ok(false) => match probe(home) {
+            Ok(stream) => {
+                let notice = format!(
+                    "using the running daemon {version}; it is busy and will be replaced by {} when idle",
+                    env!("CARGO_PKG_VERSION")
+                );
+                Ok(Some(Connected { stream, notices: vec![notice] }))
+            }
+            Err(ClientError::NotRunning) => Ok(None),
+            Err(error) => Err(error),
+        },
+        Err(ClientError::NoReply) => Err(ClientError::NoReply),
+        // Another client has told it to stop, and it has closed the connection.
+        Err(_) => Ok(None),
+    }
 }
 
 /// Returns the version of the running daemon if it is older than this program.

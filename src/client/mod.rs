@@ -1,14 +1,16 @@
 //! Finds or starts the daemon and talks to it.
 
 mod ensure;
+mod force_stop;
 mod relay;
 mod spawn;
 mod version;
 
-pub use ensure::{Connected, ensure, probe};
+pub use ensure::{Connected, ensure, ensure_serving, probe};
+pub use force_stop::{ForcedStop, force_stop};
 pub use relay::{RelayEnd, editor_stream, relay};
 
-use std::{io, os::unix::net::UnixStream};
+use std::{error::Error, io, os::unix::net::UnixStream, time::Duration};
 
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
@@ -17,6 +19,10 @@ use crate::pb::{
     MESSAGE_LIMIT, agent_service_client::AgentServiceClient, approval_service_client::ApprovalServiceClient,
     daemon_service_client::DaemonServiceClient,
 };
+
+/// How long the daemon may take to accept a connection and to begin its reply. Every reply begins within about a second;
+/// only a process that is stopped or hangs takes longer. What follows the beginning of a reply has no limit.
+pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why the daemon cannot be reached.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +34,11 @@ pub enum ClientError {
     WrongOwner { path: String, uid: u32 },
     #[error("cannot connect to the daemon at `{path}`")]
     Connect { path: String, source: io::Error },
+    /// The daemon accepts no connection or begins no reply within [`REPLY_TIMEOUT`].
+    #[error("the daemon is running but does not answer: nothing came from it for {} s", REPLY_TIMEOUT.as_secs())]
+    NoReply,
+    #[error("process {pid}, which is the daemon, cannot be ended")]
+    Signal { pid: i32, source: io::Error },
     #[error("cannot start the daemon")]
     Spawn(#[source] io::Error),
     /// The daemon reported why it cannot start. `config` is true if one of the user's files is at fault.
@@ -50,6 +61,10 @@ pub enum ClientError {
 
 impl From<tonic::Status> for ClientError {
     fn from(status: tonic::Status) -> Self {
+        let mut sources = std::iter::successors(status.source(), |&error| error.source());
+        if sources.any(<dyn Error>::is::<tonic::TimeoutExpired>) {
+            return Self::NoReply;
+        }
         Self::Status(Box::new(status))
     }
 }
@@ -63,7 +78,8 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, ClientError> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClientError::Runtime)
 }
 
-/// Opens a gRPC channel over an existing connection.
+/// Opens a gRPC channel over an existing connection. Each of its calls fails if no reply begins within
+/// [`REPLY_TIMEOUT`].
 ///
 /// # Errors
 ///
@@ -81,6 +97,7 @@ pub async fn channel(stream: UnixStream) -> Result<Channel, ClientError> {
     });
     // HTTP/2 needs an address, which the connector does not use.
     let endpoint = Endpoint::from_static("http://kontekst")
+        .timeout(REPLY_TIMEOUT)
         .initial_stream_window_size(4 * 1024 * 1024)
         .initial_connection_window_size(8 * 1024 * 1024);
     Ok(endpoint.connect_with_connector(connector).await?)
@@ -98,4 +115,11 @@ pub fn approvals(channel: Channel) -> ApprovalServiceClient<Channel> {
 
 pub fn daemon(channel: Channel) -> DaemonServiceClient<Channel> {
     DaemonServiceClient::new(channel)
+}
+
+/// Checks that the daemon at the other end of the connection serves requests.
+async fn check_health(stream: UnixStream) -> Result<(), ClientError> {
+    let mut health = tonic_health::pb::health_client::HealthClient::new(channel(stream).await?);
+    health.check(tonic_health::pb::HealthCheckRequest::default()).await?;
+    Ok(())
 }

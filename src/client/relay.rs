@@ -11,9 +11,15 @@ use std::{
     thread,
 };
 
+use rustix::{net::sockopt::socket_peercred, process::Pid};
+
 use crate::config::Home;
 
-use super::{ClientError, ensure, ensure::connect};
+use super::{
+    ClientError, check_health, ensure,
+    ensure::{connect, retry_while_leaving},
+    probe, runtime,
+};
 
 /// The reason why a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,16 +38,23 @@ pub enum RelayEnd {
 ///
 /// [`ClientError`].
 pub fn editor_stream(home: &Home) -> Result<UnixStream, ClientError> {
-    let mut attempts = 0;
-    loop {
+    retry_while_leaving(|| {
         drop(ensure(home)?);
-        attempts += 1;
-        match connect(&home.kaiak_socket()) {
-            // That daemon was stopping. The next attempt starts another one.
-            Err(ClientError::NotRunning) if attempts < 3 => {}
-            connected => return connected,
+        let editor = connect(&home.kaiak_socket())?;
+        // A daemon that was killed accepts connections until the kernel has ended it. If this daemon still serves
+        // requests now, it has accepted the editor's connection, too.
+        let daemon = probe(home)?;
+        if peer(&editor)? != peer(&daemon)? {
+            return Err(ClientError::NotRunning);
         }
-    }
+        runtime()?.block_on(check_health(daemon))?;
+        Ok(editor)
+    })
+}
+
+/// Returns the id of the process at the other end.
+fn peer(stream: &UnixStream) -> Result<Pid, ClientError> {
+    Ok(socket_peercred(stream).map_err(|_| ClientError::NotRunning)?.pid)
 }
 
 /// Carries bytes until one side closes. Reads `input` on a thread of its own, which ends at the end of `input`.

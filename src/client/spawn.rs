@@ -11,12 +11,12 @@ use crate::config::{Home, Lock, Readiness};
 
 use super::ClientError;
 
-/// Starts a daemon and returns when it is ready. `_lock` proves that no other client starts one.
+/// Starts a daemon, and returns its warnings when it is ready. `_lock` proves that no other client starts one.
 ///
 /// # Errors
 ///
 /// [`ClientError::Refused`] with the daemon's reason, [`ClientError::Died`] with the end of its log.
-pub(super) fn spawn(home: &Home, _lock: &Lock) -> Result<(), ClientError> {
+pub(super) fn spawn(home: &Home, _lock: &Lock) -> Result<Vec<String>, ClientError> {
     // The daemon inherits no other descriptors of this process: a shell that waits for a pipe to close must not wait for
     // the daemon.
     close_fds::set_fds_cloexec_threadsafe(3, &[]);
@@ -34,7 +34,7 @@ pub(super) fn spawn(home: &Home, _lock: &Lock) -> Result<(), ClientError> {
     // The pipe closes when the daemon dies, so this read always returns.
     BufReader::new(stdout.take(64 * 1024)).read_line(&mut line).map_err(ClientError::Spawn)?;
     match serde_json::from_str(&line) {
-        Ok(Readiness::Ready(_)) => Ok(()),
+        Ok(Readiness::Ready { warnings, .. }) => Ok(warnings),
         Ok(Readiness::Failed { message, causes, config }) => {
             child.wait().ok();
             Err(ClientError::Refused { message, causes, config })

@@ -27,7 +27,11 @@ impl DaemonInfo {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Readiness {
-    Ready(DaemonInfo),
+    Ready {
+        info: DaemonInfo,
+        /// What the operator should know, one sentence each.
+        warnings: Vec<String>,
+    },
     Failed {
         message: String,
         causes: Vec<String>,

@@ -1,9 +1,9 @@
 //! File locks between processes. A lock is released when the process that holds it ends.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -52,6 +52,33 @@ impl Lock {
             thread::sleep(RETRY_INTERVAL.min(remaining));
         }
     }
+
+    /// Returns the id of the process that holds the lock. `None` if no process of this user holds it.
+    ///
+    /// Looks at the open files of all processes, so the answer is the kernel's and not that of a file.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Path`] if the file or the list of processes cannot be read.
+    pub fn holder(path: &Path) -> Result<Option<u32>, LockError> {
+        let file = fs::metadata(path).context(path)?;
+        let processes = fs::read_dir("/proc").context(Path::new("/proc"))?;
+        let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        Ok(pids.into_iter().find(|&pid| holds(pid, &file)))
+    }
+}
+
+/// Returns true if the process has locked the file. A process that only waits for the lock has the file open as well,
+/// and no line about a lock.
+fn holds(pid: u32, file: &Metadata) -> bool {
+    let Ok(handles) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    handles.flatten().any(|handle| {
+        let is_file = fs::metadata(handle.path())
+            .is_ok_and(|open| (open.dev(), open.ino()) == (file.dev(), file.ino()));
+        let info = Path::new("/proc").join(pid.to_string()).join("fdinfo").join(handle.file_name());
+        is_file
+            && fs::read_to_string(info).is_ok_and(|info| info.lines().any(|line| line.starts_with("lock:")))
+    })
 }
 
 fn open(path: &Path) -> Result<File, PathError> {
@@ -120,6 +147,19 @@ mod tests {
         drop(held);
         waiting.join().unwrap().unwrap();
         assert!(path.exists(), "lock files stay");
+    }
+
+    #[test]
+    fn the_holder_is_known_by_its_lock_and_not_by_the_open_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.lock");
+        let waiting = open(&path).unwrap();
+        assert_eq!(Lock::holder(&path).unwrap(), None);
+        let held = Lock::acquire(&path, Duration::ZERO).unwrap();
+        assert_eq!(Lock::holder(&path).unwrap(), Some(std::process::id()));
+        drop(held);
+        assert_eq!(Lock::holder(&path).unwrap(), None);
+        drop(waiting);
     }
 
     #[test]

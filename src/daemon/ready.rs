@@ -11,9 +11,9 @@ use crate::{
 use super::{DaemonError, Mode};
 
 /// Tells the client that started this daemon that it is ready, and closes stdout.
-pub(super) fn announce_ready(mode: Mode, info: &DaemonInfo) {
+pub(super) fn announce_ready(mode: Mode, info: &DaemonInfo, warnings: &[String]) {
     if mode == Mode::Spawned {
-        print_line(&Readiness::Ready(info.clone()));
+        print_line(&Readiness::Ready { info: info.clone(), warnings: warnings.to_vec() });
         // The client reads until the pipe closes, so no child process may inherit it.
         let closed = File::options().write(true).open("/dev/null").map(rustix::stdio::dup2_stdout);
         if !matches!(closed, Ok(Ok(()))) {

@@ -50,8 +50,11 @@ impl Server {
     pub(super) async fn run(mut self) -> Result<(), DaemonError> {
         let stop = Cancel::new();
         signals::stop_on_signals(&stop).map_err(DaemonError::Runtime)?;
+        let started_at = SystemTime::now();
+        // Written before the socket exists: a client that connects must not take this daemon for an older one.
+        let info = self.write_info(started_at)?;
         let listeners = self.listen().await?;
-        let status = self.announce(&listeners, &stop)?;
+        let status = self.announce(info, started_at, &listeners, &stop);
         self.serve(listeners, status, &stop).await
     }
 
@@ -75,9 +78,8 @@ impl Server {
         })
     }
 
-    /// Writes `daemon.json` and the readiness line.
-    fn announce(&mut self, listeners: &Listeners, stop: &Cancel) -> Result<StatusContext, DaemonError> {
-        let started_at = SystemTime::now();
+    /// Writes `daemon.json`.
+    fn write_info(&self, started_at: SystemTime) -> Result<DaemonInfo, DaemonError> {
         let info = DaemonInfo {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -86,11 +88,22 @@ impl Server {
         };
         let json = serde_json::to_vec_pretty(&info).expect("strings and numbers");
         write_hint(&self.home.daemon_info(), &json)?;
+        Ok(info)
+    }
+
+    /// Writes the readiness line.
+    fn announce(
+        &mut self,
+        info: DaemonInfo,
+        started_at: SystemTime,
+        listeners: &Listeners,
+        stop: &Cancel,
+    ) -> StatusContext {
         let http = listeners.http.as_ref().map(|http| http.address.to_string()).unwrap_or_default();
         let bind = listeners.tcp.clone().unwrap_or_default();
         tracing::info!(pid = info.pid, socket = info.socket, bind, http, "listening");
-        ready::announce_ready(self.mode, &info);
-        Ok(StatusContext {
+        ready::announce_ready(self.mode, &info, &self.warnings);
+        StatusContext {
             bind: listeners.tcp.clone().unwrap_or_else(|| Bind::Off.to_string()),
             http,
             socket: info.socket,
@@ -98,7 +111,7 @@ impl Server {
             started_at,
             warnings: std::mem::take(&mut self.warnings),
             stop: stop.clone(),
-        })
+        }
     }
 
     /// Serves until `stop` is cancelled and all connections have ended, or until their time is up.

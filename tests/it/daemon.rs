@@ -1,12 +1,13 @@
 //! How the daemon is started, found, replaced and stopped.
 
-use std::fs;
+use std::{fs, io::Write as _};
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::{
     fake_llama::{FakeLlama, Reply, Setup, gate, process::wait_for_exit},
+    hostile_input::rounds,
     test_home::{TestHome, wait_with_output},
 };
 
@@ -243,4 +244,105 @@ fn fifty_killed_daemons_leave_a_home_that_works() {
     let lines = home.read("sessions/s.jsonl");
     assert_eq!(lines.lines().count(), 100);
     assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+}
+
+#[test]
+fn clients_of_a_daemon_that_hangs_do_not_wait_for_ever() {
+    let home = TestHome::new("http://127.0.0.1:1");
+    home.run(&["daemon", "restart"]).success();
+    kill_process(home.daemon().unwrap(), Signal::STOP).unwrap();
+    let commands: [&[&str]; 4] = [&["status"], &["run", "hi"], &["approvals"], &["daemon", "stop"]];
+    let clients = commands.map(|words| home.spawn(words));
+    for (client, words) in clients.into_iter().zip(commands) {
+        let stderr = wait_with_output(client).fails(6);
+        assert!(
+            stderr.contains("does not answer") && stderr.contains("daemon stop --force"),
+            "{words:?} {stderr}"
+        );
+    }
+    home.run(&["daemon", "stop", "--force"]).success();
+    assert!(home.daemon().is_none());
+}
+
+#[test]
+fn a_forced_stop_needs_neither_the_socket_nor_the_daemon_file() {
+    let home = TestHome::new("http://127.0.0.1:1");
+    assert!(home.run(&["daemon", "stop", "--force"]).stderr.contains("was not running"));
+    home.run(&["daemon", "restart"]).success();
+    let pid = home.daemon().unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    for name in ["daemon.json", "daemon.sock"] {
+        fs::remove_file(home.root().join("run").join(name)).unwrap();
+    }
+    home.run(&["daemon", "stop", "--force"]).success();
+    wait_for_exit(pid.as_raw_nonzero().get().unsigned_abs());
+    home.run(&["daemon", "stop", "--force", "--if-idle"]).fails(2);
+}
+
+#[test]
+fn a_run_in_progress_is_not_cut_by_the_limit_for_the_first_reply() {
+    let (wait, key) = gate();
+    let model = FakeLlama::start([Reply::text("half ").then_wait(wait).then_text("whole")]);
+    let home = TestHome::new(&model.url());
+    let run = home.spawn(&["run", "hi"]);
+    model.wait_for_chats(1);
+    let daemon = home.daemon().unwrap();
+    kill_process(daemon, Signal::STOP).unwrap();
+    // This client waits for the whole limit, and the run that started before it goes on.
+    assert!(home.run(&["status"]).fails(6).contains("does not answer"));
+    kill_process(daemon, Signal::CONT).unwrap();
+    key.open();
+    assert_eq!(wait_with_output(run).success(), "half whole\n");
+}
+
+#[test]
+fn no_client_fails_while_an_older_daemon_is_replaced() {
+    let model = FakeLlama::with(Setup { slots: 4, ..Setup::default() }, []).always(|_| Reply::text("here"));
+    let home = TestHome::new(&model.url());
+    for _ in 0..rounds(2, 34) {
+        home.run(&["run", "--new", "hi"]).success();
+        age(&home);
+        let clients: Vec<_> = (0..30).map(|_| home.spawn(&["run", "--new", "hi"])).collect();
+        for client in clients {
+            assert_eq!(wait_with_output(client).success(), "here\n");
+        }
+    }
+}
+
+#[test]
+fn an_editor_that_starts_right_after_a_crash_finds_a_daemon() {
+    let home = TestHome::new("http://127.0.0.1:1");
+    let frame = |body: &str| format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    let input = frame(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#)
+        + &frame(r#"{"jsonrpc":"2.0","id":2,"method":"shutdown"}"#)
+        + &frame(r#"{"jsonrpc":"2.0","method":"exit"}"#);
+    for _ in 0..rounds(10, 200) {
+        let answers = home.run_with(&["rpc"], input.as_bytes()).success();
+        assert!(answers.contains("\"id\":1") && answers.contains("\"id\":2"), "{answers}");
+        kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
+    }
+}
+
+#[test]
+fn a_restart_shows_the_warnings_of_the_configuration() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
+    let config = format!(
+        "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"{address}\"\nendpont = 1\n",
+        model.url()
+    );
+    let home = TestHome::with_config(&config);
+    // The client that starts the daemon shows them, and not those that find it.
+    let first = home.run(&["run", "hi"]);
+    let second = home.run(&["run", "hi"]);
+    let restarted = home.run(&["daemon", "restart"]);
+    for output in [&first, &restarted] {
+        let stderr = &output.stderr;
+        assert!(
+            stderr.contains("unknown key `endpont`") && stderr.contains(&address.to_string()),
+            "{stderr}"
+        );
+    }
+    assert_eq!(second.stderr, "");
 }

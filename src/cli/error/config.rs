@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Returns what to do about an I/O error, if its kind alone says that.
-fn io_hint(error: &io::Error) -> Option<&'static str> {
+pub(super) fn io_hint(error: &io::Error) -> Option<&'static str> {
     use io::ErrorKind;
     #[expect(clippy::wildcard_enum_match_arm, reason = "the standard library adds kinds; most need no hint")]
     match error.kind() {

@@ -1,13 +1,24 @@
 //! Hints for a daemon that cannot be reached or cannot start.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use crate::{client::ClientError, daemon::DaemonError};
+use std::io;
 
-use super::{CliError, ExitStatus};
+use crate::{client::ClientError, config::LockError, daemon::DaemonError};
+
+use super::{CliError, ExitStatus, config::io_hint};
 
 const WATCH_IT_START: &str = "run `kontekst daemon` to watch it start in this terminal";
-const SOCKET_PATH_LENGTH: &str =
-    "if the path is too long for a socket, set KONTEKST_HOME to a directory with a shorter path";
+
+/// Returns what to do about an error of a socket.
+fn socket_hint(source: &io::Error) -> Option<&'static str> {
+    let too_long = source.kind() == io::ErrorKind::InvalidInput
+        || source.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error());
+    if too_long {
+        Some("the path is too long for a socket: set KONTEKST_HOME to a directory with a shorter path")
+    } else {
+        io_hint(source)
+    }
+}
 
 impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
@@ -27,11 +38,17 @@ impl From<ClientError> for CliError {
                 .hint("run `kontekst run`, which starts it when it is needed"),
             ClientError::WrongOwner { .. } => Self::from_error(ExitStatus::Unreachable, &error)
                 .hint("set KONTEKST_HOME to another data directory; nothing was sent to that process"),
-            ClientError::Connect { .. } => {
-                Self::from_error(ExitStatus::Unreachable, &error).hint(SOCKET_PATH_LENGTH)
+            ClientError::Connect { ref source, .. } => {
+                Self::from_error(ExitStatus::Unreachable, &error).maybe_hint(socket_hint(source))
             }
-            ClientError::Lock(_) => Self::from_error(ExitStatus::Unreachable, &error)
+            ClientError::NoReply => Self::from_error(ExitStatus::Unreachable, &error)
+                .hint("run `kontekst daemon stop --force` to end it; the next run starts a new one"),
+            ClientError::Signal { .. } => Self::from_error(ExitStatus::Failed, &error),
+            ClientError::Lock(LockError::Held { .. }) => Self::from_error(ExitStatus::Unreachable, &error)
                 .hint("another kontekst is still starting the daemon; try again"),
+            ClientError::Lock(LockError::Path(error)) => {
+                Self { status: ExitStatus::Unreachable, ..error.into() }
+            }
             ClientError::Transport(_) => Self::from_error(ExitStatus::Unreachable, &error)
                 .hint("run `kontekst daemon restart` to replace the daemon"),
             ClientError::Spawn(_) | ClientError::Runtime(_) | ClientError::Status(_) => {
@@ -48,8 +65,8 @@ impl From<DaemonError> for CliError {
             DaemonError::Config(error) => error.into(),
             DaemonError::Running(_) => Self::from_error(ExitStatus::Failed, &error)
                 .hint("run `kontekst status` to see it, or `kontekst daemon stop` to stop it"),
-            DaemonError::Listen { .. } => {
-                Self::from_error(ExitStatus::Failed, &error).hint(SOCKET_PATH_LENGTH)
+            DaemonError::Listen { ref source, .. } => {
+                Self::from_error(ExitStatus::Failed, &error).maybe_hint(socket_hint(source))
             }
             DaemonError::Lock(_) | DaemonError::Path(_) | DaemonError::Runtime(_) | DaemonError::Serve(_) => {
                 Self::from_error(ExitStatus::Failed, &error)

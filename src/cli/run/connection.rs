@@ -42,12 +42,17 @@ pub(super) struct RunConnection<'a> {
 /// Why the connection ended before the run did.
 pub(super) enum RunConnectionError {
     Daemon(CliError),
+    /// The daemon hangs, so that another attempt would wait in vain as well.
+    NoReply(CliError),
     Stdout(io::Error),
 }
 
 impl From<ClientError> for RunConnectionError {
     fn from(error: ClientError) -> Self {
-        Self::Daemon(error.into())
+        match error {
+            ClientError::NoReply => Self::NoReply(error.into()),
+            error => Self::Daemon(error.into()),
+        }
     }
 }
 
@@ -88,7 +93,12 @@ impl<'a> RunConnection<'a> {
         let mut terminate = signal(SignalKind::terminate()).map_err(ClientError::Runtime)?;
         let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))
             .map_err(ClientError::Runtime)?;
-        let mut events = agent.run(ReceiverStream::new(outbox)).await?.into_inner();
+        let events = agent.run(ReceiverStream::new(outbox)).await.map_err(ClientError::from);
+        let mut events = match events {
+            Ok(events) => events.into_inner(),
+            Err(ClientError::Status(status)) => return Err((*status).into()),
+            Err(error) => return Err(error.into()),
+        };
         loop {
             let to_send = tokio::select! {
                 biased;

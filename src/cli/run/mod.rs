@@ -135,7 +135,7 @@ pub(super) fn run(mut args: Args, home: &Home, environment: &Environment) -> Res
     let mut attempts = 0;
     loop {
         let connected = client::ensure(home)?;
-        if let Some(notice) = connected.notice {
+        for notice in connected.notices {
             run.renderer.note(Verbosity::Normal, &notice);
         }
         let result = runtime.block_on(run.drive(connected.stream, start.clone()));
@@ -143,7 +143,7 @@ pub(super) fn run(mut args: Args, home: &Home, environment: &Environment) -> Res
         match result {
             Ok(ending) => return run.exit_code(&ending),
             Err(RunConnectionError::Daemon(_)) if !run.has_started() && attempts < MAX_ATTEMPTS => {}
-            Err(RunConnectionError::Daemon(error)) => {
+            Err(RunConnectionError::Daemon(error) | RunConnectionError::NoReply(error)) => {
                 run.renderer.end_line().ok();
                 return Err(error);
             }
