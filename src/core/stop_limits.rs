@@ -11,6 +11,9 @@ pub const TOTAL: Duration = Duration::from_secs(10);
 /// The limit for runs to end, and for the clients of all doors to read how they ended.
 pub const CLIENTS: Duration = Duration::from_millis(4500);
 
+/// The time for clients to read the end of their streams, when all streams have ended. It is a part of [`CLIENTS`].
+pub const LAST_READ: Duration = Duration::from_secs(1);
+
 /// The limit for a llama-server to save its prompt cache.
 pub const SAVE_CACHE: Duration = Duration::from_secs(2);
 
@@ -37,5 +40,6 @@ mod tests {
         let steps = [CLIENTS, SAVE_CACHE, FIRST_SIGTERM, SECOND_SIGTERM, SIGKILL, RUNTIME];
         let sum: Duration = steps.iter().sum();
         assert!(sum <= TOTAL, "{sum:?}");
+        assert!(LAST_READ < CLIENTS);
     }
 }

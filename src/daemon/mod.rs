@@ -7,6 +7,7 @@ mod grpc_listener;
 mod http_connection;
 mod http_listener;
 mod log;
+mod open_streams;
 mod peer;
 mod ready;
 mod server;

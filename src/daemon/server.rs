@@ -19,7 +19,8 @@ use crate::{
 
 use super::{
     DaemonError, Mode, editor_listener::EditorListener, grpc_listener::GrpcListeners,
-    http_listener::HttpListener, ready, signals, socket::SocketFile, socket_table::SocketTable,
+    http_listener::HttpListener, open_streams::OpenStreams, ready, signals, socket::SocketFile,
+    socket_table::SocketTable,
 };
 
 /// The interval at which a daemon without a socket file checks whether its runs have ended.
@@ -129,9 +130,14 @@ impl Server {
         let http = http.map(|http| tokio::spawn(http.serve(core.clone(), table.clone())));
         let kaiak = KaiakDoor::new(core.clone(), self.providers_without_key);
         let editors = tokio::spawn(editors.serve(kaiak, stop.clone()));
-        let grpc = serve_grpc(&core, grpc, table, status, stop);
+        let streams = OpenStreams::default();
+        let grpc = serve_grpc(&core, grpc, table, status, streams.clone(), stop);
         let served = async {
-            let result = grpc.await;
+            let result = tokio::select! {
+                biased;
+                result = grpc => result,
+                () = streams.ended(stop) => Ok(()),
+            };
             // If the gRPC server has failed, the other servers stop too.
             stop.cancel();
             editors.await.ok();
@@ -157,6 +163,7 @@ async fn serve_grpc(
     listeners: GrpcListeners,
     table: SocketTable,
     status: StatusContext,
+    streams: OpenStreams,
     stop: &Cancel,
 ) -> Result<(), tonic::transport::Error> {
     let mut services = GrpcServices::new();
@@ -171,6 +178,7 @@ async fn serve_grpc(
         // A prompt of a megabyte goes in one frame instead of 64.
         .max_frame_size(1024 * 1024)
         .layer(tonic::service::InterceptorLayer::new(listeners.auth()))
+        .layer(streams)
         .add_routes(services.into_routes())
         .serve_with_incoming_shutdown(listeners.accept(table, stop), stop.cancelled())
         .await

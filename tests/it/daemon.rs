@@ -296,6 +296,46 @@ fn a_run_in_progress_is_not_cut_by_the_limit_for_the_first_reply() {
 }
 
 #[test]
+fn silent_connections_do_not_delay_a_stop() {
+    let model = FakeLlama::start([]);
+    let config = format!("provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"127.0.0.1:0\"\n", model.url());
+    let home = TestHome::with_config(&config);
+    home.run(&["daemon", "restart"]).success();
+    let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
+    let tcp = || std::net::TcpStream::connect(status["bind"].as_str().unwrap()).unwrap();
+    let unix = || std::os::unix::net::UnixStream::connect(home.root().join("run/daemon.sock")).unwrap();
+    // Some never send a byte, one stops in the middle of the preface, and one answers nothing after it.
+    let (_tcp, _unix, mut half, mut whole) = (tcp(), unix(), tcp(), unix());
+    half.write_all(b"PRI * HTTP/2").unwrap();
+    whole.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+    home.run(&["daemon", "stop"]).success();
+    assert!(home.daemon().is_none());
+    let log = home.read("daemon.log");
+    assert!(!log.contains("did not disconnect in time"), "{log}");
+}
+
+#[test]
+fn a_client_that_reads_nothing_more_does_not_keep_the_daemon() {
+    let model = FakeLlama::start([Reply::text("x").then_repeat(event_of_text(), 4096)]);
+    let home = TestHome::new(&model.url());
+    let client = home.spawn(&["run", "hi"]);
+    model.wait_for_chats(1);
+    let pid = Pid::from_child(&client);
+    kill_process(pid, Signal::STOP).unwrap();
+    // `stop` fails if the daemon has not ended within its limit.
+    home.run(&["daemon", "stop"]).success();
+    assert!(home.daemon().is_none());
+    kill_process(pid, Signal::KILL).unwrap();
+    drop(wait_with_output(client));
+}
+
+/// An event of 16 KiB of text.
+fn event_of_text() -> String {
+    let text = "y".repeat(16 * 1024);
+    format!("data: {}\n\n", serde_json::json!({"choices": [{"index": 0, "delta": {"content": text}}]}))
+}
+
+#[test]
 fn no_client_fails_while_an_older_daemon_is_replaced() {
     let model = FakeLlama::with(Setup { slots: 4, ..Setup::default() }, []).always(|_| Reply::text("here"));
     let home = TestHome::new(&model.url());
