@@ -108,6 +108,7 @@ fn to_json(agent: &AgentConfig) -> Value {
         "tool_role": match agent.tool_role {
             ToolRole::Native => Value::from(true),
             ToolRole::Text => Value::from(false),
+            ToolRole::Steps => Value::from("steps"),
             ToolRole::Auto => Value::from("auto"),
         },
         "endpoint": agent.endpoint,
@@ -131,6 +132,7 @@ fn show(agent: &AgentConfig, home: &Home, json: bool, out: &mut dyn Write) -> Re
     let tool_role = match agent.tool_role {
         ToolRole::Native => "true",
         ToolRole::Text => "false",
+        ToolRole::Steps => "steps",
         ToolRole::Auto => "auto",
     };
     let sampling = &agent.sampling;

@@ -8,7 +8,8 @@ use super::{
     ChatRequest, Delta, Progress, Provider, ProviderError, Turn, Usage,
     builtin::{decode_error, finish_reason},
     chat::{
-        messages::{self, Dialect},
+        ParsedCall,
+        messages::{self, CallForm, Dialect},
         prompted::{self, ToolCallParser},
     },
 };
@@ -50,7 +51,7 @@ impl Provider for StarterModel {
         // Its template knows calls and results, and leaves out the system text and the tools.
         let dialect = Dialect {
             tool_role: true,
-            calls_as_text: false,
+            calls: CallForm::Native,
             system_role: true,
             reasoning: false,
             short_ids: true,
@@ -122,7 +123,7 @@ fn turn(answer: Answer, request: &ChatRequest, sink: &mut dyn FnMut(Delta)) -> R
             let mut parser = ToolCallParser::new(&request.tools, true);
             parser.push(&text, &mut turn.content);
             let calls = parser.finish(finish_reason, &mut turn.content).into_iter();
-            let call = |call: prompted::ParsedCall| ToolCall {
+            let call = |call: ParsedCall| ToolCall {
                 id: CallId::local(),
                 name: call.name,
                 arguments: call.arguments,

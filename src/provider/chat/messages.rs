@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::{
     call_text::call_as_text,
     openai_types::{Call, CallFunction, Message as Wire, Tool, ToolFunction},
+    steps,
 };
 use crate::core::{CallId, Message, Role, ToolCall, ToolDef, parse_lenient};
 
@@ -21,8 +22,8 @@ const SEPARATOR: &str = "\n\n---\n\n";
 pub(crate) struct Dialect {
     /// Sends results with role `tool`, otherwise as text in a `user` message.
     pub tool_role: bool,
-    /// Sends calls as text, for chat templates without tool calls.
-    pub calls_as_text: bool,
+    /// The form of calls.
+    pub calls: CallForm,
     /// Sends the system text with role `system`, otherwise at the start of the first `user` message.
     pub system_role: bool,
     /// Sends the model's reasoning back. llama.cpp's templates use it, strict servers refuse the field.
@@ -31,13 +32,25 @@ pub(crate) struct Dialect {
     pub short_ids: bool,
 }
 
+/// The form in which the model's calls are sent back to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum CallForm {
+    /// In the field of the API.
+    #[default]
+    Native,
+    /// As text between tags, for chat templates without tool calls.
+    Tagged,
+    /// As steps. Answers are steps, too, and each result is followed by the request.
+    Step,
+}
+
 /// Maps a conversation to wire messages.
 ///
 /// The system text comes first unless it is empty. Adjacent messages of one role are merged, because several templates
 /// refuse two in a row. Calls without a result are left out, and results without a call are sent as text, because many
 /// servers refuse them.
 pub(crate) fn to_wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
-    let mut list = WireMessages { wire: Vec::with_capacity(messages.len() + 1), dialect };
+    let mut list = WireMessages { wire: Vec::with_capacity(messages.len() + 1), dialect, request: None };
     if !system.is_empty() {
         list.push_system(system);
     }
@@ -61,15 +74,20 @@ pub(crate) fn to_wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dia
 struct WireMessages<'a> {
     wire: Vec<Wire<'a>>,
     dialect: Dialect,
+    /// The last message of the user.
+    request: Option<&'a str>,
 }
 
 impl<'a> WireMessages<'a> {
     /// Adds a message that is neither an answer nor the result of a call in the answer before.
     fn push_other(&mut self, message: &'a Message) {
         match &message.tool_result {
-            Some(_) => self.push_text("user", Cow::Owned(result_as_text(message))),
+            Some(_) => self.push_text("user", Cow::Owned(self.result_as_text(message))),
             None if message.role == Role::System => self.push_system(&message.content),
-            None => self.push_text("user", Cow::Borrowed(&message.content)),
+            None => {
+                self.request = Some(&message.content);
+                self.push_text("user", Cow::Borrowed(&message.content));
+            }
         }
     }
 
@@ -103,22 +121,37 @@ impl<'a> WireMessages<'a> {
         if message.content.is_empty() && calls.is_empty() {
             return; // several servers refuse an empty message
         }
-        if self.dialect.calls_as_text && !calls.is_empty() {
-            let mut text = message.content.trim_end().to_owned();
-            for call in &calls {
-                text.push_str(if text.is_empty() { "" } else { "\n" });
-                text.push_str(&call_as_text(&call.function));
-            }
-            self.push_text("assistant", Cow::Owned(text));
-        } else {
-            self.push_text("assistant", Cow::Borrowed(&message.content));
-        }
+        self.push_text("assistant", self.answer_text(message, &calls));
         let last = self.wire.last_mut().expect("`push_text` just added a message");
-        if !self.dialect.calls_as_text {
+        if self.dialect.calls == CallForm::Native {
             last.tool_calls.extend(calls);
         }
         if self.dialect.reasoning && !message.reasoning.is_empty() {
             last.reasoning_content = Some(&message.reasoning);
+        }
+    }
+
+    /// Returns the content of an answer, with its calls if they are sent as text.
+    fn answer_text(&self, message: &'a Message, calls: &[Call<'a>]) -> Cow<'a, str> {
+        let (mut text, as_text): (String, fn(&CallFunction<'_>) -> String) = match self.dialect.calls {
+            CallForm::Native => return Cow::Borrowed(&message.content),
+            CallForm::Tagged if calls.is_empty() => return Cow::Borrowed(&message.content),
+            CallForm::Step if calls.is_empty() => return Cow::Owned(steps::answer_as_step(&message.content)),
+            CallForm::Tagged => (message.content.trim_end().to_owned(), call_as_text),
+            // A step is a call and nothing else.
+            CallForm::Step => (String::new(), steps::call_as_step),
+        };
+        for call in calls {
+            text.push_str(if text.is_empty() { "" } else { "\n" });
+            text.push_str(&as_text(&call.function));
+        }
+        Cow::Owned(text)
+    }
+
+    fn result_as_text(&self, message: &Message) -> String {
+        match self.dialect.calls {
+            CallForm::Step => steps::result_as_text(message, self.request),
+            CallForm::Native | CallForm::Tagged => result_as_text(message),
         }
     }
 
@@ -146,7 +179,7 @@ impl<'a> WireMessages<'a> {
                     tool_calls: Vec::new(),
                     tool_call_id: Some(self.id(&result.call_id)),
                 }),
-                _ => self.push_text("user", Cow::Owned(result_as_text(reply))),
+                _ => self.push_text("user", Cow::Owned(self.result_as_text(reply))),
             }
         }
         for reply in replies.iter().filter(|reply| !is_result(reply)) {
@@ -215,13 +248,14 @@ mod tests {
 
     const TOOL: Dialect = Dialect {
         tool_role: true,
-        calls_as_text: false,
+        calls: CallForm::Native,
         system_role: true,
         reasoning: true,
         short_ids: false,
     };
     const TEXT: Dialect = Dialect { tool_role: false, ..TOOL };
-    const WRITTEN: Dialect = Dialect { calls_as_text: true, system_role: false, ..TEXT };
+    const WRITTEN: Dialect = Dialect { calls: CallForm::Tagged, system_role: false, ..TEXT };
+    const STEPS: Dialect = Dialect { calls: CallForm::Step, ..TEXT };
 
     fn user(text: &str) -> Message {
         Message::text(Role::User, text)
@@ -356,7 +390,7 @@ mod tests {
             user("two"),
             assistant("sure", &[]),
         ];
-        for dialect in [TOOL, TEXT, WRITTEN] {
+        for dialect in [TOOL, TEXT, WRITTEN, STEPS] {
             let mut before = String::from("[");
             for sent in [1, 4, 6, 8] {
                 let now = serde_json::to_string(&to_wire("system", &conversation[..sent], dialect)).unwrap();

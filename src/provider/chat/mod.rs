@@ -1,8 +1,14 @@
-//! Conversations in the form that models expect: messages and tools in OpenAI's format, and calls in plain text.
+//! Conversations in the form that models expect: messages and tools in OpenAI's format, calls in plain text, and steps.
 
+mod answer_parser;
 mod call_text;
 pub(super) mod messages;
+mod parsed_call;
 pub(super) mod prompted;
+pub(super) mod steps;
+
+pub(super) use answer_parser::AnswerParser;
+pub(super) use parsed_call::ParsedCall;
 
 pub(super) use kontekst_engine::chat as openai_types;
 

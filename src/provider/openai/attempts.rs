@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     error_response::{self, is_about_tools, is_loading},
-    request_body::{self, RequestForm},
+    request_body::{self, Calling, RequestForm},
     served_model::ServedModel,
     stream,
     turn_builder::TurnBuilder,
@@ -13,7 +13,7 @@ use crate::{
     core::Cancel,
     provider::{
         ChatRequest, Delta, Progress, ProviderError, ToolRole, Turn,
-        chat::prompted::{self, ToolCallParser},
+        chat::{AnswerParser, prompted},
     },
 };
 
@@ -52,10 +52,7 @@ impl From<ProviderError> for AttemptError {
 
 impl<'a> Attempts<'a> {
     pub(super) fn new(served: &'a ServedModel, request: &'a ChatRequest, cancel: &'a Cancel) -> Self {
-        let form = RequestForm {
-            max_tokens: served.max_tokens(request),
-            tools_in_prompt: served.puts_tools_in_prompt(request),
-        };
+        let form = RequestForm { max_tokens: served.max_tokens(request), calling: served.calling(request) };
         Self {
             served,
             request,
@@ -91,8 +88,12 @@ impl<'a> Attempts<'a> {
             return Err(self.classify(status, &body));
         }
         // A forced answer holds the arguments only, so there are no calls to look for.
-        let tools = if request.force_tool.is_some() { &[] } else { &*request.tools };
-        let builder = TurnBuilder::new(ToolCallParser::new(tools, self.form.tools_in_prompt));
+        let parser = match self.form.calling {
+            _ if request.force_tool.is_some() => AnswerParser::without_calls(),
+            Calling::Steps => AnswerParser::step(),
+            calling => AnswerParser::text(&request.tools, calling == Calling::Text),
+        };
+        let builder = TurnBuilder::new(parser);
         let turn = stream::read_turn(&exchange, response, timing, builder, sink)?;
         Ok(match request.forced_tool() {
             Some(tool) => prompted::into_forced_call(&tool.name, turn),
@@ -130,7 +131,13 @@ impl<'a> Attempts<'a> {
             AttemptError::Other(error) if self.is_refusal_of_tools(&error) => {
                 tracing::info!(model = self.served.model, %error, "tools are put into the prompt from now on");
                 self.served.set_refuses_tools();
-                self.form.tools_in_prompt = true;
+                self.form.calling = Calling::Text;
+                Ok(())
+            }
+            AttemptError::Other(error) if self.is_refusal_of_schema(&error) => {
+                tracing::info!(model = self.served.model, %error, "the model no longer works in steps");
+                self.served.set_refuses_steps();
+                self.form.calling = self.served.calling(self.request);
                 Ok(())
             }
             AttemptError::Other(ProviderError::Overflow { prompt_tokens, window })
@@ -155,10 +162,17 @@ impl<'a> Attempts<'a> {
     }
 
     fn is_refusal_of_tools(&self, error: &ProviderError) -> bool {
-        !self.form.tools_in_prompt
+        self.form.calling == Calling::Native
             && self.request.tool_role != ToolRole::Native
             && !self.request.tools.is_empty()
             && is_about_tools(error)
+    }
+
+    /// Returns true if the server refuses the schema of a step, which servers without grammars do.
+    fn is_refusal_of_schema(&self, error: &ProviderError) -> bool {
+        self.form.calling == Calling::Steps
+            && self.request.force_tool.is_none()
+            && error_response::is_about_schema(error)
     }
 
     /// Makes room for a prompt that is longer than estimated, once. vLLM counts what the answer may take as part of

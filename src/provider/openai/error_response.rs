@@ -58,6 +58,18 @@ pub(super) fn is_about_tools(error: &ProviderError) -> bool {
     NO_TOOLS.iter().any(|text| message.contains(text))
 }
 
+/// Parts of the messages, in lower case, with which servers refuse a `response_format` with a schema: llama-server for a
+/// schema that its grammar cannot express, vLLM, OpenAI and servers without structured output.
+const NO_SCHEMA: [&str; 6] =
+    ["response_format", "json_schema", "json schema", "grammar", "structured output", "guided"];
+
+/// Returns true if a request was refused because of the schema that its answer must have.
+pub(super) fn is_about_schema(error: &ProviderError) -> bool {
+    let ProviderError::Status { status: 400 | 404 | 422 | 500 | 501, message } = error else { return false };
+    let message = message.to_ascii_lowercase();
+    NO_SCHEMA.iter().any(|text| message.contains(text))
+}
+
 fn message(error: &Value) -> Option<String> {
     [error, &error["message"], &error["detail"]].into_iter().find_map(Value::as_str).map(str::to_owned)
 }

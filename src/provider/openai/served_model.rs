@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::SeqCst},
 };
 
-use super::{probe::Capabilities, server::Server};
+use super::{probe::Capabilities, request_body::Calling, server::Server};
 use crate::provider::{ChatRequest, ToolRole};
 
 /// A model on a server.
@@ -16,11 +16,19 @@ pub(super) struct ServedModel {
     pub(super) capabilities: Capabilities,
     /// Set after the server refused a request because it had tools.
     refuses_tools: AtomicBool,
+    /// Set after the server refused a request because it had the schema of a step.
+    refuses_steps: AtomicBool,
 }
 
 impl ServedModel {
     pub(super) fn new(server: Arc<Server>, model: String, capabilities: Capabilities) -> Self {
-        Self { server, model, capabilities, refuses_tools: AtomicBool::new(false) }
+        Self {
+            server,
+            model,
+            capabilities,
+            refuses_tools: AtomicBool::new(false),
+            refuses_steps: AtomicBool::new(false),
+        }
     }
 
     /// Returns true if the chat template has no tools, or the server refused them.
@@ -39,10 +47,23 @@ impl ServedModel {
         request.max_tokens.min(left).max(1)
     }
 
-    /// Returns true if tools are described and called in plain text: the template has no tools, or the server
-    /// refused them.
-    pub(super) fn puts_tools_in_prompt(&self, request: &ChatRequest) -> bool {
-        request.tool_role != ToolRole::Native && self.needs_tools_in_prompt()
+    /// Returns the way in which the model calls the tools of a request.
+    pub(super) fn calling(&self, request: &ChatRequest) -> Calling {
+        match request.tool_role {
+            ToolRole::Native => Calling::Native,
+            ToolRole::Steps if !request.tools.is_empty() && !self.refuses_steps.load(SeqCst) => {
+                Calling::Steps
+            }
+            ToolRole::Text | ToolRole::Auto | ToolRole::Steps if self.needs_tools_in_prompt() => {
+                Calling::Text
+            }
+            ToolRole::Text | ToolRole::Auto | ToolRole::Steps => Calling::Native,
+        }
+    }
+
+    /// Notes that the server refuses requests with a schema for steps.
+    pub(super) fn set_refuses_steps(&self) {
+        self.refuses_steps.store(true, SeqCst);
     }
 
     /// Notes that the server refuses requests with tools.

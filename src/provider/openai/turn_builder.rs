@@ -7,10 +7,7 @@ use crate::{
     core::{CallId, ToolCall},
     provider::{
         Delta, FinishReason, Progress, ProviderError, Turn, Usage,
-        chat::{
-            ARGUMENTS_LIMIT, CALL_LIMIT,
-            prompted::{ParsedCall, ToolCallParser},
-        },
+        chat::{ARGUMENTS_LIMIT, AnswerParser, CALL_LIMIT, ParsedCall},
     },
 };
 
@@ -21,7 +18,7 @@ const ID_LIMIT: usize = 256;
 pub(super) struct TurnBuilder {
     content: TextBuffer,
     /// Finds calls in the content and removes them from it.
-    tool_call_parser: ToolCallParser,
+    parser: AnswerParser,
     /// The number of content bytes that have arrived, including calls.
     received: usize,
     reasoning: TextBuffer,
@@ -61,10 +58,10 @@ struct PartialCall {
 }
 
 impl TurnBuilder {
-    pub(super) fn new(tool_call_parser: ToolCallParser) -> Self {
+    pub(super) fn new(parser: AnswerParser) -> Self {
         Self {
             content: TextBuffer::default(),
-            tool_call_parser,
+            parser,
             received: 0,
             reasoning: TextBuffer::default(),
             calls: Vec::new(),
@@ -130,8 +127,8 @@ impl TurnBuilder {
             {
                 self.reasoning.flush(Delta::Reasoning, sink);
                 self.received += text.len();
-                self.tool_call_parser.push(&text, &mut self.content.text);
-                if self.tool_call_parser.call_count() > CALL_LIMIT {
+                self.parser.push(&text, &mut self.content.text);
+                if self.parser.call_count() > CALL_LIMIT {
                     return Err(too_many_calls());
                 }
                 self.started = true;
@@ -231,7 +228,7 @@ impl TurnBuilder {
     /// Returns the answer as far as it has arrived. Passes to `sink` what looked like a call and turned out to be text.
     pub(super) fn into_turn(mut self, sink: &mut dyn FnMut(Delta)) -> Turn {
         let finish = self.finish.unwrap_or_default();
-        let found = self.tool_call_parser.finish(finish, &mut self.content.text);
+        let found = self.parser.finish(finish, &mut self.content.text);
         self.reasoning.flush(Delta::Reasoning, sink);
         self.content.flush(Delta::Text, sink);
         let mut ids = HashSet::new();
@@ -308,7 +305,7 @@ mod tests {
     use super::*;
 
     fn turn(events: &[&str]) -> Result<Turn, ProviderError> {
-        let mut answer = TurnBuilder::new(ToolCallParser::new(&[], false));
+        let mut answer = TurnBuilder::new(AnswerParser::without_calls());
         for event in events {
             answer.push_event(event.as_bytes(), &mut |_| {})?;
         }
@@ -388,7 +385,7 @@ mod tests {
 
     #[test]
     fn text_of_one_read_is_one_delta_and_in_order() {
-        let mut answer = TurnBuilder::new(ToolCallParser::new(&[], false));
+        let mut answer = TurnBuilder::new(AnswerParser::without_calls());
         let mut seen = Vec::new();
         for delta in
             [r#""reasoning":"r""#, r#""reasoning_content":"s""#, r#""content":"a""#, r#""content":"b""#]

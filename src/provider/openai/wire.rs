@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use crate::provider::chat::openai_types::{Message, Tool};
 
@@ -20,7 +20,7 @@ pub(super) struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub response_format: Option<Value>,
+    pub response_format: Option<Box<RawValue>>,
     pub max_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,

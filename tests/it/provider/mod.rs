@@ -7,6 +7,7 @@ mod failover;
 mod hostile_server;
 mod prompted;
 mod real_llama;
+mod steps;
 mod supervisor;
 mod transcripts;
 

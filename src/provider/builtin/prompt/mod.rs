@@ -9,7 +9,7 @@ use crate::{
     provider::{
         ToolRole,
         chat::{
-            messages::{self, Dialect},
+            messages::{self, CallForm, Dialect},
             prompted,
         },
     },
@@ -47,7 +47,7 @@ fn render_as(
     let Conversation { system, messages, tools, tool_role } = conversation;
     let dialect = Dialect {
         tool_role: tool_role != ToolRole::Text && !tools_as_text,
-        calls_as_text: tools_as_text,
+        calls: if tools_as_text { CallForm::Tagged } else { CallForm::Native },
         system_role: template.traits().system_role,
         reasoning: true,
         short_ids: true,

@@ -5,15 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::core::parse_lenient;
-
-/// A call that was found in the text of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ParsedCall {
-    pub name: String,
-    /// As the model wrote them. They may be invalid JSON.
-    pub arguments: String,
-}
+use crate::{core::parse_lenient, provider::chat::ParsedCall};
 
 #[derive(Deserialize)]
 struct RawCall<'a> {

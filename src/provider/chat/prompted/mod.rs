@@ -8,10 +8,12 @@ mod tool_call_parser;
 
 #[cfg(feature = "builtin")]
 pub(crate) use super::call_text::call_prefix;
-pub(crate) use call::ParsedCall;
 pub(crate) use tool_call_parser::ToolCallParser;
 
-use serde_json::{Value, json};
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
 
 use crate::{
     core::{CallId, ToolCall, ToolDef},
@@ -43,8 +45,10 @@ pub(crate) fn system_with_tools(system: &str, tools: &[ToolDef]) -> String {
 }
 
 /// Returns the `response_format` that makes the server accept only arguments of `tool` as the answer.
-pub(crate) fn arguments_format(tool: &ToolDef) -> Value {
-    json!({"type": "json_schema", "json_schema": {"name": tool.name, "schema": tool.parameters}})
+pub(crate) fn arguments_format(tool: &ToolDef) -> Box<RawValue> {
+    let format =
+        json!({"type": "json_schema", "json_schema": {"name": tool.name, "schema": tool.parameters}});
+    to_raw_value(&format).expect("a JSON value is JSON")
 }
 
 /// Turns the answer to a request with [`arguments_format`] into the call that it stands for. An answer that was cut by

@@ -5,8 +5,11 @@ mod scan;
 use std::collections::HashSet;
 
 use self::scan::{BodyEnd, CodeSpans, JsonBlocks, JsonScanner};
-use super::call::{self, ParsedCall};
-use crate::{core::ToolDef, provider::FinishReason};
+use super::call;
+use crate::{
+    core::ToolDef,
+    provider::{FinishReason, chat::ParsedCall},
+};
 
 /// The longest call in bytes: arguments of 1 MiB and their tags. Anything longer is treated as text.
 const BUFFER_LIMIT: usize = 1024 * 1024 + 4096;

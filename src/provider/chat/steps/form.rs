@@ -1,0 +1,84 @@
+//! The texts that a model reads when it works in steps.
+
+use serde_json::Value;
+
+use super::schema::{ANSWER, Member, TOOL, members};
+use crate::{
+    core::{Message, ToolDef},
+    provider::chat::openai_types::CallFunction,
+};
+
+/// The longest request that is repeated in full after a result, in bytes. Of a longer one the end is repeated, because
+/// data comes first and the instruction last.
+const REMINDER_LIMIT: usize = 600;
+
+/// Returns the system text followed by the steps. The same tools always give the same bytes.
+pub(crate) fn system_with_steps(system: &str, tools: &[ToolDef]) -> String {
+    let mut text = String::with_capacity(system.len() + 1024);
+    if !system.is_empty() {
+        text.push_str(system);
+        text.push_str("\n\n");
+    }
+    text.push_str("# Steps\n\nEach of your messages is one JSON object that calls one tool:\n");
+    for tool in tools {
+        if let Some(members) = members(tool) {
+            text.push_str(&description(tool, &members));
+            text.push('\n');
+        }
+    }
+    text.push_str(
+        "{\"tool\": \"answer\", \"text\": \"...\"}  Ends the task. The text is what the user reads: the fact that was \
+         asked for, or what was changed.\n\nAfter each call you are told its result. Do all that is asked, and then \
+         call answer.",
+    );
+    text
+}
+
+fn description(tool: &ToolDef, members: &[Member<'_>]) -> String {
+    let mut text = format!("{{\"{TOOL}\": {}", Value::from(tool.name.as_str()));
+    for member in members.iter().filter(|member| member.required) {
+        text.push_str(&format!(", {}: \"...\"", Value::from(member.name)));
+    }
+    text.push_str("}  ");
+    text.push_str(&tool.description);
+    let optional = members.iter().filter(|member| !member.required).map(|member| member.name);
+    let optional: Vec<&str> = optional.collect();
+    if !optional.is_empty() {
+        text.push_str(&format!(" Optional: {}.", optional.join(", ")));
+    }
+    text
+}
+
+/// Returns a call as the step that the model wrote. The arguments keep their bytes, so that the prompt cache matches.
+pub(crate) fn call_as_step(call: &CallFunction<'_>) -> String {
+    let name = Value::from(call.name);
+    let arguments = call.arguments.trim_start().strip_prefix('{').unwrap_or("}");
+    let comma = if arguments.trim_start().starts_with('}') { "" } else { ", " };
+    format!("{{\"{TOOL}\": {name}{comma}{}", arguments.trim_start())
+}
+
+/// Returns an answer as the step that the model wrote.
+pub(crate) fn answer_as_step(text: &str) -> String {
+    format!("{{\"{TOOL}\": \"{ANSWER}\", \"text\": {}}}", Value::from(text))
+}
+
+/// Returns the result of a call as text for a `user` message, followed by the request that the run is about. A small
+/// model forgets the request over a long result.
+pub(crate) fn result_as_text(message: &Message, request: Option<&str>) -> String {
+    let Some(result) = &message.tool_result else { return message.content.clone() };
+    let mut text = format!("Result of {}:\n{}", result.name, result.output);
+    if let Some(request) = request {
+        text.push_str(&format!(
+            "\n\nThe request was: {}\nGo on with the next step, or call answer if all of it is done.",
+            end_of(request)
+        ));
+    }
+    text
+}
+
+fn end_of(request: &str) -> &str {
+    let request = request.trim();
+    let start = request.len().saturating_sub(REMINDER_LIMIT);
+    let start = (start..=request.len()).find(|&at| request.is_char_boundary(at)).unwrap_or(request.len());
+    &request[start..]
+}

@@ -1,0 +1,16 @@
+//! Steps: every answer of the model is one JSON object that calls one tool, or that ends the task with an answer.
+//!
+//! The server decodes the answer under a JSON schema with one alternative for each tool, so the model can write nothing
+//! but a valid call. Small models need that: in free text they invent tools, quote calls as code, and announce actions
+//! instead of calling them. The tools are described in the system text, which is the same in every turn.
+
+mod form;
+mod schema;
+mod step_parser;
+
+pub(crate) use form::{answer_as_step, call_as_step, result_as_text, system_with_steps};
+pub(crate) use schema::response_format;
+pub(crate) use step_parser::StepParser;
+
+#[cfg(test)]
+mod tests;

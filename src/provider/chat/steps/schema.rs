@@ -1,0 +1,83 @@
+//! The schema that an answer is decoded under.
+
+use serde_json::{Value, json, value::RawValue};
+
+use crate::core::ToolDef;
+
+/// The step that ends the task. A client's tool of this name is not offered in steps.
+pub(crate) const ANSWER: &str = "answer";
+
+/// The member of a step that names the tool.
+pub(super) const TOOL: &str = "tool";
+
+/// Returns the `response_format` that makes the server accept only a step: a call of one of `tools`, or an answer.
+///
+/// Source: OpenAI's API. llama-server, vLLM, Ollama and LM Studio implement it.
+pub(crate) fn response_format(tools: &[ToolDef]) -> Box<RawValue> {
+    let format = format!(
+        r#"{{"type":"json_schema","json_schema":{{"name":"step","strict":true,"schema":{}}}}}"#,
+        step_schema(tools)
+    );
+    RawValue::from_string(format).expect("its parts are JSON")
+}
+
+/// Returns the schema as JSON text. A server decodes members in the order of the text, so `tool` comes first and
+/// required arguments follow in the order of the tool's definition.
+fn step_schema(tools: &[ToolDef]) -> String {
+    let answer = alternative(ANSWER, &[("text", &json!({"type": "string"}))], &["text"]);
+    let mut alternatives: Vec<String> = tools.iter().filter_map(tool_alternative).collect();
+    alternatives.push(answer);
+    format!(r#"{{"anyOf":[{}]}}"#, alternatives.join(","))
+}
+
+fn tool_alternative(tool: &ToolDef) -> Option<String> {
+    let members = members(tool)?;
+    let required: Vec<&str> =
+        members.iter().filter(|member| member.required).map(|member| member.name).collect();
+    let properties: Vec<(&str, &Value)> = members.iter().map(|member| (member.name, member.schema)).collect();
+    Some(alternative(&tool.name, &properties, &required))
+}
+
+fn alternative(name: &str, properties: &[(&str, &Value)], required: &[&str]) -> String {
+    let mut text = format!(r#"{{"type":"object","properties":{{"{TOOL}":{{"const":{}}}"#, quoted(name));
+    for (name, schema) in properties {
+        text.push_str(&format!(",{}:{schema}", quoted(name)));
+    }
+    text.push_str(&format!(r#"}},"required":["{TOOL}""#));
+    for name in required {
+        text.push_str(&format!(",{}", quoted(name)));
+    }
+    text.push_str(r#"],"additionalProperties":false}"#);
+    text
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// An argument of a tool.
+pub(super) struct Member<'a> {
+    pub(super) name: &'a str,
+    pub(super) schema: &'a Value,
+    pub(super) required: bool,
+}
+
+/// Returns the arguments of a tool, the required ones first. Returns `None` for a tool that cannot be called in steps,
+/// because it has an argument with the name that steps use, or the name of the last step.
+pub(super) fn members(tool: &ToolDef) -> Option<Vec<Member<'_>>> {
+    let properties = tool.parameters["properties"].as_object();
+    if tool.name == ANSWER || properties.is_some_and(|properties| properties.contains_key(TOOL)) {
+        return None;
+    }
+    let required: Vec<&str> =
+        tool.parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let find = |name: &str| properties?.get_key_value(name);
+    let mut members: Vec<Member<'_>> = required
+        .iter()
+        .filter_map(|name| find(name))
+        .map(|(name, schema)| Member { name, schema, required: true })
+        .collect();
+    let optional = properties.into_iter().flatten().filter(|(name, _)| !required.contains(&name.as_str()));
+    members.extend(optional.map(|(name, schema)| Member { name, schema, required: false }));
+    Some(members)
+}

@@ -1,0 +1,156 @@
+//! Steps against what models write, cut at every byte.
+
+use serde_json::{Value, json};
+
+use super::{StepParser, answer_as_step, call_as_step, response_format, result_as_text, system_with_steps};
+use crate::{
+    core::{CallId, Message, ToolDef, ToolResult},
+    provider::{FinishReason, chat::openai_types::CallFunction},
+};
+
+fn tool(name: &str, parameters: Value) -> ToolDef {
+    ToolDef { copy: Vec::new(), name: name.to_owned(), description: format!("Does {name}."), parameters }
+}
+
+fn edit() -> ToolDef {
+    let text = || json!({"type": "string"});
+    tool(
+        "edit",
+        json!({
+            "type": "object",
+            "properties": {"new": text(), "old": text(), "count": {"type": "integer"}, "path": text()},
+            "required": ["path", "old", "new"],
+        }),
+    )
+}
+
+/// Returns the text and the call of an answer that arrives in these pieces.
+fn read(pieces: &[&str], finish: FinishReason) -> (String, Option<String>) {
+    let (mut parser, mut out) = (StepParser::default(), String::new());
+    for piece in pieces {
+        parser.push(piece, &mut out);
+    }
+    let call = parser.finish(finish, &mut out);
+    (out, call.map(|call| format!("{}({})", call.name, call.arguments)))
+}
+
+#[track_caller]
+fn check(raw: &str, finish: FinishReason, text: &str, call: Option<&str>) {
+    let expected = (text.to_owned(), call.map(str::to_owned));
+    let ends: Vec<usize> = (0..=raw.len()).filter(|&at| raw.is_char_boundary(at)).collect();
+    for &at in &ends {
+        assert_eq!(read(&[&raw[..at], &raw[at..]], finish), expected, "cut at {at} of {raw}");
+    }
+    let single: Vec<&str> = ends.windows(2).map(|ends| &raw[ends[0]..ends[1]]).collect();
+    assert_eq!(read(&single, finish), expected, "{raw}");
+}
+
+#[test]
+fn a_step_is_a_call_or_an_answer() {
+    for (raw, text, call) in [
+        (r#"{"tool": "read", "path": "a b"}"#, "", Some(r#"read({"path": "a b"})"#)),
+        // The arguments keep the bytes that the model wrote.
+        (
+            "{ \"tool\" : \"read\" ,\n \"path\":\"a\", \"n\": 1.0 }",
+            "",
+            Some("read({\"path\":\"a\", \"n\": 1.0 })"),
+        ),
+        (r#"{"tool": "list"}"#, "", Some("list({})")),
+        (r#"{"path": "a", "tool": "read"}"#, "", Some(r#"read({"path":"a"})"#)),
+        (
+            r#"{"tool": "answer", "text": "It is 7.\n\"Ü\" \u00e9 \ud83d\ude00 \/ 日本"}"#,
+            "It is 7.\n\"Ü\" é 😀 / 日本",
+            None,
+        ),
+        (r#"{"text": "late", "tool": "answer"}"#, "late", None),
+        (r#"{"tool": "answer", "text": ""}"#, "", None),
+        // An answer that begins like a call is one.
+        (r#"{"tool": "answers", "text": "x"}"#, "", Some(r#"answers({"text": "x"})"#)),
+    ] {
+        check(raw, FinishReason::Stop, text, call);
+    }
+}
+
+#[test]
+fn what_is_no_step_is_text() {
+    for raw in ["Hello.", "  hi", "```json\n{}\n```", "{\"name\": \"read\"}", "{", "", "[1]"] {
+        check(raw, FinishReason::Stop, raw, None);
+    }
+}
+
+#[test]
+fn a_step_that_was_cut_has_no_call_and_keeps_the_text_of_an_answer() {
+    check(r#"{"tool": "write", "path": "a", "content": "half"#, FinishReason::Length, "", None);
+    check(r#"{"tool": "answer", "text": "half \u00"#, FinishReason::Length, "half ", None);
+    check(r#"{"tool": "answer", "text": "half \ud83d"#, FinishReason::Length, "half ", None);
+}
+
+#[test]
+fn the_schema_has_one_alternative_for_each_tool_and_the_order_of_the_definition() {
+    let format = response_format(&[edit(), tool("list", json!({"type": "object"}))]);
+    let text = |name: &str, rest: &str| {
+        format!(
+            r#"{{"type":"object","properties":{{"tool":{{"const":"{name}"}}{rest},"additionalProperties":false}}"#
+        )
+    };
+    let alternatives = [
+        text(
+            "edit",
+            r#","path":{"type":"string"},"old":{"type":"string"},"new":{"type":"string"},"count":{"type":"integer"}},"required":["tool","path","old","new"]"#,
+        ),
+        text("list", r#"},"required":["tool"]"#),
+        text("answer", r#","text":{"type":"string"}},"required":["tool","text"]"#),
+    ];
+    assert_eq!(
+        format.get(),
+        format!(
+            r#"{{"type":"json_schema","json_schema":{{"name":"step","strict":true,"schema":{{"anyOf":[{}]}}}}}}"#,
+            alternatives.join(",")
+        )
+    );
+}
+
+#[test]
+fn a_tool_that_collides_with_the_form_of_steps_is_not_offered() {
+    let colliding = tool("pick", json!({"type": "object", "properties": {"tool": {"type": "string"}}}));
+    let answer = tool("answer", json!({"type": "object"}));
+    let none = response_format(&[]);
+    assert_eq!(response_format(&[colliding.clone(), answer.clone()]).get(), none.get());
+    assert_eq!(system_with_steps("", &[colliding, answer]), system_with_steps("", &[]));
+}
+
+#[test]
+fn the_tools_are_shown_as_the_model_is_to_write_them() {
+    let text = system_with_steps("Be brief.", &[edit()]);
+    assert!(text.starts_with("Be brief.\n\n# Steps\n"), "{text}");
+    let line = "{\"tool\": \"edit\", \"path\": \"...\", \"old\": \"...\", \"new\": \"...\"}  Does edit. Optional: count.\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn what_the_model_wrote_is_sent_back_as_it_was() {
+    let call = |name, arguments: &'static str| CallFunction { name, arguments: arguments.into() };
+    for raw in [r#"{"tool": "read", "path": "a b"}"#, r#"{"tool": "list"}"#] {
+        let (_, found) = read(&[raw], FinishReason::Stop);
+        let (name, arguments) = found.as_ref().unwrap().strip_suffix(')').unwrap().split_once('(').unwrap();
+        assert_eq!(call_as_step(&CallFunction { name, arguments: arguments.into() }), raw);
+    }
+    assert_eq!(call_as_step(&call("f", "{ }")), r#"{"tool": "f"}"#);
+    assert_eq!(answer_as_step("a \"b\""), r#"{"tool": "answer", "text": "a \"b\""}"#);
+}
+
+#[test]
+fn the_request_follows_each_result_and_a_long_one_is_cut_at_its_start() {
+    let result = ToolResult {
+        call_id: CallId::new("a"),
+        name: "read".to_owned(),
+        output: "1: x".to_owned(),
+        is_error: false,
+    };
+    let message = Message::result(result);
+    assert_eq!(result_as_text(&message, None), "Result of read:\n1: x");
+    let text = result_as_text(&message, Some("Fix it."));
+    assert!(text.contains("\n\nThe request was: Fix it.\nGo on "), "{text}");
+    let text = result_as_text(&message, Some(&format!("{}Fix it.", "é".repeat(5000))));
+    assert!(text.len() < 1000 && text.contains("éFix it.\n"), "{text}");
+}
