@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::core::{Message, SessionId};
+use crate::core::{Message, RunId, SessionId};
 
 /// A conversation of several runs that is only kept in memory. All clones share the same messages.
 ///
@@ -27,6 +27,11 @@ impl Conversation {
     /// Returns the messages so far, oldest first.
     pub fn messages(&self) -> Vec<Message> {
         self.lock().clone()
+    }
+
+    /// Returns true if the last message comes from this run.
+    pub fn ends_with(&self, run: &RunId) -> bool {
+        self.lock().last().is_some_and(|message| message.run.as_ref() == Some(run))
     }
 
     pub fn push(&self, message: Message) {

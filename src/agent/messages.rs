@@ -14,6 +14,7 @@ use super::{
     prompt::RunPrompt,
     protocol::{FailureKind, RunError},
     recorder::Recorder,
+    run::Stop,
 };
 
 /// Precedes the result of the last complete call of an answer that was cut. The model reads it.
@@ -45,6 +46,10 @@ pub(super) struct PartialAnswer(Arc<Mutex<String>>);
 impl PartialAnswer {
     pub(super) fn push(&self, text: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     fn take(&self) -> String {
@@ -233,7 +238,16 @@ impl RunMessages {
 
     /// Stores the prompt and the partial answer of a run that was cancelled or failed, so that the next run
     /// sees what the user saw.
-    pub(super) async fn store_interrupted(&mut self, model: &RunModel) {
+    ///
+    /// A run that failed before any answer leaves nothing that later runs read: what the model server refused
+    /// would be part of every later prompt, and refused again.
+    pub(super) async fn store_interrupted(&mut self, stop: &Stop, model: &RunModel) {
+        if matches!(stop, Stop::Failed(_))
+            && self.partial_answer.is_empty()
+            && let Some(prompt) = self.unrecorded_prompt.take()
+        {
+            return self.withdraw_prompt(prompt).await;
+        }
         let mut records: Vec<Message> = match self.take_unrecorded_prompt(model).await {
             Ok(prompt) => prompt.into_iter().collect(),
             Err(_) => Vec::new(),
@@ -248,6 +262,17 @@ impl RunMessages {
         }
         if let Err(error) = self.recorder.append(records).await {
             tracing::warn!(%error, "the prompt or the partial answer could not be stored");
+        }
+    }
+
+    async fn withdraw_prompt(&mut self, mut prompt: Message) {
+        self.window.clear_memory();
+        if let Some(without_context) = &self.prompt_without_context {
+            prompt.content.clone_from(without_context);
+        }
+        self.recorder.sign(&mut prompt);
+        if let Err(error) = self.recorder.append_unanswered(prompt).await {
+            tracing::warn!(%error, "the prompt of a failed run could not be recorded");
         }
     }
 

@@ -59,6 +59,17 @@ impl Recorder {
         self.write_on_thread(move |this| this.append_blocking(&messages)).await
     }
 
+    /// Records the prompt of a run that failed before the model answered. A long prompt is cut.
+    pub(super) async fn append_unanswered(&self, mut prompt: Message) -> Result<(), RunError> {
+        if prompt.content.len() > Record::UNANSWERED_BYTES {
+            let note = " [the rest is not recorded]";
+            let end = prompt.content.floor_char_boundary(Record::UNANSWERED_BYTES - note.len());
+            prompt.content.truncate(end);
+            prompt.content.push_str(note);
+        }
+        self.write_on_thread(move |this| this.write(&[Record::Unanswered(&prompt)])).await
+    }
+
     /// Records that `summary` replaces all messages so far.
     pub(super) async fn append_summary(&self, summary: String, tokens: u32) -> Result<(), RunError> {
         self.write_on_thread(move |this| {

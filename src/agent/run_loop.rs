@@ -80,15 +80,17 @@ async fn run(
     let prepared = match io.unless_cancelled(preparing.join()).await.and_then(|joined| Ok(joined??)) {
         Ok(prepared) => prepared,
         Err(stop) => {
-            conversation.keep_prompt();
+            if matches!(stop, Stop::Cancelled) {
+                conversation.keep_prompt();
+            }
             return Err(stop);
         }
     };
     let PreparedRun { session, messages, model, tools, limits } = prepared;
     let mut run = RunState { shared: Arc::clone(shared), session, io, messages, model, tools, limits };
     let result = run_turns(&mut run).await;
-    if result.is_err() {
-        run.messages.store_interrupted(&run.model).await;
+    if let Err(stop) = &result {
+        run.messages.store_interrupted(stop, &run.model).await;
     }
     conversation.replace(run.messages.for_later_runs());
     result

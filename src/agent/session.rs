@@ -152,7 +152,7 @@ impl ConversationUpdate {
         Self { conversation: Some(conversation.clone()), prompt }
     }
 
-    /// Keeps the prompt of a run that failed before it started.
+    /// Keeps the prompt of a run that was cancelled before it started.
     pub(super) fn keep_prompt(self) {
         if let Some(conversation) = self.conversation.filter(|_| !self.prompt.trim().is_empty()) {
             conversation.push(Message::text(Role::User, self.prompt));

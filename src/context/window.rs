@@ -43,6 +43,11 @@ impl Window {
         self.memory.push(message);
     }
 
+    /// Removes all messages of this run.
+    pub(crate) fn clear_memory(&mut self) {
+        self.memory.clear();
+    }
+
     /// Returns true if a prompt of `prompt` tokens would leave the history little room: both together take
     /// more than four fifths of it. A window with room for less than 1200 tokens is too small for a summary.
     pub(crate) fn is_crowded(&self, prompt: u32) -> bool {

@@ -120,7 +120,10 @@ impl SessionLog {
             Some(RawLine::Whole(bytes)) => {
                 matches!(
                     SessionLine::parse(bytes),
-                    SessionLine::Message(_) | SessionLine::ToolStarted(_) | SessionLine::Compacted { .. }
+                    SessionLine::Message(_)
+                        | SessionLine::Unanswered(_)
+                        | SessionLine::ToolStarted(_)
+                        | SessionLine::Compacted { .. }
                 )
             }
             Some(RawLine::TooLong { .. }) => false,

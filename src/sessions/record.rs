@@ -9,6 +9,11 @@ use crate::core::{CallId, Message, RunId, clock};
 #[derive(Clone, Copy, Debug)]
 pub enum Record<'a> {
     Message(&'a Message),
+    /// A prompt whose run failed before the model answered. People find it in the transcript, and no run reads it
+    /// again: what a model server has refused once, it would refuse with every later prompt, too. It takes at most
+    /// [`Record::UNANSWERED_BYTES`] bytes of text, because a longer line would hide the messages before it from a
+    /// small model.
+    Unanswered(&'a Message),
     /// A call is about to run. This is written before the call has any effect, so a reader that finds it
     /// without a result knows that the call may have run.
     ToolStarted {
@@ -31,6 +36,7 @@ pub(super) const MAX_LINE: usize = 64 << 20;
 /// A parsed line.
 pub(super) enum SessionLine {
     Message(Message),
+    Unanswered(Message),
     ToolStarted(CallId),
     Compacted {
         summary: String,
@@ -39,6 +45,12 @@ pub(super) enum SessionLine {
     /// The line is blank, or it is a mark of a later version of the program.
     Nothing,
     Damaged,
+}
+
+#[derive(Serialize)]
+struct UnansweredMark<'a> {
+    mark: &'static str,
+    message: &'a Message,
 }
 
 #[derive(Serialize)]
@@ -61,16 +73,22 @@ struct CompactedMark<'a> {
 #[derive(Deserialize)]
 struct AnyMark {
     mark: String,
+    message: Option<Message>,
     call_id: Option<CallId>,
     summary: Option<String>,
     #[serde(default)]
     tokens: u32,
 }
 
+const UNANSWERED: &str = "unanswered";
 const TOOL_STARTED: &str = "tool_started";
 const COMPACTED: &str = "compacted";
 
 impl Record<'_> {
+    /// The maximum length of the text of an unanswered prompt, in bytes. Escaped as JSON it is six times as long at
+    /// most, and no reader skips a line of 64 KiB.
+    pub const UNANSWERED_BYTES: usize = 10_000;
+
     /// Appends the record's line, newline included.
     pub(super) fn write(self, line: &mut Vec<u8>) -> Result<(), SessionError> {
         if let Self::Message(message) = self {
@@ -86,6 +104,9 @@ impl Record<'_> {
         let start = line.len();
         let written = match self {
             Self::Message(message) => serde_json::to_writer(&mut *line, message),
+            Self::Unanswered(message) => {
+                serde_json::to_writer(&mut *line, &UnansweredMark { mark: UNANSWERED, message })
+            }
             Self::ToolStarted { call, run } => {
                 let mark =
                     ToolStartedMark { mark: TOOL_STARTED, call_id: call, run, at: clock::unix_millis() };
@@ -119,13 +140,14 @@ impl SessionLine {
         if let Ok(message) = serde_json::from_slice(bytes) {
             return Self::Message(message);
         }
-        let Ok(AnyMark { mark, call_id, summary, tokens }) = serde_json::from_slice(bytes) else {
+        let Ok(AnyMark { mark, message, call_id, summary, tokens }) = serde_json::from_slice(bytes) else {
             return Self::Damaged;
         };
-        match (mark.as_str(), call_id, summary) {
-            (TOOL_STARTED, Some(call), _) => Self::ToolStarted(call),
-            (COMPACTED, _, Some(summary)) => Self::Compacted { summary, tokens },
-            (TOOL_STARTED | COMPACTED, ..) => Self::Damaged,
+        match (mark.as_str(), message, call_id, summary) {
+            (UNANSWERED, Some(message), ..) => Self::Unanswered(message),
+            (TOOL_STARTED, _, Some(call), _) => Self::ToolStarted(call),
+            (COMPACTED, _, _, Some(summary)) => Self::Compacted { summary, tokens },
+            (UNANSWERED | TOOL_STARTED | COMPACTED, ..) => Self::Damaged,
             _ => Self::Nothing,
         }
     }

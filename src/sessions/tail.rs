@@ -50,7 +50,7 @@ pub(super) fn load(
             }
         };
         match line {
-            SessionLine::Nothing => {}
+            SessionLine::Unanswered(_) | SessionLine::Nothing => {}
             SessionLine::Damaged => tail.damaged += 1,
             SessionLine::ToolStarted(call) => {
                 started.insert(call);

@@ -101,7 +101,9 @@ impl Iterator for Entries {
                 Err(error) => return Some(Err(error.into())),
             }
             match SessionLine::parse(&self.line) {
-                SessionLine::Message(message) => return Some(Ok(Entry::Message(message))),
+                SessionLine::Message(message) | SessionLine::Unanswered(message) => {
+                    return Some(Ok(Entry::Message(message)));
+                }
                 SessionLine::Damaged => return Some(Ok(Entry::Damaged { line: self.number })),
                 SessionLine::ToolStarted(_) | SessionLine::Compacted { .. } | SessionLine::Nothing => {}
             }

@@ -11,7 +11,7 @@ use crate::{
         Run,
         protocol::{Command, Event, Outcome},
     },
-    core::{CallId, ContextSnapshot, ToolCall, ToolFailureKind, ToolOutcome},
+    core::{CallId, ContextSnapshot, RunId, ToolCall, ToolFailureKind, ToolOutcome},
     pb::roz::{PermissionDecision, ToolResult},
     provider::Progress,
 };
@@ -83,6 +83,10 @@ impl ClientRun {
             half_closed: false,
             next_keepalive: Instant::now() + KEEPALIVE_INTERVAL,
         }
+    }
+
+    pub(super) fn id(&self) -> &RunId {
+        self.run.id()
     }
 
     pub(super) fn correlation(&self) -> Uuid {

@@ -235,7 +235,10 @@ impl Session {
         let correlation = run.correlation();
         if let Some(ending) = &ending {
             session.totals += run.usage();
-            if let Some(note) = interruption_note(ending) {
+            // A turn that failed before any answer is not in the conversation.
+            let is_remembered =
+                !matches!(ending, RunEnding::Failed) || session.conversation.ends_with(run.id());
+            if let Some(note) = interruption_note(ending).filter(|_| is_remembered) {
                 session.conversation.push(Message::text(Role::Assistant, note));
             }
             // The run is removed before its last frame is sent, because the client's next message may come at

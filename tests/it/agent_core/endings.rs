@@ -116,17 +116,64 @@ async fn stopping_the_core_cancels_every_run() {
 }
 
 #[tokio::test]
-async fn a_refused_request_fails_and_keeps_the_prompt() {
+async fn a_refused_request_fails() {
     let refused = ProviderError::Status { status: 400, message: "no such thing".into() };
-    let test = TestCore::new([Step::Fail(refused), Step::Say("fine")]);
-    let events = test.run(test.in_session("s", "one")).await;
-    let (kind, message) = failure(&events);
+    let test = TestCore::new([Step::Fail(refused)]);
+    let (kind, message) = failure(&test.run(test.in_session("s", "one")).await);
     assert_eq!(kind, FailureKind::Model);
     assert!(message.contains("400") && message.contains("no such thing"), "{message}");
-    let events = test.run(test.in_session("s", "two")).await;
-    assert!(matches!(outcome(&events), Outcome::Completed { .. }));
-    let asked = &test.model.requests()[1].messages;
-    assert_eq!(asked.iter().map(|m| m.content.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+}
+
+/// Returns the texts of the messages in the `n`th request.
+fn asked(test: &TestCore, n: usize) -> Vec<String> {
+    test.model.requests()[n].messages.iter().map(|message| message.content.clone()).collect()
+}
+
+#[tokio::test]
+async fn a_prompt_without_any_answer_is_recorded_and_not_sent_again() {
+    let status = |status| ProviderError::Status { status, message: "no".into() };
+    for error in [
+        status(400),
+        status(401),
+        status(500),
+        ProviderError::Protocol("nonsense".into()),
+        unreachable_error(true),
+    ] {
+        let test =
+            TestCore::new([Step::Say("zero"), Step::Fail(error), Step::Say("fine"), Step::Say("still fine")]);
+        test.run(test.in_session("s", "hi")).await;
+        failure(&test.run(test.in_session("s", "never taken")).await);
+        for prompt in ["two", "three"] {
+            let events = test.run(test.in_session("s", prompt)).await;
+            assert!(matches!(outcome(&events), Outcome::Completed { .. }));
+        }
+        assert_eq!(asked(&test, 3), ["hi", "zero", "two", "fine", "three"]);
+        let stored = test.stored_messages("s");
+        let people_see: Vec<_> = stored.iter().map(|message| message.content.as_str()).collect();
+        assert_eq!(people_see, ["hi", "zero", "never taken", "two", "fine", "three", "still fine"]);
+    }
+}
+
+#[tokio::test]
+async fn a_huge_prompt_without_an_answer_does_not_hide_what_was_said_before() {
+    let refused = ProviderError::Status { status: 400, message: "no".into() };
+    let test = TestCore::new([Step::Say("zero"), Step::Fail(refused), Step::Say("fine")]);
+    test.run(test.in_session("s", "hi")).await;
+    failure(&test.run(test.in_session("s", &"\u{1}".repeat(10_000_000))).await);
+    test.run(test.in_session("s", "two")).await;
+    assert_eq!(asked(&test, 2), ["hi", "zero", "two"]);
+}
+
+#[tokio::test]
+async fn a_run_that_fails_after_an_answer_is_remembered() {
+    let refused = ProviderError::Status { status: 500, message: "no".into() };
+    let read = Step::Call(vec![("read_file", serde_json::json!({"path": "f"}))]);
+    let test = TestCore::new([read, Step::Fail(refused), Step::Say("fine")]);
+    test.write("f", "text");
+    failure(&test.run(test.in_session("s", "one")).await);
+    test.run(test.in_session("s", "two")).await;
+    let roles: Vec<_> = test.model.requests()[2].messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::User]);
 }
 
 #[tokio::test]

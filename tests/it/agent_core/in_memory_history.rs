@@ -99,9 +99,9 @@ async fn an_in_memory_history_outlives_its_runs_and_is_not_stored() {
     assert_eq!(sent_messages(&test, 0), ["user: [now] noon\n\n---\n\nfirst"]);
     test.run(with_history(&test, &conversation, "second")).await;
     test.run(with_history(&test, &conversation, "third")).await;
-    assert_eq!(sent_messages(&test, 2), ["user: first", "assistant: one", "user: second", "user: third"]);
+    assert_eq!(sent_messages(&test, 2), ["user: first", "assistant: one", "user: third"]);
     let last = conversation.messages();
-    assert_eq!((last.len(), last[4].content.as_str()), (5, "three"));
+    assert_eq!((last.len(), last[3].content.as_str()), (4, "three"));
     let request = &test.model.requests()[2];
     assert_eq!(request.session.as_ref(), Some(conversation.id()));
     assert!(request.messages.iter().all(|message| message.tokens > 0));
@@ -109,13 +109,18 @@ async fn an_in_memory_history_outlives_its_runs_and_is_not_stored() {
 }
 
 #[tokio::test]
-async fn a_prompt_is_remembered_even_if_its_run_fails_to_start() {
-    let test = TestCore::new([Step::Say("now")]);
+async fn a_prompt_whose_run_failed_without_an_answer_is_forgotten() {
+    let refused = ProviderError::Status { status: 400, message: "no".into() };
+    let test = TestCore::new([Step::Fail(refused), Step::Say("now")]);
     let conversation = Conversation::new(SessionId::new(), Vec::new());
     let unknown = StartRun { agent: "nobody".to_owned(), ..with_history(&test, &conversation, "first") };
     assert_eq!(event_names(&test.run(unknown).await), ["failed"]);
-    test.run(with_history(&test, &conversation, "second")).await;
-    assert_eq!(sent_messages(&test, 0), ["user: first", "user: second"]);
+    assert_eq!(
+        event_names(&test.run(with_history(&test, &conversation, "second")).await),
+        ["started", "failed"]
+    );
+    test.run(with_history(&test, &conversation, "third")).await;
+    assert_eq!(sent_messages(&test, 1), ["user: third"]);
 }
 
 #[tokio::test]
