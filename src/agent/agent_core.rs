@@ -18,6 +18,7 @@ use super::{
     run::Run,
     run_loop,
     run_registry::RunRegistry,
+    server_status::ServerStatusCache,
     session::OpenSessions,
     shared::{Origin, Shared, Storage},
     subagent::SubagentWatch,
@@ -41,6 +42,7 @@ impl AgentCore {
             own_listeners,
             open_sessions: OpenSessions::default(),
             registry: RunRegistry::default(),
+            server_status: ServerStatusCache::default(),
             start_subagent: run_loop::start_subagent,
         };
         Self { shared: Arc::new(shared) }
@@ -105,10 +107,9 @@ impl AgentCore {
         blocking(move || work(&shared.storage.home, &shared.storage.sessions)).join().await.ok()
     }
 
-    /// Returns the state of the model server.
+    /// Returns the state of the model server. All who ask at the same time get the same answer.
     pub async fn server_status(&self) -> ServerStatus {
-        let models = Arc::clone(&self.shared.models);
-        blocking(move || models.status()).join().await.unwrap_or_default()
+        self.shared.server_status.status(&self.shared.models).await
     }
 
     pub fn config(&self) -> &Config {

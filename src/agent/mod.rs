@@ -21,6 +21,7 @@ mod run;
 mod run_loop;
 mod run_registry;
 mod run_state;
+mod server_status;
 mod session;
 mod shared;
 mod subagent;

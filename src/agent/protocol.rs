@@ -151,7 +151,7 @@ pub struct RunError {
     pub kind: FailureKind,
     pub message: String,
     pub hint: Option<String>,
-    /// The model server is overloaded. The same request may succeed later.
+    /// The model server is overloaded, or there are too many runs. The same request may succeed later.
     pub busy: bool,
 }
 
@@ -164,7 +164,7 @@ pub enum FailureKind {
     Unreachable,
     /// The model server refused the request or sent an invalid answer.
     Model,
-    /// A limit was reached: turns, tokens, or the context window.
+    /// A limit was reached: turns, tokens, the context window, or runs at a time.
     Limit,
     /// The session could not be read or written.
     Storage,

@@ -28,8 +28,12 @@ pub(super) fn start(shared: &Arc<Shared>, request: StartRun, origin: Origin, can
     let id = RunId::new();
     let span = tracing::info_span!("run", id = %id);
     let (run, io, end) = channel(id, cancel);
-    let active = ActiveRun::register(shared, &run, &origin);
-    tokio::spawn(tracing::Instrument::instrument(drive(active, request, origin, io, end), span));
+    match ActiveRun::register(shared, &run, &origin) {
+        Ok(active) => {
+            tokio::spawn(tracing::Instrument::instrument(drive(active, request, origin, io, end), span));
+        }
+        Err(error) => end.finish(Outcome::Failed(error)),
+    }
     run
 }
 

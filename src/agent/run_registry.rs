@@ -10,7 +10,15 @@ use std::{
 
 use crate::core::{CallId, Cancel, RunId};
 
-use super::{pending_calls::PendingApproval, protocol::Command, run::RunHandle};
+use super::{
+    pending_calls::PendingApproval,
+    protocol::{Command, FailureKind, RunError},
+    run::RunHandle,
+};
+
+/// The maximum number of client runs at a time, waiting ones included. Each holds a thread for blocking work while it
+/// waits for its model, so the limit is half of the 1024 that the daemon has: subagents and questions need threads, too.
+const MAX_RUNS: usize = 512;
 
 /// All runs in progress.
 #[derive(Default)]
@@ -37,8 +45,17 @@ impl RunRegistry {
         self.active.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn insert(&self, id: RunId, run: RunHandle) {
-        self.lock().insert(id, run);
+    /// Adds a client's run, unless there are [`MAX_RUNS`] already.
+    pub(super) fn insert(&self, id: RunId, run: RunHandle) -> Result<(), RunError> {
+        let mut runs = self.lock();
+        if runs.len() >= MAX_RUNS {
+            let message = format!("{MAX_RUNS} runs are active or waiting, which is the most at a time");
+            let error =
+                RunError::new(FailureKind::Limit, message).hint("try again when some of them have ended");
+            return Err(RunError { busy: true, ..error });
+        }
+        runs.insert(id, run);
+        Ok(())
     }
 
     pub(super) fn remove(&self, run: &RunId) {

@@ -12,7 +12,8 @@ use crate::{
 };
 
 use super::{
-    limits::RunLimits, request::StartRun, run::Run, run_registry::RunRegistry, session::OpenSessions,
+    limits::RunLimits, protocol::RunError, request::StartRun, run::Run, run_registry::RunRegistry,
+    server_status::ServerStatusCache, session::OpenSessions,
 };
 
 /// The state that all runs of a daemon share.
@@ -25,6 +26,7 @@ pub(super) struct Shared {
     /// Facts about sessions that are kept in memory only.
     pub(super) open_sessions: OpenSessions,
     pub(super) registry: RunRegistry,
+    pub(super) server_status: ServerStatusCache,
     /// Starts the run of a subagent. It is a pointer because the code of a run cannot depend on the code that
     /// starts runs.
     pub(super) start_subagent: StartSubagent,
@@ -77,12 +79,17 @@ pub(super) struct ActiveRun {
 
 impl ActiveRun {
     /// Only a client's run is listed: the calls of a subagent are decided through its parent.
-    pub(super) fn register(shared: &Arc<Shared>, run: &Run, origin: &Origin) -> Self {
-        shared.registry.increment();
+    ///
+    /// # Errors
+    ///
+    /// [`FailureKind::Limit`](super::protocol::FailureKind::Limit) if there are too many runs of clients. The runs of
+    /// subagents are limited by their parents.
+    pub(super) fn register(shared: &Arc<Shared>, run: &Run, origin: &Origin) -> Result<Self, RunError> {
         if let (Origin::Client, Some(handle)) = (origin, run.handle()) {
-            shared.registry.insert(run.id().clone(), handle);
+            shared.registry.insert(run.id().clone(), handle)?;
         }
-        Self { shared: Arc::clone(shared), id: run.id().clone() }
+        shared.registry.increment();
+        Ok(Self { shared: Arc::clone(shared), id: run.id().clone() })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Blocking work on tokio: the only `spawn_blocking` in the crate.
 
+use std::thread;
+
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 /// Blocking work on a thread of its own. Dropping this does not stop the work.
@@ -10,6 +12,16 @@ pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
     // The thread enters the caller's span, so that what a provider or tool logs carries the run's name.
     let span = tracing::Span::current();
     Blocking(spawn_blocking(move || span.in_scope(work)))
+}
+
+/// Runs `work` on a thread that is not one of those for blocking work, so that it does not wait behind them. Only for
+/// work that runs once at a time. If there is no thread, `work` is dropped.
+pub fn blocking_apart(name: &str, work: impl FnOnce() + Send + 'static) {
+    let span = tracing::Span::current();
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || span.in_scope(work));
+    if let Err(error) = spawned {
+        tracing::warn!(%error, name, "cannot start a thread");
+    }
 }
 
 impl<T> Blocking<T> {

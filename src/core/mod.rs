@@ -19,7 +19,7 @@ mod tool;
 mod watchdog;
 
 pub use bearer::is_bearer;
-pub use blocking::{Blocking, blocking};
+pub use blocking::{Blocking, blocking, blocking_apart};
 pub use cancel::{Cancel, OnCancel};
 pub use environment::Environment;
 pub use error_chain::{error_causes, error_chain};

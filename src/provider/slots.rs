@@ -4,7 +4,7 @@
 //! Requests wait here and not inside llama-server, where a waiting request cannot be cancelled reliably.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -17,9 +17,14 @@ pub struct Slots {
     shared: Arc<Shared>,
 }
 
+/// The minimum time between two reports of its position to one request. With hundreds of waiting requests, the positions
+/// change hundreds of times a second, and the newest one is all that anybody wants to know.
+const REPORT_INTERVAL: Duration = Duration::from_millis(250);
+
 struct Shared {
     state: Mutex<State>,
-    changed: Condvar,
+    /// Notified when no request is running any more.
+    idle: Condvar,
 }
 
 struct State {
@@ -27,8 +32,8 @@ struct State {
     busy: usize,
     /// When the last request ended.
     idle_since: Instant,
-    /// The waiting requests. The first one is next.
-    queue: BTreeSet<Ticket>,
+    /// The waiting requests, each with what wakes it. The first one is next.
+    queue: BTreeMap<Ticket, Arc<Condvar>>,
     next_number: u64,
     /// The current round.
     round: u64,
@@ -65,13 +70,13 @@ impl Slots {
             limit: limit.max(1),
             busy: 0,
             idle_since: Instant::now(),
-            queue: BTreeSet::new(),
+            queue: BTreeMap::new(),
             next_number: 0,
             round: 0,
             last_rounds: HashMap::new(),
             closed: false,
         };
-        Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }) }
+        Self { shared: Arc::new(Shared { state: Mutex::new(state), idle: Condvar::new() }) }
     }
 
     pub fn limit(&self) -> usize {
@@ -80,12 +85,13 @@ impl Slots {
 
     /// Changes the number of slots.
     pub fn resize(&self, limit: usize) {
-        self.shared.lock().limit = limit.max(1);
-        self.shared.changed.notify_all();
+        let mut state = self.shared.lock();
+        state.limit = limit.max(1);
+        state.wake_first();
     }
 
-    /// Waits for a slot, as a request of `session`. `on_queued` is told the position in the queue each time it changes;
-    /// 1 is next.
+    /// Waits for a slot, as a request of `session`. `on_queued` gets the position in the queue at once, and then a few
+    /// times a second while it changes; 1 is next.
     ///
     /// # Errors
     ///
@@ -103,18 +109,20 @@ impl Slots {
             state.serve(ticket);
             return Ok(Permit { shared: Arc::clone(shared) });
         }
-        state.queue.insert(ticket);
+        let wake = Arc::new(Condvar::new());
+        state.queue.insert(ticket, Arc::clone(&wake));
         drop(state);
 
-        let woken = Arc::clone(shared);
-        let _hook = cancel.on_cancel(move || {
-            drop(woken.lock()); // wait for a thread that has checked the state but does not sleep yet
-            woken.changed.notify_all();
+        let _hook = cancel.on_cancel({
+            let (shared, wake) = (Arc::clone(shared), Arc::clone(&wake));
+            move || {
+                drop(shared.lock()); // wait for a thread that has checked the state but does not sleep yet
+                wake.notify_all();
+            }
         });
-        let mut reported = 0;
+        let mut reports = PositionReports::default();
         let mut state = shared.lock();
         loop {
-            let position = state.queue.range(..ticket).count() + 1;
             let refused = if cancel.is_cancelled() {
                 Some(SlotError::Cancelled)
             } else if state.closed {
@@ -122,31 +130,33 @@ impl Slots {
             } else {
                 None
             };
-            let ready = position == 1 && state.busy < state.limit;
+            let ready = state.is_first(ticket) && state.busy < state.limit;
             if refused.is_some() || ready {
                 state.queue.remove(&ticket);
                 if ready && refused.is_none() {
                     state.serve(ticket);
                 }
-                drop(state);
-                shared.changed.notify_all(); // the requests after this one have moved up
+                state.wake_first();
                 return refused.map_or_else(|| Ok(Permit { shared: Arc::clone(shared) }), Err);
             }
-            if position == reported {
-                state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            } else {
-                reported = position;
+            if let Some(position) = reports.next(Instant::now(), || state.queue.range(..ticket).count() + 1) {
                 drop(state);
                 on_queued(position); // without the lock, because it may block
                 state = shared.lock();
+            } else {
+                // Only the first request is woken when a slot becomes free. The others look at their position now and
+                // then.
+                let waited = wake.wait_timeout(state, REPORT_INTERVAL);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
     }
 
     /// Refuses all requests from now on, including the waiting ones, with [`SlotError::Closed`].
     pub fn close(&self) {
-        self.shared.lock().closed = true;
-        self.shared.changed.notify_all();
+        let mut state = self.shared.lock();
+        state.closed = true;
+        state.queue.values().for_each(|wake| wake.notify_all());
     }
 
     /// Undoes [`Slots::close`].
@@ -159,7 +169,7 @@ impl Slots {
         let woken = Arc::clone(&self.shared);
         let _hook = cancel.on_cancel(move || {
             drop(woken.lock());
-            woken.changed.notify_all();
+            woken.idle.notify_all();
         });
         let until = Instant::now() + timeout;
         let mut state = self.shared.lock();
@@ -168,7 +178,7 @@ impl Slots {
             if left.is_zero() {
                 return false;
             }
-            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.shared.idle.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         state.busy == 0
     }
@@ -180,7 +190,41 @@ impl Slots {
     }
 }
 
+/// Decides which positions are reported to a waiting request.
+#[derive(Default)]
+struct PositionReports {
+    /// The last report, and when it was made.
+    last: Option<(usize, Instant)>,
+}
+
+impl PositionReports {
+    /// Returns the position if it is to be reported now: the first one at once, and later ones if they are new and some
+    /// time after the last report. `position` is only called if a report is possible.
+    fn next(&mut self, now: Instant, position: impl FnOnce() -> usize) -> Option<usize> {
+        if self.last.is_some_and(|(_, at)| now.saturating_duration_since(at) < REPORT_INTERVAL) {
+            return None;
+        }
+        let position = position();
+        let is_new = self.last.is_none_or(|(last, _)| last != position);
+        is_new.then(|| {
+            self.last = Some((position, now));
+            position
+        })
+    }
+}
+
 impl State {
+    fn is_first(&self, ticket: Ticket) -> bool {
+        self.queue.first_key_value().is_some_and(|(first, _)| *first == ticket)
+    }
+
+    /// Wakes the request that is next, which may have a slot now.
+    fn wake_first(&self) {
+        if let Some((_, wake)) = self.queue.first_key_value() {
+            wake.notify_all();
+        }
+    }
+
     fn ticket(&mut self, session: Option<&SessionId>) -> Ticket {
         let session = session.cloned();
         let round = self.last_rounds.get(&session).map_or(self.round, |last| (last + 1).max(self.round));
@@ -214,8 +258,12 @@ impl Drop for Permit {
                 state.last_rounds.clear(); // the next request starts a new round
             }
         }
+        state.wake_first();
+        let is_idle = state.busy == 0;
         drop(state);
-        self.shared.changed.notify_all();
+        if is_idle {
+            self.shared.idle.notify_all();
+        }
     }
 }
 
@@ -254,6 +302,20 @@ mod tests {
         drop(second);
         drop(third.join().unwrap().unwrap());
         assert!(slots.wait_idle(&cancel, Duration::ZERO));
+    }
+
+    #[test]
+    fn only_the_newest_position_is_reported_and_that_a_few_times_a_second() {
+        let mut reports = PositionReports::default();
+        let start = Instant::now();
+        let mut reported = Vec::new();
+        // The position changes each millisecond for a second, and then stays.
+        for ms in 0..2000 {
+            let position = 1001 - usize::min(ms, 1000);
+            let now = start + Duration::from_millis(ms as u64);
+            reported.extend(reports.next(now, || position));
+        }
+        assert_eq!(reported, [1001, 751, 501, 251, 1]);
     }
 
     #[test]

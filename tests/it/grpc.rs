@@ -26,13 +26,13 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await.expect("hangs") })
 }
 
-async fn connect(home: &TestHome) -> Channel {
+pub(crate) async fn connect(home: &TestHome) -> Channel {
     let home = kontekst::config::Home::find(Some(home.root())).unwrap();
     client::channel(client::ensure(&home).unwrap().stream).await.unwrap()
 }
 
 /// Starts a daemon that uses this model. The binary under test starts it, not the test process.
-fn daemon(model: &FakeLlama) -> TestHome {
+pub(crate) fn daemon(model: &FakeLlama) -> TestHome {
     let home = TestHome::new(&model.url());
     home.run(&["daemon", "restart"]).success();
     home

@@ -9,6 +9,7 @@ mod daemon;
 mod fake_llama;
 mod generated;
 mod grpc;
+mod grpc_load;
 mod hostile_input;
 mod http;
 mod kaiak;

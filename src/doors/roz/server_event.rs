@@ -137,7 +137,7 @@ impl Fault {
 impl From<RunError> for Fault {
     fn from(error: RunError) -> Self {
         let (code, retryable) = match error.kind {
-            FailureKind::Model if error.busy => ("rate_limited", true),
+            FailureKind::Model | FailureKind::Limit if error.busy => ("rate_limited", true),
             FailureKind::Unreachable => ("model_error", true),
             FailureKind::Request | FailureKind::Model | FailureKind::Limit => ("agent_error", false),
             FailureKind::Storage | FailureKind::Internal => ("internal", true),

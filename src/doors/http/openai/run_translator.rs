@@ -91,6 +91,7 @@ impl RunTranslator {
 
 fn failed(error: RunError) -> HttpError {
     let status = match error.kind {
+        FailureKind::Limit if error.busy => StatusCode::SERVICE_UNAVAILABLE,
         FailureKind::Request | FailureKind::Limit => StatusCode::BAD_REQUEST,
         FailureKind::Unreachable => StatusCode::SERVICE_UNAVAILABLE,
         FailureKind::Model => StatusCode::BAD_GATEWAY,
