@@ -71,8 +71,12 @@ pub(super) fn run_error(error: &ProviderError) -> RunError {
         ProviderError::NoServer(missing) => {
             RunError::new(FailureKind::Unreachable, missing.fact.clone()).hint(missing.hint.clone())
         }
-        ProviderError::Unreachable { .. } => RunError::from_source(FailureKind::Unreachable, error)
-            .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said"),
+        ProviderError::Unreachable { started: true, .. } => RunError::from_source(FailureKind::Model, error)
+            .hint("ask again; `kontekst daemon logs` shows what the model server said"),
+        ProviderError::Unreachable { started: false, .. } => {
+            RunError::from_source(FailureKind::Unreachable, error)
+                .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said")
+        }
         ProviderError::Overflow { .. } => RunError::new(FailureKind::Limit, error.to_string())
             .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
         // Some gateways send 529 where others send 503.

@@ -28,6 +28,9 @@ use super::{
     toolset::{RunTools, daemon_tools},
 };
 
+/// The longest path that Linux opens, in bytes. A longer one is not repeated in an error message.
+const MAX_PATH_BYTES: usize = 4096;
+
 /// A run that can begin.
 pub(super) struct PreparedRun {
     pub(super) session: SessionId,
@@ -182,6 +185,10 @@ const NO_WORK_DIR: &str =
 fn open_work_dir(shared: &Shared, request: &StartRun) -> Result<Option<WorkDir>, RunError> {
     let configured = shared.default_work_dir().filter(|_| request.tools.daemon.need_work_dir());
     let Some(dir) = request.working_dir.as_deref().or(configured) else { return Ok(None) };
+    if dir.as_os_str().len() > MAX_PATH_BYTES {
+        let message = format!("the path of the working directory is longer than {MAX_PATH_BYTES} bytes");
+        return Err(RunError::new(FailureKind::Request, message));
+    }
     WorkDir::new(dir, &shared.storage.home)
         .map(Some)
         .map_err(|error| RunError::from_source(FailureKind::Request, &error))

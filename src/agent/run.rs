@@ -2,21 +2,33 @@
 
 use std::{
     future::pending,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
+    time::Duration,
 };
 
-use tokio::{runtime::Handle, sync::mpsc};
+use tokio::{
+    runtime::Handle,
+    sync::mpsc::{self, error::SendTimeoutError},
+};
 
 use crate::core::{CallId, Cancel, RunId};
 
 use super::{
     pending_calls::PendingCalls,
-    protocol::{Command, Event, Outcome, RunError},
+    protocol::{Command, Event, FailureKind, Outcome, RunError},
 };
 
 /// The number of events that may wait for a slow client before the run waits for it.
 const EVENT_QUEUE: usize = 256;
+
+/// The time that a run waits for a client that reads nothing while the queue of events is full. After that the run
+/// fails, because it may hold a slot at the model that others wait for. A pager does not come near this: the client's
+/// library takes several megabytes of events before the queue fills up.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A run in progress. Dropping it cancels the run.
 pub struct Run {
@@ -50,6 +62,8 @@ pub(super) struct RunIo {
 pub(super) struct EventSender {
     events: mpsc::Sender<Event>,
     cancel: Cancel,
+    /// The client has not read for [`READ_TIMEOUT`].
+    unread: Arc<AtomicBool>,
     runtime: Handle,
 }
 
@@ -77,7 +91,12 @@ pub(super) fn channel(id: RunId, cancel: Cancel) -> (Run, RunIo, EndPermit) {
     let pending = Arc::new(PendingCalls::default());
     let (event_sender, events) = mpsc::channel(EVENT_QUEUE);
     let end = event_sender.clone().try_reserve_owned().expect("a new channel has room");
-    let sender = EventSender { events: event_sender, cancel: cancel.clone(), runtime: Handle::current() };
+    let sender = EventSender {
+        events: event_sender,
+        cancel: cancel.clone(),
+        unread: Arc::default(),
+        runtime: Handle::current(),
+    };
     let run = Run {
         id,
         commands: Some(command_sender),
@@ -205,12 +224,29 @@ impl EventSender {
         &self.cancel
     }
 
+    /// Sends an event. If the client does not read, this cancels the run after [`READ_TIMEOUT`].
     async fn send(&self, event: Event) -> Result<(), Stop> {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(Stop::Cancelled),
-            sent = self.events.send(event) => sent.map_err(|_| Stop::Cancelled),
+            sent = self.events.send_timeout(event, READ_TIMEOUT) => sent.map_err(|error| {
+                if matches!(error, SendTimeoutError::Timeout(_)) {
+                    self.unread.store(true, Ordering::Relaxed);
+                    self.cancel.cancel();
+                }
+                Stop::Cancelled
+            }),
         }
+    }
+
+    /// Returns the outcome of a run that was cancelled.
+    pub(super) fn outcome_of_cancel(&self) -> Outcome {
+        if self.unread.load(Ordering::Relaxed) {
+            let seconds = READ_TIMEOUT.as_secs();
+            let message = format!("the client read no event for {seconds} s");
+            return Outcome::Failed(RunError::new(FailureKind::Limit, message));
+        }
+        Outcome::Cancelled
     }
 
     /// Sends an event from a blocking thread. An event of a cancelled run is dropped.
@@ -237,5 +273,30 @@ pub(super) async fn receive<T>(receiver: &mut Option<mpsc::UnboundedReceiver<T>>
     match receiver {
         Some(receiver) => receiver.recv().await,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_whose_client_does_not_read_fails_and_its_end_is_still_queued() {
+        let cancel = Cancel::new();
+        let (mut run, io, end) = channel(RunId::new(), cancel.clone());
+        let mut queued = 0;
+        while io.send(Event::Text("x".to_owned())).await.is_ok() {
+            queued += 1;
+        }
+        assert_eq!((queued, cancel.is_cancelled()), (EVENT_QUEUE - 1, true));
+        end.finish(io.events.outcome_of_cancel());
+        let mut last = None;
+        while let Some(event) = run.next_event().await {
+            last = Some(event);
+        }
+        assert!(
+            matches!(&last, Some(Event::Ended(Outcome::Failed(error))) if error.kind == FailureKind::Limit),
+            "{last:?}"
+        );
     }
 }

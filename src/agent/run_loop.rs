@@ -50,9 +50,10 @@ pub(super) fn start_subagent(
 /// Takes a run from its request to its last event.
 async fn drive(active: ActiveRun, request: StartRun, origin: Origin, io: RunIo, end: EndPermit) {
     let started = Instant::now();
+    let events = io.events.clone();
     let outcome = match run(&active.shared, active.id.clone(), request, origin, io).await {
         Ok(outcome) => outcome,
-        Err(Stop::Cancelled) => Outcome::Cancelled,
+        Err(Stop::Cancelled) => events.outcome_of_cancel(),
         Err(Stop::Failed(error)) => Outcome::Failed(error),
     };
     let ms = started.elapsed().as_millis();

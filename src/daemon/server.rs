@@ -167,10 +167,10 @@ async fn serve_grpc(
     stop: &Cancel,
 ) -> Result<(), tonic::transport::Error> {
     let mut services = GrpcServices::new();
-    services.add_with_health(AgentDoor::service(core.clone())).await;
-    services.add_with_health(DaemonDoor::service(core.clone(), Arc::new(status))).await;
-    services.add_with_health(RozDoor::service(core.clone())).await;
-    services.add(ApprovalDoor::service(core.clone()));
+    services.add(AgentDoor::service(core.clone())).await;
+    services.add(DaemonDoor::service(core.clone(), Arc::new(status))).await;
+    services.add(RozDoor::service(core.clone())).await;
+    services.add(ApprovalDoor::service(core.clone())).await;
     tonic::transport::Server::builder()
         .initial_stream_window_size(4 * 1024 * 1024)
         .initial_connection_window_size(8 * 1024 * 1024)

@@ -30,22 +30,8 @@ impl GrpcServices {
         Self { routes, health }
     }
 
-    /// Adds a service.
-    pub fn add<S>(&mut self, service: S)
-    where
-        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
-            + NamedService
-            + Clone
-            + Send
-            + Sync
-            + 'static,
-        S::Future: Send + 'static,
-    {
-        self.routes.add_service(service);
-    }
-
     /// Adds a service that the health service reports as serving.
-    pub async fn add_with_health<S>(&mut self, service: S)
+    pub async fn add<S>(&mut self, service: S)
     where
         S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
             + NamedService
@@ -56,7 +42,7 @@ impl GrpcServices {
         S::Future: Send + 'static,
     {
         self.health.set_serving::<S>().await;
-        self.add(service);
+        self.routes.add_service(service);
     }
 
     pub fn into_routes(self) -> Routes {

@@ -213,7 +213,7 @@ pub enum ProviderError {
     #[error("cancelled")]
     Cancelled,
     /// The server did not answer, or the connection broke. `started` says whether part of the answer had arrived.
-    #[error("cannot reach the model server at {endpoint}")]
+    #[error("{} at {endpoint}", if *started { "an answer was broken off by the model server" } else { "cannot reach the model server" })]
     Unreachable { endpoint: String, started: bool, source: io::Error },
     #[error("the model server answered {status}: {message}")]
     Status { status: u16, message: String },

@@ -164,6 +164,14 @@ fn one_run_on_each_stream() {
     let home = daemon(&model);
     block_on(async {
         let mut client = TestClient::open(&home).await;
+        // A path that cannot be opened is not sent back.
+        let mut long = start(&home, "hi");
+        long.working_dir = format!("/{}", "x".repeat(10_000_000));
+        client.send(Command::Start(long)).await;
+        let events = client.run_to_end().await;
+        let [Event::Failed(failed)] = &events[..] else { panic!("{} events", events.len()) };
+        assert!(failed.error.contains("longer than 4096 bytes") && failed.error.len() < 100);
+
         // A run that could not start does not use up the stream.
         let mut unknown = start(&home, "hi");
         unknown.agent_name = "nobody".to_owned();
@@ -375,8 +383,10 @@ fn reflection_and_health_are_served() {
         assert!(answers.message().await.unwrap().unwrap().message_response.is_some());
 
         let mut health = HealthClient::new(channel);
-        let check = HealthCheckRequest { service: "kontekst.AgentService".to_owned() };
-        assert_eq!(health.check(check).await.unwrap().into_inner().status, 1);
+        for name in names.iter().filter(|name| !name.starts_with("grpc.")) {
+            let check = HealthCheckRequest { service: (*name).to_owned() };
+            assert_eq!(health.check(check).await.unwrap().into_inner().status, 1, "{name}");
+        }
     });
 }
 

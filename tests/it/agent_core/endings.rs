@@ -192,7 +192,9 @@ async fn a_partial_answer_is_never_retried() {
     let test = TestCore::new([Step::Disconnect("half ")]);
     let events = test.run(test.in_session("s", "hi")).await;
     assert_eq!(event_names(&events), ["started", "text", "failed"]);
-    assert_eq!(failure(&events).0, FailureKind::Unreachable);
+    let (kind, message) = failure(&events);
+    assert_eq!(kind, FailureKind::Model);
+    assert!(message.starts_with("an answer was broken off by the model server"), "{message}");
     assert_eq!(test.stored_messages("s")[1].content, "half ");
 }
 
