@@ -110,6 +110,14 @@ impl RunMessages {
         }
     }
 
+    /// Puts a message to the model into the window. It is not stored, because it is not the user's.
+    pub(super) fn push_note(&mut self, text: &str) {
+        let mut note = Message::text(Role::User, text);
+        note.tokens = estimate(&note);
+        self.recorder.sign(&mut note);
+        self.window.push(note);
+    }
+
     /// Derives the tokens of the prompt from the server's count of the whole request, which costs nothing. A
     /// result that cannot be right is ignored: the server may have left out a part, or count differently.
     fn learn_prompt_tokens(&mut self, request_tokens: u32) {

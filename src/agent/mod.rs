@@ -15,6 +15,7 @@ mod prepare;
 mod prompt;
 pub mod protocol;
 mod queries;
+mod rails;
 mod recorder;
 mod request;
 mod run;

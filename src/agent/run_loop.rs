@@ -13,6 +13,7 @@ use super::{
     generate::{next_answer, summarize_history},
     prepare::{PreparedRun, prepare},
     protocol::{Event, FailureKind, Outcome, RunError},
+    rails::{AnswerCheck, Rails},
     request::{History, StartRun},
     run::{EndPermit, Run, RunIo, Stop, channel},
     run_state::RunState,
@@ -92,7 +93,16 @@ async fn run(
         }
     };
     let PreparedRun { session, messages, model, tools, limits } = prepared;
-    let mut run = RunState { shared: Arc::clone(shared), session, io, messages, model, tools, limits };
+    let mut run = RunState {
+        shared: Arc::clone(shared),
+        session,
+        io,
+        messages,
+        model,
+        tools,
+        limits,
+        rails: Rails::default(),
+    };
     let result = run_turns(&mut run).await;
     if let Err(stop) = &result {
         run.messages.store_interrupted(stop, &run.model).await;
@@ -134,12 +144,18 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
         invalid_turns = if calls.all_invalid() { invalid_turns + 1 } else { 0 };
         record_answer(run, &turn).await?;
         if turn.calls.is_empty() {
+            let has_tools = !run.tools.all.defs().is_empty();
+            if let AnswerCheck::AskAgain(message) = run.rails.unfinished_answers.check(&turn, has_tools)? {
+                run.messages.push_note(message);
+                continue;
+            }
             let truncated = turn.finish_reason == FinishReason::Length;
             return Ok(Outcome::Completed { content: turn.content, reasoning: turn.reasoning, truncated });
         }
         if let Some(outcome) = run_calls(run, calls).await? {
             return Ok(outcome);
         }
+        run.rails.repeated_calls.check()?;
         if invalid_turns == MAX_INVALID_TURNS {
             let message =
                 format!("the model made {MAX_INVALID_TURNS} turns in a row of calls that cannot be run");

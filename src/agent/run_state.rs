@@ -13,6 +13,7 @@ use super::{
     model::RunModel,
     pending_calls::PendingApproval,
     protocol::{Command, Event, ProposedCall},
+    rails::Rails,
     run::{RunIo, Stop},
     shared::Shared,
     toolset::RunTools,
@@ -27,6 +28,7 @@ pub(super) struct RunState {
     pub(super) model: RunModel,
     pub(super) tools: RunTools,
     pub(super) limits: RunLimits,
+    pub(super) rails: Rails,
 }
 
 impl RunState {

@@ -31,10 +31,12 @@ fn each_prompt_starts_with_the_one_before_it() {
             turn += 1;
             match turn % 21 {
                 0 => Reply::text("that is all"),
-                even if even % 2 == 0 => {
-                    Reply::text("Let me see.").then_calls([("read_file", json!({"path": "a.txt"}))])
-                }
-                _ => Reply::calls([("list_files", json!({"pattern": "*.txt", "path": "."}))]),
+                even if even % 2 == 0 => Reply::text("Let me see.")
+                    .then_calls([("read_file", json!({"path": "a.txt", "end_line": turn}))]),
+                _ => Reply::calls([(
+                    "list_files",
+                    json!({"pattern": format!("{{*.txt,{turn}}}"), "path": "."}),
+                )]),
             }
         }
     });

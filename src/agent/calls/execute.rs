@@ -12,6 +12,7 @@ use crate::{
         run_state::RunState,
     },
     core::{CallId, ToolCall, ToolFailureKind, ToolOutcome},
+    tools::Effect,
 };
 
 use super::plan::{CallPlan, DaemonCall, PlannedCall};
@@ -39,7 +40,13 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
         }
         CallPlan::Client { .. } => return run_at_client(run, vec![PlannedCall { call, plan }]).await,
         CallPlan::Invalid(reason) => ToolOutcome::failed(ToolFailureKind::InvalidArguments, reason),
-        CallPlan::Daemon(daemon_call) => run_in_daemon(run, &call, daemon_call).await?,
+        CallPlan::Daemon(daemon_call) => {
+            let changes = matches!(daemon_call.proposal.effect, Effect::Change(_));
+            let outcome = run_in_daemon(run, &call, daemon_call).await?;
+            let for_model = run.rails.repeated_calls.count(&call, &outcome, changes);
+            run.push_result(&call, &for_model).await?;
+            return run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await;
+        }
     };
     run.push_result(&call, &outcome).await?;
     run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await

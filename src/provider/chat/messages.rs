@@ -74,8 +74,8 @@ pub(crate) fn to_wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dia
 struct WireMessages<'a> {
     wire: Vec<Wire<'a>>,
     dialect: Dialect,
-    /// The last message of the user.
-    request: Option<&'a str>,
+    /// The last prompt of the user. Later messages of the same run are notes to the model.
+    request: Option<&'a Message>,
 }
 
 impl<'a> WireMessages<'a> {
@@ -85,7 +85,11 @@ impl<'a> WireMessages<'a> {
             Some(_) => self.push_text("user", Cow::Owned(self.result_as_text(message))),
             None if message.role == Role::System => self.push_system(&message.content),
             None => {
-                self.request = Some(&message.content);
+                let is_note =
+                    self.request.is_some_and(|request| request.run.is_some() && request.run == message.run);
+                if !is_note {
+                    self.request = Some(message);
+                }
                 self.push_text("user", Cow::Borrowed(&message.content));
             }
         }
@@ -150,7 +154,7 @@ impl<'a> WireMessages<'a> {
 
     fn result_as_text(&self, message: &Message) -> String {
         match self.dialect.calls {
-            CallForm::Step => steps::result_as_text(message, self.request),
+            CallForm::Step => steps::result_as_text(message, self.request.map(|request| &*request.content)),
             CallForm::Native | CallForm::Tagged => result_as_text(message),
         }
     }

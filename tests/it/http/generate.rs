@@ -155,8 +155,13 @@ fn a_client_cannot_choose_models_files_or_servers() {
 
 #[test]
 fn failures_are_500_and_reveal_no_secrets() {
-    let model = FakeLlama::start([Reply::error(500, "boom")])
-        .always(|_| Reply::calls([("read_file", json!({"path": "a.txt"}))]));
+    let model = FakeLlama::start([Reply::error(500, "boom")]).always({
+        let mut turn = 0;
+        move |_| {
+            turn += 1;
+            Reply::calls([("read_file", json!({"path": format!("{turn}.txt")}))])
+        }
+    });
     let server = TestDaemon::start(&model);
     let error = server.generate(&json!({"input": "fail"})).expect(500).error();
     assert!(error.contains("boom") && !error.contains(&server.token), "{error}");

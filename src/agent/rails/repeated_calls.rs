@@ -1,0 +1,132 @@
+//! Notices calls that are made again and again with the same result.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
+
+use serde_json::Value;
+
+use crate::{
+    agent::protocol::{FailureKind, RunError},
+    core::{ToolCall, ToolOutcome},
+};
+
+/// The run ends when a call was made this often with the same result, and nothing was changed in between.
+const MAX_SAME: u32 = 4;
+
+/// Follows the result of a call that was made before. The model reads it.
+const NOTE: &str = "[You have made exactly this call before, with the same result. Do the next step, or give your \
+                    final answer.]";
+
+/// Counts the calls of a run that runs in the daemon. A loop of two or three calls is found as well, because each of its
+/// calls is counted for itself.
+#[derive(Default)]
+pub(in crate::agent) struct RepeatedCalls {
+    /// The number of times that a call had a result, by the hash of both.
+    counts: HashMap<u64, u32>,
+    /// The tool whose call was made too often.
+    looping: Option<String>,
+}
+
+impl RepeatedCalls {
+    /// Counts a call and its result, and returns the result as the model is to read it. `changes` says that the call may
+    /// have changed a file, after which other calls may well be made again.
+    pub(in crate::agent) fn count(
+        &mut self,
+        call: &ToolCall,
+        outcome: &ToolOutcome,
+        changes: bool,
+    ) -> ToolOutcome {
+        let key = key(call, outcome);
+        let seen = self.counts.get(&key).copied().unwrap_or(0) + 1;
+        if changes && seen == 1 && !outcome.is_error() {
+            self.counts.clear();
+        }
+        self.counts.insert(key, seen);
+        if seen >= MAX_SAME {
+            self.looping = Some(call.name.clone());
+        }
+        if seen == 1 { outcome.clone() } else { with_note(outcome) }
+    }
+
+    /// # Errors
+    ///
+    /// [`FailureKind::Limit`] if a call was made too often.
+    pub(in crate::agent) fn check(&self) -> Result<(), RunError> {
+        let Some(tool) = &self.looping else { return Ok(()) };
+        let message =
+            format!("the model called {tool} {MAX_SAME} times with the same arguments and the same result");
+        Err(RunError::new(FailureKind::Limit, message)
+            .hint("ask for less at a time, or use a larger model (`kontekst models`)"))
+    }
+}
+
+/// Returns the hash of a call and its result. The order and spacing of the arguments makes no difference.
+fn key(call: &ToolCall, outcome: &ToolOutcome) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let arguments = serde_json::from_str::<Value>(&call.arguments).map(|value| value.to_string());
+    (&call.name, arguments.as_deref().unwrap_or(&call.arguments), outcome.text()).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn with_note(outcome: &ToolOutcome) -> ToolOutcome {
+    let text = |text: &str| format!("{text}\n\n{NOTE}");
+    match outcome {
+        ToolOutcome::Done(output) => ToolOutcome::Done(text(output)),
+        ToolOutcome::Failed { kind, message } => ToolOutcome::failed(*kind, text(message)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::CallId;
+
+    fn call(name: &str, arguments: &str) -> ToolCall {
+        ToolCall { id: CallId::local(), name: name.to_owned(), arguments: arguments.to_owned() }
+    }
+
+    /// Counts the calls: arguments, result, and true if the call changes a file. Returns the number of notes, and
+    /// whether the run would end.
+    fn outcome(calls: &[(&str, &str, bool)]) -> (usize, bool) {
+        let mut repeated = RepeatedCalls::default();
+        let notes = calls
+            .iter()
+            .map(|(arguments, result, changes)| {
+                let result = ToolOutcome::Done((*result).to_owned());
+                repeated.count(&call("f", arguments), &result, *changes)
+            })
+            .filter(|outcome| outcome.text().ends_with(NOTE));
+        (notes.count(), repeated.check().is_err())
+    }
+
+    #[test]
+    fn the_second_repetition_has_a_note_and_the_fourth_ends_the_run() {
+        let again = (r#"{"path":"a","n":1}"#, "x", false);
+        let respelled = (r#"{ "n": 1, "path": "a" }"#, "x", false);
+        assert_eq!(outcome(&[again]), (0, false));
+        assert_eq!(outcome(&[again, respelled]), (1, false));
+        assert_eq!(outcome(&[again, again, respelled]), (2, false));
+        assert_eq!(outcome(&[again, again, respelled, again]), (3, true));
+    }
+
+    #[test]
+    fn loops_of_several_calls_are_found_and_progress_is_no_loop() {
+        let (a, b, c) = (("1", "x", false), ("2", "y", false), ("3", "z", false));
+        assert!(outcome(&[a, b, c].repeat(4)).1);
+        assert!(!outcome(&[a, b, c].repeat(3)).1);
+        // The same call with another result, such as a page that is fetched until it is ready.
+        assert_eq!(outcome(&[("1", "x", false), ("1", "y", false), ("1", "z", false)]), (0, false));
+    }
+
+    #[test]
+    fn after_a_change_files_may_be_read_again_but_the_same_change_is_a_repetition() {
+        let read = ("r", "x", false);
+        let changes: Vec<String> = (0..6).map(|number| format!("w{number}")).collect();
+        let turns: Vec<_> =
+            changes.iter().flat_map(|change| [read, (change.as_str(), "done", true)]).collect();
+        assert_eq!(outcome(&turns), (0, false));
+        assert!(outcome(&[read, ("w", "done", true)].repeat(4)).1);
+    }
+}

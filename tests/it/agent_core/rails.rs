@@ -1,0 +1,86 @@
+//! Runs whose model goes round in circles, or stops before it is done.
+
+use kontekst::agent::protocol::{Event, FailureKind, Outcome};
+use serde_json::json;
+
+use super::{TestCore, event_names, scripted_provider::Step};
+
+fn read(path: &str) -> Step {
+    Step::Call(vec![("read_file", json!({"path": path}))])
+}
+
+fn failure(events: &[Event]) -> (FailureKind, &str) {
+    match events.last() {
+        Some(Event::Ended(Outcome::Failed(error))) => (error.kind, &error.message),
+        other => panic!("not a failure: {other:?}"),
+    }
+}
+
+fn answer(events: &[Event]) -> &str {
+    match events.last() {
+        Some(Event::Ended(Outcome::Completed { content, .. })) => content,
+        other => panic!("not completed: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_repeats_a_call_reads_that_it_does_and_the_run_ends() {
+    let test = TestCore::new((0..10).map(|_| read("a.txt")));
+    test.write("a.txt", "one\n");
+    let events = test.run(test.request("what is in a.txt?")).await;
+    assert_eq!(
+        failure(&events),
+        (
+            FailureKind::Limit,
+            "the model called read_file 4 times with the same arguments and the same result"
+        )
+    );
+    let requests = test.model.requests();
+    assert_eq!(requests.len(), 4);
+    let results: Vec<&str> = requests[3]
+        .messages
+        .iter()
+        .filter_map(|message| message.tool_result.as_ref())
+        .map(|result| result.output.as_str())
+        .collect();
+    let has_note: Vec<bool> = results.iter().map(|output| output.contains("exactly this call")).collect();
+    assert_eq!(has_note, [false, true, true], "{results:?}");
+    assert!(!format!("{events:?}").contains("exactly this call"), "the note is for the model alone");
+}
+
+#[tokio::test]
+async fn a_file_may_be_read_after_each_change() {
+    let write = |number: usize| {
+        Step::Call(vec![("write_file", json!({"path": "b.txt", "content": format!("{number}\n")}))])
+    };
+    let steps =
+        (0..6).flat_map(|number| [read("a.txt"), write(number)]).chain([Step::Say("all six are done")]);
+    let test = TestCore::new(steps);
+    test.write("a.txt", "one\n");
+    let events = test.run(test.request("count up")).await;
+    assert_eq!(answer(&events), "all six are done");
+}
+
+#[tokio::test]
+async fn an_announcement_is_not_an_answer() {
+    let test =
+        TestCore::new([Step::Say("I will now read the file:"), read("a.txt"), Step::Say("It says one.")]);
+    test.write("a.txt", "one\n");
+    let events = test.run(test.in_session("s", "what is in a.txt?")).await;
+    assert_eq!(answer(&events), "It says one.");
+    let asked_again = &test.model.requests()[1].messages;
+    assert!(asked_again.last().unwrap().content.starts_with("You said what you would do"), "{asked_again:?}");
+    let stored = test.stored_messages("s");
+    assert!(stored.iter().all(|message| !message.content.contains("You said")), "the user did not write it");
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_asked_for_again_twice_and_then_the_run_fails() {
+    let test = TestCore::new([Step::Say(""), Step::Say("It is 7.")]);
+    assert_eq!(answer(&test.run(test.request("what is it?")).await), "It is 7.");
+
+    let test = TestCore::new((0..3).map(|_| Step::Say("")));
+    let events = test.run(test.request("what is it?")).await;
+    assert_eq!(failure(&events), (FailureKind::Model, "the model gave an empty answer"));
+    assert_eq!(event_names(&events).iter().filter(|name| **name == "turn_completed").count(), 3);
+}
