@@ -13,7 +13,7 @@ mod tests;
 
 use std::{borrow::Cow, collections::HashMap};
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 pub use self::utf8::Utf8Decoder;
 use self::{bpe::Bpe, spm::Spm};
@@ -37,6 +37,13 @@ const END_TOKENS: &[&str] = &[
     "</s>",
     "<|end_of_turn|>",
 ];
+
+/// The longest token, in bytes. The longest of today's vocabularies have a few hundred.
+const MAX_TOKEN: usize = 4096;
+
+/// The most bytes of all tokens that are found in a text by their names. Building what finds them takes many times as
+/// much memory. Gemma 3 has 75 kB of them.
+const MAX_SPECIAL: usize = 1 << 20;
 
 /// The vocabulary of a model.
 pub struct Vocabulary {
@@ -98,6 +105,7 @@ impl Vocabulary {
             return Err(broken("its vocabulary is empty"));
         }
         let types = token_types(file.take("tokenizer.ggml.token_type"), &names)?;
+        check_lengths(&names, &types)?;
         let ids: HashMap<String, u32> = names.iter().cloned().zip(0..).collect();
         let id = |key: &str| file.size(key).and_then(|id| u32::try_from(id).ok()).filter(|&id| id < limit);
         let (bos, eos) = (id("tokenizer.ggml.bos_token_id"), id("tokenizer.ggml.eos_token_id"));
@@ -277,8 +285,10 @@ impl SpecialTokens {
         let chosen = (0_u32..).zip(names.iter().zip(types));
         let chosen = chosen.filter(|(_, (name, kind))| wanted.contains(kind) && !name.is_empty());
         let (ids, names): (Vec<u32>, Vec<&String>) = chosen.map(|(id, (name, _))| (id, name)).unzip();
+        // A DFA would take kilobytes for each byte of a token.
+        let kind = Some(AhoCorasickKind::ContiguousNFA);
         let find = (!ids.is_empty())
-            .then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(names))
+            .then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).kind(kind).build(names))
             .transpose()
             .map_err(|error| broken(&error.to_string()))?;
         Ok(Self { find, ids, strips_space })
@@ -299,6 +309,23 @@ impl SpecialTokens {
             each(Part::Text(&text[rest..]));
         }
     }
+}
+
+/// Refuses tokens that are longer than those of any real model.
+fn check_lengths(names: &[String], types: &[TokenType]) -> Result<(), EngineError> {
+    let longest = names.iter().map(String::len).max().unwrap_or_default();
+    if longest > MAX_TOKEN {
+        return Err(broken(&format!(
+            "a token of its vocabulary has {longest} bytes, the limit is {MAX_TOKEN}"
+        )));
+    }
+    let is_special = |kind: TokenType| !matches!(kind, TokenType::Normal | TokenType::Byte);
+    let special = names.iter().zip(types).filter(|(_, kind)| is_special(**kind));
+    let bytes: usize = special.map(|(name, _)| name.len()).sum();
+    if bytes > MAX_SPECIAL {
+        return Err(broken(&format!("its special tokens have {bytes} bytes, the limit is {MAX_SPECIAL}")));
+    }
+    Ok(())
 }
 
 /// Source: `enum llama_token_type`.

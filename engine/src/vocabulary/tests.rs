@@ -5,17 +5,21 @@ use std::io::Cursor;
 use candle_core::quantized::gguf_file::{self, Value};
 
 use super::{Utf8Decoder, Vocabulary};
-use crate::model_file::ModelFile;
+use crate::{EngineError, model_file::ModelFile};
 
 fn texts(texts: &[&str]) -> Value {
     Value::Array(texts.iter().map(|text| Value::String((*text).to_owned())).collect())
 }
 
 fn tokens(entries: &[(&str, Value)]) -> Vocabulary {
+    take(entries).unwrap()
+}
+
+fn take(entries: &[(&str, Value)]) -> Result<Vocabulary, EngineError> {
     let entries: Vec<_> = entries.iter().map(|(key, value)| (*key, value)).collect();
     let mut file = Cursor::new(Vec::new());
     gguf_file::write(&mut file, &entries, &[]).unwrap();
-    Vocabulary::take(&mut ModelFile::read(file).unwrap()).unwrap()
+    Vocabulary::take(&mut ModelFile::read(file).unwrap())
 }
 
 /// All bytes, then pairs that can be joined, then one token of each special kind.
@@ -86,6 +90,31 @@ fn long_words_take_no_long_time() {
     let text = "hell".repeat(100_000);
     assert_eq!(tokens.encode(&text, false).len(), 100_000);
     assert_eq!(tokens.encode(&" ".repeat(400_000), false).len(), 200_000);
+}
+
+#[test]
+fn tokens_that_are_longer_than_any_are_refused_at_once() {
+    let refused = |count: usize, length: usize, kind: i32| {
+        let names: Vec<String> = (0..count).map(|at| format!("{at:04}{}", "x".repeat(length - 4))).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let taken = take(&[
+            ("tokenizer.ggml.model", Value::String("gpt2".to_owned())),
+            ("tokenizer.ggml.tokens", texts(&names)),
+            ("tokenizer.ggml.token_type", Value::Array(vec![Value::I32(kind); count])),
+        ]);
+        taken.err().map_or_else(String::new, |error| error.to_string())
+    };
+    for kind in [1, 3, 4] {
+        let error = refused(300, 200_000, kind);
+        assert!(error.ends_with("a token of its vocabulary has 200000 bytes, the limit is 4096"), "{error}");
+    }
+    for kind in [3, 4] {
+        let error = refused(300, 4000, kind);
+        assert!(error.ends_with("its special tokens have 1200000 bytes, the limit is 1048576"), "{error}");
+        // What is allowed is built in a moment.
+        assert_eq!(refused(250, 4000, kind), "");
+        assert_eq!(refused(90, 4000, kind), "");
+    }
 }
 
 fn spm(space: bool) -> Vocabulary {
