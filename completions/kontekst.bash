@@ -34,6 +34,9 @@ _kontekst() {
             kontekst,models)
                 cmd="kontekst__subcmd__models"
                 ;;
+            kontekst,render-template)
+                cmd="kontekst__subcmd__render__subcmd__template"
+                ;;
             kontekst,rpc)
                 cmd="kontekst__subcmd__rpc"
                 ;;
@@ -135,6 +138,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help,models)
                 cmd="kontekst__subcmd__help__subcmd__models"
+                ;;
+            kontekst__subcmd__help,render-template)
+                cmd="kontekst__subcmd__help__subcmd__render__subcmd__template"
                 ;;
             kontekst__subcmd__help,rpc)
                 cmd="kontekst__subcmd__help__subcmd__rpc"
@@ -320,7 +326,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run status agents models skills sessions approvals web daemon rpc exec-child help"
+            opts="-h -V --help --version run status agents models skills sessions approvals web daemon rpc exec-child render-template help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -714,7 +720,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help)
-            opts="run status agents models skills sessions approvals web daemon rpc exec-child help"
+            opts="run status agents models skills sessions approvals web daemon rpc exec-child render-template help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -982,6 +988,20 @@ _kontekst() {
         kontekst__subcmd__help__subcmd__models__subcmd__use)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__render__subcmd__template)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1387,6 +1407,20 @@ _kontekst() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__render__subcmd__template)
+            opts="-h -V --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -26,7 +26,11 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::{config::Home, core::Environment, provider::supervisor::exec::exec_child};
+use crate::{
+    config::Home,
+    core::Environment,
+    provider::{builtin::template_process, supervisor::exec::exec_child},
+};
 use error::CliError;
 use output::to_stdout;
 
@@ -96,6 +100,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<OsString>,
     },
+    /// Renders the chat template of a model file, from stdin to stdout, with limits on this process.
+    #[command(hide = true)]
+    RenderTemplate {
+        memory: u64,
+        cpu_seconds: u64,
+    },
 }
 
 /// Returns the definition of the command line, from which `man/` and `completions/` are generated.
@@ -133,6 +143,13 @@ fn dispatch(
         let error = exec_child(command);
         return Err(CliError::failed("cannot become the model server").cause(error.to_string()));
     }
+    if let Command::RenderTemplate { memory, cpu_seconds } = command {
+        let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
+        let rendered = template_process::render(memory, cpu_seconds, stdin, stdout);
+        return rendered
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(|error| CliError::failed("cannot render the template").cause(error.to_string()));
+    }
     let home = Home::find(environment.get("KONTEKST_HOME").map(PathBuf::from))?;
     match command {
         Command::Run(args) => run::run(args, &home, environment),
@@ -146,5 +163,6 @@ fn dispatch(
         Command::Skills(args) => to_stdout(|out, is_terminal| skills::run(args, &home, out, is_terminal)),
         Command::Sessions(args) => to_stdout(|out, is_terminal| sessions::run(args, &home, out, is_terminal)),
         Command::ExecChild { .. } => unreachable!("handled above"),
+        Command::RenderTemplate { .. } => unreachable!("handled above"),
     }
 }

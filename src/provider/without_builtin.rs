@@ -8,6 +8,18 @@ use super::{Progress, Provider, ProviderError};
 use crate::core::Cancel;
 
 /// See the engine's own.
+pub mod template_process {
+    use std::io::{self, Read, Write};
+
+    /// # Errors
+    ///
+    /// Always.
+    pub fn render(_: u64, _: u64, _: impl Read, _: impl Write) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// See the engine's own.
 pub const ARCHITECTURES: &[&str] = &[];
 
 /// See the engine's own.
@@ -20,11 +32,12 @@ pub const AVAILABLE: bool = false;
 pub const NAME: &str = "builtin";
 
 /// See the engine's own.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     pub context_size: u32,
     pub max_loaded: usize,
     pub keep_warm: Option<Duration>,
+    pub launcher: Option<PathBuf>,
 }
 
 /// See the engine's own.

@@ -6,8 +6,9 @@ use kontekst_engine::{
     Constraint, DecodeError, Engine, EngineError, FinishReason, GenerateRequest, Limits, PrefillProgress,
     Prompt, Sampling,
     chat::Message,
+    gguf::Header,
     grammar::Grammar,
-    template::{Segment, Template, TemplateSource},
+    template::{InThisProcess, Segment, Template, TemplateSource},
 };
 
 use crate::{
@@ -113,14 +114,18 @@ impl Starter {
         Engine::open(file, limits).map(Self::of)
     }
 
-    /// Returns true if a model that was opened as any other is a starter model.
+    /// Returns true if a model that was opened as any other is a starter model. It must have the same chat template,
+    /// which is run in this process: that of a stranger could end the process.
     pub fn recognizes(engine: &Engine) -> bool {
+        let own = || Header::read(MODEL, MODEL.len() as u64).expect("it is a model");
         engine.info().name.as_deref() == Some(NAME)
+            && engine.info().chat_template.as_deref() == own().string("tokenizer.chat_template")
     }
 
     /// Uses an open model as a starter model.
     pub fn of(engine: Engine) -> Self {
-        Self { template: Template::new(TemplateSource::of(&engine)), engine }
+        let template = Template::new(TemplateSource::of(&engine), &InThisProcess);
+        Self { template: template.expect("its template is part of the program"), engine }
     }
 
     /// The size of the context window, in tokens.
@@ -139,8 +144,8 @@ impl Starter {
         stop: &dyn Fn() -> bool,
         sink: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Answer, AnswerError> {
-        let mut rendered =
-            self.template.render(conversation.messages, &[]).map_err(AnswerError::Template)?.text;
+        let rendered = self.template.render(conversation.messages, &[], &InThisProcess);
+        let mut rendered = rendered.map_err(|error| AnswerError::Template(error.to_string()))?.text;
         if let Some(tool) = conversation.forced {
             rendered.push_str(&call::opening(tool.name));
         }

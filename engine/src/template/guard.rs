@@ -1,8 +1,7 @@
 //! Keeps control tokens apart from text that only looks like them, so that the content of a file or a web page cannot end
 //! a message or begin another.
 
-use std::collections::BTreeSet;
-
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use minijinja::{Value, value::ValueKind};
 
 /// Is put into a text that looks like a control token, so that it is not taken for one. Unicode reserves this code point
@@ -10,12 +9,11 @@ use minijinja::{Value, value::ValueKind};
 const MARK: char = '\u{fdd0}';
 
 /// The texts of the control tokens of a model.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Guard {
-    /// The longest first, so that a token is not found within a longer one.
     tokens: Vec<String>,
-    /// The first bytes of all tokens.
-    first: BTreeSet<u8>,
+    /// Finds the first of them in a text, and the longest where several begin. `None` if there are none.
+    find: Option<AhoCorasick>,
 }
 
 /// A part of a rendered prompt.
@@ -29,20 +27,20 @@ pub enum Segment<'a> {
 impl Guard {
     pub(super) fn new(mut tokens: Vec<String>) -> Self {
         tokens.retain(|token| token.chars().count() > 1);
-        tokens.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        tokens.dedup();
-        let first = tokens.iter().map(|token| token.as_bytes()[0]).collect();
-        Self { tokens, first }
+        // A DFA would take kilobytes for each byte of a token.
+        let kind = Some(AhoCorasickKind::ContiguousNFA);
+        let find = (!tokens.is_empty()).then(|| {
+            let mut builder = AhoCorasick::builder();
+            let found = builder.match_kind(MatchKind::LeftmostLongest).kind(kind).build(&tokens);
+            found.expect("a vocabulary has no more bytes of control tokens than there are numbers for states")
+        });
+        Self { tokens, find }
     }
 
     /// Finds the first control token in `text`, and where it begins.
     fn next(&self, text: &str) -> Option<(usize, &str)> {
-        let candidates = text.bytes().enumerate().filter(|(_, byte)| self.first.contains(byte));
-        candidates.into_iter().find_map(|(at, _)| {
-            let token =
-                self.tokens.iter().find(|token| text.as_bytes()[at..].starts_with(token.as_bytes()))?;
-            Some((at, token.as_str()))
-        })
+        let found = self.find.as_ref()?.find(text)?;
+        Some((found.start(), &self.tokens[found.pattern().as_usize()]))
     }
 
     /// Marks what looks like a control token in `text`. Returns `None` if there is nothing to mark.

@@ -4,7 +4,7 @@
 //! `tojson` that escapes nothing for HTML, `raise_exception` and `strftime_now`.
 
 use std::{
-    io,
+    io, iter,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -12,6 +12,8 @@ use minijinja::{Environment, Error, ErrorKind, Value, syntax::SyntaxConfig, valu
 use minijinja_contrib::pycompat::unknown_method_callback;
 use serde::Serialize as _;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+
+use super::job::Outcome;
 
 /// The longest template, in bytes. The longest of today take 20 KiB.
 const MAX_SOURCE: usize = 256 * 1024;
@@ -55,17 +57,31 @@ impl Jinja {
         Ok(Self(environment))
     }
 
-    /// Renders the template.
-    ///
-    /// # Errors
-    ///
-    /// One line: the message that the template raised, or what is wrong with it.
-    pub(super) fn render(&self, context: Value) -> Result<String, String> {
+    /// Renders the template. Steps and output are limited, and what a step costs is not.
+    pub(super) fn render(&self, context: Value) -> Outcome {
         let template = self.0.get_template(NAME).expect("it was added when this was made");
-        let mut output = Limited(Vec::new());
-        template.render_captured_to(context, &mut output).map_err(|error| one_line(&error))?;
-        String::from_utf8(output.0).map_err(|_| "it wrote something that is not text".to_owned())
+        let mut output = Limited { bytes: Vec::new(), exceeded: false };
+        let rendered = template.render_captured_to(context, &mut output).map(drop);
+        match rendered {
+            _ if output.exceeded => Outcome::Stopped(format!("it writes more than {MAX_OUTPUT} bytes")),
+            Ok(()) => match String::from_utf8(output.bytes) {
+                Ok(text) => Outcome::Text(text),
+                Err(_) => Outcome::Refused("it wrote something that is not text".to_owned()),
+            },
+            Err(error) if is_out_of_fuel(&error) => {
+                Outcome::Stopped(format!("it takes more than {MAX_STEPS} steps"))
+            }
+            Err(error) => Outcome::Refused(one_line(&error)),
+        }
     }
+}
+
+/// Returns true if an error, or what caused it, is the end of the steps.
+fn is_out_of_fuel(error: &Error) -> bool {
+    let first: &(dyn std::error::Error + 'static) = error;
+    iter::successors(Some(first), |error| error.source())
+        .filter_map(|error| error.downcast_ref::<Error>())
+        .any(|error| error.kind() == ErrorKind::OutOfFuel)
 }
 
 /// Removes `{% generation %}` tags. They mark what a model is trained on and have no meaning for rendering.
@@ -95,14 +111,18 @@ fn without_generation_marks(source: &str) -> String {
 }
 
 /// A buffer of at most [`MAX_OUTPUT`] bytes.
-struct Limited(Vec<u8>);
+struct Limited {
+    bytes: Vec<u8>,
+    exceeded: bool,
+}
 
 impl io::Write for Limited {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MAX_OUTPUT {
-            return Err(io::Error::other(format!("it writes more than {MAX_OUTPUT} bytes")));
+        if self.bytes.len() + bytes.len() > MAX_OUTPUT {
+            self.exceeded = true;
+            return Err(io::Error::other("the output is too long"));
         }
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -250,12 +270,10 @@ mod tests {
 
     #[track_caller]
     fn check(template: &str, wanted: &str) {
-        let rendered = Jinja::new(template).and_then(|jinja| {
-            jinja.render(
-                context! { name => "Ada", list => ["a", "b"], object => context! { z => 1, a => "é<'\"" } },
-            )
-        });
-        assert_eq!(rendered.as_deref(), Ok(wanted), "{template}");
+        let context =
+            context! { name => "Ada", list => ["a", "b"], object => context! { z => 1, a => "é<'\"" } };
+        let rendered = Jinja::new(template).unwrap().render(context);
+        assert_eq!(rendered, Outcome::Text(wanted.to_owned()), "{template}");
     }
 
     #[test]
@@ -280,17 +298,21 @@ mod tests {
     #[test]
     fn what_a_template_raises_is_its_error() {
         let raise = Jinja::new("{{ raise_exception('roles must\\nalternate') }}").unwrap();
-        assert!(raise.render(context! {}).unwrap_err().contains("roles must alternate"));
+        let Outcome::Refused(message) = raise.render(context! {}) else { panic!("it was rendered") };
+        assert!(message.contains("roles must alternate"), "{message}");
         assert!(Jinja::new("{% if %}").is_err());
     }
 
     #[test]
-    fn nothing_runs_or_grows_for_ever() {
+    fn nothing_runs_or_writes_for_ever() {
         assert!(Jinja::new(&"x".repeat(MAX_SOURCE + 1)).unwrap_err().contains("the limit"));
         let busy = "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}";
-        assert!(Jinja::new(busy).unwrap().render(context! {}).is_err());
+        let in_macro = format!("{{% macro m() %}}{busy}{{% endmacro %}}{{{{ m() }}}}");
         let long = "{% set x = 'x' * 1000000 %}{% for a in range(1000) %}{{ x }}{% endfor %}";
-        assert!(Jinja::new(long).unwrap().render(context! {}).is_err());
+        for (template, why) in [(busy, "steps"), (&in_macro, "steps"), (long, "bytes")] {
+            let outcome = Jinja::new(template).unwrap().render(context! {});
+            assert!(matches!(&outcome, Outcome::Stopped(limit) if limit.contains(why)), "{outcome:?}");
+        }
     }
 
     #[test]

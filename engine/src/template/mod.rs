@@ -4,6 +4,7 @@
 
 mod guard;
 mod jinja;
+mod job;
 #[cfg(any(test, feature = "test-support"))]
 pub mod samples;
 mod traits;
@@ -15,8 +16,15 @@ use std::collections::HashMap;
 
 use minijinja::{Value, context, value::Serde};
 
-use self::{guard::Guard, jinja::Jinja};
-pub use self::{guard::Segment, traits::Traits};
+use self::{
+    guard::Guard,
+    traits::{Case, Tools},
+};
+pub use self::{
+    guard::Segment,
+    job::{InThisProcess, Job, Outcome, Renderer, TemplateError},
+    traits::Traits,
+};
 use crate::{
     Engine, Vocabulary,
     chat::{Message, Tool},
@@ -44,7 +52,7 @@ pub struct TemplateSource {
 
 /// A model's chat template.
 pub struct Template {
-    jinja: Jinja,
+    source: String,
     bos: String,
     eos: String,
     guard: Guard,
@@ -78,30 +86,32 @@ impl TemplateSource {
 }
 
 impl Template {
-    /// Compiles a template and finds out what it supports. A template that does not work is replaced by ChatML, with a
-    /// warning in the log.
-    pub fn new(source: TemplateSource) -> Self {
-        let guard = Guard::new(source.control);
-        let compile = |text: &str| {
-            let template = Self {
-                jinja: Jinja::new(text)?,
-                bos: source.bos.clone(),
-                eos: source.eos.clone(),
-                guard: guard.clone(),
-                traits: Traits::default(),
-            };
-            let traits =
-                Traits::probe(&|messages, tools, objects| template.expand(messages, tools, objects))?;
-            Ok::<_, String>(Self { traits, ..template })
-        };
-        match source.template.as_deref().map(compile) {
-            Some(Ok(template)) => return template,
-            Some(Err(error)) => {
-                tracing::warn!(error, "the model's chat template cannot be used; ChatML is used instead");
+    /// Finds out what a template supports. A template that does not work is replaced by ChatML, with a warning in the
+    /// log.
+    ///
+    /// # Errors
+    ///
+    /// Any [`TemplateError`] except [`TemplateError::Refused`].
+    pub fn new(source: TemplateSource, renderer: &dyn Renderer) -> Result<Self, TemplateError> {
+        let TemplateSource { template, bos, eos, control } = source;
+        let guard = Guard::new(control);
+        let mut found =
+            Self { source: template.unwrap_or_default(), bos, eos, guard, traits: Traits::default() };
+        if !found.source.is_empty() {
+            match found.probe(renderer) {
+                Err(TemplateError::Refused(error)) => {
+                    tracing::warn!(error, "the model's chat template cannot be used; ChatML is used instead");
+                }
+                other => return other.map(|traits| Self { traits, ..found }),
             }
-            None => {}
         }
-        compile(CHATML).expect("it is ours and renders every conversation")
+        CHATML.clone_into(&mut found.source);
+        let traits = found.probe(renderer)?;
+        Ok(Self { traits, ..found })
+    }
+
+    fn probe(&self, renderer: &dyn Renderer) -> Result<Traits, TemplateError> {
+        Traits::probe(&|cases| self.expand(cases, renderer))
     }
 
     /// The features that the template supports.
@@ -114,9 +124,20 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// The message of a template that refuses the conversation.
-    pub fn render(&self, messages: &[Message<'_>], tools: &[Tool<'_>]) -> Result<Rendered, String> {
-        let text = self.expand(messages, tools, self.traits.argument_objects)?;
+    /// [`TemplateError::Refused`] with the message of a template that refuses the conversation, or any other.
+    pub fn render(
+        &self,
+        messages: &[Message<'_>],
+        tools: &[Tool<'_>],
+        renderer: &dyn Renderer,
+    ) -> Result<Rendered, TemplateError> {
+        let tools = match (tools, self.traits.empty_tools) {
+            ([], false) => Tools::Absent,
+            (tools, _) => Tools::List(tools),
+        };
+        let case = Case { messages, tools, argument_objects: self.traits.argument_objects };
+        let mut outcomes = self.expand(&[case], renderer)?;
+        let text = outcomes.pop().expect("one for each case").into_result()?;
         let begins_thought = text.trim_end().ends_with("<think>");
         Ok(Rendered { text, begins_thought })
     }
@@ -143,22 +164,29 @@ impl Template {
         tokens
     }
 
-    fn expand(
-        &self,
-        messages: &[Message<'_>],
-        tools: &[Tool<'_>],
-        argument_objects: bool,
-    ) -> Result<String, String> {
-        let tools = (!tools.is_empty()).then(|| Value::from(Serde(tools)));
-        let context = context! {
-            messages => self.guard.mark_all(&values(messages, argument_objects)),
-            tools => tools.map(|tools| self.guard.mark_all(&tools)),
+    /// Renders each of some conversations.
+    fn expand(&self, cases: &[Case<'_>], renderer: &dyn Renderer) -> Result<Vec<Outcome>, TemplateError> {
+        let contexts = cases.iter().map(|case| self.context(case)).collect();
+        let outcomes = renderer.run(&Job::new(&self.source, contexts))?;
+        if outcomes.len() == cases.len() {
+            return Ok(outcomes);
+        }
+        Err(TemplateError::Failed(format!("{} texts for {} conversations", outcomes.len(), cases.len())))
+    }
+
+    fn context(&self, case: &Case<'_>) -> Value {
+        let tools = match case.tools {
+            Tools::Absent => None,
+            Tools::List(tools) => Some(self.guard.mark_all(&Value::from(Serde(tools)))),
+        };
+        context! {
+            messages => self.guard.mark_all(&values(case.messages, case.argument_objects)),
+            tools => tools,
             documents => (),
             add_generation_prompt => true,
             bos_token => self.bos.as_str(),
             eos_token => self.eos.as_str(),
-        };
-        self.jinja.render(context)
+        }
     }
 }
 

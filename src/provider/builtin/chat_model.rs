@@ -1,16 +1,17 @@
 //! A GGUF file that the engine runs: its chat template, its tokens, and one answer at a time.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, path::PathBuf};
 
 use kontekst_engine::{
     Constraint, DecodeError, Engine, EngineError, Event, FinishReason as EngineFinish, GenerateRequest,
     Prompt, Sampling,
     grammar::Grammar,
-    template::{Rendered, Template, TemplateSource},
+    template::{Rendered, Renderer, Template, TemplateError, TemplateSource},
 };
 
 use super::{
     prompt::{self, Conversation},
+    template_process::TemplateProcess,
     turn_builder::TurnBuilder,
 };
 use crate::{
@@ -28,23 +29,40 @@ const NO_SESSION: &str = "";
 pub(super) struct ChatModel {
     engine: Engine,
     template: Template,
+    overhead: Overhead,
+    /// This program, which renders the template in another process.
+    launcher: PathBuf,
+}
+
+/// The tokens that a template adds to the texts of a conversation.
+#[derive(Clone, Copy, Default)]
+struct Overhead {
+    fixed: i64,
+    each_message: i64,
 }
 
 impl ChatModel {
-    pub(super) fn new(engine: Engine) -> Self {
-        Self { template: Template::new(TemplateSource::of(&engine)), engine }
+    /// Tries out the template of the model, which is a stranger's program.
+    ///
+    /// # Errors
+    ///
+    /// Any [`TemplateError`] except [`TemplateError::Refused`].
+    pub(super) fn new(engine: Engine, launcher: PathBuf, cancel: &Cancel) -> Result<Self, TemplateError> {
+        let renderer = TemplateProcess::new(&launcher, cancel);
+        let template = Template::new(TemplateSource::of(&engine), &renderer)?;
+        let overhead = Overhead::measure(&template, &engine, &renderer);
+        Ok(Self { engine, template, overhead, launcher })
     }
 
-    fn render(&self, request: &ChatRequest) -> Result<Rendered, ProviderError> {
+    fn render(&self, request: &ChatRequest, cancel: &Cancel) -> Result<Rendered, ProviderError> {
         let conversation = Conversation {
             system: &request.system,
             messages: &request.messages,
             tools: &request.tools,
             tool_role: request.tool_role,
         };
-        prompt::render(&self.template, conversation).map_err(|error| {
-            ProviderError::Engine(format!("the model's chat template refuses this: {error}"))
-        })
+        let renderer = TemplateProcess::new(&self.launcher, cancel);
+        prompt::render(&self.template, conversation, &renderer).map_err(template_error)
     }
 
     fn tokenize(&self, rendered: &str) -> Vec<u32> {
@@ -54,22 +72,29 @@ impl ChatModel {
     fn context_window(&self) -> u32 {
         self.engine.info().context_size
     }
+}
 
-    /// Counts the tokens of a conversation as the template renders it.
-    fn rendered_tokens(&self, messages: &[Message]) -> Option<i64> {
-        let conversation = Conversation { system: "", messages, tools: &[], tool_role: ToolRole::Auto };
-        let rendered = prompt::render(&self.template, conversation).ok()?;
-        i64::try_from(self.tokenize(&rendered.text).len()).ok()
+impl Overhead {
+    /// Measures two short conversations. Nothing is known of a template that refuses one of them.
+    fn measure(template: &Template, engine: &Engine, renderer: &dyn Renderer) -> Self {
+        let tokens = |messages: &[Message]| {
+            let conversation = Conversation { system: "", messages, tools: &[], tool_role: ToolRole::Auto };
+            let rendered = prompt::render(template, conversation, renderer).ok()?;
+            i64::try_from(template.tokenize(engine.vocabulary(), &rendered.text).len()).ok()
+        };
+        let (user, assistant) = (Message::text(Role::User, "a"), Message::text(Role::Assistant, "a"));
+        let one = tokens(std::slice::from_ref(&user));
+        let Some((one, three)) = one.zip(tokens(&[user.clone(), assistant, user])) else {
+            return Self::default();
+        };
+        let each_message = ((three - one) / 2 - 1).max(0);
+        Self { fixed: (one - 1 - each_message).max(0), each_message }
     }
 
-    /// Counts the tokens that the template adds to the texts of this many messages.
-    fn overhead(&self, messages: usize) -> Option<u32> {
-        let (user, assistant) = (Message::text(Role::User, "a"), Message::text(Role::Assistant, "a"));
-        let one = self.rendered_tokens(std::slice::from_ref(&user))?;
-        let three = self.rendered_tokens(&[user.clone(), assistant, user])?;
-        let each = ((three - one) / 2 - 1).max(0);
-        let fixed = (one - 1 - each).max(0);
-        u32::try_from(fixed + each * i64::try_from(messages).ok()?).ok()
+    fn of(self, messages: usize) -> u32 {
+        let messages = i64::try_from(messages).unwrap_or(i64::MAX);
+        let tokens = self.each_message.saturating_mul(messages).saturating_add(self.fixed);
+        u32::try_from(tokens).unwrap_or(u32::MAX)
     }
 }
 
@@ -81,7 +106,7 @@ impl Provider for ChatModel {
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
         let forced = request.forced_tool();
-        let mut rendered = self.render(request)?;
+        let mut rendered = self.render(request, cancel)?;
         if let Some(tool) = forced {
             // The beginning of a call as models are trained to write it, up to where the arguments begin.
             rendered.text.push_str(if rendered.begins_thought { "</think>\n\n" } else { "" });
@@ -142,7 +167,7 @@ impl Provider for ChatModel {
     }
 
     fn template_tokens(&self, messages: usize, _: &Cancel) -> u32 {
-        self.overhead(messages).unwrap_or(0)
+        self.overhead.of(messages)
     }
 
     fn window(&self) -> Option<u32> {
@@ -180,6 +205,17 @@ pub(in crate::provider) fn finish_reason(finish: EngineFinish) -> Result<FinishR
              ask a larger model (`kontekst models`)"
                 .to_owned(),
         )),
+    }
+}
+
+/// Converts an error of a template that renders other conversations.
+fn template_error(error: TemplateError) -> ProviderError {
+    match error {
+        TemplateError::Cancelled => ProviderError::Cancelled,
+        TemplateError::Refused(message) => {
+            ProviderError::Engine(format!("the model's chat template refuses this: {message}"))
+        }
+        other => ProviderError::Engine(format!("the model's chat template is of no use here: {other}")),
     }
 }
 

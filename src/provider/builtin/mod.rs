@@ -4,6 +4,7 @@ mod chat_model;
 mod loaded_model;
 mod open_models;
 mod prompt;
+pub mod template_process;
 mod turn_builder;
 
 /// The architectures that the engine runs, as `general.architecture` calls them.

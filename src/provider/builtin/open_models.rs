@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use kontekst_engine::{Engine, EngineError, Limits};
+use kontekst_engine::{Engine, EngineError, Limits, template::TemplateError};
 use kontekst_starter::Starter;
 
 use super::{
@@ -32,7 +32,7 @@ const SESSION_BYTES: usize = 512 << 20;
 const MAX_UNSUPPORTED: usize = 64;
 
 /// The configuration of models in this process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// The size of the context window, in tokens.
     pub context_size: u32,
@@ -40,6 +40,8 @@ pub struct Settings {
     pub max_loaded: usize,
     /// The time after which an unused model is unloaded. `None` is never.
     pub keep_warm: Option<Duration>,
+    /// This program, which renders chat templates in another process.
+    pub launcher: Option<PathBuf>,
 }
 
 /// Which model is to be opened.
@@ -77,6 +79,18 @@ struct OpenModel {
 struct Unsupported {
     modified: Option<SystemTime>,
     reason: String,
+}
+
+/// Why a file could not be loaded.
+enum LoadError {
+    Engine(EngineError),
+    Template(TemplateError),
+}
+
+impl From<EngineError> for LoadError {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
 }
 
 /// Why a model could not be opened.
@@ -158,7 +172,7 @@ impl OpenModels {
         sink(loading());
         let began = std::time::Instant::now();
         let modified = modified(source);
-        let model = self.load(source).map_err(|error| self.load_error(source, modified, &error))?;
+        let model = self.load(source, cancel).map_err(|error| self.load_error(source, modified, error))?;
         let model = Arc::new(model);
         tracing::info!(model = model.name(), after = ?began.elapsed(), "the model is loaded");
         let mut state = self.lock();
@@ -171,7 +185,7 @@ impl OpenModels {
         Ok(model)
     }
 
-    fn load(&self, source: &ModelSource) -> Result<LoadedModel, EngineError> {
+    fn load(&self, source: &ModelSource, cancel: &Cancel) -> Result<LoadedModel, LoadError> {
         let limits = Limits {
             context_size: self.settings.context_size,
             session_bytes: SESSION_BYTES,
@@ -188,7 +202,11 @@ impl OpenModels {
                 if Starter::recognizes(&engine) {
                     LoadedModel::new(name, starter(Starter::of(engine)))
                 } else {
-                    LoadedModel::new(name, Arc::new(ChatModel::new(engine)))
+                    let launcher = self.settings.launcher.clone().ok_or_else(|| {
+                        TemplateError::Failed("this program does not know where it is".to_owned())
+                    });
+                    let model = launcher.and_then(|launcher| ChatModel::new(engine, launcher, cancel));
+                    LoadedModel::new(name, Arc::new(model.map_err(LoadError::Template)?))
                 }
             }
         })
@@ -217,15 +235,17 @@ impl OpenModels {
         (known.modified == modified(source)).then(|| known.reason.clone())
     }
 
-    /// Converts an error of the engine, and remembers files that it does not support.
-    fn load_error(
-        &self,
-        source: &ModelSource,
-        modified: Option<SystemTime>,
-        error: &EngineError,
-    ) -> OpenError {
+    /// Converts an error, and remembers files that the engine does not support.
+    fn load_error(&self, source: &ModelSource, modified: Option<SystemTime>, error: LoadError) -> OpenError {
+        let failed = |why: &str, hint: &str| {
+            let fact = format!("{} cannot be loaded: {why}", source.name());
+            OpenError::Failed(ProviderError::NoServer(NoServer { fact, hint: hint.to_owned() }))
+        };
         match (source, error) {
-            (ModelSource::File(file), EngineError::Architecture(_) | EngineError::Unsupported(_)) => {
+            (
+                ModelSource::File(file),
+                LoadError::Engine(error @ (EngineError::Architecture(_) | EngineError::Unsupported(_))),
+            ) => {
                 let reason = error.to_string();
                 let mut state = self.lock();
                 if state.unsupported.len() >= MAX_UNSUPPORTED {
@@ -234,13 +254,16 @@ impl OpenModels {
                 state.unsupported.insert(file.clone(), Unsupported { modified, reason: reason.clone() });
                 OpenError::Unsupported(reason)
             }
-            _ => OpenError::Failed(ProviderError::NoServer(NoServer {
-                fact: format!("{} cannot be loaded: {}", source.name(), error_chain(error)),
-                hint:
-                    "`kontekst models show` says what the file is; `kontekst models pull` fetches it again \
-                       once it is moved away"
-                        .to_owned(),
-            })),
+            (_, LoadError::Engine(error)) => failed(
+                &error_chain(&error),
+                "`kontekst models show` says what the file is; `kontekst models pull` fetches it again once it is \
+                 moved away",
+            ),
+            (_, LoadError::Template(TemplateError::Cancelled)) => OpenError::Failed(ProviderError::Cancelled),
+            (_, LoadError::Template(error)) => failed(
+                &format!("its chat template cannot be used: {error}"),
+                "the file may be made to do harm; `kontekst models` lists the others",
+            ),
         }
     }
 

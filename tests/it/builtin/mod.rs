@@ -2,6 +2,7 @@
 
 mod default_model;
 mod doors;
+mod hostile_templates;
 mod readme;
 mod routing;
 mod tiny_model;

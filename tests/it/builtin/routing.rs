@@ -126,7 +126,8 @@ fn models_are_loaded_once_up_to_the_limit() {
         max_loaded_models: 1,
         ..Config::default()
     };
-    let router = Router::new(&config, ProcessEnv::default());
+    let launcher = Some(env!("CARGO_BIN_EXE_kontekst").into());
+    let router = Router::new(&config, ProcessEnv { launcher, ..ProcessEnv::default() });
     let open = |model| {
         let mut loaded = 0;
         let wanted = ModelSelector { model, endpoint: None };

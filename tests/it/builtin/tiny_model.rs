@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 /// The chat template: ChatML with tools, and at the end the token that selects what the model does.
-const TEMPLATE: &str = "\
+pub(super) const TEMPLATE: &str = "\
 {%- set ns = namespace(go='<|text|>') -%}
 {%- for message in messages -%}
 {{- '<|im_start|>' + message.role + '\\n' -}}
@@ -58,6 +58,11 @@ const BYTES: &[u8] = b"{\"x\"";
 
 /// Writes the model. The engine runs it only if `architecture` is `llama`.
 pub(super) fn write(path: &Path, architecture: &str) {
+    write_with_template(path, architecture, TEMPLATE);
+}
+
+/// Writes the model with another chat template.
+pub(super) fn write_with_template(path: &Path, architecture: &str, template: &str) {
     let mut file = GgufFile::default();
     let tokens = tokens();
     let size = u32::try_from(tokens.len()).unwrap();
@@ -85,7 +90,7 @@ pub(super) fn write(path: &Path, architecture: &str) {
     file.numbers("tokenizer.ggml.token_type", &kinds(tokens.len()));
     file.texts("tokenizer.ggml.merges", &[]);
     file.number("tokenizer.ggml.eos_token_id", id(&tokens, "<|im_end|>"));
-    file.text("tokenizer.chat_template", TEMPLATE);
+    file.text("tokenizer.chat_template", template);
 
     let (size, wide) = (tokens.len(), 64);
     let zeros = |rows: usize, columns: usize| vec![0.0; rows * columns];

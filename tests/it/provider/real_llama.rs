@@ -232,7 +232,8 @@ fn the_builtin_engine_agrees_with_llama_cpp() {
             let mut real = real_with(config.clone(), None)?;
             let binary = std::env::var_os("KONTEKST_LLAMA_SERVER")?;
             let environment = [("KONTEKST_LLAMA_SERVER", binary)].into_iter().collect();
-            let process = ProcessEnv { environment, ..ProcessEnv::default() };
+            let launcher = Some(env!("CARGO_BIN_EXE_kontekst").into());
+            let process = ProcessEnv { environment, launcher, ..ProcessEnv::default() };
             real.router = Router::with_timing(&config, process, TIMING);
             real.model = file.file_name()?.to_str()?.to_owned();
             Some(real)

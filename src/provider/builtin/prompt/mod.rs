@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kontekst_engine::template::{Rendered, Template};
+use kontekst_engine::template::{Rendered, Renderer, Template, TemplateError};
 
 use crate::{
     core::{Message, ToolDef},
@@ -31,19 +31,30 @@ pub(super) struct Conversation<'a> {
 ///
 /// # Errors
 ///
-/// The message of a template that refuses the conversation in every form.
-pub(super) fn render(template: &Template, conversation: Conversation<'_>) -> Result<Rendered, String> {
+/// [`TemplateError::Refused`] with the message of a template that refuses the conversation in every form, or any other.
+pub(super) fn render(
+    template: &Template,
+    conversation: Conversation<'_>,
+    renderer: &dyn Renderer,
+) -> Result<Rendered, TemplateError> {
     let native = conversation.tool_role == ToolRole::Native || template.traits().native_tools();
-    let first = render_as(template, conversation, !native);
-    // Some templates support tools in general and still refuse some conversations with them.
-    first.or_else(|error| render_as(template, conversation, true).map_err(|_| error))
+    match render_as(template, conversation, !native, renderer) {
+        // Some templates support tools in general and still refuse some conversations with them.
+        Err(error @ TemplateError::Refused(_)) if native => render_as(template, conversation, true, renderer)
+            .map_err(|second| match second {
+                TemplateError::Refused(_) => error,
+                other => other,
+            }),
+        rendered => rendered,
+    }
 }
 
 fn render_as(
     template: &Template,
     conversation: Conversation<'_>,
     tools_as_text: bool,
-) -> Result<Rendered, String> {
+    renderer: &dyn Renderer,
+) -> Result<Rendered, TemplateError> {
     let Conversation { system, messages, tools, tool_role } = conversation;
     let dialect = Dialect {
         tool_role: tool_role != ToolRole::Text && !tools_as_text,
@@ -58,7 +69,7 @@ fn render_as(
     };
     let messages = messages::to_wire(&system, messages, dialect);
     let tools = if tools_as_text { Vec::new() } else { messages::tools(tools) };
-    template.render(&messages, &tools)
+    template.render(&messages, &tools, renderer)
 }
 
 #[cfg(test)]

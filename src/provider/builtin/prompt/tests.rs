@@ -1,24 +1,29 @@
 //! Conversations that must render with every template.
 
 use kontekst_engine::template::{
-    Segment, Template, TemplateSource,
+    InThisProcess, Rendered, Segment, Template, TemplateError, TemplateSource,
     samples::{GEMMA, OBJECTS, QWEN},
 };
 use serde_json::json;
 
-use super::{Conversation, render};
+use super::Conversation;
 use crate::{
     core::{CallId, Message, Role, ToolCall, ToolDef, ToolResult},
     provider::ToolRole,
 };
 
 fn template(text: &str) -> Template {
-    Template::new(TemplateSource {
+    let source = TemplateSource {
         template: Some(text.to_owned()),
         bos: "<bos>".to_owned(),
         eos: "<|im_end|>".to_owned(),
         control: ["<|im_start|>", "<|im_end|>", "<bos>", "<|end|>", "<|user|>"].map(str::to_owned).to_vec(),
-    })
+    };
+    Template::new(source, &InThisProcess).unwrap()
+}
+
+fn render(template: &Template, conversation: Conversation<'_>) -> Result<Rendered, TemplateError> {
+    super::render(template, conversation, &InThisProcess)
 }
 
 fn tools() -> Vec<ToolDef> {
@@ -118,5 +123,5 @@ fn what_a_template_refuses_in_every_form_is_an_error() {
     let messages = conversation();
     let conversation =
         Conversation { system: "", messages: &messages, tools: &[], tool_role: ToolRole::Auto };
-    assert!(render(&refusing, conversation).unwrap_err().contains("too long"));
+    assert!(render(&refusing, conversation).unwrap_err().to_string().contains("too long"));
 }
