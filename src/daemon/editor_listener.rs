@@ -9,8 +9,8 @@ use crate::{config::Home, core::Cancel, doors::kaiak::KaiakDoor};
 
 use super::{
     DaemonError,
-    accept::{bind_unix, pause_after},
-    peer,
+    accept::{accept_each, bind_unix},
+    peer::PeerCheck,
 };
 
 pub(super) struct EditorListener {
@@ -28,29 +28,16 @@ impl EditorListener {
     }
 
     /// Accepts until `stop` is cancelled, and returns when all connections have ended.
-    pub(super) async fn serve(self, door: KaiakDoor, stop: Cancel) {
+    pub(super) async fn serve(self, door: KaiakDoor, peers: PeerCheck, stop: Cancel) {
         let connections = TaskTracker::new();
-        loop {
-            let accepted = tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                accepted = self.listener.accept() => accepted,
-            };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    pause_after(error).await;
-                    continue;
-                }
-            };
-            match peer::unix(&stream) {
-                Ok(_) => {
-                    let (door, stop) = (door.clone(), stop.clone());
-                    connections.spawn(async move { door.serve(stream, &stop).await });
-                }
-                Err(refused) => tracing::warn!("connection refused: {refused}"),
+        accept_each(&self.listener, &stop, |stream| {
+            if peers.unix(&stream).is_some() {
+                let (door, stop) = (door.clone(), stop.clone());
+                connections.spawn(async move { door.serve(stream, &stop).await });
             }
-        }
+            std::future::ready(())
+        })
+        .await;
         fs::remove_file(&self.socket).ok();
         connections.close();
         connections.wait().await;

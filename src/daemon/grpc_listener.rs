@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use tokio::{
-    net::{TcpListener, UnixListener},
+    net::UnixListener,
     sync::{Semaphore, mpsc},
 };
 use tokio_stream::{Stream, wrappers::ReceiverStream};
@@ -12,15 +12,16 @@ use tonic::{Request, Status};
 use crate::{
     config::{Bind, Config, Home},
     core::{Cancel, OwnListeners, is_bearer},
+    doors::kontekst::ListenerStatus,
 };
 
 use super::{
     DaemonError,
-    accept::{bind_tcp, bind_unix, pause_after},
+    accept::{accept_each, bind_unix},
     grpc_connection::GrpcConnection,
-    peer::{self, Peer},
+    peer::{Peer, PeerCheck},
     socket::SocketFile,
-    socket_table::SocketTable,
+    tcp_socket::TcpSocket,
     token,
 };
 
@@ -32,7 +33,7 @@ type Accepted = mpsc::Sender<io::Result<GrpcConnection>>;
 pub(super) struct GrpcListeners {
     unix: UnixListener,
     socket: SocketFile,
-    tcp: Option<TcpListener>,
+    tcp: Option<TcpSocket>,
     token: Option<String>,
 }
 
@@ -51,8 +52,7 @@ impl GrpcListeners {
         &self.socket
     }
 
-    /// Binds the address of `bind` in the configuration, and returns the address with its port. Returns `None` if
-    /// `bind` is `off`.
+    /// Binds the address of `bind` in the configuration, unless that is `off`, and reports it in `status`.
     ///
     /// # Errors
     ///
@@ -62,8 +62,9 @@ impl GrpcListeners {
         config: &Config,
         home: &Home,
         own_listeners: &OwnListeners,
-    ) -> Result<Option<String>, String> {
-        let Bind::Tcp(address) = config.bind else { return Ok(None) };
+        status: &ListenerStatus,
+    ) -> Result<(), String> {
+        let Bind::Tcp(address) = config.bind else { return Ok(()) };
         if config.bind.is_remote() {
             self.token = token::load(home);
             if self.token.is_none() {
@@ -74,14 +75,12 @@ impl GrpcListeners {
                 ));
             }
         }
-        let listener = bind_tcp(address, own_listeners).map_err(|error| {
+        self.tcp = Some(TcpSocket::bind(address, own_listeners, status, |error| {
             format!(
                 "not listening on {address}: {error}; set `bind` in config.toml to another port or to \"off\""
             )
-        })?;
-        let address = listener.local_addr().map_or(address, |bound| bound);
-        self.tcp = Some(listener);
-        Ok(Some(address.to_string()))
+        }));
+        Ok(())
     }
 
     /// Returns the interceptor that checks every request: it must come from a process of this user or carry the token.
@@ -118,14 +117,14 @@ impl GrpcListeners {
     /// file is removed before the stream ends.
     pub(super) fn accept(
         self,
-        table: SocketTable,
+        peers: PeerCheck,
         stop: &Cancel,
     ) -> impl Stream<Item = io::Result<GrpcConnection>> + use<> {
         let (accepted, connections) = mpsc::channel(64);
         if let Some(tcp) = self.tcp {
-            tokio::spawn(accept_tcp(tcp, table, accepted.clone(), stop.clone()));
+            tokio::spawn(accept_tcp(tcp, peers.clone(), accepted.clone(), stop.clone()));
         }
-        tokio::spawn(accept_unix(self.unix, self.socket, accepted, stop.clone()));
+        tokio::spawn(accept_unix(self.unix, self.socket, peers, accepted, stop.clone()));
         ReceiverStream::new(connections)
     }
 }
@@ -136,58 +135,48 @@ fn is_grpc(content_type: &str) -> bool {
     rest.is_some() && matches!(content_type.as_bytes().get(16), None | Some(b'+' | b';' | b' '))
 }
 
-async fn accept_unix(listener: UnixListener, socket: SocketFile, accepted: Accepted, stop: Cancel) {
-    loop {
-        let stream = tokio::select! {
-            biased;
-            () = stop.cancelled() => break,
-            stream = listener.accept() => stream,
-        };
-        match stream {
-            Ok((stream, _)) => {
-                let checked = peer::unix(&stream).map(|peer| GrpcConnection::unix(stream, peer));
-                pass_on(checked, &accepted).await;
+async fn accept_unix(
+    listener: UnixListener,
+    socket: SocketFile,
+    peers: PeerCheck,
+    accepted: Accepted,
+    stop: Cancel,
+) {
+    accept_each(&listener, &stop, |stream| {
+        let peer = peers.unix(&stream);
+        let accepted = accepted.clone();
+        async move {
+            if let Some(peer) = peer {
+                // Sending fails only after the server has stopped.
+                accepted.send(Ok(GrpcConnection::unix(stream, peer))).await.ok();
             }
-            Err(error) => pause_after(error).await,
         }
-    }
+    })
+    .await;
     socket.remove();
 }
 
-async fn accept_tcp(listener: TcpListener, table: SocketTable, accepted: Accepted, stop: Cancel) {
+async fn accept_tcp(socket: TcpSocket, peers: PeerCheck, accepted: Accepted, stop: Cancel) {
+    let listener = tokio::select! {
+        biased;
+        () = stop.cancelled() => return,
+        listener = socket.listener() => listener,
+    };
     let permits = Arc::new(Semaphore::new(MAX_UNCHECKED));
-    loop {
-        let next = async {
-            let permit = Arc::clone(&permits).acquire_owned().await.map_err(io::Error::other)?;
-            Ok((permit, listener.accept().await?.0))
-        };
-        let next: io::Result<_> = tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            next = next => next,
-        };
-        match next {
-            Ok((permit, stream)) => {
-                let (table, accepted) = (table.clone(), accepted.clone());
-                tokio::spawn(async move {
-                    stream.set_nodelay(true).ok();
-                    let peer = peer::tcp(&stream, &table).await;
-                    pass_on(peer.map(|peer| GrpcConnection::tcp(stream, peer)), &accepted).await;
-                    drop(permit);
-                });
-            }
-            Err(error) => pause_after(error).await,
+    accept_each(&listener, &stop, |stream| {
+        let (peers, accepted, permits) = (peers.clone(), accepted.clone(), Arc::clone(&permits));
+        async move {
+            let permit = permits.acquire_owned().await;
+            tokio::spawn(async move {
+                stream.set_nodelay(true).ok();
+                if let Some(peer) = peers.tcp(&stream).await {
+                    accepted.send(Ok(GrpcConnection::tcp(stream, peer))).await.ok();
+                }
+                drop(permit);
+            });
         }
-    }
-}
-
-/// Passes a connection to the server, or logs why it is refused.
-async fn pass_on(checked: io::Result<GrpcConnection>, accepted: &Accepted) {
-    match checked {
-        // Sending fails only after the server has stopped.
-        Ok(connection) => drop(accepted.send(Ok(connection)).await),
-        Err(refused) => tracing::warn!("connection refused: {refused}"),
-    }
+    })
+    .await;
 }
 
 #[cfg(test)]

@@ -1,46 +1,49 @@
 //! The listener of the HTTP door.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use hyper_util::rt::TokioIo;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-};
+use tokio::{net::TcpStream, sync::Semaphore};
 use tokio_util::task::TaskTracker;
 
 use crate::{
     agent::AgentCore,
     config::Bind,
-    core::OwnListeners,
-    doors::http::{AccessPolicy, Caller, HttpDoor},
+    core::{Cancel, OwnListeners},
+    doors::{
+        http::{AccessPolicy, Caller, HttpDoor},
+        kontekst::ListenerStatus,
+    },
 };
 
 use super::{
-    accept::{bind_tcp, pause_after},
+    accept::accept_each,
     http_connection::HttpConnection,
-    peer::{self, Peer},
-    socket_table::SocketTable,
+    peer::{Peer, PeerCheck},
+    tcp_socket::TcpSocket,
     token,
 };
 
 /// The maximum number of connections. Further ones are closed at once.
 const MAX_CONNECTIONS: usize = 1024;
 
-/// A bound listener.
+/// A listener that is bound, or will be when its address is free.
 pub(super) struct HttpListener {
-    listener: TcpListener,
-    pub(super) address: SocketAddr,
-    door: Arc<HttpDoor>,
+    socket: TcpSocket,
+    token: String,
 }
 
 impl HttpListener {
-    /// Binds the address of `[http] listen`. Returns `None` if that is `off`.
+    /// Binds the address of `[http] listen`, and reports it in `status`. Returns `None` if that is `off`.
     ///
     /// # Errors
     ///
     /// One sentence for the operator. The daemon continues without HTTP.
-    pub(super) fn bind(core: &AgentCore, own_listeners: &OwnListeners) -> Result<Option<Self>, String> {
+    pub(super) fn bind(
+        core: &AgentCore,
+        own_listeners: &OwnListeners,
+        status: &ListenerStatus,
+    ) -> Result<Option<Self>, String> {
         let config = core.config();
         let Bind::Tcp(address) = config.http.listen else { return Ok(None) };
         if config.http.listen.is_remote() && !config.allow_remote {
@@ -50,58 +53,53 @@ impl HttpListener {
         }
         let token = token::load_or_create(core.home())
             .map_err(|error| format!("not serving HTTP: {}: {error}", core.home().token().display()))?;
-        let listener = bind_tcp(address, own_listeners).map_err(|error| {
-            format!("not serving HTTP on {address}: {error}; set `listen` in [http] of config.toml to another port")
-        })?;
-        let address = listener.local_addr().unwrap_or(address);
-        let settings = &config.http;
-        let policy =
-            AccessPolicy::new(address.port(), &settings.hosts, &settings.origins, token, settings.cors);
-        Ok(Some(Self { listener, address, door: HttpDoor::new(core.clone(), policy) }))
+        let socket = TcpSocket::bind(address, own_listeners, status, |error| {
+            format!(
+                "not serving HTTP on {address}: {error}; set `listen` in [http] of config.toml to another port"
+            )
+        });
+        Ok(Some(Self { socket, token }))
     }
 
-    /// Accepts until the core stops, and returns when all connections have ended.
-    pub(super) async fn serve(self, core: AgentCore, table: SocketTable) {
+    /// Accepts until `stop` is cancelled, and returns when all connections have ended.
+    pub(super) async fn serve(self, core: AgentCore, peers: PeerCheck, stop: Cancel) {
+        let listener = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            listener = self.socket.listener() => listener,
+        };
+        let Ok(address) = listener.local_addr() else { return };
+        let settings = &core.config().http;
+        let policy =
+            AccessPolicy::new(address.port(), &settings.hosts, &settings.origins, self.token, settings.cors);
+        let door = HttpDoor::new(core.clone(), policy);
         let connections = TaskTracker::new();
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        loop {
-            let accepted = tokio::select! {
-                biased;
-                () = core.stopped() => break,
-                accepted = self.listener.accept() => accepted,
-            };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    pause_after(error).await;
-                    continue;
-                }
-            };
-            let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
-                tracing::warn!("connection refused: {MAX_CONNECTIONS} are open");
-                continue;
-            };
-            let (door, table) = (Arc::clone(&self.door), table.clone());
-            connections.spawn(async move {
-                serve_connection(door, stream, table).await;
-                drop(permit);
-            });
-        }
-        drop(self.listener);
+        accept_each(&listener, &stop, |stream| {
+            if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
+                let (door, peers) = (Arc::clone(&door), peers.clone());
+                connections.spawn(async move {
+                    serve_connection(door, stream, peers).await;
+                    drop(permit);
+                });
+            } else {
+                peers.refuse("too many HTTP connections are open");
+            }
+            std::future::ready(())
+        })
+        .await;
+        drop(listener);
         connections.close();
         connections.wait().await;
     }
 }
 
-async fn serve_connection(door: Arc<HttpDoor>, stream: TcpStream, table: SocketTable) {
-    let caller = match peer::tcp(&stream, &table).await {
-        Ok(Peer::ThisUser) => Caller::ThisUser,
-        Ok(Peer::Remote) => Caller::Remote,
-        Err(refused) => {
-            tracing::warn!("connection refused: {refused}");
-            return;
-        }
+async fn serve_connection(door: Arc<HttpDoor>, stream: TcpStream, peers: PeerCheck) {
+    let caller = match peers.tcp(&stream).await {
+        Some(Peer::ThisUser) => Caller::ThisUser,
+        Some(Peer::Remote) => Caller::Remote,
+        None => return,
     };
     stream.set_nodelay(true).ok();
-    door.serve(TokioIo::new(HttpConnection::new(stream, table)), caller).await;
+    door.serve(TokioIo::new(HttpConnection::new(stream, peers.table().clone())), caller).await;
 }

@@ -10,10 +10,12 @@ mod log;
 mod open_streams;
 mod peer;
 mod ready;
+mod refusals;
 mod server;
 mod signals;
 mod socket;
 mod socket_table;
+mod tcp_socket;
 mod token;
 
 use std::{

@@ -1,10 +1,13 @@
 //! Checks which user owns the other end of a connection.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use tokio::net::{TcpStream, UnixStream};
 
-use super::socket_table::{SocketEntry, SocketTable};
+use super::{
+    refusals::Refusals,
+    socket_table::{SocketEntry, SocketTable},
+};
 
 /// The other end of an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,27 +18,57 @@ pub(super) enum Peer {
     Remote,
 }
 
-/// Returns the peer of a unix socket, which the kernel knows.
-///
-/// # Errors
-///
-/// The process belongs to another user, or the kernel does not report its user.
-pub(super) fn unix(stream: &UnixStream) -> io::Result<Peer> {
-    check_user(stream.peer_cred()?.uid())
+/// Checks the peers of all listeners, and logs those that are refused. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct PeerCheck {
+    table: SocketTable,
+    refusals: Arc<Refusals>,
 }
 
-/// Returns the peer of a TCP connection. For one on loopback, the kernel's socket table has its user.
-///
-/// # Errors
-///
-/// A peer on loopback belongs to another user, or its user is unknown.
-pub(super) async fn tcp(stream: &TcpStream, table: &SocketTable) -> io::Result<Peer> {
-    let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
-    if !peer.ip().to_canonical().is_loopback() {
-        return Ok(Peer::Remote);
+impl PeerCheck {
+    pub(super) fn new() -> Self {
+        Self { table: SocketTable::new(), refusals: Arc::default() }
     }
-    match table.find(peer, local).await? {
-        Some(SocketEntry { uid, .. }) => check_user(uid),
+
+    pub(super) fn table(&self) -> &SocketTable {
+        &self.table
+    }
+
+    /// Returns the peer of a unix socket, which the kernel knows. `None` for a process of another user, and where the
+    /// kernel does not report the user.
+    pub(super) fn unix(&self, stream: &UnixStream) -> Option<Peer> {
+        self.or_log(stream.peer_cred().and_then(|peer| check_user(peer.uid())))
+    }
+
+    /// Returns the peer of a TCP connection. For one on loopback, the kernel's socket table has its user. `None` for a
+    /// peer on loopback of another user or of an unknown one.
+    pub(super) async fn tcp(&self, stream: &TcpStream) -> Option<Peer> {
+        self.or_log(self.peer_of(stream).await)
+    }
+
+    /// Logs that a connection is refused.
+    pub(super) fn refuse(&self, why: &str) {
+        self.refusals.log(why);
+    }
+
+    async fn peer_of(&self, stream: &TcpStream) -> io::Result<Peer> {
+        let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
+        if !peer.ip().to_canonical().is_loopback() {
+            return Ok(Peer::Remote);
+        }
+        check_owner(self.table.find(peer, local).await?)
+    }
+
+    fn or_log(&self, peer: io::Result<Peer>) -> Option<Peer> {
+        peer.inspect_err(|refused| self.refusals.log(refused)).ok()
+    }
+}
+
+/// The table says user 0 for a socket that its process has closed, whoever that was.
+fn check_owner(entry: Option<SocketEntry>) -> io::Result<Peer> {
+    match entry {
+        Some(SocketEntry { uid, inode: 1.. }) => check_user(uid),
+        Some(_) => Err(io::Error::other("the peer has closed the connection")),
         None => Err(io::Error::other("the user of the peer is not known")),
     }
 }
@@ -57,8 +90,18 @@ mod tests {
             let Ok(listener) = tokio::net::TcpListener::bind(address).await else { continue };
             let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
             let (server, _) = listener.accept().await.unwrap();
-            assert_eq!(tcp(&server, &SocketTable::new()).await.unwrap(), Peer::ThisUser);
+            let check = PeerCheck::new();
+            assert_eq!(check.tcp(&server).await, Some(Peer::ThisUser));
             drop(client);
         }
+    }
+
+    #[test]
+    fn a_socket_without_a_process_belongs_to_nobody() {
+        let uid = rustix::process::geteuid().as_raw();
+        assert!(check_owner(Some(SocketEntry { uid, inode: 1 })).is_ok());
+        assert!(check_owner(Some(SocketEntry { uid, inode: 0 })).is_err());
+        assert!(check_owner(Some(SocketEntry { uid: uid + 1, inode: 1 })).is_err());
+        assert!(check_owner(None).is_err());
     }
 }

@@ -7,20 +7,20 @@ use std::{
 
 use crate::{
     agent::AgentCore,
-    config::{Bind, DaemonInfo, Home, write_hint},
+    config::{DaemonInfo, Home, write_hint},
     core::{Cancel, OwnListeners, clock, stop_limits},
     doors::{
         GrpcServices,
         kaiak::KaiakDoor,
-        kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, StatusContext},
+        kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, ListenerStatus, StatusContext},
         roz::RozDoor,
     },
 };
 
 use super::{
     DaemonError, Mode, editor_listener::EditorListener, grpc_listener::GrpcListeners,
-    http_listener::HttpListener, open_streams::OpenStreams, ready, signals, socket::SocketFile,
-    socket_table::SocketTable,
+    http_listener::HttpListener, open_streams::OpenStreams, peer::PeerCheck, ready, signals,
+    socket::SocketFile,
 };
 
 /// The interval at which a daemon without a socket file checks whether its runs have ended.
@@ -41,9 +41,10 @@ pub(super) struct Server {
 struct Listeners {
     editors: EditorListener,
     grpc: GrpcListeners,
-    /// The address of the gRPC server on TCP.
-    tcp: Option<String>,
+    /// The state of the gRPC server on TCP.
+    tcp_status: ListenerStatus,
     http: Option<HttpListener>,
+    http_status: ListenerStatus,
 }
 
 impl Server {
@@ -63,11 +64,12 @@ impl Server {
         let editors = EditorListener::bind(&self.home)?;
         self.warnings.extend(unknown_daemon_tools(&self.core).await);
         let mut grpc = GrpcListeners::bind(&self.home)?;
-        let tcp = grpc.bind_tcp(self.core.config(), &self.home, &self.own_listeners);
-        let tcp = self.or_warn(tcp);
-        let http = HttpListener::bind(&self.core, &self.own_listeners);
+        let (tcp_status, http_status) = (ListenerStatus::default(), ListenerStatus::default());
+        let tcp = grpc.bind_tcp(self.core.config(), &self.home, &self.own_listeners, &tcp_status);
+        self.or_warn(tcp.map(Some));
+        let http = HttpListener::bind(&self.core, &self.own_listeners, &http_status);
         let http = self.or_warn(http);
-        Ok(Listeners { editors, grpc, tcp, http })
+        Ok(Listeners { editors, grpc, tcp_status, http, http_status })
     }
 
     /// Turns the error of a listener that the daemon can do without into a warning.
@@ -100,13 +102,21 @@ impl Server {
         listeners: &Listeners,
         stop: &Cancel,
     ) -> StatusContext {
-        let http = listeners.http.as_ref().map(|http| http.address.to_string()).unwrap_or_default();
-        let bind = listeners.tcp.clone().unwrap_or_default();
-        tracing::info!(pid = info.pid, socket = info.socket, bind, http, "listening");
-        ready::announce_ready(self.mode, &info, &self.warnings);
+        let (bind, http) = (&listeners.tcp_status, &listeners.http_status);
+        let address = |status: &ListenerStatus| status.address().map(|address| address.to_string());
+        tracing::info!(
+            pid = info.pid,
+            socket = info.socket,
+            bind = address(bind),
+            http = address(http),
+            "listening"
+        );
+        let problems = [bind, http].into_iter().filter_map(ListenerStatus::problem);
+        let warnings: Vec<String> = self.warnings.iter().cloned().chain(problems).collect();
+        ready::announce_ready(self.mode, &info, &warnings);
         StatusContext {
-            bind: listeners.tcp.clone().unwrap_or_else(|| Bind::Off.to_string()),
-            http,
+            bind: bind.clone(),
+            http: http.clone(),
             socket: info.socket,
             started: Instant::now(),
             started_at,
@@ -124,14 +134,14 @@ impl Server {
     ) -> Result<(), DaemonError> {
         let Listeners { editors, grpc, http, .. } = listeners;
         let core = self.core;
-        let table = SocketTable::new();
+        let peers = PeerCheck::new();
         tokio::spawn(stop_core(core.clone(), stop.clone()));
         tokio::spawn(stop_when_unreachable(grpc.socket().clone(), core.clone(), stop.clone()));
-        let http = http.map(|http| tokio::spawn(http.serve(core.clone(), table.clone())));
+        let http = http.map(|http| tokio::spawn(http.serve(core.clone(), peers.clone(), stop.clone())));
         let kaiak = KaiakDoor::new(core.clone(), self.providers_without_key);
-        let editors = tokio::spawn(editors.serve(kaiak, stop.clone()));
+        let editors = tokio::spawn(editors.serve(kaiak, peers.clone(), stop.clone()));
         let streams = OpenStreams::default();
-        let grpc = serve_grpc(&core, grpc, table, status, streams.clone(), stop);
+        let grpc = serve_grpc(&core, grpc, peers, status, streams.clone(), stop);
         let served = async {
             let result = tokio::select! {
                 biased;
@@ -161,7 +171,7 @@ impl Server {
 async fn serve_grpc(
     core: &AgentCore,
     listeners: GrpcListeners,
-    table: SocketTable,
+    peers: PeerCheck,
     status: StatusContext,
     streams: OpenStreams,
     stop: &Cancel,
@@ -180,7 +190,7 @@ async fn serve_grpc(
         .layer(tonic::service::InterceptorLayer::new(listeners.auth()))
         .layer(streams)
         .add_routes(services.into_routes())
-        .serve_with_incoming_shutdown(listeners.accept(table, stop), stop.cancelled())
+        .serve_with_incoming_shutdown(listeners.accept(peers, stop), stop.cancelled())
         .await
 }
 

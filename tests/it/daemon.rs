@@ -9,6 +9,7 @@ use crate::{
     fake_llama::{FakeLlama, Reply, Setup, gate, process::wait_for_exit},
     hostile_input::rounds,
     test_home::{TestHome, wait_with_output},
+    wait::wait_until,
 };
 
 #[test]
@@ -143,15 +144,25 @@ fn status_describes_the_daemon() {
 }
 
 #[test]
-fn a_port_in_use_is_a_warning() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap();
+fn a_port_in_use_is_a_warning_until_it_is_free() {
+    let taken = ["127.0.0.1:0"; 2].map(|address| std::net::TcpListener::bind(address).unwrap());
+    let [bind, http] = taken.each_ref().map(|listener| listener.local_addr().unwrap().to_string());
     let model = FakeLlama::start([Reply::text("here")]);
-    let config = format!("provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"{address}\"\n", model.url());
+    let config = format!(
+        "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"{bind}\"\n[http]\nlisten = \"{http}\"\n",
+        model.url()
+    );
     let home = TestHome::with_config(&config);
     assert_eq!(home.run(&["run", "hi"]).success(), "here\n");
     let page = home.run(&["status"]).success();
-    assert!(page.contains(&format!("not listening on {address}")), "{page}");
+    for warning in [format!("not listening on {bind}"), format!("not serving HTTP on {http}")] {
+        assert!(page.contains(&warning), "{page}");
+    }
+    drop(taken);
+    let status = || serde_json::from_str::<Value>(&home.run(&["status", "--json"]).success()).unwrap();
+    wait_until("both ports are bound", || status()["warnings"] == Value::Array(Vec::new()));
+    let status = status();
+    assert_eq!((&status["bind"], &status["http"]), (&bind.into(), &http.into()));
 }
 
 #[test]

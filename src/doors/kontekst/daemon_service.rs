@@ -1,7 +1,8 @@
 //! `kontekst.DaemonService`.
 
 use std::{
-    sync::Arc,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Instant, SystemTime},
 };
 
@@ -9,6 +10,7 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     agent::AgentCore,
+    config::Bind,
     core::{Cancel, clock},
     pb::{
         GetStatusRequest, GetStatusResponse, ShutdownRequest, ShutdownResponse,
@@ -20,10 +22,10 @@ use crate::{
 
 /// The facts that `GetStatus` reports in addition to the status of the agent core.
 pub struct StatusContext {
-    /// The address of the gRPC server on TCP, or `off`.
-    pub bind: String,
-    /// The address of the HTTP door, or an empty text.
-    pub http: String,
+    /// The state of the gRPC server on TCP.
+    pub bind: ListenerStatus,
+    /// The state of the HTTP door.
+    pub http: ListenerStatus,
     pub socket: String,
     pub started: Instant,
     pub started_at: SystemTime,
@@ -31,6 +33,42 @@ pub struct StatusContext {
     pub warnings: Vec<String>,
     /// Stops the daemon when it is cancelled.
     pub stop: Cancel,
+}
+
+/// The address of a TCP listener, or why it has none. Cheap to clone; all clones are one state.
+#[derive(Clone, Debug, Default)]
+pub struct ListenerStatus {
+    state: Arc<Mutex<ListenerState>>,
+}
+
+#[derive(Debug, Default)]
+struct ListenerState {
+    address: Option<SocketAddr>,
+    problem: Option<String>,
+}
+
+impl ListenerStatus {
+    /// Reports that it listens. It has no problem any more.
+    pub fn set_address(&self, address: SocketAddr) {
+        *self.lock() = ListenerState { address: Some(address), problem: None };
+    }
+
+    /// Reports why it does not listen, in one sentence.
+    pub fn set_problem(&self, problem: String) {
+        self.lock().problem = Some(problem);
+    }
+
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.lock().address
+    }
+
+    pub fn problem(&self) -> Option<String> {
+        self.lock().problem.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ListenerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Serves status and shutdown.
@@ -50,8 +88,12 @@ impl DaemonService for DaemonDoor {
     async fn get_status(&self, _: Request<GetStatusRequest>) -> Result<Response<GetStatusResponse>, Status> {
         let server = self.core.server_status().await;
         let config = self.core.config();
+        let (bind, http) = (&self.context.bind, &self.context.http);
+        let address = |status: &ListenerStatus| status.address().map(|address| address.to_string());
+        let mut warnings = self.context.warnings.clone();
+        warnings.extend([bind, http].into_iter().filter_map(ListenerStatus::problem));
         Ok(Response::new(GetStatusResponse {
-            bind: self.context.bind.clone(),
+            bind: address(bind).unwrap_or_else(|| Bind::Off.to_string()),
             endpoint: if server.endpoint.is_empty() { config.endpoint.clone() } else { server.endpoint },
             model_dir: config.model_dir.display().to_string(),
             llama_server_healthy: server.healthy,
@@ -65,8 +107,8 @@ impl DaemonService for DaemonDoor {
             active_runs: i32::try_from(self.core.active_runs()).unwrap_or(i32::MAX),
             model: server.model,
             socket: self.context.socket.clone(),
-            warnings: self.context.warnings.clone(),
-            http: self.context.http.clone(),
+            warnings,
+            http: address(http).unwrap_or_default(),
             engine: match server.backend {
                 Backend::Endpoint => "endpoint",
                 Backend::LlamaServer => "llama-server",

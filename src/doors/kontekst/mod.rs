@@ -10,4 +10,4 @@ mod watch;
 
 pub use agent_service::AgentDoor;
 pub use approval_service::ApprovalDoor;
-pub use daemon_service::{DaemonDoor, StatusContext};
+pub use daemon_service::{DaemonDoor, ListenerStatus, StatusContext};

@@ -1,61 +1,16 @@
-//! Finds the owner of the other end of a TCP connection on this machine in the kernel's socket table.
+//! Finds a socket in the files in which the kernel lists all of them. They have a line for each, so this takes long where
+//! there are many.
 
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader},
     net::{IpAddr, SocketAddr},
-    sync::Arc,
 };
 
-use tokio::sync::Semaphore;
+use super::SocketEntry;
 
-use crate::core::blocking;
-
-/// The maximum number of look-ups at a time. Each reads the whole table, so more of them would only slow each other
-/// down.
-const MAX_LOOKUPS: usize = 2;
-
-/// Reads `/proc/net/tcp` and `/proc/net/tcp6`, on threads for blocking work. Cheap to clone.
-#[derive(Clone)]
-pub(super) struct SocketTable {
-    lookups: Arc<Semaphore>,
-}
-
-/// The entry of one socket in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SocketEntry {
-    /// The user whose process opened it.
-    pub(super) uid: u32,
-    /// 0 for a socket that its process has closed.
-    pub(super) inode: u64,
-}
-
-impl SocketTable {
-    pub(super) fn new() -> Self {
-        Self { lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)) }
-    }
-
-    /// Finds the socket that is bound to `local` and connected to `remote`.
-    ///
-    /// # Errors
-    ///
-    /// The table cannot be read.
-    pub(super) async fn find(
-        &self,
-        local: SocketAddr,
-        remote: SocketAddr,
-    ) -> io::Result<Option<SocketEntry>> {
-        let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(io::Error::other)?;
-        let lookup = move || {
-            let found = find(local, remote);
-            drop(permit); // only here, because the look-up continues if its caller is dropped
-            found
-        };
-        blocking(lookup).join().await.map_err(io::Error::other)?
-    }
-}
-
-fn find(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<SocketEntry>> {
+/// Reads `/proc/net/tcp` and `/proc/net/tcp6` up to the socket that is bound to `local` and connected to `remote`.
+pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<SocketEntry>> {
     // An IPv4 peer of an IPv6 socket is in tcp6, and an IPv6 listener may find its IPv4 peer in tcp.
     for (path, version) in [("/proc/net/tcp", Version::V4), ("/proc/net/tcp6", Version::V6)] {
         let (Some(local), Some(remote)) = (table_form(local, version), table_form(remote, version)) else {
