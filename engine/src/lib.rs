@@ -67,5 +67,5 @@ pub use self::{
     generate::{Constraint, Event, FinishReason, GenerateRequest, Generation},
     sampler::Sampling,
     shape::ARCHITECTURES,
-    vocabulary::{Utf8Decoder, Vocabulary},
+    vocabulary::{Encoder, Utf8Decoder, Vocabulary},
 };

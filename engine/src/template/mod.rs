@@ -150,18 +150,16 @@ impl Template {
     /// Turns a rendered prompt into tokens. Control tokens come from the template and from nothing else: text that only
     /// looks like one stays text.
     pub fn tokenize(&self, vocabulary: &Vocabulary, rendered: &str) -> Vec<u32> {
-        let mut tokens = vocabulary.prompt(""); // the token that begins a text, if the model wants one
-        let start = tokens.first().copied();
+        let mut encoder = vocabulary.encoder();
         for segment in self.segments(rendered) {
             match segment {
-                Segment::Control(name) => tokens.extend(vocabulary.id(name)),
-                Segment::Text(text) => tokens.extend(vocabulary.encode(&text, false)),
+                Segment::Control(name) => {
+                    vocabulary.id(name).into_iter().for_each(|id| encoder.push_token(id));
+                }
+                Segment::Text(text) => encoder.push_text(&text),
             }
         }
-        if start.is_some() && tokens.get(1) == start.as_ref() {
-            tokens.remove(0);
-        }
-        tokens
+        encoder.into_prompt()
     }
 
     /// Renders each of some conversations.

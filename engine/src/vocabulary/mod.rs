@@ -4,6 +4,8 @@
 //! too). They give the same tokens as llama.cpp, because models are made for those.
 
 mod bpe;
+mod encoder;
+mod special_tokens;
 mod split;
 mod spm;
 mod utf8;
@@ -13,10 +15,8 @@ mod tests;
 
 use std::{borrow::Cow, collections::HashMap};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-
-pub use self::utf8::Utf8Decoder;
-use self::{bpe::Bpe, spm::Spm};
+use self::{bpe::Bpe, special_tokens::SpecialTokens, spm::Spm};
+pub use self::{encoder::Encoder, utf8::Utf8Decoder};
 use crate::{
     EngineError,
     gguf::Value,
@@ -58,6 +58,8 @@ pub struct Vocabulary {
     special: SpecialTokens,
     /// The same without control tokens, for text that no template wrote.
     user_defined: SpecialTokens,
+    /// White space after special tokens is dropped.
+    strips_space: bool,
     bos: Option<u32>,
     eos: Option<u32>,
     adds_bos: bool,
@@ -77,14 +79,6 @@ enum TokenType {
     User,
     Unused,
     Byte,
-}
-
-/// Tokens that are found in a text by their names.
-struct SpecialTokens {
-    find: Option<AhoCorasick>,
-    ids: Vec<u32>,
-    /// White space after such a token is dropped.
-    strips_space: bool,
 }
 
 impl Vocabulary {
@@ -114,10 +108,11 @@ impl Vocabulary {
         let strips_space = name.contains("phi-3") || name.contains("phi3");
         let adds_bos = file.boolean("tokenizer.ggml.add_bos_token");
         let (tokenizer, bytes) = Tokenizer::take(file, &names, &types, &ids)?;
-        let with = |wanted: &[TokenType]| SpecialTokens::new(&names, &types, wanted, strips_space);
+        let with = |wanted: &[TokenType]| SpecialTokens::new(&names, &types, wanted);
         Ok(Self {
             special: with(&[TokenType::Control, TokenType::User, TokenType::Unknown])?,
             user_defined: with(&[TokenType::User])?,
+            strips_space,
             adds_bos: adds_bos.unwrap_or(tokenizer.adds_bos()) && bos.is_some(),
             bytes,
             names,
@@ -133,34 +128,33 @@ impl Vocabulary {
     /// Turns text into tokens. With `special`, the names of control tokens in the text become those tokens. That is for
     /// text of a template only, and never for text of a user or a tool.
     pub fn encode(&self, text: &str, special: bool) -> Vec<u32> {
-        let mut found = Vec::new();
-        let set = if special { &self.special } else { &self.user_defined };
-        // SentencePiece puts a space in front of a text, and of what follows a special token.
-        let mut after_special = true;
-        set.parts(text, |part| match part {
-            Part::Token(id) => {
-                found.push(id);
-                after_special = true;
-            }
-            Part::Text(text) => {
-                match &self.tokenizer {
-                    Tokenizer::Bpe(bpe) => bpe.encode(text, &mut found),
-                    Tokenizer::Spm(spm) => spm.encode(text, after_special, &mut found),
-                }
-                after_special = false;
-            }
-        });
-        found
+        let mut encoder = self.encoder();
+        encoder.push_parts(text, if special { &self.special } else { &self.user_defined });
+        encoder.into_tokens()
+    }
+
+    /// Begins a prompt of control tokens and of text between them.
+    pub fn encoder(&self) -> Encoder<'_> {
+        Encoder::new(self)
     }
 
     /// Turns the text of a template into tokens. The token that begins a text is added if the model wants one and the
     /// template did not write it.
     pub fn prompt(&self, text: &str) -> Vec<u32> {
-        let mut tokens = self.encode(text, true);
+        self.with_bos(self.encode(text, true))
+    }
+
+    fn with_bos(&self, mut tokens: Vec<u32>) -> Vec<u32> {
         if let Some(bos) = self.bos.filter(|&bos| self.adds_bos && tokens.first() != Some(&bos)) {
             tokens.insert(0, bos);
         }
         tokens
+    }
+
+    /// Returns true if white space after this special token is dropped. Source: llama.cpp does so for Phi-3.
+    fn swallows_space(&self, id: u32) -> bool {
+        let name = self.names.get(id as usize).map_or("", String::as_str);
+        self.strips_space && !["<unk>", "<s>", "<|endoftext|>"].contains(&name)
     }
 
     /// Counts the tokens of the text of a template.
@@ -268,47 +262,6 @@ fn end_tokens(id: &dyn Fn(&str) -> Option<u32>, ids: &HashMap<String, u32>, type
     end_tokens.sort_unstable();
     end_tokens.dedup();
     end_tokens
-}
-
-enum Part<'a> {
-    Token(u32),
-    Text(&'a str),
-}
-
-impl SpecialTokens {
-    fn new(
-        names: &[String],
-        types: &[TokenType],
-        wanted: &[TokenType],
-        strips_space: bool,
-    ) -> Result<Self, EngineError> {
-        let chosen = (0_u32..).zip(names.iter().zip(types));
-        let chosen = chosen.filter(|(_, (name, kind))| wanted.contains(kind) && !name.is_empty());
-        let (ids, names): (Vec<u32>, Vec<&String>) = chosen.map(|(id, (name, _))| (id, name)).unzip();
-        // A DFA would take kilobytes for each byte of a token.
-        let kind = Some(AhoCorasickKind::ContiguousNFA);
-        let find = (!ids.is_empty())
-            .then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).kind(kind).build(names))
-            .transpose()
-            .map_err(|error| broken(&error.to_string()))?;
-        Ok(Self { find, ids, strips_space })
-    }
-
-    fn parts<'a>(&self, text: &'a str, mut each: impl FnMut(Part<'a>)) {
-        let mut rest = 0;
-        for found in self.find.iter().flat_map(|find| find.find_iter(text)) {
-            if found.start() > rest {
-                each(Part::Text(&text[rest..found.start()]));
-            }
-            each(Part::Token(self.ids[found.pattern().as_usize()]));
-            let after = &text[found.end()..];
-            let stripped = if self.strips_space { after.len() - after.trim_start().len() } else { 0 };
-            rest = found.end() + stripped;
-        }
-        if rest < text.len() {
-            each(Part::Text(&text[rest..]));
-        }
-    }
 }
 
 /// Refuses tokens that are longer than those of any real model.

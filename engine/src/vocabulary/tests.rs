@@ -5,7 +5,11 @@ use std::io::Cursor;
 use candle_core::quantized::gguf_file::{self, Value};
 
 use super::{Utf8Decoder, Vocabulary};
-use crate::{EngineError, model_file::ModelFile};
+use crate::{
+    EngineError,
+    model_file::ModelFile,
+    template::{InThisProcess, Template, TemplateSource},
+};
 
 fn texts(texts: &[&str]) -> Value {
     Value::Array(texts.iter().map(|text| Value::String((*text).to_owned())).collect())
@@ -148,6 +152,47 @@ fn the_best_score_is_joined_first() {
     assert_eq!(tokens.prompt("<turn>a"), [1, 13, 10]);
     assert_eq!(tokens.prompt("<s>a"), [1, 10]);
     assert_eq!((tokens.bytes(11), tokens.bytes(4), tokens.bytes(13)), (&b" ab"[..], &[0xc3][..], &b""[..]));
+}
+
+/// A vocabulary like Phi-3's.
+fn phi3(model: &str) -> Vocabulary {
+    let special = ["<unk>", "<s>", "</s>", "<|endoftext|>", "<|system|>", "<|end|>", "<|user|>"];
+    let normal = ["\u{2581}", "Y", "o", "u", "\u{2581}Y", "\u{2581}Yo", "\u{2581}You"];
+    let names: Vec<&str> = special.into_iter().chain(["<0x0A>"]).chain(normal).collect();
+    let kinds = [2, 3, 3, 3, 3, 3, 3, 6, 1, 1, 1, 1, 1, 1, 1];
+    let scores = (0..names.len()).map(|at| Value::F32(at as f32)).collect();
+    tokens(&[
+        ("general.name", Value::String(model.to_owned())),
+        ("tokenizer.ggml.model", Value::String("llama".to_owned())),
+        ("tokenizer.ggml.tokens", texts(&names)),
+        ("tokenizer.ggml.scores", Value::Array(scores)),
+        ("tokenizer.ggml.token_type", Value::Array(kinds.map(Value::I32).to_vec())),
+        ("tokenizer.ggml.bos_token_id", Value::U32(1)),
+        ("tokenizer.ggml.eos_token_id", Value::U32(3)),
+        ("tokenizer.ggml.add_bos_token", Value::Bool(false)),
+    ])
+}
+
+#[test]
+fn white_space_after_a_special_token_of_phi_3_is_dropped() {
+    let tokens = phi3("Phi-3.5 mini");
+    let control = ["<s>", "<|endoftext|>", "<|system|>", "<|end|>", "<|user|>"].map(str::to_owned).to_vec();
+    let source = TemplateSource { control, ..TemplateSource::default() };
+    let template = Template::new(source, &InThisProcess).unwrap();
+    for (text, wanted) in [
+        ("<|system|>\nYou", &[4, 14][..]),
+        ("<|system|>\n \t\r\x0b\x0cYou<|end|>\n<|user|>\n", &[4, 14, 5, 6]),
+        ("<s>\nYou", &[1, 8, 7, 9, 10, 11]),
+        ("<|endoftext|> You", &[3, 8, 14]),
+        // Other white space is text.
+        ("<|end|>\u{a0}You", &[5, 8, 0, 0, 9, 10, 11]),
+    ] {
+        assert_eq!(template.tokenize(&tokens, text), wanted, "{text:?}");
+        assert_eq!(tokens.encode(text, true), wanted, "{text:?}");
+    }
+    // Other models get every character.
+    assert_eq!(phi3("Llama").encode("<|system|>\nYou", true), [4, 8, 7, 9, 10, 11]);
+    assert_eq!(template.tokenize(&phi3("Llama"), "<|system|>\nYou"), [4, 8, 7, 9, 10, 11]);
 }
 
 #[test]
