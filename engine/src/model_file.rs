@@ -9,7 +9,7 @@ use candle_core::quantized::GgmlDType;
 
 use crate::{
     EngineError,
-    gguf::{GgufError, Header, Tensor, Value},
+    gguf::{GgufError, Header, Tensor, TensorType, Value},
 };
 
 /// The longest name of a tensor, in bytes. Source: the specification says 64.
@@ -46,14 +46,7 @@ impl<R: Read + Seek> ModelFile<R> {
                 Some(_) => Err(broken("a tensor is there twice")),
             }
         })?;
-        let alignment = match header.value("general.alignment") {
-            Some(_) => header
-                .unsigned("general.alignment")
-                .filter(|alignment| (1..=65_536).contains(alignment))
-                .ok_or_else(|| broken("its alignment makes no sense"))?,
-            None => 32,
-        };
-        let data = header.length.next_multiple_of(alignment);
+        let data = header.data_start().ok_or_else(|| broken("its alignment makes no sense"))?;
         for (name, info) in &mut tensors {
             let end = info.start.checked_add(data).and_then(|start| {
                 info.start = start;
@@ -128,8 +121,9 @@ fn tensor_info(tensor: Tensor) -> Result<(String, TensorInfo), EngineError> {
     if !(1..=4).contains(&dimensions.len()) {
         return Err(broken(&format!("the tensor {name} has {} dimensions", dimensions.len())));
     }
-    let kind = tensor_type(kind)
-        .ok_or_else(|| EngineError::Unsupported(format!("tensors of type {kind}, which {name} has")))?;
+    let kind = tensor_type(kind).ok_or_else(|| {
+        EngineError::Unsupported(format!("tensors of type {}, which {name} has", type_name(kind)))
+    })?;
     let dims: Vec<usize> =
         dimensions.iter().rev().map(|&size| usize::try_from(size).unwrap_or(usize::MAX)).collect();
     let row = dims.last().copied().unwrap_or_default();
@@ -161,6 +155,11 @@ fn tensor_type(number: u32) -> Option<GgmlDType> {
         30 => GgmlDType::BF16,
         _ => return None,
     })
+}
+
+/// The name of a type, or its number if it has none here.
+fn type_name(number: u32) -> String {
+    TensorType::from_number(number).map_or_else(|| number.to_string(), |kind| kind.name.to_owned())
 }
 
 pub(crate) fn broken(what: &str) -> EngineError {

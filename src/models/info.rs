@@ -26,6 +26,8 @@ pub struct ModelInfo {
     pub template: Option<TemplateSupport>,
     /// The model computes embeddings and cannot answer.
     pub is_embedding: bool,
+    /// The number of bytes that its files lack at their ends.
+    pub missing_bytes: u64,
 }
 
 impl ModelInfo {
@@ -41,6 +43,7 @@ impl ModelInfo {
         for file in files {
             let more = Header::open(file)?;
             info.parameters = info.parameters.saturating_add(parameter_count(&more));
+            info.missing_bytes = info.missing_bytes.saturating_add(more.missing_bytes());
         }
         Ok(info)
     }
@@ -68,6 +71,7 @@ impl ModelInfo {
             template: TemplateSupport::in_header(header),
             is_embedding: header.value(&own("pooling_type")).is_some()
                 && header.unsigned(&own("pooling_type")) != Some(0),
+            missing_bytes: header.missing_bytes(),
             architecture,
         }
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::gguf::TensorType;
+
 /// Returns the name of a file's quantisation, from `general.file_type`. Source: `llama_ftype` in llama.cpp.
 pub(super) fn from_file_type(number: u64) -> Option<&'static str> {
     // Bit 1024 marks a number that was guessed from the tensors.
@@ -43,35 +45,8 @@ pub(super) fn from_file_type(number: u64) -> Option<&'static str> {
     })
 }
 
-/// Returns the type of most parameters, for files without `general.file_type`. Source: `ggml_type` in llama.cpp.
+/// Returns the type of most parameters, for files without `general.file_type`.
 pub(super) fn from_tensor_types(weights: &BTreeMap<u32, u64>) -> Option<&'static str> {
     let (kind, _) = weights.iter().max_by_key(|(_, count)| **count)?;
-    Some(match kind {
-        0 => "F32",
-        1 => "F16",
-        2 => "Q4_0",
-        3 => "Q4_1",
-        6 => "Q5_0",
-        7 => "Q5_1",
-        8 => "Q8_0",
-        10 => "Q2_K",
-        11 => "Q3_K",
-        12 => "Q4_K",
-        13 => "Q5_K",
-        14 => "Q6_K",
-        16 => "IQ2_XXS",
-        17 => "IQ2_XS",
-        18 => "IQ3_XXS",
-        19 => "IQ1_S",
-        20 => "IQ4_NL",
-        21 => "IQ3_S",
-        22 => "IQ2_S",
-        23 => "IQ4_XS",
-        29 => "IQ1_M",
-        30 => "BF16",
-        34 => "TQ1_0",
-        35 => "TQ2_0",
-        39 => "MXFP4",
-        _ => return None,
-    })
+    TensorType::from_number(*kind).map(|kind| kind.name)
 }

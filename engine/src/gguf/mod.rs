@@ -11,6 +11,7 @@
 #[cfg(any(test, feature = "test-support"))]
 pub mod header_builder;
 mod reader;
+mod tensor_type;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,8 @@ use std::{
 };
 
 use rustix::fs::OFlags;
+
+pub use self::tensor_type::TensorType;
 
 /// The longest header that is read, in bytes. The largest vocabularies of today take 20 MiB.
 pub const MAX_HEADER_BYTES: u64 = 256 << 20;
@@ -108,6 +111,10 @@ pub struct Header {
     pub elements: BTreeMap<u32, u64>,
     /// The length of the header in bytes. The tensors' data begin at the next multiple of the alignment.
     pub length: u64,
+    /// The length of the file that it was read from, in bytes.
+    file_length: u64,
+    /// The length of the tensors' data in bytes, as far as their types are known.
+    data_length: u64,
 }
 
 /// Opens a regular file for reading. Does not block on a FIFO: it is refused like every other special file.
@@ -161,6 +168,22 @@ impl Header {
         mut on_tensor: impl FnMut(Tensor) -> Result<(), E>,
     ) -> Result<Self, E> {
         reader::Reader::new(from, length, Limits::ALL).header(&mut on_tensor)
+    }
+
+    /// Returns where the tensors' data begin in the file, or `None` for an alignment that makes no sense.
+    pub fn data_start(&self) -> Option<u64> {
+        let alignment = match self.value("general.alignment") {
+            Some(_) => self.unsigned("general.alignment").filter(|size| (1..=65_536).contains(size))?,
+            None => 32,
+        };
+        self.length.checked_next_multiple_of(alignment)
+    }
+
+    /// Counts the bytes that the file lacks at its end.
+    pub fn missing_bytes(&self) -> u64 {
+        let start = self.data_start().filter(|_| self.data_length > 0);
+        let end = start.map_or(0, |start| start.saturating_add(self.data_length));
+        end.saturating_sub(self.file_length)
     }
 
     pub fn value(&self, key: &str) -> Option<&Value> {

@@ -5,7 +5,7 @@ use std::{
     io::{self, Read},
 };
 
-use super::{GgufError, Header, Limits, MAX_HEADER_BYTES, Tensor, Value};
+use super::{GgufError, Header, Limits, MAX_HEADER_BYTES, Tensor, TensorType, Value};
 
 /// The most metadata entries of a header. Models have fewer than a hundred.
 const MAX_ENTRIES: u64 = 1 << 16;
@@ -45,6 +45,8 @@ mod kind {
 pub(super) struct Reader<R> {
     from: R,
     limits: Limits,
+    /// The length of the file.
+    length: u64,
     /// Bytes of the header that were read.
     read: u64,
     /// Bytes that may yet be read.
@@ -60,6 +62,7 @@ impl<R: Read> Reader<R> {
         Self {
             from,
             limits,
+            length,
             read: 0,
             left: length.min(MAX_HEADER_BYTES),
             longer: length > MAX_HEADER_BYTES,
@@ -80,7 +83,7 @@ impl<R: Read> Reader<R> {
         if tensors > MAX_TENSORS {
             return Err(GgufError::TooLarge("the number of tensors").into());
         }
-        let mut header = Header { version, ..Header::default() };
+        let mut header = Header { version, file_length: self.length, ..Header::default() };
         for _ in 0..entries {
             let key = self.key()?;
             let kind = self.u32()?;
@@ -94,6 +97,8 @@ impl<R: Read> Reader<R> {
             let tensor = self.tensor()?;
             let elements = header.elements.entry(tensor.kind).or_default();
             *elements = elements.checked_add(tensor.elements).ok_or(TOO_MANY_ELEMENTS)?;
+            let size = TensorType::from_number(tensor.kind).map_or(0, |kind| kind.size(tensor.elements));
+            header.data_length = header.data_length.max(tensor.offset.saturating_add(size));
             on_tensor(tensor)?;
         }
         header.length = self.read;

@@ -214,3 +214,21 @@ fn only_regular_files_are_read() {
     assert!(matches!(Header::open(dir.path()), Err(GgufError::NotGguf)));
     assert!(matches!(Header::open(&dir.path().join("no")), Err(GgufError::Io(_))));
 }
+
+#[test]
+fn a_file_that_is_cut_in_its_data_lacks_bytes() {
+    let builder = HeaderBuilder::default().text("general.architecture", "x").tensor(&[256, 10], 23);
+    let header = builder.bytes();
+    let whole = header.len().next_multiple_of(32) as u64 + 1360;
+    for (length, missing) in [(whole, 0), (whole + 9, 0), (whole - 1, 1), (whole - 1360, 1360)] {
+        let read = Header::read(header.as_slice(), length).unwrap();
+        assert_eq!(read.missing_bytes(), missing, "{length}");
+    }
+    let bytes = builder.u32("general.alignment", 0).bytes();
+    assert_eq!(Header::read(bytes.as_slice(), bytes.len() as u64).unwrap().data_start(), None);
+    // Nothing is known of a type that does not exist yet, and of a file without tensors.
+    let bytes = HeaderBuilder::default().tensor(&[256, 10], 77).bytes();
+    assert_eq!(Header::read(bytes.as_slice(), bytes.len() as u64).unwrap().missing_bytes(), 0);
+    let huge = HeaderBuilder::default().tensor(&[u64::MAX], 0).bytes();
+    assert!(Header::read(huge.as_slice(), huge.len() as u64).unwrap().missing_bytes() > 1 << 60);
+}

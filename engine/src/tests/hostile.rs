@@ -1,6 +1,6 @@
 //! Files that are cut, broken or made to do harm: each is an error, and takes neither time nor memory.
 
-use crate::{Engine, EngineError, Limits, random_model::RandomModel};
+use crate::{Engine, EngineError, Limits, gguf::header_builder::HeaderBuilder, random_model::RandomModel};
 
 fn open(bytes: Vec<u8>) -> Result<Engine, EngineError> {
     Engine::from_bytes(bytes.leak(), Limits::default())
@@ -51,6 +51,14 @@ fn what_is_no_model_is_refused_by_name() {
         error.to_string(),
         "the model's architecture is mamba; the built-in engine knows llama, qwen2, qwen3, gemma3, phi3, lfm2"
     );
+}
+
+#[test]
+fn a_type_of_tensors_that_cannot_be_run_is_named() {
+    for (kind, name) in [(23, "IQ4_XS"), (39, "MXFP4"), (77, "77")] {
+        let file = HeaderBuilder::default().text("general.architecture", "llama").tensor(&[256], kind);
+        refused(file.bytes(), &format!("tensors of type {name}, which blk.0.weight has"));
+    }
 }
 
 /// A header of these entries, each a key, a type and what follows.

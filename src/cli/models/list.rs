@@ -153,6 +153,7 @@ pub(super) fn to_json(model: &Model, facts: &Result<ModelInfo, GgufError>, agent
             "kv_bytes_per_token": facts.cache_bytes_per_token,
             "tokenizer": facts.tokenizer,
             "embeds": facts.is_embedding,
+            "missing_bytes": facts.missing_bytes,
             "builtin_engine": builtin_model::engine_can_run(facts),
             "chat_template": facts.template.map(|template| json!({
                 "tools": template.tools,

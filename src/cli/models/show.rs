@@ -136,7 +136,7 @@ fn write_text(shown: &Shown, out: &mut dyn Write) -> Result<(), CliError> {
         ("Chat template", describe_template(facts.template)),
         ("Memory", describe_memory(memory)),
         ("Runs in", runs_in.to_owned()),
-        ("Used by", if users.is_empty() { "no agent".to_owned() } else { users.join(", ") }),
+        ("Used by", if users.is_empty() { unused(model).to_owned() } else { users.join(", ") }),
     ];
     for (label, value) in lines {
         writeln!(out, "{label:<14} {value}")?;
@@ -200,8 +200,30 @@ fn describe_memory(memory: &Memory) -> String {
     format!("{text}; {} are free: {verdict}", units::bytes(free))
 }
 
+/// Says what a model does that no agent names.
+fn unused(model: &Model) -> &'static str {
+    match model.origin {
+        ModelOrigin::BuiltIn => "every agent whose model is neither on this machine nor at an endpoint",
+        _ => "no agent",
+    }
+}
+
 fn notes(model: &Model, facts: &ModelInfo, context_size: u64) -> Vec<String> {
     let mut notes = Vec::new();
+    if model.origin == ModelOrigin::BuiltIn {
+        notes.push(
+            "it lists, reads, writes and changes files and fetches pages when plainly asked, and does nothing else"
+                .to_owned(),
+        );
+        return notes;
+    }
+    if facts.missing_bytes > 0 {
+        notes.push(format!(
+            "it was cut short and cannot be loaded: {} are missing at its end; move it away and run `kontekst \
+             models pull` to fetch it again",
+            units::bytes(facts.missing_bytes)
+        ));
+    }
     if model.missing > 0 {
         notes.push(format!("{} of its files are missing: it cannot be loaded", model.missing));
     }
@@ -214,6 +236,12 @@ fn notes(model: &Model, facts: &ModelInfo, context_size: u64) -> Vec<String> {
         notes.push("it turns texts into vectors and does not answer".to_owned());
     } else if facts.template.is_some_and(|template| !template.tools) {
         notes.push("its template has no tools: it can answer, and will hardly work as an agent".to_owned());
+    }
+    if builtin_model::engine_can_run(facts) {
+        notes.push(
+            "the memory is that of llama-server; the built-in engine may take up to four times the size of the file"
+                .to_owned(),
+        );
     }
     notes
 }

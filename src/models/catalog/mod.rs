@@ -32,6 +32,8 @@ pub enum ModelOrigin {
     LmStudio,
     LlamaCpp,
     Ollama,
+    /// It is in none of these directories, and was named by its path.
+    Elsewhere,
 }
 
 impl ModelOrigin {
@@ -43,6 +45,7 @@ impl ModelOrigin {
             Self::LmStudio => "LM Studio",
             Self::LlamaCpp => "llama.cpp",
             Self::Ollama => "Ollama",
+            Self::Elsewhere => "another directory",
         }
     }
 }
@@ -129,9 +132,20 @@ impl ModelCatalog {
         models
     }
 
-    /// Returns the first model that `asked` names. Those in our own directory come first.
+    /// Returns the first model that `asked` names. Those in our own directory come first, and the path of any other file
+    /// comes last.
     pub fn find(&self, asked: &str) -> Option<Model> {
-        self.list().into_iter().find(|model| model.answers_to(asked))
+        let listed = self.list().into_iter().find(|model| model.answers_to(asked));
+        listed.or_else(|| Self::at(Path::new(asked)))
+    }
+
+    /// Returns the model that a path with a directory in it leads to.
+    fn at(path: &Path) -> Option<Model> {
+        path.parent().filter(|parent| !parent.as_os_str().is_empty())?;
+        let file = std::path::absolute(path).ok()?;
+        let dir = file.parent()?;
+        let models = tree::models(dir, 0, ModelOrigin::Elsewhere, &|_| None);
+        models.into_iter().find(|model| model.files.contains(&file))
     }
 }
 

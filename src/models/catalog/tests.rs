@@ -115,6 +115,25 @@ fn a_model_has_several_names() {
 }
 
 #[test]
+fn any_file_is_found_by_its_path() {
+    let (dir, catalog) = test_catalog();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let found = catalog.find(&path("models/deeper/not-ours.gguf")).unwrap();
+    assert_eq!(
+        (found.name.as_str(), found.origin, found.bytes),
+        ("not-ours.gguf", ModelOrigin::Elsewhere, 1)
+    );
+    assert_eq!(found.files, [dir.path().join("models/deeper/not-ours.gguf")]);
+    write(dir.path(), "split/s-00001-of-00002.gguf", "1");
+    write(dir.path(), "split/s-00002-of-00002.gguf", "22");
+    let found = catalog.find(&path("split/../split/s-00001-of-00002.gguf")).unwrap();
+    assert_eq!((found.files.len(), found.missing, found.bytes), (2, 0, 3));
+    for nothing in ["models/deeper", "models/deeper/x.gguf", "models/a.gguf.part", "no/a.gguf"] {
+        assert_eq!(catalog.find(&path(nothing)), None, "{nothing}");
+    }
+}
+
+#[test]
 fn a_link_in_our_directory_is_listed_beside_its_target() {
     let (dir, catalog) = test_catalog();
     symlink(dir.path().join("lm/org/repo/d.gguf"), dir.path().join("models/d.gguf")).unwrap();

@@ -1,6 +1,7 @@
 //! `kontekst models` with the real binary, small GGUF files and a fake hub.
 
 mod fake_hub;
+mod hostile_headers;
 mod pull;
 
 use std::{
@@ -10,6 +11,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use kontekst_engine::gguf::header_builder::HeaderBuilder;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -113,6 +115,31 @@ fn an_empty_catalog_explains_how_to_pull_a_model() {
     assert_eq!(catalog.listed(), Vec::<Value>::new());
     assert!(catalog.run(&["show", "x"]).fails(2).contains("there is no model `x`"));
     assert!(catalog.run(&["use", "../x", "--agent", "nobody"]).fails(2).contains("no agent `nobody`"));
+}
+
+#[test]
+fn a_file_outside_of_all_directories_is_shown_and_linked() {
+    let catalog = TestCatalog::new(UNREACHABLE_URL);
+    catalog.write_model("far/away.gguf", &gguf("llama", 500));
+    let path = catalog.home.work_dir().join("far/away.gguf").display().to_string();
+    let shown = catalog.run(&["show", &path]).success();
+    assert!(shown.contains("another directory") && shown.contains("llama"), "{shown}");
+    assert!(!shown.contains("cut short"), "{shown}");
+    catalog.run(&["use", &path]).success();
+    assert_eq!(catalog.files(), ["away.gguf"]);
+    assert!(catalog.run(&["check", &path]).fails(2).contains("models use"));
+}
+
+#[test]
+fn a_file_that_is_cut_in_its_data_is_shown_as_such() {
+    let catalog = TestCatalog::new(UNREACHABLE_URL);
+    let whole =
+        HeaderBuilder::default().text("general.architecture", "llama").tensor(&[1024, 1024], 0).bytes();
+    catalog.write_model("models/cut.gguf", &whole);
+    let shown = catalog.run(&["show", "cut"]).success();
+    assert!(shown.contains("it was cut short") && shown.contains("4.2 MB are missing"), "{shown}");
+    let shown: Value = serde_json::from_str(&catalog.run(&["show", "--json", "cut"]).success()).unwrap();
+    assert!(shown["missing_bytes"].as_u64().unwrap() > 4 << 20, "{shown}");
 }
 
 #[test]
