@@ -28,6 +28,10 @@ use crate::{
 /// The memory for the caches of sessions that one model keeps, in bytes.
 const SESSION_BYTES: usize = 512 << 20;
 
+/// The same for the starter model. It sees the last request only, so what it has read of a session is of use until that
+/// request is answered.
+const STARTER_SESSION_BYTES: usize = 4 << 20;
+
 /// The most files that are remembered as unsupported. When there are more, all are looked at again.
 const MAX_UNSUPPORTED: usize = 64;
 
@@ -194,6 +198,7 @@ impl OpenModels {
         let starter = |starter| Arc::new(StarterModel::new(starter)) as Arc<dyn Provider>;
         Ok(match source {
             ModelSource::Starter => {
+                let limits = Limits { session_bytes: STARTER_SESSION_BYTES, ..limits };
                 LoadedModel::new(starter::NAME.to_owned(), starter(Starter::built_in(limits)?))
             }
             ModelSource::File(file) => {

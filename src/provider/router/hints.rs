@@ -30,6 +30,14 @@ pub(super) fn better_model(model_dir: &Path, model: &str) -> String {
     }
 }
 
+/// Returns what to do where only models in this process may answer and the agent's model is not there. `other` says what
+/// else helps.
+pub(super) fn without_model(other: &str) -> String {
+    format!(
+        "`kontekst models use builtin` has the small built-in model answer, {PULL_COMMAND} gets a real model; or {other}"
+    )
+}
+
 /// Returns why none of `endpoints` serves the model, as the first half of a sentence.
 pub(super) fn describe_failure(endpoints: &[Endpoint], error: &ProviderError) -> String {
     let bases: Vec<&str> = endpoints.iter().map(|endpoint| endpoint.client().base()).collect();

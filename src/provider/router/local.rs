@@ -69,6 +69,11 @@ impl Router {
             {
                 self.open_built_in(model, endpoint_error, cancel, sink)
             }
+            Err(ModelFileError::Absent(NoServer { fact, hint }))
+                if self.pin == Some(ProviderKind::Builtin) =>
+            {
+                Err(no_server(fact, hints::without_model(&hint)))
+            }
             Err(
                 ModelFileError::Absent(NoServer { fact, hint })
                 | ModelFileError::Ambiguous(NoServer { fact, hint }),

@@ -91,6 +91,10 @@ fn a_pinned_model_that_cannot_be_loaded_is_an_error() {
     home.write("agents/default/config.toml", "model = \"other\"\n");
     let stderr = home.run(&["run", "hello"]).fails(6);
     assert!(stderr.contains("there is no model other.gguf") && stderr.contains("tiny.gguf"), "{stderr}");
+    // It says how to go on without that file, and that works.
+    assert!(stderr.contains("`kontekst models use builtin`"), "{stderr}");
+    home.run(&["models", "use", "builtin"]).success();
+    home.run(&["run", "--new", "hello"]).success();
 
     tiny_model::write(&home.work_dir().join("models/odd.gguf"), "odd");
     home.write("agents/default/config.toml", "model = \"odd\"\n");
@@ -166,6 +170,37 @@ fn models_are_loaded_once_up_to_the_limit() {
 }
 
 #[test]
+fn the_starter_model_keeps_what_it_read_of_few_sessions() {
+    let models = TestHome::with_config("").work_dir();
+    let config = Config { provider: Some(ProviderKind::Builtin), model_dir: models, ..Config::default() };
+    let router = Router::new(&config, ProcessEnv::default());
+    let wanted = ModelSelector { model: "builtin", endpoint: None };
+    let model = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
+    let cached = |session: usize| {
+        let request = ChatRequest {
+            system: "".into(),
+            messages: vec![Message::text(Role::User, format!("{session} is {}", "a number ".repeat(25)))],
+            tools: [].into(),
+            sampling: Sampling::default(),
+            max_tokens: 1,
+            tool_role: ToolRole::Auto,
+            force_tool: None,
+            session: Some(format!("session-{session}").parse().unwrap()),
+            prompt_tokens: 0,
+        };
+        let turn = model.generate(&request, &Cancel::new(), &mut |_| {}).unwrap();
+        turn.usage.unwrap().cached
+    };
+    let sessions = 40;
+    for session in 0..sessions {
+        assert!(cached(session) < 100);
+    }
+    assert!(cached(sessions - 1) > 200, "the last one is kept");
+    assert!(cached(0) < 100, "the first one is not");
+    router.stop();
+}
+
+#[test]
 fn the_model_list_names_the_engines_and_includes_the_built_in_model() {
     let home = home();
     tiny_model::write(&home.work_dir().join("models/odd.gguf"), "odd");
@@ -183,9 +218,16 @@ fn the_model_list_names_the_engines_and_includes_the_built_in_model() {
     assert!(table.contains("anywhere") && table.contains("llama-server"), "{table}");
 
     let shown = home.run(&["models", "show", "builtin"]).success();
-    for part in ["in the program", "the built-in engine, and llama-server", "model = \"builtin\""] {
+    for part in [
+        "in the program",
+        "the built-in engine, and llama-server",
+        "model = \"builtin\"",
+        "every agent whose model is neither on this machine",
+        "it lists, reads, writes and changes files",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    assert!(!shown.contains("hardly work as an agent"), "{shown}");
     home.run(&["models", "use", "builtin"]).success();
     assert!(home.read("agents/default/config.toml").contains("model = \"builtin\""));
     let listed = home.run(&["models", "--json"]).success();
