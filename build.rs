@@ -9,7 +9,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     // Reflection serves the descriptor set as it was compiled.
     fs::write(out.join("descriptors.bin"), files.encode_to_vec())?;
-    tonic_prost_build::configure().compile_fds(files)?;
+    // The codec finds the fields of a message by its name.
+    let mut names = tonic_prost_build::Config::new();
+    names.enable_type_names();
+    tonic_prost_build::configure()
+        .codec_path("crate::pb::LimitedCodec")
+        .compile_fds_with_config(files, names)?;
     println!("cargo:rerun-if-changed=proto");
     Ok(())
 }

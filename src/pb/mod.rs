@@ -11,9 +11,11 @@ pub mod roz {
     tonic::include_proto!("roz.v1");
 }
 
+mod limited_codec;
 mod subagent;
 
 pub use generated::*;
+pub use limited_codec::LimitedCodec;
 
 /// The compiled `proto/` folder as a `FileDescriptorSet`.
 pub(crate) const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -53,7 +53,11 @@ async fn a_flood_of_registrations_leaves_the_last() {
 async fn an_invalid_start_is_refused_and_ends_the_stream() {
     let part = ContentPart { part: None };
     let history = vec![ConversationMessage { role: "user".to_owned(), parts: vec![part] }; 10_001];
+    let many_parts =
+        vec![ConversationMessage { role: "user".to_owned(), parts: vec![ContentPart::default(); 500_001] }];
     for start in [
+        StartSession { history: many_parts, ..StartSession::default() },
+        StartSession { project_context: vec![String::new(); 500_001], ..StartSession::default() },
         StartSession { tools: vec![sequential_tool("no name")], ..StartSession::default() },
         StartSession { history, ..StartSession::default() },
     ] {
