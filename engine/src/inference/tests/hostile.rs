@@ -1,6 +1,8 @@
 //! Files that are cut, broken or made to do harm: each is an error, and takes neither time nor memory.
 
-use crate::{Engine, EngineError, Limits, gguf::header_builder::HeaderBuilder, random_model::RandomModel};
+use crate::{
+    Engine, EngineError, Limits, gguf::header_builder::HeaderBuilder, inference::random_model::RandomModel,
+};
 
 fn open(bytes: Vec<u8>) -> Result<Engine, EngineError> {
     Engine::from_bytes(bytes.leak(), Limits::default())

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
-use crate::kernels::exp;
+use crate::inference::kernels::exp;
 
 /// Tokens less likely than this share of the likeliest one are never chosen. Source: llama.cpp's server.
 const MIN_P: f32 = 0.05;

@@ -10,7 +10,7 @@ use super::{
     ARCHITECTURES, Constraint, DecodeError, Engine, Event, FinishReason, GenerateRequest, Generation, Limits,
     PrefillProgress, Prompt, Sampling, network::Network, sequence_cache::SequenceCache,
 };
-use crate::random_model::RandomModel;
+use crate::inference::random_model::RandomModel;
 
 fn open(model: &RandomModel) -> Engine {
     Engine::from_bytes(model.bytes().leak(), Limits::default()).unwrap()
@@ -95,7 +95,9 @@ fn every_kind_of_weights_says_about_the_same() {
         model.weights = GgmlDType::F32;
         let exact = whole(&model);
         let mixed = [(GgmlDType::Q8_0, Some(GgmlDType::Q6K))];
-        for (weights, mixed) in crate::random_model::KINDS.iter().map(|kind| (*kind, None)).chain(mixed) {
+        for (weights, mixed) in
+            crate::inference::random_model::KINDS.iter().map(|kind| (*kind, None)).chain(mixed)
+        {
             (model.weights, model.mixed) = (weights, mixed);
             let found = whole(&model);
             let dot =

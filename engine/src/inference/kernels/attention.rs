@@ -257,7 +257,7 @@ mod tests {
     use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b};
 
     use super::*;
-    use crate::kernels::math::with_simd;
+    use crate::inference::kernels::math::with_simd;
 
     /// Computes the output of one query number by number in doubles.
     fn plainly(asked: &[f32], keys: &[f32], values: &[f32], scale: f32, head: usize) -> Vec<f32> {

@@ -7,13 +7,15 @@ use std::{
 };
 
 use crate::{
-    error::{self, EngineError},
     gguf,
-    model_file::ModelFile,
-    network::Network,
-    session_store::SessionStore,
-    vocabulary::Vocabulary,
-    weights,
+    inference::{
+        error::{self, EngineError},
+        model_file::ModelFile,
+        network::Network,
+        session_store::SessionStore,
+        vocabulary::Vocabulary,
+        weights,
+    },
 };
 
 /// An open model. Dropping it frees the weights and the caches of all sessions.

@@ -7,8 +7,10 @@ use candle_core::quantized::gguf_file::{self, Value};
 use super::{Utf8Decoder, Vocabulary};
 use crate::{
     EngineError,
-    model_file::ModelFile,
-    template::{InThisProcess, Template, TemplateSource},
+    inference::{
+        model_file::ModelFile,
+        template::{InThisProcess, Template, TemplateSource},
+    },
 };
 
 fn texts(texts: &[&str]) -> Value {
@@ -28,7 +30,8 @@ fn take(entries: &[(&str, Value)]) -> Result<Vocabulary, EngineError> {
 
 /// All bytes, then pairs that can be joined, then one token of each special kind.
 fn bpe(pre: &str) -> Vocabulary {
-    let letters: Vec<String> = (0..=255).map(|byte| crate::random_model::letter(byte).to_string()).collect();
+    let letters: Vec<String> =
+        (0..=255).map(|byte| crate::inference::random_model::letter(byte).to_string()).collect();
     let mut names: Vec<&str> = letters.iter().map(String::as_str).collect();
     names.extend(["he", "ll", "hell", "hello", "Ġhello", "Ġ1", "12", "ĠĠ", "<|end|>", "<tool>"]);
     let mut kinds = vec![Value::I32(1); names.len()];

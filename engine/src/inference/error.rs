@@ -7,7 +7,7 @@ use std::{
     path::PathBuf,
 };
 
-use crate::{gguf::GgufError, shape::ARCHITECTURES};
+use crate::{gguf::GgufError, inference::shape::ARCHITECTURES};
 
 /// Why a model cannot be opened or run.
 #[derive(Debug, thiserror::Error)]

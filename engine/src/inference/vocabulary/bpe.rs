@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{TokenType, split::Split};
-use crate::{EngineError, gguf::Value, model_file::broken};
+use crate::{EngineError, gguf::Value, inference::model_file::broken};
 
 /// The character for each byte in the names of tokens. GPT-2 writes bytes that are not printable Latin-1 as characters
 /// from U+0100 on.

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use crate::kernels::{Blocks, Dense};
+use crate::inference::kernels::{Blocks, Dense};
 use candle_core::{
     Device, Module as _, Tensor,
     quantized::{GgmlDType, QMatMul, QStorage, QTensor},
@@ -10,7 +10,7 @@ use candle_core::{
 
 use crate::{
     EngineError,
-    model_file::{ModelFile, broken},
+    inference::model_file::{ModelFile, broken},
 };
 
 /// candle's fast kernels need rows of whole blocks of 256, and 16 rows at a time.

@@ -2,7 +2,7 @@
 
 use pulp::Simd;
 
-use crate::kernels::math::{Kernel, LANES, Lanes, VECTORS_PER_PASS, dispatch, registers};
+use crate::inference::kernels::math::{Kernel, LANES, Lanes, VECTORS_PER_PASS, dispatch, registers};
 
 /// Groups of rows that are multiplied at a time by a single vector. With fewer, additions would wait for each other.
 const GROUPS: usize = 4;
@@ -136,7 +136,7 @@ mod tests {
     use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b, Simd};
 
     use super::{Dense, Product};
-    use crate::kernels::math::with_simd;
+    use crate::inference::kernels::math::with_simd;
 
     fn apply_in<S: Simd>(simd: S, matrix: &Dense, vectors: &[f32]) -> Vec<f32> {
         let mut out = vec![0.0; vectors.len() / matrix.columns * matrix.rows];

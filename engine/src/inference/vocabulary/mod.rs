@@ -20,7 +20,7 @@ pub use self::{encoder::Encoder, utf8::Utf8Decoder};
 use crate::{
     EngineError,
     gguf::Value,
-    model_file::{ModelFile, broken},
+    inference::model_file::{ModelFile, broken},
 };
 
 /// Tokens that end an answer, besides those that the header names. Source: llama.cpp's list.

@@ -9,7 +9,7 @@ use std::arch::x86_64::__m256;
 use pulp::x86::V3;
 
 use super::Blocks;
-use crate::kernels::math::{ROUND, from_halves, in_parallel, with_widest_simd};
+use crate::inference::kernels::math::{ROUND, from_halves, in_parallel, with_widest_simd};
 
 /// Numbers of a vector that share one scale.
 const BLOCK_LENGTH: usize = 256;

@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    Engine, EngineError, engine::lock, error::catch_panic, sequence_cache::SequenceCache,
-    vocabulary::Vocabulary,
+    Engine, EngineError,
+    inference::{engine::lock, error::catch_panic, sequence_cache::SequenceCache, vocabulary::Vocabulary},
 };
 
 /// Tokens that are read at once, between two reports of progress.

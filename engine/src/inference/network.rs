@@ -7,13 +7,15 @@ use std::io::{Read, Seek};
 
 use crate::{
     DecodeError, EngineError, Limits,
-    kernels::{add, rms_norm},
-    layer::{Layer, Span},
-    model_file::{ModelFile, broken},
-    rotary::{self, RotaryTable},
-    sequence_cache::SequenceCache,
-    shape::Shape,
-    weights::{Matrix, vector},
+    inference::{
+        kernels::{add, rms_norm},
+        layer::{Layer, Span},
+        model_file::{ModelFile, broken},
+        rotary::{self, RotaryTable},
+        sequence_cache::SequenceCache,
+        shape::Shape,
+        weights::{Matrix, vector},
+    },
 };
 
 pub(crate) struct Network {

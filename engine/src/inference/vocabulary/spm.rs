@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::TokenType;
-use crate::{EngineError, model_file::broken};
+use crate::{EngineError, inference::model_file::broken};
 
 /// Represents a space in the names of tokens.
 const SPACE: &str = "\u{2581}";

@@ -1,6 +1,6 @@
 //! The KV cache of all layers for one sequence of tokens.
 
-use crate::{kernels::KvCache, shape::Shape};
+use crate::inference::{kernels::KvCache, shape::Shape};
 
 /// The keys and values that the network computed for the tokens that it has read.
 #[derive(Clone, Default)]

@@ -3,7 +3,7 @@
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::TokenType;
-use crate::{EngineError, model_file::broken};
+use crate::{EngineError, inference::model_file::broken};
 
 /// Tokens that are found in a text by their names.
 pub(super) struct SpecialTokens {

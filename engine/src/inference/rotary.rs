@@ -4,9 +4,11 @@ use std::io::{Read, Seek};
 
 use crate::{
     EngineError,
-    model_file::ModelFile,
-    shape::{Rope, Shape},
-    weights::optional_vector,
+    inference::{
+        model_file::ModelFile,
+        shape::{Rope, Shape},
+        weights::optional_vector,
+    },
 };
 
 /// Computes by how much each pair is rotated from one position to the next.

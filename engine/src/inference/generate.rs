@@ -9,9 +9,11 @@ use std::{
 
 use crate::{
     Engine,
-    decoder::{DecodeError, Decoder, PrefillProgress, Prompt, to_u32},
-    sampler::{Sampler, Sampling},
-    vocabulary::Utf8Decoder,
+    inference::{
+        decoder::{DecodeError, Decoder, PrefillProgress, Prompt, to_u32},
+        sampler::{Sampler, Sampling},
+        vocabulary::Utf8Decoder,
+    },
 };
 
 /// A prompt, and how its answer is chosen.

@@ -6,11 +6,13 @@ use half::f16;
 
 use crate::{
     EngineError,
-    kernels::{Attention, KvCache, add_bias, gelu_mul, rms_norm, silu_mul, to_half},
-    model_file::ModelFile,
-    rotary::RotaryTable,
-    shape::{Activation, Shape},
-    weights::{Matrix, Stack, optional_vector, vector},
+    inference::{
+        kernels::{Attention, KvCache, add_bias, gelu_mul, rms_norm, silu_mul, to_half},
+        model_file::ModelFile,
+        rotary::RotaryTable,
+        shape::{Activation, Shape},
+        weights::{Matrix, Stack, optional_vector, vector},
+    },
 };
 
 pub(crate) struct Layer {

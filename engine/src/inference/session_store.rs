@@ -1,6 +1,6 @@
 //! The caches of sessions between their turns.
 
-use crate::sequence_cache::SequenceCache;
+use crate::inference::sequence_cache::SequenceCache;
 
 /// The caches of sessions, the least recently used first.
 pub(crate) struct SessionStore {

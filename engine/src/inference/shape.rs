@@ -3,7 +3,7 @@
 use crate::{
     EngineError, Limits,
     gguf::Value,
-    model_file::{ModelFile, broken},
+    inference::model_file::{ModelFile, broken},
 };
 
 /// The architectures that this engine runs, as `general.architecture` calls them.
