@@ -67,6 +67,28 @@ pub(super) fn open_model(
 
 /// Converts a provider's error to a failure of the run, with a hint where the user can do something.
 pub(super) fn run_error(error: &ProviderError) -> RunError {
+    let failure = failure(error);
+    match status_hint(error) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// Returns what the user can do about an HTTP status of a model server.
+fn status_hint(error: &ProviderError) -> Option<&'static str> {
+    let ProviderError::Status { status, .. } = error else { return None };
+    match status {
+        401 | 403 => Some(
+            "set `api_key_env` in config.toml to the name of the environment variable that holds the server's key, and \
+             run `kontekst daemon restart` where that variable is set",
+        ),
+        429 => Some("the server asks for fewer requests: wait, and ask again"),
+        500..=599 => Some("`kontekst status` shows the address of the model server"),
+        _ => None,
+    }
+}
+
+fn failure(error: &ProviderError) -> RunError {
     match error {
         ProviderError::NoServer(missing) => {
             RunError::new(FailureKind::Unreachable, missing.fact.clone()).hint(missing.hint.clone())

@@ -119,9 +119,17 @@ impl Window {
     }
 
     /// Makes room after the server refused a request of `prompt_tokens` tokens because its window has only
-    /// `window`. Returns `None` if nothing is left that may be dropped.
+    /// `window`. A number that the server did not say is 0; the estimate of this window counts instead. Returns
+    /// `None` if nothing is left that may be dropped.
     pub(crate) fn shrink_after_overflow(&mut self, prompt_tokens: u32, window: u32) -> Option<Dropped> {
-        self.learn_overhead(prompt_tokens);
+        let prompt_tokens = match prompt_tokens {
+            0 => self.prompt_tokens(),
+            counted => {
+                self.learn_overhead(counted);
+                counted
+            }
+        };
+        let window = if window == 0 { self.budget.context_size } else { window };
         self.budget.context_size = self.budget.context_size.min(window);
         let share = window.saturating_sub(self.budget.reply);
         let goal = share.min(prompt_tokens.saturating_sub(1)) / 10 * 7;
@@ -281,6 +289,16 @@ mod tests {
         window.learn_overhead(1_000);
         assert_eq!(window.prompt_tokens(), 1_000);
         assert!(window.fit().history > 0);
+    }
+
+    #[test]
+    fn an_overflow_without_numbers_keeps_the_window_and_drops_a_part() {
+        let mut window = window(1000, 4);
+        let before = window.messages().len();
+        window.push(message(Role::User, 10));
+        let dropped = window.shrink_after_overflow(0, 0).unwrap();
+        assert!(0 < dropped.history && dropped.history <= before, "{dropped:?}");
+        assert_eq!(window.budget.context_size, 1000);
     }
 
     #[test]

@@ -217,8 +217,8 @@ pub enum ProviderError {
     Unreachable { endpoint: String, started: bool, source: io::Error },
     #[error("the model server answered {status}: {message}")]
     Status { status: u16, message: String },
-    /// The prompt does not fit the context window.
-    #[error("the prompt takes {prompt_tokens} tokens and the window has {window}")]
+    /// The prompt does not fit the context window. A number that the server did not say is 0.
+    #[error("{}", describe_overflow(*prompt_tokens, *window))]
     Overflow { prompt_tokens: u32, window: u32 },
     /// The server sent an invalid answer.
     #[error("the model server sent a broken answer: {0}")]
@@ -229,6 +229,15 @@ pub enum ProviderError {
     /// There is no model server, and none can be started.
     #[error("{0}")]
     NoServer(NoServer),
+}
+
+fn describe_overflow(prompt_tokens: u32, window: u32) -> String {
+    match (prompt_tokens, window) {
+        (0, 0) => "the prompt does not fit into the context window of the model server".to_owned(),
+        (0, _) => format!("the prompt does not fit into the {window} tokens of the model server's window"),
+        (_, 0) => format!("the prompt takes {prompt_tokens} tokens, which do not fit into the window"),
+        _ => format!("the prompt takes {prompt_tokens} tokens and the window has {window}"),
+    }
 }
 
 /// Why no model server is available, and one line on what to do about it.

@@ -25,8 +25,8 @@ const NO_SESSION: &str = "";
 /// model.
 pub fn notice(better: &str) -> String {
     format!(
-        "the small built-in model answers: it lists, reads, writes and changes files and fetches pages when plainly \
-         asked, and can do nothing else; {better}"
+        "the small built-in model answers: it handles files and fetches pages when plainly asked, and nothing else; \
+         {better}"
     )
 }
 

@@ -317,3 +317,20 @@ fn everything_on_disk_is_for_this_user_only() {
     }
     assert!(checked.iter().any(|path| path.ends_with(".jsonl")), "{checked:#?}");
 }
+
+#[test]
+fn an_empty_answer_is_a_failure_with_a_reason() {
+    let model = FakeLlama::start([]).always(|_| Reply::text(""));
+    let home = TestHome::new(&model.url());
+    let output = home.run(&["run", "hi"]);
+    assert_eq!(output.stdout, "");
+    assert!(output.fails(1).contains("empty answer"));
+}
+
+#[test]
+fn a_refused_key_names_the_setting() {
+    let model = FakeLlama::start([Reply::error(401, "Invalid API Key")]);
+    let home = TestHome::new(&model.url());
+    let stderr = home.run(&["run", "hi"]).fails(1);
+    assert!(stderr.contains("Invalid API Key") && stderr.contains("`api_key_env`"), "{stderr}");
+}

@@ -14,13 +14,28 @@ pub(super) fn from_status(status: u16, body: &[u8]) -> ProviderError {
     if let Some(overflow) = error.and_then(overflow) {
         return overflow;
     }
-    let message = error.and_then(message).unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
+    let message = error.and_then(message).unwrap_or_else(|| text_of(body));
     let message = match (message.as_str(), status) {
         ("", 300..=399) => "a redirect, which is not followed",
         ("", _) => "no reason given",
         (message, _) => message,
     };
     ProviderError::Status { status, message: single_line(message) }
+}
+
+/// Returns a body that is not JSON as text. Of an HTML page, which a proxy sends, that is the title.
+fn text_of(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body).trim().to_owned();
+    let lower = text.to_ascii_lowercase();
+    if !["<!doctype html", "<html"].iter().any(|start| lower.starts_with(start)) {
+        return text;
+    }
+    let title = lower.find("<title>").map(|at| at + "<title>".len());
+    let title = title.and_then(|at| Some(text[at..at + lower[at..].find("</title>")?].trim()));
+    match title {
+        Some(title) if !title.is_empty() => format!("a web page with the title `{title}`"),
+        _ => "a web page without a title".to_owned(),
+    }
 }
 
 /// Returns the error for an error event in a stream that began with status 200.
@@ -85,9 +100,12 @@ fn overflow(error: &Value) -> Option<ProviderError> {
             window: window.unwrap_or(0),
         });
     }
-    let message = message(error)?;
-    let (_, after) = message.split_once("maximum context length is ")?;
-    let window = leading_number(after)?;
+    let message = message(error);
+    let sentence = message.as_deref().and_then(|message| message.split_once("maximum context length is "));
+    let Some((window, after)) = sentence.and_then(|(_, after)| Some((leading_number(after)?, after))) else {
+        let is_overflow = error.get("code").and_then(Value::as_str) == Some("context_length_exceeded");
+        return is_overflow.then_some(ProviderError::Overflow { prompt_tokens: 0, window: 0 });
+    };
     let asked = ["requested ", "contains at least ", "contains ", "resulted in ", "has "];
     let prompt_tokens = asked.iter().find_map(|word| leading_number(after.split_once(word)?.1));
     Some(ProviderError::Overflow { prompt_tokens: prompt_tokens.unwrap_or(0), window })
@@ -123,6 +141,41 @@ mod tests {
         for (body, wanted) in [(&llama[..], (60013, 8192)), (vllm, (5000, 4096))] {
             let ProviderError::Overflow { prompt_tokens, window } = from_status(400, body) else { panic!() };
             assert_eq!((prompt_tokens, window), wanted);
+        }
+    }
+
+    #[test]
+    fn an_overflow_without_numbers_does_not_make_any_up() {
+        let body = |message: &str| {
+            serde_json::json!({"error": {"message": message, "code": "context_length_exceeded"}}).to_string()
+        };
+        for (message, shown) in [
+            ("too long", "the prompt does not fit into the context window of the model server"),
+            (
+                "maximum context length is 4096 tokens",
+                "the prompt does not fit into the 4096 tokens of the model server's window",
+            ),
+        ] {
+            let error = from_status(400, body(message).as_bytes());
+            assert!(matches!(error, ProviderError::Overflow { prompt_tokens: 0, .. }), "{error:?}");
+            assert_eq!(error.to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn a_web_page_is_not_shown() {
+        for (body, shown) in [
+            (
+                "<!DOCTYPE html>\n<HTML><head><Title> 502 Bad Gateway </Title></head><body>x</body></html>",
+                "a web page with the title `502 Bad Gateway`",
+            ),
+            ("<html><body>x</body></html>", "a web page without a title"),
+            ("<html><title>", "a web page without a title"),
+        ] {
+            assert_eq!(
+                from_status(502, body.as_bytes()).to_string(),
+                format!("the model server answered 502: {shown}")
+            );
         }
     }
 
