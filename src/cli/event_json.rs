@@ -108,6 +108,6 @@ fn context_to_json(context: &pb::ContextSnapshot) -> Value {
         "remaining_tokens": context.remaining_tokens, "history_messages": context.history_messages,
         "memory_messages": context.memory_messages, "total_messages": context.total_messages,
         "history_budget": context.history_budget, "prompt_tokens": context.prompt_tokens,
-        "cached_tokens": context.cached_tokens,
+        "cached_tokens": context.cached_tokens, "answer_tokens": context.answer_tokens,
     })
 }

@@ -334,3 +334,13 @@ fn a_refused_key_names_the_setting() {
     let stderr = home.run(&["run", "hi"]).fails(1);
     assert!(stderr.contains("Invalid API Key") && stderr.contains("`api_key_env`"), "{stderr}");
 }
+
+#[test]
+fn json_has_the_tokens_of_the_answer() {
+    let model = FakeLlama::start([Reply::text("three words here").usage(10, 3, 0)]);
+    let home = TestHome::new(&model.url());
+    let stdout = home.run(&["run", "--json", "hi"]).success();
+    let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let turn = events.iter().find(|event| event["type"] == "turn_completed").unwrap();
+    assert_eq!(turn["context"]["answer_tokens"], 3, "{turn}");
+}

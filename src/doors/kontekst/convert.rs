@@ -210,6 +210,7 @@ fn snapshot(context: &ContextSnapshot) -> pb::ContextSnapshot {
         tool_tokens: int(context.tool_tokens),
         prompt_tokens: context.prompt_tokens.map(int),
         cached_tokens: context.cached_tokens.map(int),
+        answer_tokens: context.answer_tokens.map(int),
     }
 }
 
