@@ -7,7 +7,7 @@ use crate::{
     cli::{error::CliError, output::print_status},
     config::{AgentConfig, Config, Home, ProviderKind, agents, file::read_text, write_atomic},
     core::Name,
-    models::{ModelOrigin, selection},
+    models::{Model, ModelOrigin, selection},
 };
 
 /// Choose the model that an agent uses
@@ -21,7 +21,7 @@ use crate::{
   kontekst models use qwen3:8b --agent coder     # from Ollama's store
   kontekst models use gpt-oss:20b --anyway       # a name that your endpoint knows")]
 pub(super) struct Args {
-    /// The name of the model in `kontekst models`, with or without .gguf
+    /// The name of the model in `kontekst models`, with or without .gguf, or its unique beginning
     name: String,
     /// The agent whose model is set
     #[arg(short, long, value_name = "AGENT", default_value = agents::DEFAULT)]
@@ -39,7 +39,12 @@ pub(super) fn run(
 ) -> Result<ExitCode, CliError> {
     let agent = AgentConfig::load(home, &args.agent)?;
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
-    let found = sources.places.find(&args.name).filter(|_| !builtin_model::is_builtin_name(&args.name));
+    let is_builtin = builtin_model::is_builtin_name(&args.name);
+    let found = sources.places.find(&args.name).filter(|_| !is_builtin);
+    let found = match found {
+        None if !(at_endpoint || args.anyway || is_builtin) => find_by_beginning(&args.name, sources)?,
+        found => found,
+    };
     let name = match found {
         Some(model) if model.missing > 0 => {
             return Err(CliError::usage(format!(
@@ -56,9 +61,7 @@ pub(super) fn run(
             }
             name
         }
-        None if at_endpoint || args.anyway || builtin_model::is_builtin_name(&args.name) => {
-            args.name.trim().to_owned()
-        }
+        None if at_endpoint || args.anyway || is_builtin => args.name.trim().to_owned(),
         None => {
             return Err(CliError::usage(format!("there is no model `{}` on this machine", args.name))
                 .hint("run `kontekst models` to list the models, or `kontekst models pull ORG/NAME` to fetch one")
@@ -67,6 +70,20 @@ pub(super) fn run(
     };
     set(home, &agent.id, &name)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Finds the only model whose name starts with this text, whatever the case of its letters.
+fn find_by_beginning(name: &str, sources: &ModelSources) -> Result<Option<Model>, CliError> {
+    let start = name.trim().to_lowercase();
+    let mut found = sources.places.list();
+    found.retain(|model| !start.is_empty() && model.name.to_lowercase().starts_with(&start));
+    let mut names: Vec<String> = found.iter().map(|model| model.name.clone()).collect();
+    names.dedup();
+    match names.len() {
+        0 | 1 => Ok(found.into_iter().next()),
+        count => Err(CliError::usage(format!("`{name}` is the beginning of {count} names"))
+            .hint(format!("type more characters; it can be {}", names.join(", ")))),
+    }
 }
 
 /// Sets the model of an agent in its config.toml.

@@ -194,6 +194,20 @@ fn models_on_disk_are_listed_shown_and_selected() {
 }
 
 #[test]
+fn the_beginning_of_one_name_is_enough() {
+    let catalog = TestCatalog::new(UNREACHABLE_URL);
+    let config = catalog.home.read("config.toml").replace("provider = \"endpoint\"\n", "");
+    catalog.home.write("config.toml", &config);
+    catalog.write_model("models/new-Q8_0.gguf", &gguf("llama", 3000));
+    catalog.run(&["use", "NEW-q"]).success();
+    assert!(catalog.home.read("agents/default/config.toml").contains("\"new-Q8_0.gguf\""));
+    catalog.write_model("models/new-Q4_0.gguf", &gguf("llama", 3001));
+    let stderr = catalog.run(&["use", "new"]).fails(2);
+    assert!(stderr.contains("new-Q4_0.gguf, new-Q8_0.gguf"), "{stderr}");
+    assert!(catalog.run(&["use", "old"]).fails(2).contains("there is no model `old`"));
+}
+
+#[test]
 fn a_config_that_cannot_be_understood_is_left_alone() {
     let catalog = TestCatalog::new(UNREACHABLE_URL);
     catalog.write_model("models/a.gguf", &gguf("llama", 3000));
