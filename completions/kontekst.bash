@@ -25,17 +25,11 @@ _kontekst() {
             kontekst,daemon)
                 cmd="kontekst__subcmd__daemon"
                 ;;
-            kontekst,exec-child)
-                cmd="kontekst__subcmd__exec__subcmd__child"
-                ;;
             kontekst,help)
                 cmd="kontekst__subcmd__help"
                 ;;
             kontekst,models)
                 cmd="kontekst__subcmd__models"
-                ;;
-            kontekst,render-template)
-                cmd="kontekst__subcmd__render__subcmd__template"
                 ;;
             kontekst,rpc)
                 cmd="kontekst__subcmd__rpc"
@@ -130,17 +124,11 @@ _kontekst() {
             kontekst__subcmd__help,daemon)
                 cmd="kontekst__subcmd__help__subcmd__daemon"
                 ;;
-            kontekst__subcmd__help,exec-child)
-                cmd="kontekst__subcmd__help__subcmd__exec__subcmd__child"
-                ;;
             kontekst__subcmd__help,help)
                 cmd="kontekst__subcmd__help__subcmd__help"
                 ;;
             kontekst__subcmd__help,models)
                 cmd="kontekst__subcmd__help__subcmd__models"
-                ;;
-            kontekst__subcmd__help,render-template)
-                cmd="kontekst__subcmd__help__subcmd__render__subcmd__template"
                 ;;
             kontekst__subcmd__help,rpc)
                 cmd="kontekst__subcmd__help__subcmd__rpc"
@@ -326,7 +314,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run status agents models skills sessions approvals web daemon rpc exec-child render-template help"
+            opts="-h -V --help --version run status agents models skills sessions approvals web daemon rpc help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -705,22 +693,8 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        kontekst__subcmd__exec__subcmd__child)
-            opts="-h -V --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         kontekst__subcmd__help)
-            opts="run status agents models skills sessions approvals web daemon rpc exec-child render-template help"
+            opts="run status agents models skills sessions approvals web daemon rpc help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -887,20 +861,6 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        kontekst__subcmd__help__subcmd__exec__subcmd__child)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         kontekst__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -988,20 +948,6 @@ _kontekst() {
         kontekst__subcmd__help__subcmd__models__subcmd__use)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        kontekst__subcmd__help__subcmd__render__subcmd__template)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1407,20 +1353,6 @@ _kontekst() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        kontekst__subcmd__render__subcmd__template)
-            opts="-h -V --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -11,6 +11,7 @@ mod json;
 mod models;
 mod output;
 pub mod printable;
+mod role;
 mod rpc;
 mod run;
 pub mod sessions;
@@ -21,18 +22,29 @@ pub mod table;
 mod units;
 mod web;
 mod working_dir;
+mod wrap;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::{
-    config::Home,
-    core::Environment,
-    provider::{builtin::template_process, supervisor::exec::exec_child},
-};
+use crate::{config::Home, core::Environment};
 use error::CliError;
 use output::to_stdout;
+
+macro_rules! examples {
+    () => {
+        "Examples:
+  kontekst run \"what does this project do?\"
+  git diff | kontekst run \"review this change\"
+  kontekst run --allow edit_file \"fix the typo in README.md\"
+  kontekst models pull Qwen/Qwen3-8B-GGUF
+  kontekst status
+
+The first run starts a daemon, which keeps the model loaded. `kontekst daemon stop` stops it.
+All data is in ~/.kontekst, or in $KONTEKST_HOME if that is set."
+    };
+}
 
 /// Ask a local model, and let it use tools with your approval
 #[derive(Debug, Parser)]
@@ -43,16 +55,12 @@ use output::to_stdout;
     max_term_width = 100,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Examples:
-  kontekst run \"what does this project do?\"
-  git diff | kontekst run \"review this change\"
-  kontekst run --allow edit_file \"fix the typo in README.md\"
-  kontekst models pull Qwen/Qwen3-8B-GGUF
-  kontekst status
+    after_help = examples!(),
+    after_long_help = concat!(
+        examples!(),
+        "
 
-The first run starts a daemon, which keeps the model loaded. `kontekst daemon stop` stops it.
-All data is in ~/.kontekst, or in $KONTEKST_HOME if that is set.",
-    after_long_help = "Exit status:
+Exit status:
   0    the command did what it was asked to do
   1    the run failed
   2    the command line or the configuration is wrong
@@ -76,6 +84,7 @@ Files:
   ~/.kontekst/skills/             prompt templates: NAME.md or NAME/SKILL.md
   ~/.kontekst/sessions/ID.jsonl   stored conversations, one message per line
   ~/.kontekst/teams/ID.jsonl      what the workers of a session did, one event per line"
+    )
 )]
 struct Cli {
     #[command(subcommand)]
@@ -94,18 +103,6 @@ enum Command {
     Web(web::Args),
     Daemon(daemon::Args),
     Rpc(rpc::Args),
-    /// Replaces this process by a model server that ends when the daemon does.
-    #[command(hide = true)]
-    ExecChild {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
-        command: Vec<OsString>,
-    },
-    /// Renders the chat template of a model file, from stdin to stdout, with limits on this process.
-    #[command(hide = true)]
-    RenderTemplate {
-        memory: u64,
-        cpu_seconds: u64,
-    },
 }
 
 /// Returns the definition of the command line, from which `man/` and `completions/` are generated.
@@ -115,6 +112,10 @@ pub fn command() -> clap::Command {
 
 /// Runs the program.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if role::is_role(&args) {
+        return role::run(args).unwrap_or_else(|error| report(&error));
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
@@ -126,12 +127,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // The environment is read here and nowhere else. Everything below gets its variables as arguments.
     match dispatch(cli.command, &Environment::read(), ureq::Proxy::try_from_env()) {
         Ok(code) => code,
-        Err(error) => {
-            // If stderr is closed, there is nowhere left to report the error.
-            error.write(&mut std::io::stderr().lock()).ok();
-            error.exit_code()
-        }
+        Err(error) => report(&error),
     }
+}
+
+fn report(error: &CliError) -> ExitCode {
+    // If stderr is closed, there is nowhere left to report the error.
+    error.write(&mut std::io::stderr().lock()).ok();
+    error.exit_code()
 }
 
 fn dispatch(
@@ -139,17 +142,6 @@ fn dispatch(
     environment: &Environment,
     proxy: Option<ureq::Proxy>,
 ) -> Result<ExitCode, CliError> {
-    if let Command::ExecChild { command } = command {
-        let error = exec_child(command);
-        return Err(CliError::failed("cannot become the model server").cause(error.to_string()));
-    }
-    if let Command::RenderTemplate { memory, cpu_seconds } = command {
-        let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
-        let rendered = template_process::render(memory, cpu_seconds, stdin, stdout);
-        return rendered
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(|error| CliError::failed("cannot render the template").cause(error.to_string()));
-    }
     let home = Home::find(environment.get("KONTEKST_HOME").map(PathBuf::from))?;
     match command {
         Command::Run(args) => run::run(args, &home, environment),
@@ -162,7 +154,5 @@ fn dispatch(
         Command::Agents(args) => to_stdout(|out, is_terminal| agents::run(args, &home, out, is_terminal)),
         Command::Skills(args) => to_stdout(|out, is_terminal| skills::run(args, &home, out, is_terminal)),
         Command::Sessions(args) => to_stdout(|out, is_terminal| sessions::run(args, &home, out, is_terminal)),
-        Command::ExecChild { .. } => unreachable!("handled above"),
-        Command::RenderTemplate { .. } => unreachable!("handled above"),
     }
 }

@@ -52,9 +52,11 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`NoHome`] when neither the variable nor the user database names one.
+    /// [`NoHome`] when neither the variable nor the user database names one, or when `HOME` is a relative path, which
+    /// would mean another directory for each command.
     pub fn find(chosen: Option<PathBuf>) -> Result<Self, NoHome> {
         let user_home = directories::BaseDirs::new().map(|base| base.home_dir().to_owned());
+        let user_home = user_home.filter(|path| path.is_absolute());
         let root = match (chosen.filter(|path| !path.as_os_str().is_empty()), &user_home) {
             (Some(root), _) => std::path::absolute(&root).unwrap_or(root),
             (None, Some(user_home)) => user_home.join(".kontekst"),

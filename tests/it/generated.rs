@@ -45,7 +45,11 @@ fn completions() {
     let script = |shell| {
         let mut script = Vec::new();
         generate(shell, &mut kontekst::cli::command(), "kontekst", &mut script);
-        String::from_utf8(script).unwrap()
+        let script = String::from_utf8(script).unwrap();
+        for role in ["exec-child", "render-template"] {
+            assert!(!script.contains(role), "only the daemon uses {role}");
+        }
+        script
     };
     check("completions", &shells.map(|(shell, name)| (name.to_owned(), script(shell))).into());
 }

@@ -344,3 +344,33 @@ fn json_has_the_tokens_of_the_answer() {
     let turn = events.iter().find(|event| event["type"] == "turn_completed").unwrap();
     assert_eq!(turn["context"]["answer_tokens"], 3, "{turn}");
 }
+
+#[test]
+fn the_line_of_a_call_is_short() {
+    let content = "long ".repeat(50);
+    let call = Reply::calls([("write_file", json!({"path": "f", "content": content}))]);
+    let model = FakeLlama::start([call, Reply::text("done")]);
+    let home = TestHome::new(&model.url());
+    let stderr = home.run(&["run", "--auto-approve", "go"]).stderr;
+    let line = stderr.lines().find(|line| line.starts_with("· write_file")).expect(&stderr);
+    assert!(line.chars().count() < 120 && line.contains("more bytes"), "{line}");
+}
+
+#[test]
+fn both_helps_have_the_examples() {
+    let home = TestHome::new("http://127.0.0.1:1");
+    for words in [&["-h"][..], &["--help"], &["run", "-h"], &["run", "--help"]] {
+        let help = home.run(words).success();
+        assert!(help.contains("Examples:\n") && !help.contains("exec-child"), "{words:?}\n{help}");
+    }
+}
+
+#[test]
+fn a_relative_home_directory_is_refused() {
+    let home = TestHome::new("http://127.0.0.1:1");
+    let mut command = home.command(&["run", "hi"]);
+    command.env_remove("KONTEKST_HOME").env("HOME", "relative");
+    let stderr = wait_with_output(command.spawn().unwrap()).fails(2);
+    assert!(stderr.contains("KONTEKST_HOME"), "{stderr}");
+    assert_eq!(fs::read_dir(home.work_dir()).unwrap().count(), 0);
+}

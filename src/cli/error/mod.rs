@@ -168,7 +168,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        config::{AgentConfig, Config, Home, NoHome, PathError},
+        client::ClientError,
+        config::{AgentConfig, Config, Home, LockError, NoHome, PathError},
         sessions::SessionError,
     };
 
@@ -275,6 +276,40 @@ mod tests {
             &expect![[r#"
                 kontekst: error: session `s` is the active one
                   hint: add --force to delete it all the same; no session is active then
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_error_of_the_socket_gets_the_advice_for_that_error() {
+        let connect =
+            |kind: io::ErrorKind| ClientError::Connect { path: "/x".to_owned(), source: kind.into() };
+        check(
+            connect(io::ErrorKind::PermissionDenied),
+            6,
+            &expect![[r#"
+                kontekst: error: cannot connect to the daemon at `/x`
+                  caused by: permission denied
+                  hint: run kontekst as the user who owns the file, or set KONTEKST_HOME to a directory that you own
+            "#]],
+        );
+        check(
+            connect(io::ErrorKind::InvalidInput),
+            6,
+            &expect![[r#"
+                kontekst: error: cannot connect to the daemon at `/x`
+                  caused by: invalid input parameter
+                  hint: the path is too long for a socket: set KONTEKST_HOME to a directory with a shorter path
+            "#]],
+        );
+        let read_only = PathError::new("/x/spawn.lock", io::ErrorKind::ReadOnlyFilesystem.into());
+        check(
+            ClientError::Lock(LockError::Path(read_only)),
+            6,
+            &expect![[r#"
+                kontekst: error: cannot access `/x/spawn.lock`
+                  caused by: read-only filesystem or storage medium
+                  hint: set KONTEKST_HOME to a directory on a writable file system
             "#]],
         );
     }

@@ -36,7 +36,7 @@ pub(super) fn format_proposal(call: &ProposedToolCall, palette: Palette) -> Stri
         worker => format!("worker {}: ", literal(worker)),
     };
     let name = palette.bold(&literal(&call.name));
-    let mut text = format!("\n{who}{name} {}\n", format_arguments(&call.arguments_json));
+    let mut text = format!("\n{who}{name} {}\n", format_arguments(&call.arguments_json, MAX_VALUE_CHARS));
     if !call.caution.is_empty() {
         text.push_str(&palette.red(&format!("  caution: {}", literal(&call.caution))));
         text.push('\n');
@@ -59,16 +59,18 @@ fn diff_line(line: &str, palette: Palette) -> String {
     }
 }
 
-/// Formats the arguments on one line. A long value is cut and followed by the number of the remaining bytes.
-/// The preview shows all of it.
-pub(super) fn format_arguments(json: &str) -> String {
-    const MAX_SHOWN: usize = 200;
+/// How much of each argument is shown above the preview, which shows all of it.
+const MAX_VALUE_CHARS: usize = 200;
+
+/// Formats the arguments on one line. A value of more than `max` characters is cut and followed by the number of the
+/// remaining bytes.
+pub(super) fn format_arguments(json: &str, max: usize) -> String {
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(json) else {
-        return literal(&json.chars().take(MAX_SHOWN).collect::<String>());
+        return literal(&json.chars().take(max).collect::<String>());
     };
     let shown = fields.iter().map(|(name, value)| {
         let value = value.to_string();
-        let cut: String = value.chars().take(MAX_SHOWN).collect();
+        let cut: String = value.chars().take(max).collect();
         let more = value.len() - cut.len();
         let more = if more > 0 { format!("… ({more} more bytes)") } else { String::new() };
         format!("{}={}{more}", literal(name), literal(&cut))

@@ -6,6 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::termios::tcgetwinsize;
+
 use crate::{
     cli::{
         event_json,
@@ -13,6 +15,7 @@ use crate::{
         output::{Palette, Verbosity},
         printable::{Printable, printable},
         subagent_names::SubagentNames,
+        wrap::wrap,
     },
     core::Environment,
     pb::{self, progress_event::Progress, run_event::Event},
@@ -28,6 +31,9 @@ pub(super) enum Format {
     /// Every event as one line of JSON.
     Json,
 }
+
+/// How much of each argument is shown when a call starts. Whoever approved it has seen all of it.
+const MAX_VALUE_CHARS: usize = 60;
 
 /// Progress is shown only for a run that takes longer than this.
 const PROGRESS_DELAY: Duration = Duration::from_millis(400);
@@ -92,7 +98,10 @@ impl RunRenderer {
             Event::Token(token) => self.write_answer(&token.text)?,
             Event::Reasoning(reasoning) => self.write_reasoning(&reasoning.text),
             Event::Progress(progress) => self.show_progress(progress.progress.as_ref()),
-            Event::Notice(notice) => self.note(Verbosity::Normal, &printable(&notice.text)),
+            Event::Notice(notice) => {
+                self.end_line()?;
+                self.note(Verbosity::Normal, &self.wrap(&printable(&notice.text)));
+            }
             Event::Compacted(compacted) => self.note(Verbosity::Normal, &format_compaction(*compacted)),
             Event::ToolsProposed(proposed) => {
                 self.end_line()?;
@@ -148,6 +157,12 @@ impl RunRenderer {
         }
     }
 
+    /// Breaks a text between its words where a terminal would break it inside of them.
+    fn wrap(&self, text: &str) -> String {
+        let width = self.stderr_is_terminal.then(|| tcgetwinsize(io::stderr())).and_then(Result::ok);
+        width.map_or_else(|| text.to_owned(), |size| wrap(text, size.ws_col.into()))
+    }
+
     /// Ends a line that was begun on stdout, so that the next output starts on its own line.
     pub(super) fn end_line(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.in_middle_of_line) { self.write_stdout("\n") } else { Ok(()) }
@@ -191,7 +206,8 @@ impl RunRenderer {
 
     fn remember_calls(&mut self, calls: &[pb::ProposedToolCall]) {
         for call in calls {
-            let description = format!("{} {}", printable(&call.name), format_arguments(&call.arguments_json));
+            let arguments = format_arguments(&call.arguments_json, MAX_VALUE_CHARS);
+            let description = format!("{} {arguments}", printable(&call.name));
             self.call_descriptions.insert(call.call_id.clone(), description);
         }
     }
@@ -249,8 +265,9 @@ fn format_context(context: &pb::ContextSnapshot) -> String {
         (Some(prompt), Some(cached)) => format!(" | prompt {prompt}, {cached} cached"),
         _ => String::new(),
     };
+    let answer = context.answer_tokens.map(|answer| format!(" | answer {answer}")).unwrap_or_default();
     format!(
-        "context: {}/{} tokens ({percent} %) | system {} tools {} history {} memory {}{cached}",
+        "context: {}/{} tokens ({percent} %) | system {} tools {} history {} memory {}{cached}{answer}",
         context.total_tokens,
         context.context_size,
         context.system_tokens,

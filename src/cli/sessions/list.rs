@@ -21,6 +21,8 @@ use crate::{
 /// Lists the sessions, those of subagents only if `all` is set.
 pub(super) fn list(sessions: &Sessions, all: bool, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     let mut listed = sessions.list()?;
+    // A file without a byte is left by a run that could store nothing, unless somebody has chosen the session.
+    listed.retain(|session| session.bytes > 0 || session.active || session.default_agent.is_some());
     let total = listed.len();
     listed.retain(|session| all || session.parent.is_none());
     let hidden = total - listed.len();

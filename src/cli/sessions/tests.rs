@@ -75,6 +75,7 @@ fn the_list_is_newest_first_and_marks_the_active_one() {
     home.session("old", 3 * 86_400 + 5, &[text(Role::User, "x", 1)]);
     home.session("new", 65, &[text(Role::User, &"x".repeat(5000), 1)]);
     home.session("mid", 2 * 3600 + 5, &[]);
+    home.session("never-written", 60, &[]);
     home.check(
         Some(Command::Use { id: "o".to_owned() }),
         &expect![[r#"

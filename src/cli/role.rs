@@ -1,0 +1,48 @@
+//! The roles in which the daemon starts this program. They are no commands for people, so the help, the manual and the
+//! completions do not have them.
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use crate::provider::{builtin::template_process, supervisor::exec::exec_child};
+
+use super::error::CliError;
+
+#[derive(Debug, Parser)]
+struct RoleCli {
+    #[command(subcommand)]
+    role: Role,
+}
+
+#[derive(Debug, Subcommand)]
+enum Role {
+    /// Replaces this process by a model server that ends when the daemon does.
+    ExecChild {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// Renders the chat template of a model file, from stdin to stdout, with limits on this process.
+    RenderTemplate { memory: u64, cpu_seconds: u64 },
+}
+
+/// Returns true if the first argument names a role.
+pub(super) fn is_role(args: &[OsString]) -> bool {
+    args.get(1).and_then(|word| word.to_str()).is_some_and(Role::has_subcommand)
+}
+
+/// Does what the daemon wants of this process. The arguments have to name a role.
+pub(super) fn run(args: Vec<OsString>) -> Result<ExitCode, CliError> {
+    match RoleCli::try_parse_from(args).map_err(|error| CliError::usage(error.to_string()))?.role {
+        Role::ExecChild { command } => {
+            let error = exec_child(command);
+            Err(CliError::failed("cannot become the model server").cause(error.to_string()))
+        }
+        Role::RenderTemplate { memory, cpu_seconds } => {
+            let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
+            template_process::render(memory, cpu_seconds, stdin, stdout)
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(|error| CliError::failed("cannot render the template").cause(error.to_string()))
+        }
+    }
+}
