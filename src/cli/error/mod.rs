@@ -302,7 +302,7 @@ mod tests {
                   hint: the path is too long for a socket: set KONTEKST_HOME to a directory with a shorter path
             "#]],
         );
-        let read_only = PathError::new("/x/spawn.lock", io::ErrorKind::ReadOnlyFilesystem.into());
+        let read_only = PathError::new("/x/spawn.lock", io::Error::from(io::ErrorKind::ReadOnlyFilesystem));
         check(
             ClientError::Lock(LockError::Path(read_only)),
             6,
