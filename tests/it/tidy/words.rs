@@ -44,7 +44,7 @@ const PRIVATE: &[&str] = &[
 const PRIVATE_PAIRS: &[(&str, &str)] = &[("by", "heart")];
 
 /// Where such a word is still there, or means what it says: a path, or the begin of one, and the word.
-const ALLOWED: &[(&str, &str)] = &[];
+const ALLOWED: &[(&str, &str)] = &[("src/tools/builtin/web_fetch/html/mod.rs", "emitter")];
 
 #[test]
 fn names_have_no_private_words() {

@@ -30,6 +30,8 @@ pub(super) struct Limits {
     pub time: Duration,
     /// The maximum size of the body after decompression.
     pub bytes: u64,
+    /// The time for turning the page into text after it has arrived.
+    pub render_time: Duration,
 }
 
 /// Creates an HTTP client that resolves names through the gate and keeps neither connections nor cookies.

@@ -3,6 +3,7 @@
 mod address;
 mod fetch;
 mod gate;
+mod html;
 mod page;
 mod request;
 #[cfg(test)]
@@ -84,6 +85,7 @@ impl WebFetch {
             limits: Limits {
                 time: Duration::from_secs(or(config.timeout_seconds, DEFAULT_SECONDS)),
                 bytes: or(config.max_response_bytes, DEFAULT_BYTES),
+                render_time: RENDER_TIME,
             },
         }
     }
@@ -94,14 +96,15 @@ impl WebFetch {
             Gate::new(resolver, self.allowed_hosts.clone(), self.own_listeners.clone()),
             self.limits,
         );
-        cancellable(agent, self.limits, cancel, move |agent, limits| {
+        cancellable(agent, self.limits, cancel, move |agent, limits, cancel| {
             let page = fetch::fetch(agent, &request, limits).map_err(Failure::other)?;
-            Ok(page.render(request.raw))
+            page.render(request.raw, cancel).ok_or_else(Failure::cancelled)
         })
     }
 }
 
-/// Runs `work` on a thread of its own and does not wait for it after a cancel.
+/// Runs `work` on a thread of its own and does not wait for it after a cancel or the time limit. `work` gets a
+/// signal that is cancelled in both cases.
 ///
 /// `Agent::shutdown` ends a read at once, but not a name lookup or a connect. These may continue until
 /// the time limit, and then the thread ends by itself.
@@ -109,7 +112,7 @@ fn cancellable(
     agent: Agent,
     limits: Limits,
     cancel: &Cancel,
-    work: impl FnOnce(&Agent, Limits) -> Result<String, Failure> + Send + 'static,
+    work: impl FnOnce(&Agent, Limits, &Cancel) -> Result<String, Failure> + Send + 'static,
 ) -> Result<String, Failure> {
     let (sender, receiver) = mpsc::channel();
     let (hook_agent, hook_sender) = (agent.clone(), sender.clone());
@@ -117,17 +120,22 @@ fn cancellable(
         hook_agent.shutdown();
         hook_sender.send(Err(Failure::cancelled())).ok(); // an error means that the fetch has ended
     });
+    let abandoned = cancel.child();
+    let signal = abandoned.clone();
     let thread = move || {
-        sender.send(work(&agent, limits)).ok(); // an error means that the call was cancelled
+        sender.send(work(&agent, limits, &signal)).ok(); // an error means that the call was cancelled
     };
     thread::Builder::new()
         .name("web_fetch".to_owned())
         .spawn(thread)
         .map_err(|error| Failure::other(format!("cannot start a fetch: {error}")))?;
-    match receiver.recv_timeout(limits.time.saturating_add(RENDER_TIME)) {
+    match receiver.recv_timeout(limits.time.saturating_add(limits.render_time)) {
         Ok(_) if cancel.is_cancelled() => Err(Failure::cancelled()),
         Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => Err(Failure::other("the page took too long")),
+        Err(RecvTimeoutError::Timeout) => {
+            abandoned.cancel();
+            Err(Failure::other("the page took too long"))
+        }
         Err(RecvTimeoutError::Disconnected) => Err(Failure::other("the page could not be read")),
     }
 }

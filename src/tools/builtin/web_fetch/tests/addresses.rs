@@ -136,15 +136,19 @@ fn no_spelling_of_a_private_address_is_connected_to() {
     });
     let tool = fetcher(5, 1000, &[&front]);
     for host in PRIVATE {
-        let url = format!("http://{host}:{}/", canary.port);
-        let literal = get(&tool, &json!({"url": url}));
-        assert!(literal.is_err(), "{url}: {literal:?}");
-        next.lock().unwrap().clone_from(&url);
-        let redirected = get(&tool, &json!({"url": front.url("/")}));
-        assert!(redirected.is_err(), "redirect to {url}: {redirected:?}");
+        let place = format!("{host}:{}/", canary.port);
+        for (scheme, method) in [("http", "GET"), ("http", "HEAD"), ("https", "GET"), ("HTTP", "GET")] {
+            let direct = get(&tool, &json!({"url": format!("{scheme}://{place}"), "method": method}));
+            assert!(direct.is_err(), "{method} {scheme}://{place}: {direct:?}");
+        }
+        for scheme in ["http:", "https:", ""] {
+            *next.lock().unwrap() = format!("{scheme}//{place}");
+            let redirected = get(&tool, &json!({"url": front.url("/")}));
+            assert!(redirected.is_err(), "redirect to {scheme}//{place}: {redirected:?}");
+        }
     }
     assert_eq!(canary.connects(), 0);
-    assert_eq!(front.connects(), PRIVATE.len());
+    assert_eq!(front.connects(), 3 * PRIVATE.len());
 }
 
 #[test]

@@ -221,3 +221,16 @@ fn cancel_does_not_wait_for_a_name_lookup() {
     drop(release);
     canceller.join().unwrap();
 }
+
+#[test]
+fn work_that_takes_too_long_is_cancelled() {
+    let limits = Limits { time: Duration::ZERO, bytes: 0, render_time: Duration::ZERO };
+    let gate = Gate::new(DefaultResolver::default(), AllowedHosts::default(), OwnListeners::default());
+    let (sender, stopped) = mpsc::channel();
+    let result = cancellable(fetch::agent(gate, limits), limits, &Cancel::new(), move |_, _, cancel| {
+        sender.send(cancel.is_cancelled_within(Duration::from_secs(60))).unwrap();
+        Err(Failure::cancelled())
+    });
+    assert_eq!(result, Err(Failure::other("the page took too long")));
+    assert!(stopped.recv().unwrap(), "the conversion went on after the call had ended");
+}
