@@ -22,6 +22,9 @@ pub struct Tail {
     pub damaged: usize,
 }
 
+/// The maximum number of tokens that a chat template or a model's reasoning may add to those of a message's text.
+const MAX_OVERHEAD: u64 = 1024;
+
 /// Returns the maximum length of a line that can fit in the budget, in bytes. The longest tokens of the
 /// known vocabularies have 128 bytes, and JSON needs at most four bytes for one, except for control
 /// characters.
@@ -57,6 +60,7 @@ pub(super) fn load(
             }
             // The summary replaces everything before it, if it fits in the budget.
             SessionLine::Compacted { summary, tokens } => {
+                let tokens = if is_plausible(tokens, summary.len()) { tokens } else { 0 };
                 let summary = summary_messages(&summary, tokens, estimate);
                 tail.add(summary.into_iter().rev().collect(), budget);
                 break;
@@ -103,18 +107,27 @@ impl Tail {
 pub fn summary_messages(summary: &str, tokens: u32, estimate: &dyn Fn(&Message) -> u32) -> [Message; 2] {
     let mut reminder =
         Message::text(Role::User, format!("This is what we have talked about so far:\n\n{summary}"));
-    reminder.tokens = if tokens == 0 { estimate(&reminder) } else { tokens + 12 };
+    reminder.tokens = if tokens == 0 { estimate(&reminder) } else { tokens.saturating_add(12) };
     let mut noted = Message::text(Role::Assistant, "Noted.");
     noted.tokens = 4;
     [reminder, noted]
 }
 
-/// Sets `tokens` of the message to an estimate if it is not known.
+/// Sets `tokens` of the message to an estimate if it is not known or cannot be true.
 fn ensure_token_count(message: &mut Message, estimate: &dyn Fn(&Message) -> u32) {
-    if message.tokens == 0 {
+    let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
+    let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
+    let bytes = message.content.len() + result + calls.sum::<usize>();
+    if message.tokens == 0 || !is_plausible(message.tokens, bytes) {
         // It is at least 1, so that a file full of empty messages is not read as a whole.
         message.tokens = estimate(message).max(1);
     }
+}
+
+/// Returns false for a count that is too high for a text of this size, for example in a damaged record. Such a
+/// count would hide everything before the message. A token has at least one byte.
+fn is_plausible(tokens: u32, bytes: usize) -> bool {
+    u64::from(tokens) <= (bytes as u64).saturating_add(MAX_OVERHEAD)
 }
 
 /// Removes messages from the front until the first one is from the user and the rest fits in the budget.

@@ -278,6 +278,22 @@ fn a_flipped_bit_loses_no_undamaged_record() {
 }
 
 #[test]
+fn a_stored_count_that_cannot_be_true_hides_nothing() {
+    let test = TestSessions::new();
+    let mut log = test.open();
+    append(&mut log, &[text(Role::User, "old", 1), text(Role::Assistant, "answer", u32::MAX)]);
+    append(&mut log, &[text(Role::User, "new", 3_000_000), text(Role::Assistant, "done", 1)]);
+    let tail = log.tail(4096, &bytes_by_four).unwrap();
+    assert_eq!((shape(&tail.messages).as_str(), tail.has_older, tail.tokens), ("u a u a", false, 4));
+    let run = RunId::new();
+    log.append(&[Record::Compacted { summary: "we talked", tokens: u32::MAX, run: &run }]).unwrap();
+    append(&mut log, &[text(Role::User, "next", 1)]);
+    let tail = log.tail(4096, &bytes_by_four).unwrap();
+    assert_eq!((tail.messages.len(), tail.has_older), (3, false), "the summary is part of the conversation");
+    assert!(tail.messages[0].content.contains("we talked"));
+}
+
+#[test]
 fn every_budget_gives_a_valid_conversation() {
     let test = TestSessions::new();
     let conversation = [
