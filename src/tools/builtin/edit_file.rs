@@ -1,20 +1,16 @@
 //! `edit_file`: replaces text in a file.
 
-use std::ops::RangeInclusive;
-
 use serde_json::{Value, json};
 
 use super::{
     Failure, args, not_found_hint, outcome,
+    replacement::{Matches, Occurrence},
     target_file::{TargetError, TargetFile},
 };
 use crate::{
     core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolFailureKind, ToolOutcome},
     tools::{Proposal, Tool, WorkDir, Workspace},
 };
-
-/// The maximum number of line numbers that an error lists.
-const MAX_LISTED: usize = 10;
 
 pub(super) struct EditFile {
     /// The maximum size of the file before and after the edit, in bytes.
@@ -28,16 +24,6 @@ struct Replacement {
     content: String,
     /// The result of the call, as the model reads it.
     message: String,
-}
-
-/// The occurrences of the text that are replaced.
-#[derive(Clone, Copy)]
-enum Occurrence {
-    /// The only occurrence. It is an error if there are more.
-    Only,
-    All,
-    /// One of several, counted from 1.
-    Nth(usize),
 }
 
 impl Tool for EditFile {
@@ -121,87 +107,21 @@ impl EditFile {
                 usize::try_from(n).map_err(|_| "occurrence must be 0 or more; 0 replaces all".to_owned())?,
             ),
         };
-        let chosen = occurrences(content, old, occurrence, path.as_str())?;
-        let times = chosen.clone().count();
+        if old.is_empty() {
+            return Err("old_str is empty; to make or replace a whole file use write_file".to_owned().into());
+        }
+        let matches = Matches::find(content, old);
+        if matches.count() == 0 {
+            let hint = not_found_hint::not_found_hint(content, old);
+            return Err(format!("old_str not found in {path}{hint}").into());
+        }
+        let chosen = matches.choose(occurrence, path.as_str())?;
         let message = match occurrence {
             Occurrence::Nth(n) => format!("Replaced occurrence {n} in {path}"),
-            Occurrence::Only | Occurrence::All => format!("Replaced {times} occurrence(s) in {path}"),
+            Occurrence::Only | Occurrence::All => {
+                format!("Replaced {} occurrence(s) in {path}", matches.count())
+            }
         };
-        Ok(Replacement { content: replace(content, old, new, &chosen, self.limit)?, message })
+        Ok(Replacement { content: matches.replace(&chosen, new, self.limit)?, message })
     }
-}
-
-/// Returns the numbers, from 1, of the occurrences of `old` that are to be replaced.
-fn occurrences(
-    content: &str,
-    old: &str,
-    occurrence: Occurrence,
-    path: &str,
-) -> Result<RangeInclusive<usize>, String> {
-    if old.is_empty() {
-        return Err("old_str is empty; to make or replace a whole file use write_file".to_owned());
-    }
-    let count = content.matches(old).count();
-    match occurrence {
-        _ if count == 0 => {
-            let hint = not_found_hint::not_found_hint(content, old);
-            Err(format!("old_str not found in {path}{hint}"))
-        }
-        Occurrence::Only if count > 1 => {
-            let lines = line_numbers_of(content, old, count);
-            Err(format!(
-                "old_str is {count} times in {path}, at lines {lines}; add lines around it until it is \
-                 unique, or give occurrence (1 to {count}, or 0 for all)"
-            ))
-        }
-        Occurrence::Only | Occurrence::All => Ok(1..=count),
-        Occurrence::Nth(n) if n <= count => Ok(n..=n),
-        Occurrence::Nth(n) => {
-            Err(format!("occurrence {n} of old_str not found (only {count} occurrences exist)"))
-        }
-    }
-}
-
-/// Returns `content` with `new` in place of the chosen occurrences of `old`.
-fn replace(
-    content: &str,
-    old: &str,
-    new: &str,
-    chosen: &RangeInclusive<usize>,
-    limit: u64,
-) -> Result<String, String> {
-    let times = chosen.clone().count();
-    // The size is checked before any memory is allocated: a short old_str that occurs often and a long
-    // new_str can make a very large file out of a small call.
-    let unchanged = (content.len() - times * old.len()) as u64;
-    let bytes = unchanged.saturating_add((times as u64).saturating_mul(new.len() as u64));
-    if bytes > limit {
-        return Err(format!("the result would have {bytes} bytes, more than the limit of {limit}"));
-    }
-    let mut result = String::with_capacity(usize::try_from(bytes).unwrap_or(0));
-    let mut from = 0;
-    for (number, (at, _)) in (1..).zip(content.match_indices(old)) {
-        if chosen.contains(&number) {
-            result.push_str(&content[from..at]);
-            result.push_str(new);
-            from = at + old.len();
-        }
-    }
-    result.push_str(&content[from..]);
-    Ok(result)
-}
-
-/// Lists the numbers of the lines at which the first occurrences of `old` begin.
-fn line_numbers_of(content: &str, old: &str, count: usize) -> String {
-    let mut lines = Vec::new();
-    let (mut line, mut from) = (1, 0);
-    for (at, _) in content.match_indices(old).take(MAX_LISTED) {
-        line += content[from..at].matches('\n').count();
-        from = at;
-        lines.push(line.to_string());
-    }
-    if count > MAX_LISTED {
-        lines.push("…".to_owned());
-    }
-    lines.join(", ")
 }

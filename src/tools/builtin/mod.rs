@@ -9,6 +9,7 @@ mod file_tests;
 mod list_files;
 mod not_found_hint;
 mod read_file;
+mod replacement;
 mod target_file;
 mod web_fetch;
 mod write_file;

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::replacement::Matches;
+
 /// The maximum time for each of the searches.
 const TIME_LIMIT: Duration = Duration::from_millis(200);
 /// The maximum length of a line that is compared, in bytes.
@@ -12,12 +14,9 @@ const MIN_SIMILARITY: f32 = 0.6;
 /// Returns the likely reason as the end of an error message, or an empty string.
 pub(super) fn not_found_hint(content: &str, old: &str) -> String {
     if let Some(stripped) = without_line_numbers(old)
-        && content.contains(&stripped)
+        && Matches::find(content, &stripped).count() > 0
     {
         return "; it starts with line numbers of read_file: leave out the number and `: `".to_owned();
-    }
-    if content.contains("\r\n") && content.contains(&old.replace("\r\n", "\n").replace('\n', "\r\n")) {
-        return "; its lines end in \\r\\n: write \\r\\n in old_str and new_str".to_owned();
     }
     if let Some((first, last, lines)) = matching_except_whitespace(content, old) {
         return format!("; lines {first}-{last} differ from it in white space only, they are:\n{lines}");

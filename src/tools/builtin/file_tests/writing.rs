@@ -97,8 +97,8 @@ fn the_chosen_occurrences_are_replaced() {
     assert_eq!(edit(json!(-1)), Err("occurrence must be 0 or more; 0 replaces all".into()));
     assert_eq!(
         edit(Value::Null),
-        Err("old_str is 3 times in f, at lines 1, 1, 1; add lines around it until it is unique, or give \
-             occurrence (1 to 3, or 0 for all)"
+        Err("old_str is found 3 times in f (line 1), and must be found only once; add the text around the one \
+             that is meant, or give occurrence (1 to 3, or 0 for all)"
             .into())
     );
     assert_eq!(test.content("f"), "a x a x a\n");
@@ -129,13 +129,27 @@ fn an_error_hints_at_why_the_text_was_not_found() {
     assert_eq!(why("let totals = 1;"), "old_str not found in f; the closest line is 2:     let total = 1;");
     assert_eq!(why("nothing like it at all"), "old_str not found in f");
     test.put("f", "one\r\ntwo\r\n");
-    assert!(why("one\ntwo").contains("write \\r\\n in old_str"));
-    assert_eq!(test.edit("one\r\ntwo", "1\r\n2"), Ok("Replaced 1 occurrence(s) in f".into()));
-    assert_eq!(test.content("f"), "1\r\n2\r\n");
+    assert!(why("1: one\n2: two").contains("starts with line numbers"));
+    assert!(why("one\n  two").ends_with("they are:\none\ntwo"));
     fs::remove_file(test.file("f")).unwrap();
     assert_eq!(why("x"), "file does not exist: f");
     test.put("f", b"caf\xe9");
     assert_eq!(why("x"), "f is not UTF-8 text and cannot be edited");
+}
+
+/// The model sees `1: one`, `2: two` and writes `\n`. The preview shows what is written.
+#[test]
+fn an_edit_keeps_the_line_ends_of_the_file() {
+    let test = TestWorkDir::new();
+    test.put("f", "one\r\ntwo\r\nthree\r\n");
+    let args = json!({"path": "f", "old_str": "one\ntwo", "new_str": "1\n2\n2b"});
+    let preview = test.propose("edit_file", &args).preview;
+    assert!(preview.contains("+1\r\n+2\r\n+2b\r\n three\r\n"), "{preview:?}");
+    assert_eq!(test.call("edit_file", &args), Ok("Replaced 1 occurrence(s) in f".into()));
+    assert_eq!(test.content("f"), "1\r\n2\r\n2b\r\nthree\r\n");
+    test.put("f", "one\ntwo\n");
+    assert_eq!(test.edit("one\r\ntwo\r\n", "1\r\n"), Ok("Replaced 1 occurrence(s) in f".into()));
+    assert_eq!(test.content("f"), "1\n");
 }
 
 #[test]
