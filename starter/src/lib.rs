@@ -11,6 +11,7 @@
 mod byte_rules;
 mod call;
 mod copy;
+mod number_words;
 mod numbers;
 mod report;
 mod search;

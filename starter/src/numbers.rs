@@ -1,32 +1,6 @@
 //! The numbers that a request names, in digits or in words.
 
-/// The words for 0 to 19.
-const ONES: [&str; 20] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
-const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-/// Ordinals that are not a number word with `th`.
-const ORDINALS: [(&str, u32); 7] =
-    [("first", 1), ("second", 2), ("third", 3), ("fifth", 5), ("eighth", 8), ("ninth", 9), ("twelfth", 12)];
+use crate::number_words::{ONES, ORDINALS, TENS};
 
 /// Words before the numbers of a range of lines, and between them.
 const BEFORE: [&str; 5] = ["line", "lines", "row", "rows", "between"];
@@ -107,7 +81,8 @@ fn spelled(word: &str) -> Option<u32> {
         at(&ONES).or_else(|| at(&TENS).map(|tens| tens * 10 + 20)).or((word == "hundred").then_some(100))
     };
     let ordinal = || {
-        let known = ORDINALS.iter().find(|(known, _)| *known == word).map(|(_, number)| *number);
+        let known =
+            ORDINALS.iter().position(|known| *known == word).and_then(|at| u32::try_from(at + 1).ok());
         known
             .or_else(|| word.strip_suffix("ieth").and_then(|word| plain(&format!("{word}y"))))
             .or_else(|| word.strip_suffix("th").and_then(plain))

@@ -3,6 +3,8 @@
 mod edit;
 mod fetch;
 mod list;
+#[path = "../../../../src/number_words.rs"]
+mod number_words;
 mod other;
 mod piped;
 mod read;
@@ -66,48 +68,16 @@ fn quoted(draw: &mut Draw, text: &str) -> String {
 
 /// A number in digits, or as a word if it is small.
 fn number(draw: &mut Draw, number: u32) -> String {
-    const WORDS: [&str; 21] = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-    ];
-    match WORDS.get(number as usize) {
+    let word = number_words::ONES.get(number as usize).or((number == 20).then_some(&number_words::TENS[0]));
+    match word {
         Some(word) if draw.chance(25) => (*word).to_owned(),
         _ => number.to_string(),
     }
 }
 
 fn ordinal(draw: &mut Draw, number: u32) -> String {
-    const WORDS: [&str; 10] =
-        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
-    match WORDS.get(number as usize - 1) {
+    match number_words::ORDINALS[..10].get(number as usize - 1) {
         Some(word) if draw.chance(70) => (*word).to_owned(),
-        _ => {
-            let end = match (number % 10, number % 100) {
-                (1, rest) if rest != 11 => "st",
-                (2, rest) if rest != 12 => "nd",
-                (3, rest) if rest != 13 => "rd",
-                _ => "th",
-            };
-            format!("{number}{end}")
-        }
+        _ => number_words::numeral(number as usize),
     }
 }

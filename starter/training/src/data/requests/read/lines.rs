@@ -1,6 +1,6 @@
 //! Requests to read some lines of a file.
 
-use super::super::{Request, call, number, ordinal, some_path};
+use super::super::{Request, call, number, number_words, ordinal, some_path};
 use crate::data::{
     Call, Draw,
     grammar::{Phrasings, expand, filled, noisy},
@@ -302,10 +302,9 @@ fn skipping(draw: &mut Draw) -> &'static str {
 
 /// A number in digits or, more often than elsewhere, in words.
 fn spelled(draw: &mut Draw, n: u32) -> String {
-    const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
     match n {
         21..100 if draw.chance(40) => {
-            let tens = TENS[n as usize / 10 - 2];
+            let tens = number_words::TENS[n as usize / 10 - 2];
             let ones = ["", "-one", "-two", "-three", "-four", "-five", "-six", "-seven", "-eight", "-nine"]
                 [n as usize % 10];
             let ones = if draw.chance(20) { ones.replace('-', " ") } else { ones.to_owned() };
