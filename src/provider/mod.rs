@@ -3,6 +3,8 @@
 #[cfg(feature = "builtin")]
 pub mod builtin;
 mod chat;
+#[cfg(feature = "builtin")]
+mod decoding;
 mod endpoint;
 mod failover;
 mod model_file;

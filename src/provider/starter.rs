@@ -6,12 +6,12 @@ use kontekst_starter::{Answer, AnswerError, Content, Conversation, Event, Starte
 
 use super::{
     ChatRequest, Delta, Progress, Provider, ProviderError, Turn, Usage,
-    builtin::{decode_error, finish_reason},
     chat::{
         ParsedCall,
         messages::{self, CallForm, Dialect},
         prompted::{self, ToolCallParser},
     },
+    decoding::{decode_error, finish_reason},
 };
 use crate::core::{CallId, Cancel, CopyKind, Role, ToolCall, ToolDef};
 

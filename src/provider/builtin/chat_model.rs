@@ -3,8 +3,7 @@
 use std::{ops::ControlFlow, path::PathBuf};
 
 use kontekst_engine::{
-    Constraint, DecodeError, Engine, EngineError, Event, FinishReason as EngineFinish, GenerateRequest,
-    Prompt, Sampling,
+    Constraint, Engine, Event, GenerateRequest, Prompt, Sampling,
     grammar::Grammar,
     template::{Rendered, Renderer, Template, TemplateError, TemplateSource},
 };
@@ -17,8 +16,9 @@ use super::{
 use crate::{
     core::{self, Cancel, Message, Role},
     provider::{
-        ChatRequest, Delta, FinishReason, Progress, Provider, ProviderError, ToolRole, Turn, Usage,
-        chat::{CALL_LIMIT, prompted},
+        ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, Usage,
+        chat::prompted,
+        decoding::{decode_error, finish_reason},
     },
 };
 
@@ -195,19 +195,6 @@ fn sampling(request: &core::Sampling) -> Sampling {
     }
 }
 
-/// The finish reason of a turn whose answer ended like this.
-pub(in crate::provider) fn finish_reason(finish: EngineFinish) -> Result<FinishReason, ProviderError> {
-    match finish {
-        EngineFinish::EndOfAnswer | EngineFinish::ConstraintComplete => Ok(FinishReason::Stop),
-        EngineFinish::Length => Ok(FinishReason::Length),
-        EngineFinish::NoAllowedToken => Err(ProviderError::Engine(
-            "the model's answer led nowhere: it fits neither the tool nor what was asked; say it in other words, or \
-             ask a larger model (`kontekst models`)"
-                .to_owned(),
-        )),
-    }
-}
-
 /// Converts an error of a template that renders other conversations.
 fn template_error(error: TemplateError) -> ProviderError {
     match error {
@@ -219,32 +206,6 @@ fn template_error(error: TemplateError) -> ProviderError {
     }
 }
 
-/// Converts an error of the engine. An answer is only broken off by its receiver if it makes too many calls.
-pub(in crate::provider) fn decode_error(error: &DecodeError) -> ProviderError {
-    match error {
-        DecodeError::Cancelled => ProviderError::Cancelled,
-        DecodeError::SinkClosed => {
-            ProviderError::Engine(format!("more than {CALL_LIMIT} tool calls in one answer"))
-        }
-        DecodeError::Engine(EngineError::TooLong { prompt, context }) => {
-            ProviderError::Overflow { prompt_tokens: *prompt, window: *context }
-        }
-        DecodeError::Engine(other) => ProviderError::Engine(other.to_string()),
-    }
-}
-
 fn to_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_that_leads_nowhere_is_not_taken_for_a_long_one() {
-        let error = finish_reason(EngineFinish::NoAllowedToken).unwrap_err().to_string();
-        assert!(error.contains("led nowhere") && error.contains("kontekst models"), "{error}");
-        assert!(matches!(finish_reason(EngineFinish::Length), Ok(FinishReason::Length)));
-    }
 }

@@ -12,7 +12,6 @@ pub use kontekst_engine::ARCHITECTURES;
 /// The starter model, as a GGUF file.
 pub use kontekst_starter::MODEL as BYTES;
 
-pub(super) use self::chat_model::{decode_error, finish_reason};
 pub use self::open_models::{ModelSource, OpenError, OpenModels, Settings};
 pub use super::starter::{NAME, notice};
 
