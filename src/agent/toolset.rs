@@ -62,7 +62,7 @@ impl Tool for SkillTool {
             write!(description, "\n- {}: {}", skill.name, skill.description).expect("writes to a string");
         }
         ToolDef {
-            copy: Vec::new(),
+            create_only: false,
             name: "skill".to_owned(),
             description,
             parameters: json!({

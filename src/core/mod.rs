@@ -29,5 +29,5 @@ pub use message::{Message, Role, ToolResult};
 pub use own_listeners::OwnListeners;
 pub use sampling::Sampling;
 pub use snapshot::{ContextSnapshot, MessageStats, Source};
-pub use tool::{CopyArgument, CopyKind, ToolCall, ToolDef, ToolFailureKind, ToolOutcome};
+pub use tool::{ToolCall, ToolDef, ToolFailureKind, ToolOutcome};
 pub use watchdog::StallWatchdog;

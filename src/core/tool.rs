@@ -12,43 +12,9 @@ pub struct ToolDef {
     pub description: String,
     /// A JSON Schema of type `object`.
     pub parameters: Value,
-    /// The arguments that the starter model may only copy from the request. This is never sent to a model server.
-    pub copy: Vec<CopyArgument>,
-}
-
-/// An argument that is copied from the text of the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopyArgument {
-    /// Its name in the schema.
-    pub name: &'static str,
-    pub kind: CopyKind,
-}
-
-/// The kind of text that an argument copies from the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyKind {
-    /// The path of a file.
-    Path,
-    /// The address of a page.
-    Url,
-    /// A glob pattern.
-    Pattern,
-    /// The content of a file.
-    Content,
-    /// The text that a change replaces.
-    OldText,
-    /// The text that a change puts in its place.
-    NewText,
-    /// The number of the first line of a range.
-    FirstLine,
-    /// The number of the last line of a range.
-    LastLine,
-}
-
-impl CopyArgument {
-    pub const fn new(name: &'static str, kind: CopyKind) -> Self {
-        Self { name, kind }
-    }
+    /// The tool fails instead of replacing a file if an argument `create_only` is true. The argument is not among the
+    /// `parameters`, because only the starter model needs it. This is never sent to a model server.
+    pub create_only: bool,
 }
 
 /// One tool call, as the model wrote it.

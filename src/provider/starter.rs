@@ -5,15 +5,11 @@ use std::ops::ControlFlow;
 use kontekst_starter::{Answer, AnswerError, Content, Conversation, Event, Starter, Tool};
 
 use super::{
-    ChatRequest, Delta, Progress, Provider, ProviderError, Turn, Usage,
-    chat::{
-        ParsedCall,
-        messages::{self, CallForm, Dialect},
-        prompted::{self, ToolCallParser},
-    },
+    ChatRequest, Delta, FinishReason, Progress, Provider, ProviderError, Turn, Usage,
+    chat::messages::{self, CallForm, Dialect},
     decoding::{decode_error, finish_reason},
 };
-use crate::core::{CallId, Cancel, CopyKind, Role, ToolCall, ToolDef};
+use crate::core::{CallId, Cancel, Role, ToolCall, ToolDef};
 
 /// The value of an agent's `model` that chooses the starter model, and its name in `status`.
 pub const NAME: &str = "builtin";
@@ -80,8 +76,7 @@ impl Provider for StarterModel {
             });
             ControlFlow::Continue(())
         });
-        let answer = answer.map_err(answer_error)?;
-        turn(answer, request, sink)
+        turn(answer.map_err(answer_error)?)
     }
 
     /// Returns zeros: the model is shown a bounded part of whatever it is given, so no text can fill its window. How many
@@ -107,9 +102,8 @@ impl Provider for StarterModel {
     }
 }
 
-/// Makes a turn of an answer. The text of a call is sent only now, as far as it turns out to be no call of an offered
-/// tool: that is only known at its end.
-fn turn(answer: Answer, request: &ChatRequest, sink: &mut dyn FnMut(Delta)) -> Result<Turn, ProviderError> {
+/// Makes a turn of an answer. A call that was cut off is none.
+fn turn(answer: Answer) -> Result<Turn, ProviderError> {
     let finish_reason = finish_reason(answer.finish)?;
     let usage = Usage {
         prompt: answer.prompt_tokens,
@@ -119,46 +113,16 @@ fn turn(answer: Answer, request: &ChatRequest, sink: &mut dyn FnMut(Delta)) -> R
     let mut turn = Turn { finish_reason, usage: Some(usage), ..Turn::default() };
     match answer.content {
         Content::Text(text) => turn.content = text,
-        Content::Call(text) => {
-            let mut parser = ToolCallParser::new(&request.tools, true);
-            parser.push(&text, &mut turn.content);
-            let calls = parser.finish(finish_reason, &mut turn.content).into_iter();
-            let call = |call: ParsedCall| ToolCall {
-                id: CallId::local(),
-                name: call.name,
-                arguments: call.arguments,
-            };
-            turn.calls = calls.filter(|call| !call.name.is_empty()).map(call).collect();
-            if !turn.content.is_empty() {
-                sink(Delta::Text(turn.content.clone()));
-            }
-        }
-        Content::Arguments(text) => {
-            turn.content = text;
-            if let Some(tool) = request.forced_tool() {
-                turn = prompted::into_forced_call(&tool.name, turn);
-            }
+        Content::Call { .. } if finish_reason == FinishReason::Length => {}
+        Content::Call { name, arguments } => {
+            turn.calls.push(ToolCall { id: CallId::local(), name, arguments });
         }
     }
     Ok(turn)
 }
 
 fn starter_tool(tool: &ToolDef) -> Tool<'_> {
-    let copy = tool.copy.iter().map(|argument| (argument.name, starter_kind(argument.kind)));
-    Tool { name: &tool.name, parameters: &tool.parameters, copy: copy.collect() }
-}
-
-fn starter_kind(kind: CopyKind) -> kontekst_starter::CopyKind {
-    match kind {
-        CopyKind::Path => kontekst_starter::CopyKind::Path,
-        CopyKind::Url => kontekst_starter::CopyKind::Url,
-        CopyKind::Pattern => kontekst_starter::CopyKind::Pattern,
-        CopyKind::Content => kontekst_starter::CopyKind::Content,
-        CopyKind::OldText => kontekst_starter::CopyKind::OldText,
-        CopyKind::NewText => kontekst_starter::CopyKind::NewText,
-        CopyKind::FirstLine => kontekst_starter::CopyKind::FirstLine,
-        CopyKind::LastLine => kontekst_starter::CopyKind::LastLine,
-    }
+    Tool { name: &tool.name, parameters: &tool.parameters, create_only: tool.create_only }
 }
 
 fn answer_error(error: AnswerError) -> ProviderError {

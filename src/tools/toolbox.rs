@@ -176,7 +176,7 @@ mod tests {
 
     fn named(name: &str) -> ClientTool {
         let def = ToolDef {
-            copy: Vec::new(),
+            create_only: false,
             name: name.into(),
             description: "d".into(),
             parameters: json!({"type": "object"}),

@@ -17,19 +17,10 @@ pub(crate) trait ByteRules {
 
     /// Returns true if nothing may follow.
     fn is_complete(&self, state: &Self::State) -> bool;
-
-    /// Returns how much less likely the answer so far is than the model takes it to be, as a natural logarithm. It may
-    /// only grow along an answer.
-    fn penalty(&self, _: &Self::State) -> f32 {
-        0.0
-    }
 }
 
-/// A constraint that also judges how likely an answer is, so that several answers can be compared.
-pub(crate) trait ScoredConstraint: Constraint {
-    /// By how much appending `bytes` lowers the likelihood of the answer, as a natural logarithm.
-    fn penalty(&mut self, bytes: &[u8]) -> f32;
-
+/// A constraint that can be used for several answers, one after the other.
+pub(crate) trait Restart: Constraint {
     /// Goes back to the start of the answer.
     fn restart(&mut self);
 }
@@ -70,12 +61,7 @@ impl<R: ByteRules> Constraint for RuleConstraint<R> {
     }
 }
 
-impl<R: ByteRules> ScoredConstraint for RuleConstraint<R> {
-    fn penalty(&mut self, bytes: &[u8]) -> f32 {
-        let after = self.after(bytes).map_or(f32::INFINITY, |state| self.rules.penalty(&state));
-        (after - self.rules.penalty(&self.state)).max(0.0)
-    }
-
+impl<R: ByteRules> Restart for RuleConstraint<R> {
     fn restart(&mut self) {
         self.state = self.rules.start();
     }

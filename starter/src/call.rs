@@ -1,14 +1,15 @@
-//! Holds an answer to one tool call of the right form, or to text.
+//! Holds an answer to one call of a tool that only reads, or to one of a few sentences.
 //!
-//! The first bytes of an answer say which of the two it is. A call in the middle of an answer is text, so nothing that
-//! the model reads and repeats becomes a call.
+//! When the model begins to call another tool, its answer ends there: what such a call would write or change is not for the
+//! model to decide.
 
 use kontekst_engine::{Constraint as _, grammar::Grammar};
 
 use crate::{
     Tool,
     byte_rules::ByteRules,
-    copy::{ArgumentKinds, CopyRules, CopyState},
+    copy::{CopiedArguments, CopyRules, CopyState},
+    sentences::{ABILITIES, DECLINED, TOO_LONG},
 };
 
 /// The beginning of an answer that is a call.
@@ -25,16 +26,28 @@ pub(crate) fn opening(name: &str) -> String {
     format!("{TAG}\n{{\"name\": {name}, \"arguments\": ")
 }
 
+/// The sentences that the model may answer with.
+const SENTENCES: [&str; 3] = [ABILITIES, DECLINED, TOO_LONG];
+
 /// Holds a call to the schema of its tool, and its arguments to the request.
 pub(crate) struct CallRules {
+    /// The tools that only read.
     tools: Vec<ToolRules>,
-    copy: Option<CopyRules>,
+    copy: CopyRules,
+}
+
+/// An answer of the model that is a call.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Call<'a> {
+    pub name: &'a str,
+    /// A JSON object.
+    pub arguments: &'a str,
 }
 
 struct ToolRules {
     name: Vec<u8>,
     schema: Grammar,
-    arguments: ArgumentKinds,
+    copied: CopiedArguments,
 }
 
 #[derive(Clone)]
@@ -48,10 +61,10 @@ pub(crate) enum CallState {
     Arguments(Arguments),
     AfterArguments(usize),
     Complete,
-    /// In an answer that is text.
+    /// After the name of a tool that the model may not call.
+    Refused,
+    /// In a sentence.
     Text(Vec<u8>),
-    /// In a call of an unknown tool, or in another form of a call. Whoever reads the answer decides what it means.
-    Free,
 }
 
 #[derive(Clone)]
@@ -63,20 +76,12 @@ pub(crate) struct Arguments {
 }
 
 impl CallRules {
-    /// With `copy`, arguments are held to the request.
-    pub(crate) fn new(tools: &[Tool<'_>], copy: Option<CopyRules>) -> Self {
-        let tools = tools.iter().map(|tool| ToolRules {
-            name: tool.name.as_bytes().to_vec(),
-            schema: Grammar::object(tool.parameters),
-            arguments: tool.copy.iter().map(|(name, kind)| (name.as_bytes().to_vec(), *kind)).collect(),
-        });
-        Self { tools: tools.collect(), copy }
-    }
-
-    fn text(&self, text: &[u8], byte: u8) -> Option<CallState> {
-        let text = [text, &[byte]].concat();
-        let allowed = self.copy.as_ref().is_none_or(|copy| copy.may_answer(&text, false));
-        allowed.then_some(CallState::Text(text))
+    pub(crate) fn new(tools: &[Tool<'_>], copy: CopyRules) -> Self {
+        let rules = |tool: &Tool<'_>| {
+            let (name, schema) = (tool.name.as_bytes().to_vec(), Grammar::object(tool.parameters));
+            tool.copied().map(|copied| ToolRules { name, schema, copied })
+        };
+        Self { tools: tools.iter().filter_map(rules).collect(), copy }
     }
 
     fn arguments(&self, mut arguments: Arguments, byte: u8) -> Option<CallState> {
@@ -86,9 +91,7 @@ impl CallRules {
         if !arguments.schema.advance(&[byte]) {
             return None;
         }
-        if let Some(copy) = &self.copy {
-            arguments.copy = copy.step(&self.tools[arguments.tool].arguments, arguments.copy, byte)?;
-        }
+        arguments.copy = self.copy.step(self.tools[arguments.tool].copied, arguments.copy, byte)?;
         Some(CallState::Arguments(arguments))
     }
 }
@@ -105,17 +108,17 @@ impl ByteRules for CallRules {
             CallState::Tag(read) => match expect(TAG.as_bytes(), read, byte) {
                 Expected::More => CallState::Tag(read + 1),
                 Expected::Last => CallState::BeforeName(0),
-                Expected::Other => self.text(&TAG.as_bytes()[..read], byte)?,
+                Expected::Other => sentence(&TAG.as_bytes()[..read], byte)?,
             },
             CallState::BeforeName(read) => match expect(BEFORE_NAME, read, byte) {
                 Expected::More => CallState::BeforeName(read + 1),
                 Expected::Last => CallState::Name(Vec::new()),
-                Expected::Other => CallState::Free,
+                Expected::Other => return None,
             },
             CallState::Name(name) if byte == b'"' => {
                 match self.tools.iter().rposition(|tool| tool.name == name) {
                     Some(tool) => CallState::BeforeArguments(tool, 0),
-                    None => CallState::Free,
+                    None => CallState::Refused,
                 }
             }
             CallState::Name(mut name) => {
@@ -128,7 +131,7 @@ impl ByteRules for CallRules {
                     let schema = self.tools[tool].schema.clone();
                     CallState::Arguments(Arguments { tool, schema, copy: CopyState::default() })
                 }
-                Expected::Other => CallState::Free,
+                Expected::Other => return None,
             },
             CallState::Arguments(arguments) => self.arguments(arguments, byte)?,
             CallState::AfterArguments(read) => match expect(AFTER_ARGUMENTS, read, byte) {
@@ -136,30 +139,38 @@ impl ByteRules for CallRules {
                 Expected::Last => CallState::Complete,
                 Expected::Other => return None,
             },
-            CallState::Complete => return None,
-            CallState::Text(text) => self.text(&text, byte)?,
-            CallState::Free => CallState::Free,
+            CallState::Complete | CallState::Refused => return None,
+            CallState::Text(text) => sentence(&text, byte)?,
         })
     }
 
     fn may_end(&self, state: &CallState) -> bool {
         match state {
-            CallState::Arguments(..) | CallState::AfterArguments(_) => false,
-            CallState::Text(text) => self.copy.as_ref().is_none_or(|copy| copy.may_answer(text, true)),
-            _ => true,
+            CallState::Text(text) => SENTENCES.iter().any(|sentence| sentence.as_bytes() == text),
+            CallState::Complete | CallState::Refused => true,
+            _ => false,
         }
     }
 
     fn is_complete(&self, state: &CallState) -> bool {
-        matches!(state, CallState::Complete)
+        matches!(state, CallState::Complete | CallState::Refused)
     }
+}
 
-    fn penalty(&self, state: &CallState) -> f32 {
-        match state {
-            CallState::Arguments(arguments) => arguments.copy.penalty(),
-            _ => 0.0,
-        }
-    }
+/// Reads a call that these rules allowed. Returns `None` for any other answer.
+pub(crate) fn call(answer: &str) -> Option<Call<'_>> {
+    let rest = answer.strip_prefix(TAG)?.strip_prefix(str::from_utf8(BEFORE_NAME).ok()?)?;
+    let rest = rest.strip_suffix(str::from_utf8(AFTER_ARGUMENTS).ok()?)?;
+    let (name, rest) = rest.split_once('"')?;
+    let arguments = rest.strip_prefix(str::from_utf8(BEFORE_ARGUMENTS).ok()?)?;
+    Some(Call { name, arguments })
+}
+
+/// The state after `byte` in a sentence that has begun with `text`.
+fn sentence(text: &[u8], byte: u8) -> Option<CallState> {
+    let text = [text, &[byte]].concat();
+    let known = SENTENCES.iter().any(|sentence| sentence.as_bytes().starts_with(&text));
+    known.then_some(CallState::Text(text))
 }
 
 enum Expected {
@@ -187,73 +198,65 @@ mod tests {
     use super::*;
     use crate::byte_rules::RuleConstraint;
 
-    fn call() -> RuleConstraint<CallRules> {
+    fn rules() -> RuleConstraint<CallRules> {
         let parameters = json!({"type": "object", "required": ["path"], "additionalProperties": false,
-            "properties": {"path": {"type": "string"}, "line": {"type": "integer"}}});
-        let tool = Tool { name: "read_file", parameters: &parameters, copy: Vec::new() };
-        RuleConstraint::new(CallRules::new(&[tool], None))
+            "properties": {"path": {"type": "string"}, "start_line": {"type": "integer"}}});
+        let tool = |name| Tool { name, parameters: &parameters, create_only: false };
+        let copy = CopyRules::new("read a}.txt from line 3");
+        RuleConstraint::new(CallRules::new(&[tool("read_file"), tool("write_file")], copy))
     }
 
-    fn read(text: &str) -> (usize, bool, bool) {
-        read_by(call(), text)
-    }
-
-    /// Returns how many bytes of `text` are allowed, whether the answer may end there, and whether it is complete.
-    fn read_by(mut call: RuleConstraint<CallRules>, text: &str) -> (usize, bool, bool) {
+    /// Returns how much of `text` is allowed, whether the answer may end there, and whether it is complete.
+    fn read(text: &str) -> (&str, bool, bool) {
+        let mut rules = rules();
         let read = text.bytes().take_while(|&byte| {
-            let allowed = call.allows(&[byte]);
-            call.push(&[byte]);
+            let allowed = rules.allows(&[byte]);
+            rules.push(&[byte]);
             allowed
         });
         let read = read.count();
-        (read, call.may_end(), call.is_complete())
+        (&text[..read], rules.may_end(), rules.is_complete())
     }
 
     #[test]
-    fn a_call_is_whole_and_fits_its_tool() {
-        let good = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a}\\\"\", \"line\": 3}}\n</tool_call>";
-        assert_eq!(read(good), (good.len(), true, true));
-        assert_eq!(read(&format!("{good}\n")), (good.len(), true, true));
+    fn a_call_is_whole_and_fits_its_tool_and_the_request() {
+        let good = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a}.txt\", \"start_line\": 3}}\n</tool_call>";
+        assert_eq!(read(good), (good, true, true));
+        let arguments = "{\"path\": \"a}.txt\", \"start_line\": 3}";
+        assert_eq!(call(good), Some(Call { name: "read_file", arguments }));
         let begun = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": ";
         for (arguments, allowed) in [
             ("{}", "{"),
             ("{\"content\"", "{\""),
             ("{\"path\": 3", "{\"path\": "),
-            ("{\"path\": \"a\"},", "{\"path\": \"a\"}"),
+            ("{\"path\": \"txt", "{\"path\": \""),
+            ("{\"path\": \"a}.txt\"},", "{\"path\": \"a}.txt\"}"),
         ] {
-            assert_eq!(
-                read(&format!("{begun}{arguments}")),
-                (begun.len() + allowed.len(), false, false),
-                "{arguments}"
-            );
+            let text = format!("{begun}{arguments}");
+            assert_eq!(read(&text), (&*format!("{begun}{allowed}"), false, false));
+            assert_eq!(call(&text), None);
         }
     }
 
     #[test]
-    fn what_is_no_call_of_a_known_tool_is_free() {
-        for text in [
-            "Here is a file.",
-            "",
-            "<tool",
-            "<tool_box> {\"path\": 3",
-            "x <tool_call>\n{\"name\": \"read_file\", \"arguments\": [1,,",
-            "<tool_call>\n{\"name\": \"other\", \"arguments\": [1,,",
-            "<tool_call>{\"name\":\"read_file\",\"arguments\":[1,,",
-        ] {
-            assert_eq!(read(text), (text.len(), true, false), "{text}");
+    fn a_call_of_any_other_tool_ends_at_its_name() {
+        for name in ["write_file", "edit_file", "other"] {
+            let begun = format!("<tool_call>\n{{\"name\": \"{name}\"");
+            assert_eq!(read(&format!("{begun}, \"arguments\"")), (&*begun, true, true));
+            assert_eq!(call(&begun), None);
         }
     }
 
     #[test]
-    fn a_line_of_the_request_is_given_as_it_is() {
-        let copy = || CopyRules::new("one\nonce more\n\nwhat is on line 2?");
-        for (text, expected) in [
-            ("The second line is: once more", (29, true, false)),
-            ("The second line is: once", (24, false, false)),
-            ("The second line is: one", (22, false, false)),
-            ("<o", (2, true, false)),
+    fn a_text_is_a_known_sentence() {
+        assert_eq!(read(DECLINED), (DECLINED, true, false));
+        for (text, allowed) in [
+            ("There are 3 lines.", "The"),
+            ("The first line is: a", "The "),
+            ("<tool_box>", "<tool_"),
+            ("<tool_call>{", "<tool_call>"),
         ] {
-            assert_eq!(read_by(RuleConstraint::new(CallRules::new(&[], copy())), text), expected, "{text}");
+            assert_eq!(read(text), (allowed, false, false));
         }
     }
 }

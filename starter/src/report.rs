@@ -103,6 +103,22 @@ impl ByteRules for ReportRules {
     }
 }
 
+/// What is said about the result of a call that writes or changes a file. It needs no model.
+pub(crate) fn change_report(result: &str) -> String {
+    let first = result.lines().next().unwrap_or_default();
+    let (word, rest) = first.split_once(' ').unwrap_or((first, ""));
+    match (word, rest) {
+        ("no", _) if rest.starts_with("change: ") => format!("Nothing changed{}.", &rest["change".len()..]),
+        ("Successfully", rest) => format!("Done: {rest}."),
+        ("Replaced", rest) => {
+            let times = if rest.starts_with("1 ") { "occurrence" } else { "occurrences" };
+            format!("Done: replaced {}.", rest.replacen("occurrence(s)", times, 1))
+        }
+        ("denied:", reason) => format!("Nothing was done. The call was denied: {reason}"),
+        _ => format!("That did not work: {first}"),
+    }
+}
+
 /// Words with digits.
 fn numbers(text: &str) -> impl Iterator<Item = &[u8]> {
     text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| has_digit(word))
@@ -153,6 +169,21 @@ mod tests {
             allowed
         });
         (&answer[..allowed.count()], report.may_end())
+    }
+
+    #[test]
+    fn a_change_is_reported_as_its_tool_reports_it() {
+        for (result, said) in [
+            ("Successfully wrote 3 bytes to a.txt", "Done: wrote 3 bytes to a.txt."),
+            ("Replaced 1 occurrence(s) in a.txt", "Done: replaced 1 occurrence in a.txt."),
+            ("Replaced 12 occurrence(s) in a.txt", "Done: replaced 12 occurrences in a.txt."),
+            ("Replaced occurrence 2 in a.txt", "Done: replaced occurrence 2 in a.txt."),
+            ("no change: a.txt already has this content", "Nothing changed: a.txt already has this content."),
+            ("denied: no, thanks", "Nothing was done. The call was denied: no, thanks"),
+            ("no such file: a.txt\nmore", "That did not work: no such file: a.txt"),
+        ] {
+            assert_eq!(change_report(result), said);
+        }
     }
 
     const FILE: &str = "1: # Notes\n2: \n3: buy apples and pears";

@@ -3,8 +3,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use kontekst_engine::{
-    Constraint, DecodeError, Engine, EngineError, FinishReason, GenerateRequest, Limits, PrefillProgress,
-    Prompt, Sampling,
+    Constraint, DecodeError, Engine, EngineError, FinishReason, GenerateRequest, Limits, Prompt, Sampling,
     chat::Message,
     gguf::Header,
     grammar::Grammar,
@@ -12,12 +11,16 @@ use kontekst_engine::{
 };
 
 use crate::{
-    MODEL, Tool,
+    MODEL,
+    by_rule::by_rule,
     byte_rules::RuleConstraint,
     call::{self, CallRules},
+    conversation::{Answer, AnswerError, Content, Conversation, Event},
     copy::CopyRules,
+    plan::UNCLEAR,
     report::ReportRules,
     search::{self, likeliest_answer},
+    sentences::DECLINED,
 };
 
 /// `general.name` in the model's file.
@@ -35,64 +38,6 @@ const MAX_CANDIDATES: usize = 12;
 pub struct Starter {
     engine: Engine,
     template: Template,
-}
-
-/// A conversation whose last request is to be answered.
-pub struct Conversation<'a> {
-    /// Oldest first. The model sees the last message of the user and what follows it.
-    pub messages: &'a [Message<'a>],
-    /// The last message of the user, from which arguments are copied.
-    pub request: &'a str,
-    pub tools: &'a [Tool<'a>],
-    /// Have this tool called, whatever the request says.
-    pub forced: Option<&'a Tool<'a>>,
-    /// The name under which what was read is kept for the next answer.
-    pub session: &'a str,
-    pub max_tokens: u32,
-}
-
-/// An event while an answer is made.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
-    Prefill {
-        progress: PrefillProgress,
-        /// Tokens of the prompt that were in the session's cache.
-        cached: u32,
-    },
-    /// More of the answer, unless it is a call.
-    Text(&'a str),
-}
-
-/// A whole answer. Counts are of tokens.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    pub content: Content,
-    pub finish: FinishReason,
-    pub prompt_tokens: u32,
-    pub cached_tokens: u32,
-    pub completion_tokens: u32,
-}
-
-/// The content of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    Text(String),
-    /// A text that begins with `<tool_call>`. It is a whole call of a known tool unless it was cut off.
-    Call(String),
-    /// The arguments of the forced tool.
-    Arguments(String),
-}
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum AnswerError {
-    /// The part of the conversation that the model sees does not fit its context window. Counts are of tokens.
-    #[error("the prompt has {prompt} tokens and the model takes {window} with its answer")]
-    Overflow { prompt: u32, window: u32 },
-    #[error("the model's chat template refuses this: {0}")]
-    Template(String),
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
 }
 
 impl Starter {
@@ -144,6 +89,14 @@ impl Starter {
         stop: &dyn Fn() -> bool,
         sink: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Answer, AnswerError> {
+        if let Some(content) = by_rule(conversation) {
+            if let Content::Text(text) = &content
+                && sink(Event::Text(text)).is_break()
+            {
+                return Err(DecodeError::SinkClosed.into());
+            }
+            return Ok(Answer::of_rules(content));
+        }
         let rendered = self.template.render(conversation.messages, &[], &InThisProcess);
         let mut rendered = rendered.map_err(|error| AnswerError::Template(error.to_string()))?.text;
         if let Some(tool) = conversation.forced {
@@ -165,15 +118,14 @@ impl Starter {
         let answer = match (conversation.forced, self.report(conversation.messages, &rendered)) {
             (Some(tool), _) => {
                 let mut answer = task.write(&mut Grammar::object(tool.parameters), sink)?;
-                if let Content::Text(text) = answer.content {
-                    answer.content = Content::Arguments(text);
+                if let Content::Text(arguments) = answer.content {
+                    answer.content = Content::Call { name: tool.name.to_owned(), arguments };
                 }
                 answer
             }
             (None, Some(report)) => task.write(&mut RuleConstraint::new(report), sink)?,
             (None, None) => {
-                let rules = CallRules::new(conversation.tools, CopyRules::new(conversation.request));
-                task.search(RuleConstraint::new(rules), sink)?
+                task.search(CallRules::new(conversation.tools, CopyRules::new(conversation.request)), sink)?
             }
         };
         Ok(answer)
@@ -239,32 +191,42 @@ impl Task<'_> {
     /// Finds the likeliest answer that the rules for calls allow.
     fn search(
         &self,
-        mut constraint: RuleConstraint<CallRules>,
+        rules: CallRules,
         sink: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Answer, DecodeError> {
+        let mut constraint = RuleConstraint::new(rules);
         let limits = search::Limits { candidates: MAX_CANDIDATES, tokens: self.max_tokens as usize };
         let on_progress = &mut |progress| sink(Event::Prefill { progress, cached: self.cached });
-        let mut answer = self.engine.decode(self.prompt, self.stop, on_progress, |decoder| {
+        let answer = self.engine.decode(self.prompt, self.stop, on_progress, |decoder| {
             let found = likeliest_answer(decoder, &mut constraint, limits)?;
             let tokens = found.as_ref().map_or(&[][..], |found| &found.tokens);
             let bytes: Vec<u8> =
                 tokens.iter().flat_map(|&id| decoder.vocabulary().bytes(id)).copied().collect();
             Ok(Answer {
-                content: Content::Text(String::from_utf8_lossy(&bytes).into_owned()),
-                finish: found.as_ref().map_or(FinishReason::NoAllowedToken, |found| found.finish),
+                content: content(&String::from_utf8_lossy(&bytes)),
+                finish: match found.as_ref().map(|found| found.finish) {
+                    Some(FinishReason::Length) => FinishReason::Length,
+                    _ => FinishReason::EndOfAnswer,
+                },
                 prompt_tokens: to_u32(decoder.prompt_tokens()),
                 cached_tokens: to_u32(decoder.cached_tokens()),
                 completion_tokens: to_u32(tokens.len()),
             })
         })?;
-        match answer.content {
-            Content::Text(text) if text.starts_with(call::TAG) => answer.content = Content::Call(text),
-            Content::Text(ref text) if !text.is_empty() && sink(Event::Text(text)).is_break() => {
-                return Err(DecodeError::SinkClosed);
-            }
-            _ => {}
+        match &answer.content {
+            Content::Text(text) if sink(Event::Text(text)).is_break() => Err(DecodeError::SinkClosed),
+            _ => Ok(answer),
         }
-        Ok(answer)
+    }
+}
+
+/// The answer of a text that the rules for calls allowed. If they led nowhere, the request is declined.
+fn content(text: &str) -> Content {
+    match call::call(text) {
+        Some(call) => Content::Call { name: call.name.to_owned(), arguments: call.arguments.to_owned() },
+        None if text.starts_with(call::TAG) => Content::Text(UNCLEAR.to_owned()),
+        None if text.is_empty() => Content::Text(DECLINED.to_owned()),
+        None => Content::Text(text.to_owned()),
     }
 }
 

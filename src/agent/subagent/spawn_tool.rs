@@ -61,7 +61,7 @@ impl SubagentRequest {
 impl Tool for SpawnTool {
     fn def(&self) -> ToolDef {
         ToolDef {
-            copy: Vec::new(),
+            create_only: false,
             name: SPAWN_WORKER.to_owned(),
             description:
                 "Give a task to a worker, which knows only your prompt, and get its answer. Workers \

@@ -39,7 +39,7 @@ const MAX_QUESTION: usize = 16 * 1024;
 /// Returns the tool with which the model asks the user.
 pub(super) fn ask_tool(timeout: Duration) -> ClientTool {
     let def = ToolDef {
-        copy: Vec::new(),
+        create_only: false,
         name: ASK_USER.to_owned(),
         description: "Ask the user one question. With options the user picks one of them.".to_owned(),
         parameters: json!({

@@ -68,7 +68,7 @@ fn client_tool(schema: ToolSchema) -> ClientTool {
     normalise(&mut parameters);
     ClientTool {
         def: ToolDef {
-            copy: Vec::new(),
+            create_only: false,
             name: schema.name,
             description: schema.description,
             parameters: Value::Object(parameters),

@@ -179,7 +179,7 @@ mod tests {
     fn tools() -> Vec<ToolDef> {
         let parameters = json!({"type": "object"});
         vec![ToolDef {
-            copy: Vec::new(),
+            create_only: false,
             name: "read_file".to_owned(),
             description: "d".to_owned(),
             parameters,

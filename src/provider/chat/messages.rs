@@ -236,7 +236,7 @@ fn short_id(id: &str) -> String {
 pub(crate) fn tools(tools: &[ToolDef]) -> Vec<Tool<'_>> {
     tools
         .iter()
-        .map(|ToolDef { name, description, parameters, copy: _ }| Tool {
+        .map(|ToolDef { name, description, parameters, create_only: _ }| Tool {
             r#type: "function",
             function: ToolFunction { name, description, parameters },
         })
@@ -248,7 +248,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::core::{CopyArgument, CopyKind, ToolResult};
+    use crate::core::ToolResult;
 
     const TOOL: Dialect = Dialect {
         tool_role: true,
@@ -281,12 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn no_model_is_sent_what_the_starter_model_copies() {
+    fn no_model_is_sent_what_is_for_the_starter_model() {
         let tool = ToolDef {
             name: "f".to_owned(),
             description: "d".to_owned(),
             parameters: json!({"type": "object"}),
-            copy: vec![CopyArgument::new("path", CopyKind::Path)],
+            create_only: true,
         };
         assert_eq!(
             serde_json::to_string(&tools(&[tool])).unwrap(),

@@ -8,7 +8,7 @@ use super::{
     target_file::{TargetError, TargetFile},
 };
 use crate::{
-    core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolFailureKind, ToolOutcome},
+    core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
     tools::{Proposal, Tool, WorkDir, Workspace},
 };
 
@@ -29,11 +29,7 @@ struct Replacement {
 impl Tool for EditFile {
     fn def(&self) -> ToolDef {
         ToolDef {
-            copy: vec![
-                CopyArgument::new("path", CopyKind::Path),
-                CopyArgument::new("old_str", CopyKind::OldText),
-                CopyArgument::new("new_str", CopyKind::NewText),
-            ],
+            create_only: false,
             name: "edit_file".into(),
             description: "Replace text in a file. old_str must be in the file exactly, spaces and line \
                           breaks included, without the line numbers of read_file, and only once: add \

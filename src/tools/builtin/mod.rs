@@ -42,30 +42,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::CopyKind;
-
-    #[test]
-    fn copied_arguments_are_properties_of_their_tools() {
-        let tools = all(&ToolsConfig::default(), &OwnListeners::default());
-        let mut copied = Vec::new();
-        for def in tools.iter().map(|tool| tool.def()) {
-            for argument in &def.copy {
-                let property = &def.parameters["properties"][argument.name];
-                assert!(property.is_object(), "{} has no argument {}", def.name, argument.name);
-            }
-            copied.push((def.name, def.copy.iter().map(|argument| argument.kind).collect::<Vec<_>>()));
-        }
-        // The starter model needs these annotations to call the tools. If it is trained to call another tool,
-        // that tool needs annotations, too.
-        let expected = [
-            ("read_file", vec![CopyKind::Path, CopyKind::FirstLine, CopyKind::LastLine]),
-            ("write_file", vec![CopyKind::Path, CopyKind::Content]),
-            ("edit_file", vec![CopyKind::Path, CopyKind::OldText, CopyKind::NewText]),
-            ("list_files", vec![CopyKind::Pattern]),
-            ("web_fetch", vec![CopyKind::Url]),
-        ];
-        assert_eq!(copied, expected.map(|(name, kinds)| (name.to_owned(), kinds)));
-    }
 
     #[test]
     fn the_definitions_are_short_and_always_the_same() {

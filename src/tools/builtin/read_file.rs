@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, MAX_OUTPUT, args, outcome};
 use crate::{
-    core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolFailureKind, ToolOutcome},
+    core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
     tools::{
         Effect, FileError, InnerPath, Proposal, Tool, WorkDir, Workspace,
         protected::{self, Access},
@@ -30,11 +30,7 @@ pub(super) struct ReadFile;
 impl Tool for ReadFile {
     fn def(&self) -> ToolDef {
         ToolDef {
-            copy: vec![
-                CopyArgument::new("path", CopyKind::Path),
-                CopyArgument::new("start_line", CopyKind::FirstLine),
-                CopyArgument::new("end_line", CopyKind::LastLine),
-            ],
+            create_only: false,
             name: "read_file".into(),
             description: "Read a text file. Every line comes as `number: text`; the number and colon are \
                           not part of the file. For a long file give start_line and end_line."

@@ -7,7 +7,7 @@ use super::{
     target_file::{TargetError, TargetFile},
 };
 use crate::{
-    core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolOutcome},
+    core::{Cancel, ToolDef, ToolOutcome},
     tools::{Proposal, Tool, WorkDir, Workspace},
 };
 
@@ -19,10 +19,7 @@ pub(super) struct WriteFile {
 impl Tool for WriteFile {
     fn def(&self) -> ToolDef {
         ToolDef {
-            copy: vec![
-                CopyArgument::new("path", CopyKind::Path),
-                CopyArgument::new("content", CopyKind::Content),
-            ],
+            create_only: true,
             name: "write_file".into(),
             description: "Create a file, or replace all of it. Missing directories are made. To change \
                           part of a file use edit_file."
@@ -70,6 +67,11 @@ impl WriteFile {
             let (bytes, limit) = (content.len(), self.limit);
             return Err(format!("the content has {bytes} bytes, more than the limit of {limit}").into());
         }
-        Ok((TargetFile::find(workspace, path, self.limit)?, content))
+        let target = TargetFile::find(workspace, path, self.limit)?;
+        if args::switch(args, "create_only") && target.old().is_some() {
+            let path = target.path();
+            return Err(format!("{path} exists already, and this call may only create it").into());
+        }
+        Ok((target, content))
     }
 }

@@ -8,7 +8,7 @@ use crate::core::CallId;
 
 fn tools() -> Vec<ToolDef> {
     let tool = |name: &str, parameters: Value| ToolDef {
-        copy: Vec::new(),
+        create_only: false,
         name: name.into(),
         description: "d".into(),
         parameters,

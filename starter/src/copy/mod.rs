@@ -2,12 +2,8 @@
 //!
 //! The model is shown nothing but the request, copies names and texts out of it byte by byte, and slips where they
 //! repeat themselves. Here it is held to the bytes that are there: to whole words, whole paths and addresses, to the
-//! numbers, and to the end of a quoted text. Where several ends are possible the model chooses, but a text without
-//! quotes that cuts a phrase is less likely. No two arguments of a call are copied from the same place, a change changes
-//! something, and a line of piped data that is asked for by its place is that line.
+//! numbers, and to the end of a quoted name. Of piped data, only the line that is asked for by its place may be used.
 
-mod bounds;
-mod piped;
 mod request;
 
 #[cfg(test)]
@@ -15,15 +11,12 @@ mod tests;
 
 use self::request::Request;
 use crate::{
-    CopyKind,
     numbers::{numbers, range},
+    tools::Copied,
 };
 
-/// The longest request that is searched, in bytes. The model is not shown all of a longer one.
-const MAX_REQUEST_BYTES: usize = 64 << 10;
-
-/// The kinds of a tool's arguments, by name. Other arguments are free.
-pub(crate) type ArgumentKinds = Vec<(Vec<u8>, CopyKind)>;
+/// The arguments of a tool that are copied, by name. Other arguments are free.
+pub(crate) type CopiedArguments = &'static [(&'static str, Copied)];
 
 /// Decides what the arguments of a call may be copied from.
 pub(crate) struct CopyRules {
@@ -37,24 +30,15 @@ pub(crate) struct CopyRules {
 
 /// The position in the arguments, which are a JSON object of strings and numbers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CopyState {
-    position: Position,
-    /// The copied arguments so far.
-    copied: Vec<(CopyKind, Vec<u8>)>,
-    /// By how much they are less likely than the model takes them to be, as a natural logarithm.
-    penalty: f32,
-}
-
-#[derive(Clone, Debug, Default)]
-enum Position {
+pub(crate) enum CopyState {
     #[default]
     Between,
     /// In the name of an argument.
     Name(Vec<u8>),
     /// Before the value of an argument.
-    Value(Option<CopyKind>),
+    Value(Option<Copied>),
     Number {
-        kind: Option<CopyKind>,
+        kind: Option<Copied>,
         digits: Vec<u8>,
     },
     Text(Text),
@@ -62,8 +46,8 @@ enum Position {
 
 /// A string argument so far.
 #[derive(Clone, Debug)]
-struct Text {
-    kind: Option<CopyKind>,
+pub(crate) struct Text {
+    kind: Option<Copied>,
     /// Without escapes.
     bytes: Vec<u8>,
     escape: Escape,
@@ -78,19 +62,8 @@ enum Escape {
     Unicode(String),
 }
 
-impl CopyState {
-    /// Returns how much less likely the arguments so far are than the model takes them to be, as a natural logarithm.
-    pub(crate) fn penalty(&self) -> f32 {
-        self.penalty
-    }
-}
-
 impl CopyRules {
-    /// Returns `None` for a request that is too long to be searched.
-    pub(crate) fn new(request: &str) -> Option<Self> {
-        if request.len() > MAX_REQUEST_BYTES {
-            return None;
-        }
+    pub(crate) fn new(request: &str) -> Self {
         let mut known = numbers(request);
         if !known.is_empty() {
             known.extend(known.clone().iter().map(|number| number + 1));
@@ -98,56 +71,43 @@ impl CopyRules {
         }
         let numbers = known.iter().map(u32::to_string).collect();
         let range = range(request).map(|(first, last)| [first, last].map(|line| line.to_string()));
-        Some(Self { request: Request::new(request), numbers, range })
-    }
-
-    /// Returns true if an answer that is not a call may begin with `text`, or be `text` if it is the `whole`.
-    pub(crate) fn may_answer(&self, text: &[u8], whole: bool) -> bool {
-        self.request.may_answer(text, whole)
+        Self { request: Request::new(request), numbers, range }
     }
 
     /// Returns the state after `byte` in the arguments of a tool of these `kinds`, or `None` if no text of the request
     /// goes on with it.
-    pub(crate) fn step(&self, kinds: &ArgumentKinds, state: CopyState, byte: u8) -> Option<CopyState> {
-        let CopyState { position, mut copied, mut penalty } = state;
-        let kind_of = |name: &[u8]| kinds.iter().find_map(|(known, kind)| (known == name).then_some(*kind));
-        let position = match (position, byte) {
-            (Position::Between, b'"') => Position::Name(Vec::new()),
-            (Position::Between, _) => Position::Between,
-            (Position::Name(name), b'"') => Position::Value(kind_of(&name)),
-            (Position::Name(mut name), _) => {
+    pub(crate) fn step(&self, kinds: CopiedArguments, state: CopyState, byte: u8) -> Option<CopyState> {
+        let kind_of =
+            |name: &[u8]| kinds.iter().find_map(|(known, kind)| (known.as_bytes() == name).then_some(*kind));
+        Some(match (state, byte) {
+            (CopyState::Between, b'"') => CopyState::Name(Vec::new()),
+            (CopyState::Between, _) => CopyState::Between,
+            (CopyState::Name(name), b'"') => CopyState::Value(kind_of(&name)),
+            (CopyState::Name(mut name), _) => {
                 name.push(byte);
-                Position::Name(name)
+                CopyState::Name(name)
             }
-            (Position::Value(kind), b'"') => {
-                Position::Text(Text { kind, bytes: Vec::new(), escape: Escape::None })
+            (CopyState::Value(kind), b'"') => {
+                CopyState::Text(Text { kind, bytes: Vec::new(), escape: Escape::None })
             }
-            (Position::Value(kind), b'0'..=b'9') => self.number(kind, Vec::new(), byte)?,
-            (Position::Value(_), b',' | b'}') => Position::Between,
-            (Position::Value(kind), _) => Position::Value(kind),
-            (Position::Number { kind, digits }, _) => self.number(kind, digits, byte)?,
-            (Position::Text(Text { kind, bytes, escape: Escape::None }), b'"') => {
-                if let Some(kind) = kind {
-                    if !self.request.has_whole(kind, &bytes) {
-                        return None;
-                    }
-                    penalty += self.request.penalty(kind, &bytes);
-                    copied.push((kind, bytes));
-                    if !changes_something(&copied) || !self.request.are_apart(&copied) {
-                        return None;
-                    }
+            (CopyState::Value(kind), b'0'..=b'9') => self.number(kind, Vec::new(), byte)?,
+            (CopyState::Value(_), b',' | b'}') => CopyState::Between,
+            (CopyState::Value(kind), _) => CopyState::Value(kind),
+            (CopyState::Number { kind, digits }, _) => self.number(kind, digits, byte)?,
+            (CopyState::Text(Text { kind, bytes, escape: Escape::None }), b'"') => {
+                if kind.is_some_and(|kind| !self.request.has_whole(kind, &bytes)) {
+                    return None;
                 }
-                Position::Between
+                CopyState::Between
             }
-            (Position::Text(text), byte) => self.text(text, byte)?,
-        };
-        Some(CopyState { position, copied, penalty })
+            (CopyState::Text(text), byte) => self.text(text, byte)?,
+        })
     }
 
-    fn number(&self, kind: Option<CopyKind>, mut digits: Vec<u8>, byte: u8) -> Option<Position> {
+    fn number(&self, kind: Option<Copied>, mut digits: Vec<u8>, byte: u8) -> Option<CopyState> {
         let known = match (&self.range, kind) {
-            (Some([first, _]), Some(CopyKind::FirstLine)) => std::slice::from_ref(first),
-            (Some([_, last]), Some(CopyKind::LastLine)) => std::slice::from_ref(last),
+            (Some([first, _]), Some(Copied::FirstLine)) => std::slice::from_ref(first),
+            (Some([_, last]), Some(Copied::LastLine)) => std::slice::from_ref(last),
             _ => &self.numbers[..],
         };
         let any = |fits: fn(&[u8], &[u8]) -> bool, digits: &[u8]| {
@@ -155,12 +115,12 @@ impl CopyRules {
         };
         if byte.is_ascii_digit() {
             digits.push(byte);
-            return any(<[u8]>::starts_with, &digits).then_some(Position::Number { kind, digits });
+            return any(<[u8]>::starts_with, &digits).then_some(CopyState::Number { kind, digits });
         }
-        any(|number, digits| number == digits, &digits).then_some(Position::Between)
+        any(|number, digits| number == digits, &digits).then_some(CopyState::Between)
     }
 
-    fn text(&self, text: Text, byte: u8) -> Option<Position> {
+    fn text(&self, text: Text, byte: u8) -> Option<CopyState> {
         let Text { kind, mut bytes, escape } = text;
         let has = |bytes: &[u8]| kind.is_none_or(|kind| self.request.has_start(kind, bytes));
         let escape = match escape {
@@ -168,14 +128,14 @@ impl CopyRules {
                 // A backslash is only allowed if something can follow it.
                 let follows = b"\"\\\n\t\r\x08\x0c".iter().any(|&next| has(&[&bytes[..], &[next]].concat()));
                 let text = Text { kind, bytes, escape: Escape::Begun };
-                return follows.then_some(Position::Text(text));
+                return follows.then_some(CopyState::Text(text));
             }
             Escape::None => {
                 bytes.push(byte);
                 Escape::None
             }
             Escape::Begun if byte == b'u' => {
-                return Some(Position::Text(Text { kind, bytes, escape: Escape::Unicode(String::new()) }));
+                return Some(CopyState::Text(Text { kind, bytes, escape: Escape::Unicode(String::new()) }));
             }
             Escape::Begun => {
                 bytes.push(unescaped(byte));
@@ -184,7 +144,7 @@ impl CopyRules {
             Escape::Unicode(mut digits) => {
                 digits.push(char::from(byte));
                 if digits.len() < 4 {
-                    return Some(Position::Text(Text { kind, bytes, escape: Escape::Unicode(digits) }));
+                    return Some(CopyState::Text(Text { kind, bytes, escape: Escape::Unicode(digits) }));
                 }
                 // Half of a surrogate pair is refused: the request has the character itself, which needs no escape.
                 let character = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)?;
@@ -192,7 +152,7 @@ impl CopyRules {
                 Escape::None
             }
         };
-        has(&bytes).then_some(Position::Text(Text { kind, bytes, escape }))
+        has(&bytes).then_some(CopyState::Text(Text { kind, bytes, escape }))
     }
 }
 
@@ -205,14 +165,5 @@ fn unescaped(byte: u8) -> u8 {
         b'b' => 0x08,
         b'f' => 0x0c,
         other => other,
-    }
-}
-
-/// Returns false if a call would replace an empty text, or a text by itself.
-fn changes_something(copied: &[(CopyKind, Vec<u8>)]) -> bool {
-    let text = |kind| copied.iter().find_map(|(known, text)| (*known == kind).then_some(text));
-    match (text(CopyKind::OldText), text(CopyKind::NewText)) {
-        (Some(old), new) => !old.is_empty() && new != Some(old),
-        (None, _) => true,
     }
 }

@@ -1,11 +1,13 @@
 //! Finds texts in a request: whole words, whole paths and addresses, and quoted texts.
 
-use std::ops::Range;
+use std::{cmp::Ordering, ops::Range};
 
 use memchr::{memchr2, memmem, memrchr};
 
-use super::{bounds, piped::Piped};
-use crate::CopyKind;
+use crate::{
+    plan::{Picked, Piped, whole_names},
+    tools::Copied,
+};
 
 /// A directory and a file that make up a path are looked for in this many bytes at the end of a request: the
 /// instruction comes last, after the data.
@@ -24,78 +26,81 @@ const QUOTES: [(&[u8], &[u8]); 6] = [
     ("«".as_bytes(), "»".as_bytes()),
 ];
 
-/// Of a text that occurs more often than this it is assumed that it can be copied from a place of its own.
-const MAX_OCCURRENCES: usize = 64;
-
 /// The text of a request, from which arguments are copied.
 pub(super) struct Request {
     text: Vec<u8>,
-    piped: Option<Piped>,
+    /// Names with spaces and names in quotes.
+    names: Vec<Range<usize>>,
+    /// The texts that a path or an address may be part of, if not all of the request.
+    sources: Option<Vec<Vec<u8>>>,
 }
 
 impl Request {
     pub(super) fn new(text: &str) -> Self {
-        Self { text: text.as_bytes().to_vec(), piped: Piped::new(text) }
-    }
-
-    /// Returns true if an answer that is not a call may begin with `text`, or be `text` if it is the `whole`.
-    pub(super) fn may_answer(&self, text: &[u8], whole: bool) -> bool {
-        self.piped.as_ref().is_none_or(|piped| piped.may_answer(text, whole))
+        let sources = Piped::new(text).map(|piped| match piped.picked() {
+            Picked::Line(line) => vec![line.as_bytes().to_vec(), piped.instruction.as_bytes().to_vec()],
+            Picked::Unknown => vec![piped.instruction.as_bytes().to_vec()],
+        });
+        Self { text: text.as_bytes().to_vec(), names: whole_names(text), sources }
     }
 
     /// Returns true if the request has a text of this kind that begins with `text`.
-    pub(super) fn has_start(&self, kind: CopyKind, text: &[u8]) -> bool {
+    pub(super) fn has_start(&self, kind: Copied, text: &[u8]) -> bool {
         match kind {
-            CopyKind::OldText | CopyKind::NewText => self.begins(text),
-            CopyKind::Content => self.begins(text) || self.is_line(text),
-            CopyKind::Url if SCHEME.starts_with(text) => true,
-            CopyKind::Url => {
+            Copied::Url if SCHEME.starts_with(text) => true,
+            Copied::Url => {
                 let rest = text.strip_prefix(SCHEME).unwrap_or(text);
                 (self.begins_name(text) || self.begins_name(rest)) && self.is_picked(rest)
             }
-            CopyKind::Path => {
+            Copied::Path => {
                 let begins = self.begins_name(text) || self.joined(text, |at, file| self.goes_on(at, file));
                 begins && self.is_picked(text)
             }
-            CopyKind::Pattern => self.has_directory(text),
-            CopyKind::FirstLine | CopyKind::LastLine => true,
+            Copied::Pattern => self.has_directory(text),
+            Copied::FirstLine | Copied::LastLine => true,
         }
     }
 
     /// Returns true if `text` is all of a text of this kind in the request.
-    pub(super) fn has_whole(&self, kind: CopyKind, text: &[u8]) -> bool {
+    pub(super) fn has_whole(&self, kind: Copied, text: &[u8]) -> bool {
         match kind {
-            CopyKind::OldText | CopyKind::NewText => self.holds(text),
-            CopyKind::Content => (self.holds(text) || self.is_line(text)) && !self.cuts_data(text),
-            CopyKind::Url => {
-                let whole = |text: &[u8]| self.holds_name(text, |at| self.ends_address(at));
+            Copied::Url => {
+                let whole = |name: &[u8]| {
+                    self.holds_name(name, |at| self.ends_address(at) && self.closes_brackets(at, name))
+                };
                 let is_host =
                     |text: &[u8]| text.starts_with(b"localhost") || memchr2(b'.', b':', text).is_some();
                 whole(text) || text.strip_prefix(SCHEME).is_some_and(|text| is_host(text) && whole(text))
             }
-            CopyKind::Path => {
-                let ends = |at: usize| self.ends_path(at);
+            Copied::Path => {
+                let ends = |at: usize| self.ends_path(at) && !self.is_within_name(at);
                 self.holds_name(text, ends)
                     || self.joined(text, |at, file| self.ends(at, file) && ends(at + file.len()))
             }
-            CopyKind::Pattern | CopyKind::FirstLine | CopyKind::LastLine => true,
+            Copied::Pattern | Copied::FirstLine | Copied::LastLine => true,
         }
     }
 
     /// Returns true if the last part of a path or an address is in the line that is asked for, or in the instruction.
     fn is_picked(&self, name: &[u8]) -> bool {
         let part = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        self.piped.as_ref().is_none_or(|piped| piped.may_name(part))
+        let has = |source: &Vec<u8>| memmem::find(source, part).is_some();
+        self.sources.as_ref().is_none_or(|sources| sources.iter().any(has))
     }
 
-    /// Returns true if this is a whole text of the request followed by the line break with which a file ends.
-    fn is_line(&self, text: &[u8]) -> bool {
-        text.strip_suffix(b"\n").is_some_and(|text| self.holds(text))
+    /// Returns true if this is between the start and the end of a name with spaces.
+    fn is_within_name(&self, at: usize) -> bool {
+        self.names.iter().any(|name| name.start < at && at < name.end)
     }
 
-    /// Returns true if this is the start of piped data but not all of it.
-    fn cuts_data(&self, text: &[u8]) -> bool {
-        self.piped.as_ref().is_some_and(|piped| piped.cuts(text.strip_suffix(b"\n").unwrap_or(text)))
+    /// Returns true if `address`, which ends at `at`, has both brackets of each pair or could not have them.
+    fn closes_brackets(&self, at: usize, address: &[u8]) -> bool {
+        let count = |bracket: u8| address.iter().filter(|byte| **byte == bracket).count();
+        match count(b'(').cmp(&count(b')')) {
+            Ordering::Greater => self.text.get(at) != Some(&b')'),
+            Ordering::Equal => true,
+            Ordering::Less => !address.ends_with(b")"),
+        }
     }
 
     /// Returns true if the directory of a pattern is in the request, or above one that is. The rest of the pattern may be
@@ -106,59 +111,6 @@ impl Request {
         let directory = &pattern[..named.map_or(0, |last| last + 1)];
         let ends = |at: usize| self.text[at..].starts_with(b"/") || self.ends_path(at);
         directory.is_empty() || self.names(0, directory).any(|at| ends(at + directory.len()))
-    }
-
-    /// Returns true if the arguments of a call can be copied from different places of the request. A path that is put
-    /// together from two places may overlap anything.
-    pub(super) fn are_apart(&self, arguments: &[(CopyKind, Vec<u8>)]) -> bool {
-        let spans = arguments.iter().filter_map(|(kind, text)| {
-            let mut spans = self.spans(*kind, text);
-            let some = spans.by_ref().take(MAX_OCCURRENCES).collect::<Vec<_>>();
-            (!some.is_empty() && spans.next().is_none()).then_some(some)
-        });
-        are_apart(&spans.collect::<Vec<_>>(), &mut Vec::new())
-    }
-
-    /// Returns how much less likely an argument is than the model takes it to be, as a natural logarithm: a text without quotes
-    /// probably does not end where the words of the request go on.
-    pub(super) fn penalty(&self, kind: CopyKind, text: &[u8]) -> f32 {
-        if kind == CopyKind::Path {
-            return 0.0;
-        }
-        let penalty = |span: Range<usize>| match self.closing(span.start) {
-            Some(_) => 0.0,
-            None => bounds::penalty(&self.text, span, kind == CopyKind::Content),
-        };
-        let least = self.spans(kind, text).take(MAX_OCCURRENCES).map(penalty).min_by(f32::total_cmp);
-        least.unwrap_or_default()
-    }
-
-    /// The places that an argument may have been copied from.
-    fn spans<'a>(&'a self, kind: CopyKind, text: &'a [u8]) -> Box<dyn Iterator<Item = Range<usize>> + 'a> {
-        let line = text.strip_suffix(b"\n").filter(|_| kind == CopyKind::Content && !self.holds(text));
-        let text = line.unwrap_or(text);
-        let span = |at: usize| at..at + text.len();
-        match kind {
-            _ if text.is_empty() => Box::new(std::iter::empty()),
-            CopyKind::Path => {
-                let whole = |&at: &usize| self.ends(at, text) && self.ends_path(at + text.len());
-                Box::new(self.names(0, text).filter(whole).map(span))
-            }
-            CopyKind::OldText | CopyKind::NewText | CopyKind::Content => {
-                Box::new(self.places(text).filter(|&at| self.ends(at, text)).map(span))
-            }
-            _ => Box::new(std::iter::empty()),
-        }
-    }
-
-    /// Returns true if a text of the request begins with `text`.
-    fn begins(&self, text: &[u8]) -> bool {
-        self.places(text).any(|at| self.goes_on(at, text))
-    }
-
-    /// Returns true if `text` is a whole text of the request.
-    fn holds(&self, text: &[u8]) -> bool {
-        text.is_empty() || self.places(text).any(|at| self.ends(at, text))
     }
 
     /// Returns true if a path or an address of the request begins with `text`.
@@ -186,12 +138,8 @@ impl Request {
         !cuts && self.closing(at).is_none_or(|quote| after.starts_with(quote))
     }
 
-    /// Finds the places where `text` occurs and does not begin within a word.
-    fn places(&self, text: &[u8]) -> impl Iterator<Item = usize> {
-        self.places_from(0, text)
-    }
-
-    fn places_from(&self, from: usize, text: &[u8]) -> impl Iterator<Item = usize> {
+    /// Finds the places from `from` on where `text` occurs and does not begin within a word.
+    fn places(&self, from: usize, text: &[u8]) -> impl Iterator<Item = usize> {
         let begins_word = text.first().is_some_and(u8::is_ascii_alphanumeric);
         let starts = (from..=self.text.len().saturating_sub(text.len()))
             .filter(move |&at| self.text[at..].starts_with(text));
@@ -200,7 +148,7 @@ impl Request {
 
     /// Finds the places from `from` on where `text` occurs and does not begin within a path or an address.
     fn names(&self, from: usize, text: &[u8]) -> impl Iterator<Item = usize> {
-        self.places_from(from, text).filter(|&at| {
+        self.places(from, text).filter(|&at| !self.is_within_name(at)).filter(|&at| {
             let (before, last) = match self.text[..at] {
                 [ref before @ .., last] => (before.last(), last),
                 [] => return true,
@@ -252,18 +200,4 @@ impl Request {
         let after = after.strip_prefix(b".").or(after.strip_prefix(b"-")).unwrap_or(after);
         !after.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_'))
     }
-}
-
-/// Returns true if each text has a place that does not overlap those of the others or any of `taken`.
-fn are_apart(texts: &[Vec<Range<usize>>], taken: &mut Vec<Range<usize>>) -> bool {
-    let Some((places, others)) = texts.split_first() else { return true };
-    places.iter().any(|place| {
-        if taken.iter().any(|taken| place.start < taken.end && taken.start < place.end) {
-            return false;
-        }
-        taken.push(place.clone());
-        let fits = are_apart(others, taken);
-        taken.pop();
-        fits
-    })
 }

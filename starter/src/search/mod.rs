@@ -10,7 +10,7 @@ mod tests;
 
 use kontekst_engine::{DecodeError, Decoder, FinishReason, Vocabulary};
 
-use crate::byte_rules::ScoredConstraint;
+use crate::byte_rules::Restart;
 
 /// Tokens are kept that are up to this much less likely than the best one, as a natural logarithm: 55 times.
 const KEPT_WITHIN: f32 = 4.0;
@@ -34,8 +34,7 @@ pub(crate) struct Found {
 /// The beginning of an answer, or all of it.
 struct Candidate {
     tokens: Vec<u32>,
-    /// The natural logarithm of how likely the model takes exactly this answer to be, less the penalty of the
-    /// constraint.
+    /// The natural logarithm of how likely the model takes exactly this answer to be.
     likelihood: f32,
 }
 
@@ -47,7 +46,7 @@ struct Candidate {
 /// [`DecodeError`] if a step of the decoder is cancelled or fails.
 pub(crate) fn likeliest_answer(
     decoder: &mut Decoder<'_>,
-    constraint: &mut dyn ScoredConstraint,
+    constraint: &mut dyn Restart,
     limits: Limits,
 ) -> Result<Option<Found>, DecodeError> {
     let after_prompt = decoder.logits().to_vec();
@@ -75,7 +74,7 @@ pub(crate) fn likeliest_answer(
 
 struct Search<'a, 'b> {
     decoder: &'a mut Decoder<'b>,
-    constraint: &'a mut dyn ScoredConstraint,
+    constraint: &'a mut dyn Restart,
     /// The logits after the prompt.
     after_prompt: Vec<f32>,
     max_tokens: usize,
@@ -143,25 +142,18 @@ impl Search<'_, '_> {
         let near = ranked
             .take_while(|(_, share)| share + KEPT_WITHIN >= first.1)
             .filter(|(id, _)| allows(self.constraint, vocabulary, *id));
-        let near: Vec<(u32, f32)> = [first].into_iter().chain(near).collect();
-        let likelihood = |(id, share)| {
-            let is_end = vocabulary.is_end(id);
-            let penalty = if is_end { 0.0 } else { self.constraint.penalty(vocabulary.bytes(id)) };
-            (id, candidate.likelihood + share - penalty)
-        };
-        let mut near: Vec<(u32, f32)> = near.into_iter().map(likelihood).collect();
-        // Of two alike, the one that the model takes to be likelier.
-        let best = (0..near.len()).rev().max_by(|&left, &right| near[left].1.total_cmp(&near[right].1))?;
-        let best = near.remove(best);
-        for (id, likelihood) in near.into_iter().filter(|(_, likelihood)| *likelihood > self.threshold) {
-            let tokens = candidate.tokens.iter().copied().chain([id]).collect();
-            self.open.push(Candidate { tokens, likelihood });
+        for (id, share) in near {
+            let likelihood = candidate.likelihood + share;
+            if likelihood > self.threshold {
+                let tokens = candidate.tokens.iter().copied().chain([id]).collect();
+                self.open.push(Candidate { tokens, likelihood });
+            }
         }
-        Some(best)
+        Some((first.0, candidate.likelihood + first.1))
     }
 }
 
-fn allows(constraint: &mut dyn ScoredConstraint, vocabulary: &Vocabulary, id: u32) -> bool {
+fn allows(constraint: &mut dyn Restart, vocabulary: &Vocabulary, id: u32) -> bool {
     match vocabulary.bytes(id) {
         _ if vocabulary.is_end(id) => constraint.may_end(),
         bytes => !bytes.is_empty() && constraint.allows(bytes),

@@ -10,14 +10,12 @@ use super::*;
 struct OneOf<'a> {
     answers: &'a [&'a [u8]],
     astray: &'a [u8],
-    /// An answer and its penalty.
-    penalized: (&'a [u8], f32),
     written: Vec<u8>,
 }
 
 impl<'a> OneOf<'a> {
     fn new(answers: &'a [&'a [u8]]) -> Self {
-        Self { answers, astray: b"", penalized: (b"", 0.0), written: Vec::new() }
+        Self { answers, astray: b"", written: Vec::new() }
     }
 }
 
@@ -36,12 +34,7 @@ impl Constraint for OneOf<'_> {
     }
 }
 
-impl ScoredConstraint for OneOf<'_> {
-    fn penalty(&mut self, bytes: &[u8]) -> f32 {
-        let (answer, penalty) = self.penalized;
-        if [&self.written[..], bytes].concat() == answer { penalty } else { 0.0 }
-    }
-
+impl Restart for OneOf<'_> {
     fn restart(&mut self) {
         self.written.clear();
     }
@@ -117,20 +110,6 @@ fn the_likeliest_answer_is_found() {
         astray += usize::from(answer != first);
     }
     assert!(astray > 0, "the likeliest first token was the start of the likeliest answer each time");
-}
-
-#[test]
-fn an_answer_with_a_penalty_yields_to_others() {
-    let engine = open();
-    let prompt = text(9);
-    let mut ranked = ANSWERS.map(|answer| (answer, likelihood(&engine, &prompt, answer)));
-    ranked.sort_by(|left, right| right.1.total_cmp(&left.1));
-    let [(first, best), (second, next), ..] = ranked;
-    for (penalty, expected) in [(0.0, first), ((best - next) / 2.0, first), (best - next + 0.1, second)] {
-        let mut constraint = OneOf { penalized: (first, penalty), ..OneOf::new(&ANSWERS) };
-        let (answer, _) = search(&engine, &prompt, &mut constraint, candidates(20)).unwrap();
-        assert_eq!(answer.as_bytes(), expected, "{penalty}");
-    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::{TestCore, client_tools, event_names, events_until, run_to_end, scrip
 
 fn concurrent_tool(name: &str) -> ClientTool {
     let parameters = json!({"type": "object", "properties": {}});
-    let def = ToolDef { copy: Vec::new(), name: name.into(), description: "looks".into(), parameters };
+    let def = ToolDef { create_only: false, name: name.into(), description: "looks".into(), parameters };
     ClientTool { def, timeout: Duration::from_secs(60), concurrency: Concurrency::Parallel }
 }
 

@@ -438,7 +438,7 @@ async fn a_subagent_on_another_server_is_flagged() {
 #[tokio::test]
 async fn subagents_can_call_client_tools() {
     let def = ToolDef {
-        copy: Vec::new(),
+        create_only: false,
         name: "clock".into(),
         description: "the time".into(),
         parameters: json!({"type": "object", "properties": {}}),

@@ -235,7 +235,7 @@ async fn a_model_that_only_calls_tools_reaches_the_turn_limit() {
 
 fn clock_tool() -> ClientTool {
     let def = ToolDef {
-        copy: Vec::new(),
+        create_only: false,
         name: "clock".into(),
         description: "the time".into(),
         parameters: json!({"type": "object", "properties": {}}),

@@ -9,7 +9,7 @@ use super::event_types;
 use crate::test_home::{Output, TestHome};
 
 /// Returns a home without any other model, and a working directory with a few files.
-fn home() -> TestHome {
+pub(super) fn home() -> TestHome {
     let home = TestHome::with_config(
         "endpoint = \"http://127.0.0.1:1\"\nbind = \"off\"\nmodel_dir = \"/nonexistent\"\n",
     );

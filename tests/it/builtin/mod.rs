@@ -5,6 +5,8 @@ mod doors;
 mod hostile_templates;
 mod readme;
 mod routing;
+mod starter_probes;
+mod starter_promises;
 mod tiny_model;
 
 use std::{fs, io::Read as _};

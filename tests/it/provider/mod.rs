@@ -58,7 +58,7 @@ fn prompt(text: &str) -> ChatRequest {
 
 fn read_file() -> ToolDef {
     ToolDef {
-        copy: Vec::new(),
+        create_only: false,
         name: "read_file".to_owned(),
         description: "Reads a file.".to_owned(),
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),

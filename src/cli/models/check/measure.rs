@@ -201,7 +201,7 @@ fn request(text: &str, max_tokens: u32) -> ChatRequest {
 
 fn tool() -> ToolDef {
     ToolDef {
-        copy: Vec::new(),
+        create_only: false,
         name: "read_file".to_owned(),
         description: "Reads a text file.".to_owned(),
         parameters: json!({

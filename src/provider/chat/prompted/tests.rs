@@ -8,7 +8,7 @@ use crate::{core::ToolDef, provider::FinishReason};
 fn tools() -> Vec<ToolDef> {
     ["read_file", "write_file"]
         .map(|name| ToolDef {
-            copy: Vec::new(),
+            create_only: false,
             name: name.to_owned(),
             description: "d".to_owned(),
             parameters: json!({"type": "object"}),

@@ -9,7 +9,7 @@ use crate::{
 };
 
 fn tool(name: &str, parameters: Value) -> ToolDef {
-    ToolDef { copy: Vec::new(), name: name.to_owned(), description: format!("Does {name}."), parameters }
+    ToolDef { create_only: false, name: name.to_owned(), description: format!("Does {name}."), parameters }
 }
 
 fn edit() -> ToolDef {

@@ -25,6 +25,18 @@ fn files_are_written() {
 }
 
 #[test]
+fn a_file_that_exists_is_not_created() {
+    let test = TestWorkDir::new();
+    let args = json!({"path": "f", "content": "new", "create_only": true});
+    assert!(test.call("write_file", &args).is_ok());
+    test.put("f", "old");
+    let why = "f exists already, and this call may only create it";
+    assert_eq!(test.propose("write_file", &args).preview, format!("(this call would fail: {why})\n"));
+    assert_eq!(test.call("write_file", &args), Err(why.to_owned()));
+    assert_eq!(test.content("f"), "old");
+}
+
+#[test]
 fn a_change_after_the_preview_stops_the_write() {
     let test = TestWorkDir::new();
     let args = json!({"path": "f", "content": "mine"});

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, args, outcome};
 use crate::{
-    core::{Cancel, CopyArgument, CopyKind, ToolDef, ToolOutcome},
+    core::{Cancel, ToolDef, ToolOutcome},
     tools::{Proposal, Tool, WorkDir, Workspace, read_effect},
 };
 use pattern::Pattern;
@@ -22,7 +22,7 @@ pub(super) struct ListFiles;
 impl Tool for ListFiles {
     fn def(&self) -> ToolDef {
         ToolDef {
-            copy: vec![CopyArgument::new("pattern", CopyKind::Pattern)],
+            create_only: false,
             name: "list_files".into(),
             description: "List the files that match a glob: * ? [a-z] {a,b}, and ** for any depth, as in \
                           src/**/*.rs. A / at the end lists directories: */. Files ignored by .gitignore \

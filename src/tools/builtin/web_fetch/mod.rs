@@ -24,7 +24,7 @@ use ureq::{
 use super::{Failure, outcome, target_file::failure_preview};
 use crate::{
     config::WebToolsConfig,
-    core::{Cancel, CopyArgument, CopyKind, OwnListeners, ToolDef, ToolOutcome},
+    core::{Cancel, OwnListeners, ToolDef, ToolOutcome},
     tools::{Proposal, Tool, WorkDir},
 };
 use address::AllowedHosts;
@@ -47,7 +47,7 @@ pub(super) struct WebFetch {
 impl Tool for WebFetch {
     fn def(&self) -> ToolDef {
         ToolDef {
-            copy: vec![CopyArgument::new("url", CopyKind::Url)],
+            create_only: false,
             name: "web_fetch".into(),
             description: "Fetch a page from the public web. HTML is turned into text.".into(),
             parameters: json!({
