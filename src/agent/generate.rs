@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{
     config::Compaction,
     context::{Dropped, estimate},
-    core::{Message, Role},
+    core::{AnswerFormat, Message, Role, ToolChoice},
     provider::{ChatRequest, Delta, ProviderError, Turn},
     sessions::summary_messages,
 };
@@ -69,7 +69,7 @@ pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
     let mut reopened = false;
     loop {
         let request = run.request(run.messages.window.messages(), run.model.agent.sampling.reply_limit());
-        let error = match generate(run, request, Visibility::Shown).await {
+        let error = match generate_answer(run, request).await {
             Ok(turn) => return Ok(turn),
             Err(GenerateError::Stop(stop)) => return Err(stop),
             Err(GenerateError::Provider(error)) => error,
@@ -88,6 +88,41 @@ pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
             error => return Err(run_error(&error).into()),
         }
     }
+}
+
+/// Asks for an answer as the run's [`AnswerOptions`] want it.
+///
+/// A format and tools at once are two requests: the model first decides without the format whether it calls a tool. If
+/// it does not, it is asked for its answer in the format, and only this answer counts. One request for both would hold
+/// the calls to the format as well.
+async fn generate_answer(run: &mut RunState, mut request: ChatRequest) -> Result<Turn, GenerateError> {
+    request.options = run.model.options.clone();
+    match &request.options.tool_choice {
+        ToolChoice::Auto | ToolChoice::None => {}
+        ToolChoice::Function(name) if run.model.provider.can_force_tool() => {
+            request.force_tool = Some(name.clone());
+            request.options.format = AnswerFormat::Text;
+            request.options.tool_choice = ToolChoice::Auto;
+            return generate(run, request, Visibility::Hidden).await;
+        }
+        // Such an answer is a call, so that there is no text that could have a format.
+        ToolChoice::Function(_) | ToolChoice::Required => request.options.format = AnswerFormat::Text,
+    }
+    if request.options.format == AnswerFormat::Text || request.tools.is_empty() {
+        return generate(run, request, Visibility::Shown).await;
+    }
+    let mut free = request.clone();
+    free.options.format = AnswerFormat::Text;
+    let draft = generate(run, free, Visibility::Hidden).await?;
+    if !draft.calls.is_empty() {
+        return Ok(draft);
+    }
+    request.options.tool_choice = ToolChoice::None;
+    let mut answer = generate(run, request, Visibility::Shown).await?;
+    if let (Some(usage), Some(before)) = (&mut answer.usage, draft.usage) {
+        usage.completion = usage.completion.saturating_add(before.completion);
+    }
+    Ok(answer)
 }
 
 /// Sends one request and waits for the whole answer. The pieces of the answer go straight from the provider's

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     config::AgentConfig,
-    core::{Cancel, SessionId},
-    provider::{ModelSelector, Models, Progress, Provider, ProviderError},
+    core::{AnswerOption, AnswerOptions, Cancel, SessionId, ToolChoice, ToolDef},
+    provider::{ModelSelector, Models, Progress, Provider, ProviderError, ToolRole},
 };
 
 use super::{
@@ -18,6 +18,8 @@ use super::{
 pub(super) struct RunModel {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) agent: AgentConfig,
+    /// What the answer of the run has to be like.
+    pub(super) options: AnswerOptions,
     /// The system message. It has the same bytes in every request of the run.
     pub(super) system: Arc<str>,
     /// The blocks of the system message that came with the request. Subagents get them, too.
@@ -65,6 +67,32 @@ pub(super) fn open_model(
     models.open(selector, events.cancel(), &mut report).map_err(|error| run_error(&error))
 }
 
+/// Checks that the model can do what is asked of its answer. If it must call a tool and there is only one, that one is
+/// named.
+pub(super) fn check_options(
+    model: &RunModel,
+    mut options: AnswerOptions,
+    tools: &[ToolDef],
+) -> Result<AnswerOptions, RunError> {
+    if let (ToolChoice::Required, [only]) = (&options.tool_choice, tools) {
+        options.tool_choice = ToolChoice::Function(only.name.clone());
+    }
+    // Only the API's own form of calls has such a setting.
+    let native = matches!(model.agent.tool_role, ToolRole::Auto | ToolRole::Native);
+    let is_supported = |option: AnswerOption| match option {
+        AnswerOption::RequiredTool => native && model.provider.supports(option),
+        option => model.provider.supports(option),
+    };
+    let unsupported = options.used().find(|option| !is_supported(*option));
+    match unsupported {
+        None => Ok(options),
+        Some(option) => {
+            let message = format!("the model that answers here does not support `{}`", option.as_str());
+            Err(RunError::new(FailureKind::Request, message))
+        }
+    }
+}
+
 /// Converts a provider's error to a failure of the run, with a hint where the user can do something.
 pub(super) fn run_error(error: &ProviderError) -> RunError {
     let failure = failure(error);
@@ -101,13 +129,15 @@ fn failure(error: &ProviderError) -> RunError {
         }
         ProviderError::Overflow { .. } => RunError::new(FailureKind::Limit, error.to_string())
             .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
-        // Some gateways send 529 where others send 503.
-        ProviderError::Status { status: 429 | 503 | 529, .. } => {
-            RunError { busy: true, ..RunError::from_source(FailureKind::Model, error) }
+        ProviderError::Status { status, retry_after, .. } => RunError {
+            // Some gateways send 529 where others send 503.
+            busy: matches!(status, 429 | 503 | 529),
+            server_status: Some(*status),
+            retry_after: *retry_after,
+            ..RunError::from_source(FailureKind::Model, error)
+        },
+        ProviderError::Cancelled | ProviderError::Protocol(_) | ProviderError::Engine(_) => {
+            RunError::from_source(FailureKind::Model, error)
         }
-        ProviderError::Cancelled
-        | ProviderError::Status { .. }
-        | ProviderError::Protocol(_)
-        | ProviderError::Engine(_) => RunError::from_source(FailureKind::Model, error),
     }
 }

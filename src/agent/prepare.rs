@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     config::{AgentConfig, AgentError},
     context::{Window, estimate},
-    core::{Name, RunId, SessionId},
+    core::{AnswerOptions, Name, RunId, SessionId},
     sessions::SessionLog,
     skills::Skills,
     tools::{ToolBox, WorkDir},
@@ -16,7 +16,7 @@ use super::{
     history::{count_parts, provided_messages, stored_messages, window_budget},
     limits::RunLimits,
     messages::RunMessages,
-    model::{RunModel, open_model},
+    model::{RunModel, check_options, open_model},
     prompt::{RunPrompt, system_message},
     protocol::{Event, FailureKind, RunError},
     recorder::Recorder,
@@ -86,7 +86,8 @@ pub(super) fn prepare(
     }
     let stored = matches!(request.history, History::Session(_));
     let cache_key = Some(slot.id.clone()).filter(|_| !matches!(request.history, History::Provided(_)));
-    let model = prepare_model(shared, agent, extra_context, cache_key, &work_dir, events)?;
+    let mut model = prepare_model(shared, agent, extra_context, cache_key, &work_dir, events)?;
+    model.options = check_options(&model, request.answer, &tools.all.defs())?;
     let mut provided = provided_messages(request.history);
     let counts = count_parts(&model, &tools, &mut provided, &prompt.message.content, stored);
     let budget = window_budget(shared, &model, request.overrides.context_size, &counts);
@@ -254,5 +255,7 @@ fn prepare_model(
         events.send_blocking(Event::Notice(notice));
     }
     let cancel = events.cancel().clone();
-    Ok(RunModel { provider, agent, system, extra_context, cache_key, cancel, cut_prompt_reported: false })
+    let options = AnswerOptions::default();
+    let cut_prompt_reported = false;
+    Ok(RunModel { provider, agent, options, system, extra_context, cache_key, cancel, cut_prompt_reported })
 }

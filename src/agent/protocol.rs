@@ -153,6 +153,10 @@ pub struct RunError {
     pub hint: Option<String>,
     /// The model server is overloaded, or there are too many runs. The same request may succeed later.
     pub busy: bool,
+    /// The HTTP status of the model server, if that was the failure.
+    pub server_status: Option<u16>,
+    /// When the model server wants to be asked again, in seconds.
+    pub retry_after: Option<u32>,
 }
 
 /// The kind of a failure. Doors translate it to the error codes of their protocol.
@@ -173,7 +177,14 @@ pub enum FailureKind {
 
 impl RunError {
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, busy: false }
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            busy: false,
+            server_status: None,
+            retry_after: None,
+        }
     }
 
     /// Makes an error whose message is `source` and the errors that caused it.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    core::{Message, Sampling, SessionId},
+    core::{AnswerOptions, Message, Sampling, SessionId},
     tools::ClientTool,
 };
 
@@ -25,6 +25,8 @@ pub struct StartRun {
     pub tools: ToolOptions,
     pub context: ExtraContext,
     pub overrides: RunOverrides,
+    /// What the answer has to be like. A model that cannot do it fails the run before it is asked.
+    pub answer: AnswerOptions,
     pub subagents: SubagentOptions,
 }
 

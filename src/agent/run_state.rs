@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::SystemTime};
 
 use crate::{
-    core::{CallId, Message, SessionId, ToolCall, ToolOutcome},
+    core::{AnswerOptions, CallId, Message, SessionId, ToolCall, ToolOutcome},
     provider::ChatRequest,
 };
 
@@ -47,6 +47,7 @@ impl RunState {
             messages,
             tools: self.tools.all.defs(),
             sampling: self.model.agent.sampling.clone(),
+            options: AnswerOptions::default(),
             max_tokens: self.limits.limit_answer_tokens(max_tokens),
             tool_role: self.model.agent.tool_role,
             force_tool: None,

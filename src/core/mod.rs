@@ -2,6 +2,7 @@
 //!
 //! This module does no file or network I/O.
 
+mod answer_options;
 mod bearer;
 mod blocking;
 mod cancel;
@@ -18,6 +19,7 @@ pub mod stop_limits;
 mod tool;
 mod watchdog;
 
+pub use answer_options::{AnswerFormat, AnswerOption, AnswerOptions, JsonSchema, ToolChoice};
 pub use bearer::is_bearer;
 pub use blocking::{Blocking, blocking, blocking_apart};
 pub use cancel::{Cancel, OnCancel};

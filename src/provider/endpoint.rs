@@ -98,7 +98,7 @@ impl Endpoint {
             }
             if start.elapsed() >= self.timing.load {
                 let message = "it has been loading its model for too long".to_owned();
-                return Err(ProviderError::Status { status: 503, message });
+                return Err(ProviderError::Status { status: 503, message, retry_after: None });
             }
             sink(Progress::Loading { model: model.to_owned(), fraction: None });
             if cancel.is_cancelled_within(wait) {

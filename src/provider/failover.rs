@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     ChatRequest, Delta, Progress, Provider, ProviderError, Turn, endpoint::Endpoint, openai::OpenAiProvider,
 };
-use crate::core::Cancel;
+use crate::core::{AnswerOption, Cancel};
 
 /// One model at several servers. A request goes to the first server, and to the next one if that fails before any part
 /// of the answer has arrived.
@@ -103,6 +103,10 @@ impl Provider for FailoverGroup {
 
     fn can_force_tool(&self) -> bool {
         self.first.can_force_tool()
+    }
+
+    fn supports(&self, option: AnswerOption) -> bool {
+        self.first.supports(option)
     }
 
     fn tools_in_prompt(&self) -> bool {

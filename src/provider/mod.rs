@@ -24,7 +24,7 @@ use std::{fmt, io, sync::Arc};
 #[cfg(not(feature = "builtin"))]
 pub use self::without_builtin as builtin;
 pub use crate::config::ToolRole;
-use crate::core::{Cancel, Message, Sampling, SessionId, ToolCall, ToolDef};
+use crate::core::{AnswerOption, AnswerOptions, Cancel, Message, Sampling, SessionId, ToolCall, ToolDef};
 pub use request_parts::{PartTokens, RequestParts};
 
 /// A model that is ready to answer. All calls block, so `agent::bridge` runs each on a thread of its own.
@@ -66,6 +66,11 @@ pub trait Provider: Send + Sync {
 
     /// Returns true if [`ChatRequest::force_tool`] is supported.
     fn can_force_tool(&self) -> bool {
+        false
+    }
+
+    /// Returns true if this setting of [`ChatRequest::options`] is supported. A request must not have it otherwise.
+    fn supports(&self, _option: AnswerOption) -> bool {
         false
     }
 
@@ -138,6 +143,8 @@ pub struct ChatRequest {
     /// The tools in a fixed order, the same in every turn of a run.
     pub tools: Arc<[ToolDef]>,
     pub sampling: Sampling,
+    /// What the answer has to be like, as far as [`Provider::supports`] says so.
+    pub options: AnswerOptions,
     /// The largest number of tokens in the answer.
     pub max_tokens: u32,
     /// The way in which tools are described and results are sent.
@@ -218,7 +225,12 @@ pub enum ProviderError {
     #[error("{} at {endpoint}", if *started { "an answer was broken off by the model server" } else { "cannot reach the model server" })]
     Unreachable { endpoint: String, started: bool, source: io::Error },
     #[error("the model server answered {status}: {message}")]
-    Status { status: u16, message: String },
+    Status {
+        status: u16,
+        message: String,
+        /// When the server wants to be asked again, in seconds.
+        retry_after: Option<u32>,
+    },
     /// The prompt does not fit the context window. A number that the server did not say is 0.
     #[error("{}", describe_overflow(*prompt_tokens, *window))]
     Overflow { prompt_tokens: u32, window: u32 },

@@ -9,12 +9,13 @@ use kontekst_engine::{
 };
 
 use super::{
+    inline_references::inline_references,
     prompt::{self, Conversation},
     template_process::TemplateProcess,
     turn_builder::TurnBuilder,
 };
 use crate::{
-    core::{self, Cancel, Message, Role},
+    core::{self, AnswerFormat, AnswerOption, Cancel, Message, Role},
     provider::{
         ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, Usage,
         chat::prompted,
@@ -106,10 +107,16 @@ impl Provider for ChatModel {
         sink: &mut dyn FnMut(Delta),
     ) -> Result<Turn, ProviderError> {
         let forced = request.forced_tool();
+        let mut grammar = match forced {
+            Some(tool) => Some(Grammar::object(&tool.parameters)),
+            None => answer_grammar(&request.options.format),
+        };
         let mut rendered = self.render(request, cancel)?;
+        if grammar.is_some() && rendered.begins_thought {
+            rendered.text.push_str("</think>\n\n");
+        }
         if let Some(tool) = forced {
             // The beginning of a call as models are trained to write it, up to where the arguments begin.
-            rendered.text.push_str(if rendered.begins_thought { "</think>\n\n" } else { "" });
             rendered.text.push_str(&prompted::call_prefix(&tool.name));
         }
         let tokens = self.tokenize(&rendered.text);
@@ -123,11 +130,10 @@ impl Provider for ChatModel {
             prompt: Prompt { tokens: &tokens, session: Some(&session) },
             sampling: sampling(&request.sampling),
             max_tokens: request.max_tokens.min(window - prompt_tokens).max(1),
-            seed: None,
+            seed: request.options.seed.map(i64::cast_unsigned),
         };
-        // A forced answer consists of arguments and nothing else.
-        let mut grammar = forced.map(|tool| Grammar::object(&tool.parameters));
-        let mut builder = match forced {
+        // An answer under a grammar is JSON and nothing else.
+        let mut builder = match grammar {
             Some(_) => TurnBuilder::new(&[], false),
             None => TurnBuilder::new(&request.tools, rendered.begins_thought),
         };
@@ -178,8 +184,24 @@ impl Provider for ChatModel {
         true
     }
 
+    fn supports(&self, option: AnswerOption) -> bool {
+        matches!(option, AnswerOption::Format | AnswerOption::NamedTool | AnswerOption::Seed)
+    }
+
     fn slots(&self) -> usize {
         1
+    }
+}
+
+/// Returns the grammar of an answer in this format. `None` for text.
+fn answer_grammar(format: &AnswerFormat) -> Option<Grammar> {
+    match format {
+        AnswerFormat::Text => None,
+        AnswerFormat::JsonObject => Some(Grammar::object(&serde_json::json!({}))),
+        AnswerFormat::JsonSchema(wanted) => {
+            let schema = serde_json::from_str(&wanted.schema).unwrap_or_default();
+            Some(Grammar::object(&inline_references(&schema)))
+        }
     }
 }
 

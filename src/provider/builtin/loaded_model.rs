@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    core::Cancel,
+    core::{AnswerOption, Cancel},
     provider::{
         ChatRequest, Delta, Progress, Provider, ProviderError, Turn,
         slots::{SlotError, Slots},
@@ -125,6 +125,10 @@ impl Provider for InProcess {
 
     fn can_force_tool(&self) -> bool {
         true
+    }
+
+    fn supports(&self, option: AnswerOption) -> bool {
+        self.model.model().is_none_or(|model| model.supports(option))
     }
 
     fn slots(&self) -> usize {

@@ -1,6 +1,7 @@
 //! Models that run in this process: any GGUF file that the engine can run, and the starter model.
 
 mod chat_model;
+mod inline_references;
 mod loaded_model;
 mod open_models;
 mod prompt;

@@ -1,6 +1,9 @@
 //! The attempts to get one answer: which errors are worth another try, and what the next request changes.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use super::{
     error_response::{self, is_about_tools, is_loading},
@@ -10,7 +13,7 @@ use super::{
     turn_builder::TurnBuilder,
 };
 use crate::{
-    core::Cancel,
+    core::{AnswerFormat, Cancel},
     provider::{
         ChatRequest, Delta, Progress, ProviderError, ToolRole, Turn,
         chat::{AnswerParser, prompted},
@@ -84,16 +87,19 @@ impl<'a> Attempts<'a> {
         let status = response.status().as_u16();
         if status != 200 {
             exchange.watchdog.reset_shorter(timing.probe);
+            let retry_after = retry_after(&response);
             let body = exchange.read_body(response, ERROR_BODY_LIMIT)?;
-            return Err(self.classify(status, &body));
+            return Err(self.classify(status, &body, retry_after));
         }
-        // A forced answer holds the arguments only, so there are no calls to look for.
+        // An answer under a grammar is JSON only, so there are no calls to look for.
         let parser = match self.form.calling {
-            _ if request.force_tool.is_some() => AnswerParser::without_calls(),
+            _ if request.force_tool.is_some() || request.options.format != AnswerFormat::Text => {
+                AnswerParser::without_calls()
+            }
             Calling::Steps => AnswerParser::step(),
             calling => AnswerParser::text(&request.tools, calling == Calling::Text),
         };
-        let builder = TurnBuilder::new(parser);
+        let builder = TurnBuilder::new(parser, earlier_call_ids(request));
         let turn = stream::read_turn(&exchange, response, timing, builder, sink)?;
         Ok(match request.forced_tool() {
             Some(tool) => prompted::into_forced_call(&tool.name, turn),
@@ -101,11 +107,14 @@ impl<'a> Attempts<'a> {
         })
     }
 
-    fn classify(&self, status: u16, body: &[u8]) -> AttemptError {
+    fn classify(&self, status: u16, body: &[u8], retry_after: Option<u32>) -> AttemptError {
         if is_loading(status, body) {
             return AttemptError::Loading;
         }
-        let error = error_response::from_status(status, body);
+        let mut error = error_response::from_status(status, body);
+        if let ProviderError::Status { retry_after: seconds, .. } = &mut error {
+            *seconds = retry_after;
+        }
         match status {
             502..=504 => AttemptError::Gateway(error),
             // llama-server's own 500 is about the request and would come again.
@@ -152,7 +161,7 @@ impl<'a> Attempts<'a> {
     fn wait_for_loading(&mut self, sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
         if self.started.elapsed() >= self.served.server.timing().load {
             let message = "it has been loading its model for too long".to_owned();
-            return Err(ProviderError::Status { status: 503, message });
+            return Err(ProviderError::Status { status: 503, message, retry_after: None });
         }
         let model = self.served.model.clone();
         sink(Delta::Progress(Progress::Loading { model, fraction: None }));
@@ -192,4 +201,15 @@ impl<'a> Attempts<'a> {
     fn wait(&self, time: Duration) -> Result<(), ProviderError> {
         if self.cancel.is_cancelled_within(time) { Err(ProviderError::Cancelled) } else { Ok(()) }
     }
+}
+
+/// Returns the seconds of a `Retry-After` header. Its other form, a date, is ignored.
+fn retry_after<B>(response: &ureq::http::Response<B>) -> Option<u32> {
+    response.headers().get("retry-after")?.to_str().ok()?.trim().parse().ok()
+}
+
+/// Returns the ids of all calls in the conversation. Some servers count the calls of each answer from 0 again.
+fn earlier_call_ids(request: &ChatRequest) -> HashSet<String> {
+    let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
+    calls.map(|call| call.id.to_string()).collect()
 }

@@ -20,7 +20,7 @@ pub(super) fn from_status(status: u16, body: &[u8]) -> ProviderError {
         ("", _) => "no reason given",
         (message, _) => message,
     };
-    ProviderError::Status { status, message: single_line(message) }
+    ProviderError::Status { status, message: single_line(message), retry_after: None }
 }
 
 /// Returns a body that is not JSON as text. Of an HTML page, which a proxy sends, that is the title.
@@ -46,7 +46,8 @@ pub(super) fn from_stream(error: &str) -> ProviderError {
     }
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let message = message(&error).unwrap_or_else(|| "an error without a message".to_owned());
-    ProviderError::Status { status: status.unwrap_or(500), message: single_line(&message) }
+    let message = single_line(&message);
+    ProviderError::Status { status: status.unwrap_or(500), message, retry_after: None }
 }
 
 /// Returns true if the server is still loading its model: llama-server then answers every request with 503 and
@@ -68,7 +69,7 @@ const NO_TOOLS: [&str; 6] = [
 
 /// Returns true if a request was refused because it had tools.
 pub(super) fn is_about_tools(error: &ProviderError) -> bool {
-    let ProviderError::Status { status: 400 | 404 | 422 | 500, message } = error else { return false };
+    let ProviderError::Status { status: 400 | 404 | 422 | 500, message, .. } = error else { return false };
     let message = message.to_ascii_lowercase();
     NO_TOOLS.iter().any(|text| message.contains(text))
 }
@@ -80,7 +81,9 @@ const NO_SCHEMA: [&str; 6] =
 
 /// Returns true if a request was refused because of the schema that its answer must have.
 pub(super) fn is_about_schema(error: &ProviderError) -> bool {
-    let ProviderError::Status { status: 400 | 404 | 422 | 500 | 501, message } = error else { return false };
+    let ProviderError::Status { status: 400 | 404 | 422 | 500 | 501, message, .. } = error else {
+        return false;
+    };
     let message = message.to_ascii_lowercase();
     NO_SCHEMA.iter().any(|text| message.contains(text))
 }
@@ -204,11 +207,10 @@ mod tests {
             "tools param requires --jinja flag",
             "No endpoints found that support tool use",
         ] {
-            assert!(is_about_tools(&ProviderError::Status { status: 400, message: message.to_owned() }));
-            assert!(!is_about_tools(&ProviderError::Status { status: 401, message: message.to_owned() }));
+            assert!(is_about_tools(&from_status(400, message.as_bytes())));
+            assert!(!is_about_tools(&from_status(401, message.as_bytes())));
         }
-        let other = ProviderError::Status { status: 400, message: "temperature is too high".to_owned() };
-        assert!(!is_about_tools(&other));
+        assert!(!is_about_tools(&from_status(400, b"temperature is too high")));
     }
 
     #[test]

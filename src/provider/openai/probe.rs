@@ -138,7 +138,11 @@ pub fn load_failure(
     let status = &models["data"].as_array()?.iter().find(|entry| entry["id"] == model)?["status"];
     let code = status["exit_code"].as_i64().filter(|_| status["failed"] == true)?;
     let message = format!("the router could not load {model}: its server ended with exit code {code}");
-    Some(ProviderError::Status { status: 500, message: error_response::single_line(&message) })
+    Some(ProviderError::Status {
+        status: 500,
+        message: error_response::single_line(&message),
+        retry_after: None,
+    })
 }
 
 fn llama_capabilities(props: Props) -> Capabilities {

@@ -11,7 +11,7 @@ use super::{
     wire_model_name,
 };
 use crate::{
-    core::{Cancel, Message, ToolDef},
+    core::{AnswerOption, Cancel, Message, ToolDef},
     provider::{ChatRequest, Delta, Progress, Provider, ProviderError, Turn, slots::SlotError},
 };
 
@@ -140,6 +140,20 @@ impl Provider for OpenAiProvider {
 
     fn can_force_tool(&self) -> bool {
         self.served.capabilities.is_llama_cpp
+    }
+
+    fn supports(&self, option: AnswerOption) -> bool {
+        match option {
+            AnswerOption::RequiredTool => !self.tools_in_prompt(),
+            AnswerOption::NamedTool => self.can_force_tool() || !self.tools_in_prompt(),
+            AnswerOption::Format
+            | AnswerOption::Stop
+            | AnswerOption::Seed
+            | AnswerOption::PresencePenalty
+            | AnswerOption::FrequencyPenalty
+            | AnswerOption::LogitBias
+            | AnswerOption::ReasoningEffort => true,
+        }
     }
 
     fn tools_in_prompt(&self) -> bool {

@@ -2,12 +2,20 @@
 
 use std::borrow::Cow;
 
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+
 use super::{probe::Capabilities, wire};
-use crate::provider::{
-    ChatRequest, ToolRole,
-    chat::{
-        messages::{self, CallForm, Dialect},
-        prompted, steps,
+use crate::{
+    core::{AnswerFormat, JsonSchema, ToolChoice},
+    provider::{
+        ChatRequest, ToolRole,
+        chat::{
+            messages::{self, CallForm, Dialect},
+            prompted, steps,
+        },
     },
 };
 
@@ -57,19 +65,37 @@ pub(super) fn build(
         Calling::Native | Calling::Text => Cow::Borrowed(&*request.system),
     };
     let forced = request.forced_tool();
-    let sampling = &request.sampling;
+    let (sampling, options) = (&request.sampling, &request.options);
     let body = wire::Request {
         model,
         messages: &messages::to_wire(&system, &request.messages, dialect),
         tools: &messages::tools(if native { &request.tools } else { &[] }),
         // A forced answer is bound by a grammar while the prompt stays the same, so that the cache still matches.
         // `tool_choice: "required"` would let the model write text first, without end if it likes.
-        tool_choice: forced.filter(|_| native).map(|_| "none"),
+        tool_choice: match forced {
+            _ if !native || request.tools.is_empty() => None,
+            Some(_) => Some("none".into()),
+            None => tool_choice(&options.tool_choice),
+        },
         response_format: match (forced, form.calling) {
             (Some(tool), _) => Some(prompted::arguments_format(tool)),
-            (None, Calling::Steps) => Some(steps::response_format(&request.tools)),
-            (None, Calling::Native | Calling::Text) => None,
+            (None, Calling::Steps) if options.format == AnswerFormat::Text => {
+                Some(steps::response_format(&request.tools))
+            }
+            (None, _) => response_format(&options.format),
         },
+        stop: &options.stop,
+        seed: options.seed,
+        presence_penalty: options.presence_penalty,
+        frequency_penalty: options.frequency_penalty,
+        logit_bias: &options.logit_bias,
+        reasoning_effort: options.reasoning_effort.as_deref(),
+        // llama.cpp has no such field, but the templates of some models read a variable of that name.
+        chat_template_kwargs: options
+            .reasoning_effort
+            .as_ref()
+            .filter(|_| capabilities.is_llama_cpp)
+            .map(|effort| json!({"reasoning_effort": effort})),
         max_tokens: form.max_tokens,
         temperature: sampling.temperature,
         top_p: sampling.top_p,
@@ -81,4 +107,26 @@ pub(super) fn build(
         cache_prompt: llama_cpp,
     };
     serde_json::to_vec(&body).expect("strings, numbers and JSON values are JSON")
+}
+
+fn tool_choice(choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some("required".into()),
+        ToolChoice::Function(name) => Some(json!({"type": "function", "function": {"name": name}})),
+    }
+}
+
+fn response_format(format: &AnswerFormat) -> Option<Box<RawValue>> {
+    let format = match format {
+        AnswerFormat::Text => return None,
+        AnswerFormat::JsonObject => wire::ResponseFormat { kind: "json_object", json_schema: None },
+        AnswerFormat::JsonSchema(JsonSchema { name, schema, strict }) => {
+            let schema = RawValue::from_string(schema.clone()).expect("it was read as JSON");
+            let json_schema = wire::SchemaFormat { name, schema, strict: *strict };
+            wire::ResponseFormat { kind: "json_schema", json_schema: Some(json_schema) }
+        }
+    };
+    Some(to_raw_value(&format).expect("strings and JSON are JSON"))
 }

@@ -23,6 +23,8 @@ pub(super) struct TurnBuilder {
     received: usize,
     reasoning: TextBuffer,
     calls: Vec<PartialCall>,
+    /// The ids of the calls that the conversation has already.
+    known_ids: HashSet<String>,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
     timings: Option<wire::Timings>,
@@ -58,13 +60,15 @@ struct PartialCall {
 }
 
 impl TurnBuilder {
-    pub(super) fn new(parser: AnswerParser) -> Self {
+    /// A call whose id is one of `known_ids` gets another one, so that ids are unique in a conversation.
+    pub(super) fn new(parser: AnswerParser, known_ids: HashSet<String>) -> Self {
         Self {
             content: TextBuffer::default(),
             parser,
             received: 0,
             reasoning: TextBuffer::default(),
             calls: Vec::new(),
+            known_ids,
             finish: None,
             usage: None,
             timings: None,
@@ -231,7 +235,7 @@ impl TurnBuilder {
         let found = self.parser.finish(finish, &mut self.content.text);
         self.reasoning.flush(Delta::Reasoning, sink);
         self.content.flush(Delta::Text, sink);
-        let mut ids = HashSet::new();
+        let mut ids = self.known_ids;
         // A server that parses calls may leave them in the text as well. They count once.
         let found = if self.calls.is_empty() { found } else { Vec::new() };
         let found = found.into_iter().map(PartialCall::from);
@@ -305,7 +309,7 @@ mod tests {
     use super::*;
 
     fn turn(events: &[&str]) -> Result<Turn, ProviderError> {
-        let mut answer = TurnBuilder::new(AnswerParser::without_calls());
+        let mut answer = TurnBuilder::new(AnswerParser::without_calls(), HashSet::new());
         for event in events {
             answer.push_event(event.as_bytes(), &mut |_| {})?;
         }
@@ -359,6 +363,18 @@ mod tests {
     }
 
     #[test]
+    fn an_id_of_an_earlier_answer_is_replaced() {
+        let known = HashSet::from(["call_0".to_owned()]);
+        let mut answer = TurnBuilder::new(AnswerParser::without_calls(), known);
+        let event = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_0","function":{"name":"f"}},
+            {"index":1,"id":"call_1","function":{"name":"f"}}]}}]}"#;
+        answer.push_event(event.as_bytes(), &mut |_| {}).unwrap();
+        let calls = answer.into_turn(&mut |_| {}).calls;
+        assert_ne!(calls[0].id.as_str(), "call_0");
+        assert_eq!(calls[1].id.as_str(), "call_1");
+    }
+
+    #[test]
     fn a_cut_call_is_left_out_and_a_whole_one_is_kept() {
         let call = |arguments: &str| {
             format!(
@@ -385,7 +401,7 @@ mod tests {
 
     #[test]
     fn text_of_one_read_is_one_delta_and_in_order() {
-        let mut answer = TurnBuilder::new(AnswerParser::without_calls());
+        let mut answer = TurnBuilder::new(AnswerParser::without_calls(), HashSet::new());
         let mut seen = Vec::new();
         for delta in
             [r#""reasoning":"r""#, r#""reasoning_content":"s""#, r#""content":"a""#, r#""content":"b""#]

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
+use serde_json::{Map, Value, value::RawValue};
 
 use crate::provider::chat::openai_types::{Message, Tool};
 
@@ -18,9 +18,24 @@ pub(super) struct Request<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub tools: &'a [Tool<'a>],
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_choice: Option<&'static str>,
+    pub tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub stop: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub logit_bias: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<&'a str>,
+    /// llama.cpp only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat_template_kwargs: Option<Value>,
     pub max_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -38,6 +53,24 @@ pub(super) struct Request<'a> {
     /// llama.cpp only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_prompt: Option<bool>,
+}
+
+/// The form of an answer.
+#[derive(Serialize)]
+pub(super) struct ResponseFormat<'a> {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub json_schema: Option<SchemaFormat<'a>>,
+}
+
+#[derive(Serialize)]
+pub(super) struct SchemaFormat<'a> {
+    pub name: &'a str,
+    /// The text of the client, because models write the members in the order of the schema.
+    pub schema: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
 }
 
 #[derive(Serialize)]

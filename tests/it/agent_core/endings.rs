@@ -117,7 +117,7 @@ async fn stopping_the_core_cancels_every_run() {
 
 #[tokio::test]
 async fn a_refused_request_fails() {
-    let refused = ProviderError::Status { status: 400, message: "no such thing".into() };
+    let refused = ProviderError::Status { status: 400, message: "no such thing".into(), retry_after: None };
     let test = TestCore::new([Step::Fail(refused)]);
     let (kind, message) = failure(&test.run(test.in_session("s", "one")).await);
     assert_eq!(kind, FailureKind::Model);
@@ -131,7 +131,7 @@ fn asked(test: &TestCore, n: usize) -> Vec<String> {
 
 #[tokio::test]
 async fn a_prompt_without_any_answer_is_recorded_and_not_sent_again() {
-    let status = |status| ProviderError::Status { status, message: "no".into() };
+    let status = |status| ProviderError::Status { status, message: "no".into(), retry_after: None };
     for error in [
         status(400),
         status(401),
@@ -156,7 +156,7 @@ async fn a_prompt_without_any_answer_is_recorded_and_not_sent_again() {
 
 #[tokio::test]
 async fn a_huge_prompt_without_an_answer_does_not_hide_what_was_said_before() {
-    let refused = ProviderError::Status { status: 400, message: "no".into() };
+    let refused = ProviderError::Status { status: 400, message: "no".into(), retry_after: None };
     let test = TestCore::new([Step::Say("zero"), Step::Fail(refused), Step::Say("fine")]);
     test.run(test.in_session("s", "hi")).await;
     failure(&test.run(test.in_session("s", &"\u{1}".repeat(10_000_000))).await);
@@ -166,7 +166,7 @@ async fn a_huge_prompt_without_an_answer_does_not_hide_what_was_said_before() {
 
 #[tokio::test]
 async fn a_run_that_fails_after_an_answer_is_remembered() {
-    let refused = ProviderError::Status { status: 500, message: "no".into() };
+    let refused = ProviderError::Status { status: 500, message: "no".into(), retry_after: None };
     let read = Step::Call(vec![("read_file", serde_json::json!({"path": "f"}))]);
     let test = TestCore::new([read, Step::Fail(refused), Step::Say("fine")]);
     test.write("f", "text");

@@ -110,7 +110,7 @@ async fn an_in_memory_history_outlives_its_runs_and_is_not_stored() {
 
 #[tokio::test]
 async fn a_prompt_whose_run_failed_without_an_answer_is_forgotten() {
-    let refused = ProviderError::Status { status: 400, message: "no".into() };
+    let refused = ProviderError::Status { status: 400, message: "no".into(), retry_after: None };
     let test = TestCore::new([Step::Fail(refused), Step::Say("now")]);
     let conversation = Conversation::new(SessionId::new(), Vec::new());
     let unknown = StartRun { agent: "nobody".to_owned(), ..with_history(&test, &conversation, "first") };
@@ -180,7 +180,8 @@ async fn a_run_can_request_a_model_and_a_window() {
 
 #[tokio::test]
 async fn status_429_is_reported_as_busy() {
-    let busy = |status| Step::Fail(ProviderError::Status { status, message: "later".to_owned() });
+    let busy =
+        |status| Step::Fail(ProviderError::Status { status, message: "later".to_owned(), retry_after: None });
     let test = TestCore::new([busy(429), busy(500)]);
     for expected in [true, false] {
         let events = test.run(test.request("go")).await;

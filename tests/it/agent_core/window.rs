@@ -147,7 +147,7 @@ async fn a_conversation_that_outgrows_the_window_is_summarised_once() {
 
 #[tokio::test]
 async fn if_the_summary_fails_the_conversation_is_trimmed() {
-    let refused = ProviderError::Status { status: 500, message: "no".into() };
+    let refused = ProviderError::Status { status: 500, message: "no".into(), retry_after: None };
     let test = long_session(vec![Step::Fail(refused), Step::Say("a")]);
     let events = test.run(test.in_session("s", "go on")).await;
     assert_eq!(*event_names(&events).last().unwrap(), "completed");

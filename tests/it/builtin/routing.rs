@@ -4,7 +4,7 @@ use std::fs;
 
 use kontekst::{
     config::{Config, ProviderKind},
-    core::{Cancel, Message, Role, Sampling},
+    core::{AnswerOptions, Cancel, Message, Role, Sampling},
     provider::{
         Backend, ChatRequest, ModelSelector, Models as _, Progress, ProviderError, ToolRole,
         router::{ProcessEnv, Router},
@@ -151,6 +151,7 @@ fn models_are_loaded_once_up_to_the_limit() {
         messages: vec![Message::text(Role::User, "hello")],
         tools: [].into(),
         sampling: Sampling::default(),
+        options: AnswerOptions::default(),
         max_tokens: 16,
         tool_role: ToolRole::Auto,
         force_tool: None,
@@ -182,6 +183,7 @@ fn the_starter_model_keeps_what_it_read_of_few_sessions() {
             messages: vec![Message::text(Role::User, format!("{session} is {}", "a number ".repeat(25)))],
             tools: [].into(),
             sampling: Sampling::default(),
+            options: AnswerOptions::default(),
             max_tokens: 1,
             tool_role: ToolRole::Auto,
             force_tool: None,

@@ -14,7 +14,7 @@ mod transcripts;
 use std::{sync::Arc, time::Duration};
 
 use kontekst::{
-    core::{Cancel, Message, Role, Sampling, ToolDef},
+    core::{AnswerOptions, Cancel, Message, Role, Sampling, ToolDef},
     provider::{
         ChatRequest, Delta, Provider as _, ProviderError, ToolRole, Turn,
         openai::{OpenAiProvider, Probe, Server, ServerClient, Timing, probe},
@@ -48,6 +48,7 @@ fn prompt(text: &str) -> ChatRequest {
         messages: vec![Message::text(Role::User, text)],
         tools: Arc::new([]),
         sampling: Sampling::default(),
+        options: AnswerOptions::default(),
         max_tokens: 64,
         tool_role: ToolRole::Auto,
         force_tool: None,

@@ -107,6 +107,7 @@ async fn a_failed_turn_is_one_error_and_the_session_goes_on() {
         Step::Fail(kontekst::provider::ProviderError::Status {
             status: 429,
             message: "slow down".to_owned(),
+            retry_after: None,
         }),
         Step::StopAtMaxTokens("as far as it"),
     ]);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::{
-    core::{Cancel, Message, Role, Sampling, ToolDef},
+    core::{AnswerOptions, Cancel, Message, Role, Sampling, ToolDef},
     provider::{ChatRequest, Delta, FinishReason, Progress, Provider, ProviderError, ToolRole, Turn},
 };
 
@@ -152,7 +152,7 @@ impl Benchmark<'_> {
         self.results.tool_call = match self.provider.generate(&asking, self.cancel, &mut |_| {}) {
             Ok(turn) => Some(check_call(&turn)),
             // A server without tools refuses the request.
-            Err(ProviderError::Status { status, message }) => {
+            Err(ProviderError::Status { status, message, .. }) => {
                 Some(ToolCallCheck::Invalid(format!("the server answered {status}: {message}")))
             }
             Err(error) => return Err(error),
@@ -190,6 +190,7 @@ fn request(text: &str, max_tokens: u32) -> ChatRequest {
         system: "You are a helpful assistant.".into(),
         messages: vec![Message::text(Role::User, text)],
         tools: [].into(),
+        options: AnswerOptions::default(),
         sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
         max_tokens,
         tool_role: ToolRole::Auto,
