@@ -3,7 +3,15 @@
 import json
 import sys
 
-from openai import BadRequestError, NotFoundError, OpenAI
+from openai import (
+    AuthenticationError,
+    BadRequestError,
+    InternalServerError,
+    NotFoundError,
+    OpenAI,
+    RateLimitError,
+)
+from pydantic import BaseModel
 
 client = OpenAI(base_url=sys.argv[1], api_key=sys.argv[2], max_retries=0)
 weather = {
@@ -47,12 +55,59 @@ result = {"type": "function_call_output", "call_id": called.call_id, "output": "
 after = client.responses.create(model="default", input=[*ask, called.model_dump(), result], tools=tools)
 assert after.output_text == "Hello world"
 
-# Errors are raised as the client's own exceptions.
-for wrong, error in [({"model": "gpt-9"}, NotFoundError), ({"model": "default", "n": 2}, BadRequestError)]:
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+# Answers in a format, with the client's own parsing.
+who = [{"role": "user", "content": "Who is it?"}]
+ada = Person(name="Ada", age=36)
+parsed = client.chat.completions.parse(model="default", messages=who, response_format=Person)
+assert parsed.choices[0].message.parsed == ada, parsed
+with client.chat.completions.stream(model="default", messages=who, response_format=Person) as stream:
+    assert stream.get_final_completion().choices[0].message.parsed == ada
+assert client.responses.parse(model="default", input=who, text_format=Person).output_parsed == ada
+loose = client.chat.completions.create(model="default", messages=who, response_format={"type": "json_object"})
+assert Person.model_validate_json(loose.choices[0].message.content) == ada
+
+# Forced calls, and the other settings.
+tools = [{"type": "function", "function": weather}]
+for choice in ["required", {"type": "function", "function": {"name": "get_weather"}}]:
+    called = client.chat.completions.create(model="default", messages=ask, tools=tools, tool_choice=choice).choices[0]
+    assert json.loads(called.message.tool_calls[0].function.arguments) == {"city": "Bern"}, called
+settings = {"stop": ["END"], "seed": 1, "presence_penalty": 0.1, "frequency_penalty": 0.1, "logit_bias": {"1": 2}}
+client.chat.completions.create(model="default", messages=who, n=1, reasoning_effort="low", **settings)
+thought = client.responses.create(model="default", input="think").output
+assert [item.type for item in thought] == ["reasoning", "message"], thought
+assert thought[0].content[0].text == "Hm.", thought
+
+# Errors are raised as the client's own exceptions, also where the answer is streamed.
+for prompt, error in [("!400", BadRequestError), ("!401", AuthenticationError), ("!429", RateLimitError), ("!500", InternalServerError)]:
+    for stream in [False, True]:
+        try:
+            client.chat.completions.create(model="default", messages=[{"role": "user", "content": prompt}], stream=stream)
+        except error as raised:
+            assert raised.response.headers["retry-after"] == "7", raised.response.headers
+            continue
+        raise AssertionError(prompt)
+for wrong, error, param in [
+    ({"model": "gpt-9"}, NotFoundError, "model"),
+    ({"model": "default", "n": 2}, BadRequestError, "n"),
+    ({"model": "default", "logprobs": True}, BadRequestError, "logprobs"),
+]:
     try:
         client.chat.completions.create(messages=[{"role": "user", "content": "hi"}], **wrong)
-    except error:
+    except error as raised:
+        assert raised.param == param, raised
         continue
     raise AssertionError(wrong)
+try:
+    OpenAI(base_url=sys.argv[1], api_key="not-needed", max_retries=0).models.list()
+    raise AssertionError("a wrong key is let in")
+except AuthenticationError as raised:
+    assert "kontekst status --token" in str(raised), raised
 
 print("all good")

@@ -48,18 +48,49 @@ pub(super) trait EventEncoder: Send + Unpin {
     fn handle_event(&mut self, event: Event, run: &Run, out: &mut Vec<u8>) -> bool;
 }
 
+/// A run of which something may have been encoded already.
+pub(super) struct BegunRun {
+    /// What is sent first.
+    first: Vec<u8>,
+    /// `None` if the response is complete.
+    run: Option<Run>,
+}
+
+impl From<Run> for BegunRun {
+    fn from(run: Run) -> Self {
+        Self { first: Vec::new(), run: Some(run) }
+    }
+}
+
+/// Passes the events of a run to `encoder` until there is something to send or the response is complete.
+///
+/// A run that fails before that can still be answered with the status of its error.
+pub(super) async fn first_output<S: EventEncoder>(mut run: Run, encoder: &mut S) -> BegunRun {
+    let mut first = Vec::new();
+    while let Some(event) = run.next_event().await {
+        if encoder.handle_event(event, &run, &mut first) {
+            return BegunRun { first, run: None };
+        }
+        if !first.is_empty() {
+            break;
+        }
+    }
+    BegunRun { first, run: Some(run) }
+}
+
 /// Returns a function for [`PolledBody`](super::response::PolledBody) that streams a run.
 ///
 /// The connection polls the run itself. When the client disconnects, the body is dropped, and with it the run and its
 /// `permit`.
 pub(super) fn run_body<S: EventEncoder + 'static>(
-    run: Run,
+    run: impl Into<BegunRun>,
     mut encoder: S,
     permit: OwnedSemaphorePermit,
 ) -> impl FnMut(&mut Context<'_>) -> Poll<Option<Bytes>> + Send + Unpin {
-    let mut run = Some((run, permit));
+    let BegunRun { mut first, run } = run.into();
+    let mut run = run.map(|run| (run, permit));
     move |cx| {
-        let mut out = Vec::new();
+        let mut out = std::mem::take(&mut first);
         while let Some((active, _)) = &mut run {
             match active.poll_event(cx) {
                 Poll::Ready(Some(event)) => {

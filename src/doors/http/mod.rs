@@ -83,7 +83,7 @@ impl HttpDoor {
         let (head, body) = request.into_parts();
         let admission = match self.policy.check(caller, &head.method, &head.uri, &head.headers) {
             Ok(admission) => admission,
-            Err(refusal) => return refused(refusal),
+            Err(refusal) => return refused(refusal, head.uri.path()),
         };
         let mut response = match self.route(&head, &admission, body).await {
             Ok(response) => response,
@@ -128,6 +128,7 @@ impl HttpDoor {
                 }
                 web::api(self, method, path, &head.headers, body).await
             }
+            (method, _) if openai::is_openai_path(path) => Err(openai::unknown_path(method, path)),
             ("GET", _) => web::page_file(path).ok_or_else(HttpError::not_found),
             _ => Err(HttpError::not_found()),
         }
@@ -151,13 +152,17 @@ impl HttpDoor {
 }
 
 /// Answers a request that the policy refuses. There are no CORS headers, so a page cannot even read the refusal.
-fn refused(refusal: Refusal) -> HttpResponse {
+fn refused(refusal: Refusal, path: &str) -> HttpResponse {
     let status = match refusal {
         Refusal::MissingHost => StatusCode::BAD_REQUEST,
         Refusal::Host | Refusal::Origin => StatusCode::FORBIDDEN,
         Refusal::Token => StatusCode::UNAUTHORIZED,
     };
-    let mut response = HttpError::new(status, refusal.to_string()).to_response();
+    let mut response = if openai::is_openai_path(path) {
+        openai::refusal_response(status, refusal)
+    } else {
+        HttpError::new(status, refusal.to_string()).to_response()
+    };
     // The body was not read, so the connection cannot be used for another request.
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response

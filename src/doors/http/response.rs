@@ -24,11 +24,28 @@ pub(super) type HttpResponse = Response<ResponseBody>;
 pub(super) struct HttpError {
     pub(super) status: StatusCode,
     pub(super) message: String,
+    /// The member of the request that is wrong. Only OpenAI's APIs send it.
+    pub(super) param: Option<&'static str>,
+    /// A name for the kind of error. Only OpenAI's APIs send it.
+    pub(super) code: Option<&'static str>,
+    /// When to ask again, in seconds.
+    pub(super) retry_after: Option<u32>,
 }
 
 impl HttpError {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        let retry_after = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
+        Self { status, message: message.into(), param: None, code: None, retry_after }
+    }
+
+    #[must_use]
+    pub(super) fn param(self, name: &'static str) -> Self {
+        Self { param: Some(name), ..self }
+    }
+
+    #[must_use]
+    pub(super) fn code(self, code: &'static str) -> Self {
+        Self { code: Some(code), ..self }
     }
 
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
@@ -53,14 +70,11 @@ impl HttpError {
     /// Makes a response with the given JSON body.
     pub(super) fn with_body(&self, body: &impl Serialize) -> HttpResponse {
         let mut response = json(self.status, body);
-        match self.status {
-            StatusCode::UNAUTHORIZED => {
-                response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
-            StatusCode::SERVICE_UNAVAILABLE => {
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-            }
-            _ => {}
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }

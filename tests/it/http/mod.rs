@@ -1,6 +1,7 @@
 //! The HTTP door over raw sockets: the tests see every byte that is sent and received.
 
 mod access;
+mod answers;
 mod disconnects;
 mod generate;
 mod history;

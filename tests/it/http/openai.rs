@@ -168,9 +168,10 @@ fn unsupported_requests_get_an_openai_error() {
     for (body, says) in [
         (json!({"messages": []}), "user"),
         (json!({"messages": user, "n": 2}), "n must be 1"),
-        (json!({"messages": user, "stop": "x"}), "stop"),
+        (json!({"messages": user, "stop": ""}), "stop"),
         (json!({"messages": user, "tool_choice": "required"}), "tool_choice"),
-        (json!({"messages": user, "response_format": {"type": "json_object"}}), "response_format"),
+        (json!({"messages": user, "response_format": {"type": "json"}}), "response_format"),
+        (json!({"messages": user, "logprobs": true}), "logprobs"),
         (json!({"messages": user, "temperature": 9}), "temperature"),
         (json!({"messages": image}), "image_url"),
         (json!({"messages": [{"role": "tool", "tool_call_id": "1", "content": "x"}]}), "no open tool call"),
@@ -185,7 +186,7 @@ fn unsupported_requests_get_an_openai_error() {
         assert_eq!(error["type"], "invalid_request_error");
     }
     assert!(model.chats().is_empty());
-    let error = server.post(CHAT, &json!({"messages": user})).expect(502).json()["error"].clone();
+    let error = server.post(CHAT, &json!({"messages": user})).expect(500).json()["error"].clone();
     assert_eq!(error["type"], "server_error");
     server.post(RESPONSES, &json!({"input": "x", "previous_response_id": "resp_1"})).expect(400);
 }
@@ -244,24 +245,64 @@ fn a_response_is_answered_whole_and_in_events() {
     model.assert_clean();
 }
 
-/// Runs if `KONTEKST_TEST_PYTHON` names a Python with OpenAI's own package.
-#[test]
-fn the_official_openai_client_works() {
-    let Some(python) = std::env::var_os("KONTEKST_TEST_PYTHON") else { return };
-    let model = FakeLlama::start([]).always(|request| {
-        let last = request.body["messages"].as_array().unwrap().last().unwrap().clone();
-        match (last["role"].as_str(), last["content"].as_str()) {
-            (Some("user"), Some("weather?")) => Reply::calls([("get_weather", json!({"city": "Bern"}))]),
-            _ => Reply::text("Hello world"),
+/// Returns a model server that answers what the scripts of other clients ask.
+fn server_for_clients() -> FakeLlama {
+    FakeLlama::start([]).always(|request| {
+        let schema = request.body["response_format"]["json_schema"]["schema"]["properties"].to_string();
+        let messages = request.body["messages"].as_array().unwrap();
+        let last = messages.last().unwrap();
+        let text = last["content"].as_str().unwrap_or_default();
+        match (last["role"].as_str(), text) {
+            _ if schema.contains("city") => Reply::text("{\"city\": \"Bern\"}"),
+            _ if !request.body["response_format"].is_null() => {
+                Reply::text("{\"name\": \"Ada\", \"age\": 36}")
+            }
+            (_, "think") => Reply::reasoning("Hm.", "Hello world"),
+            (_, status) if status.starts_with('!') => Reply::raw(format!(
+                "HTTP/1.1 {} No\r\nretry-after: 7\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+                &status[1..]
+            )),
+            (Some("user"), "weather?") => Reply::calls([("get_weather", json!({"city": "Bern"}))]),
+            _ => Reply::text("Hello world").usage(10, 5, 4),
         }
-    });
-    let server = TestDaemon::start(&model);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openai/drive.py");
-    let output = Command::new(python)
-        .arg(script)
+    })
+}
+
+/// Runs a script with the address and the token of the server, and checks that it succeeds.
+#[track_caller]
+fn drive(program: impl AsRef<std::ffi::OsStr>, script: &str, server: &TestDaemon) {
+    let output = Command::new(program)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(script))
         .args([format!("http://{}/v1", server.address), server.token.clone()])
+        .arg(server.home.work_dir())
+        .env("PACKAGES", std::env::var_os("KONTEKST_TEST_AI_SDK").unwrap_or_default())
         .output()
         .unwrap();
     let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && printed.contains("all good"), "{printed}");
+}
+
+/// Runs if `KONTEKST_TEST_PYTHON` names a Python with OpenAI's own package.
+#[test]
+fn the_official_openai_client_works() {
+    let Some(python) = std::env::var_os("KONTEKST_TEST_PYTHON") else { return };
+    drive(python, "openai/drive.py", &TestDaemon::start(&server_for_clients()));
+}
+
+/// Runs if `KONTEKST_TEST_PYTHON` names a Python with LangChain and `llm`.
+#[test]
+fn langchain_and_llm_get_structured_output() {
+    let Some(python) = std::env::var_os("KONTEKST_TEST_PYTHON") else { return };
+    let has_both = Command::new(&python).args(["-c", "import langchain_openai, llm"]).output().unwrap();
+    if has_both.status.success() {
+        drive(python, "openai/frameworks.py", &TestDaemon::start(&server_for_clients()));
+    }
+}
+
+/// Runs if `KONTEKST_TEST_AI_SDK` names a folder with Vercel's packages.
+#[test]
+fn the_ai_sdk_of_vercel_works() {
+    if std::env::var_os("KONTEKST_TEST_AI_SDK").is_some() {
+        drive("node", "ai-sdk/drive.mjs", &TestDaemon::start(&server_for_clients()));
+    }
 }

@@ -42,16 +42,16 @@ impl OfferedTools {
     ///
     /// # Errors
     ///
-    /// A declaration or the choice is not supported.
+    /// A declaration is not supported.
     pub(super) fn read<T>(
         declared: Option<Vec<T>>,
         choice: Option<&Value>,
         into_tool: impl Fn(T) -> Result<ClientTool, HttpError>,
     ) -> Result<Self, HttpError> {
-        match (tools_enabled(choice)?, declared) {
-            (false, _) => Ok(Self::OfClient(Vec::new())),
-            (true, None) => Ok(Self::OfAgent),
-            (true, Some(declared)) => {
+        match (choice.is_some_and(|choice| choice == "none"), declared) {
+            (true, _) => Ok(Self::OfClient(Vec::new())),
+            (false, None) => Ok(Self::OfAgent),
+            (false, Some(declared)) => {
                 Ok(Self::OfClient(declared.into_iter().map(into_tool).collect::<Result<_, _>>()?))
             }
         }
@@ -60,6 +60,11 @@ impl OfferedTools {
     /// Returns true if the client runs the calls of the model.
     pub(super) fn run_at_client(&self) -> bool {
         matches!(self, Self::OfClient(tools) if !tools.is_empty())
+    }
+
+    /// Returns true if the client has a tool of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        matches!(self, Self::OfClient(tools) if tools.iter().any(|tool| tool.def.name == name))
     }
 
     /// Returns the daemon's tools and the client's tools of the run.
@@ -172,7 +177,10 @@ impl ConversationBuilder {
     pub(super) fn finish(mut self, tools: OfferedTools) -> Result<Conversation, HttpError> {
         self.check_no_open_calls()?;
         if self.messages.last().is_some_and(|last| last.role == Role::Assistant) {
-            return Err(HttpError::bad_request("the last message must be the user's or a tool's"));
+            return Err(HttpError::bad_request(
+                "the last message must be the user's or a tool's: an answer that was begun cannot be continued, because \
+                 the chat template of the model begins a new one",
+            ));
         }
         let Some(at) = self.messages.iter().rposition(|message| message.role == Role::User) else {
             return Err(HttpError::bad_request("there must be a message of the user"));
@@ -219,15 +227,6 @@ impl Function {
         let description = self.description.unwrap_or_default();
         let def = ToolDef { create_only: false, name: self.name, description, parameters };
         ClientTool { def, timeout: Duration::from_secs(1), concurrency: Concurrency::default() }
-    }
-}
-
-/// Returns true if `tool_choice` lets the model use the request's tools.
-fn tools_enabled(choice: Option<&Value>) -> Result<bool, HttpError> {
-    match choice.map(Value::as_str) {
-        None | Some(Some("auto")) => Ok(true),
-        Some(Some("none")) => Ok(false),
-        Some(_) => Err(HttpError::bad_request("tool_choice must be auto or none")),
     }
 }
 

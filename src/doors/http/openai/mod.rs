@@ -5,31 +5,54 @@
 //! tools, or the `tool_choice` "none", offers no tools.
 
 mod chat;
+mod chat_encoder;
 mod conversation;
 mod responses;
+mod responses_encoder;
 mod run_translator;
+mod settings;
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
     HttpDoor,
+    access::Refusal,
     response::{HttpError, HttpResponse},
 };
 use crate::{
     agent::{AgentCore, ExtraContext, RunOverrides, StartRun, ToolOptions},
     config::agents as agent_files,
-    core::{Name, Sampling, clock},
+    core::{Name, clock},
 };
 
 pub(super) use chat::chat;
 pub(super) use responses::responses;
 
 use conversation::Conversation;
+use settings::Settings;
 
-/// Returns true if errors on this path have OpenAI's form.
+/// Returns true if errors on this path have OpenAI's form: on every path under `/v1` but the one of Kolosal.
 pub(super) fn is_openai_path(path: &str) -> bool {
-    ["/v1/chat/completions", "/v1/responses", "/v1/models"].contains(&path) || path.starts_with("/v1/models/")
+    path.starts_with("/v1/") && path != "/v1/generate"
+}
+
+/// Makes the error for a path or a method that this server does not have.
+pub(super) fn unknown_path(method: &str, path: &str) -> HttpError {
+    let path: String = path.chars().take(128).collect();
+    HttpError::new(StatusCode::NOT_FOUND, format!("Unknown request URL: {method} {path}")).code("unknown_url")
+}
+
+/// Makes the response to a request that the access policy refuses.
+pub(super) fn refusal_response(status: StatusCode, refusal: Refusal) -> HttpResponse {
+    let message = match refusal {
+        Refusal::Token => {
+            "Unauthorized: this is not the token of kontekst; `kontekst status --token` prints it".to_owned()
+        }
+        Refusal::MissingHost | Refusal::Host | Refusal::Origin => refusal.to_string(),
+    };
+    let error = HttpError::new(status, message);
+    error_response(&if refusal == Refusal::Token { error.code("invalid_api_key") } else { error })
 }
 
 /// Makes the response to an error in OpenAI's form.
@@ -40,11 +63,11 @@ pub(super) fn error_response(error: &HttpError) -> HttpResponse {
 fn error_object(error: &HttpError) -> Value {
     let kind = match error.status {
         StatusCode::UNAUTHORIZED => "authentication_error",
+        StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
         status if status.is_client_error() => "invalid_request_error",
         _ => "server_error",
     };
-    let code = if error.status == StatusCode::NOT_FOUND { json!("model_not_found") } else { Value::Null };
-    json!({"message": error.message, "type": kind, "param": null, "code": code})
+    json!({"message": error.message, "type": kind, "param": error.param, "code": error.code})
 }
 
 /// Returns the names of all agents, sorted.
@@ -75,7 +98,7 @@ async fn find_agent(core: &AgentCore, name: &str) -> Result<Name, HttpError> {
     let missing = || {
         let name: String = name.chars().take(128).collect();
         let text = format!("The model `{name}` does not exist; `kontekst agents` lists them");
-        HttpError::new(StatusCode::NOT_FOUND, text)
+        HttpError::new(StatusCode::NOT_FOUND, text).param("model").code("model_not_found")
     };
     let name: Name = name.parse().map_err(|_| missing())?;
     if agent_names(core).await?.iter().any(|known| known == name.as_str()) {
@@ -90,7 +113,7 @@ async fn start_run(
     door: &HttpDoor,
     agent: &str,
     conversation: Conversation,
-    sampling: Sampling,
+    settings: Settings,
 ) -> Result<StartRun, HttpError> {
     let agent = find_agent(&door.core, agent).await?;
     let Conversation { system, history, prompt, after_prompt, tools } = conversation;
@@ -101,7 +124,8 @@ async fn start_run(
         agent: agent.to_string(),
         tools: ToolOptions { daemon, client, ..ToolOptions::default() },
         context: ExtraContext { system, after_prompt, ..ExtraContext::default() },
-        overrides: RunOverrides { sampling, ..RunOverrides::default() },
+        overrides: RunOverrides { sampling: settings.sampling, ..RunOverrides::default() },
+        answer: settings.answer,
         ..StartRun::default()
     })
 }
@@ -109,25 +133,6 @@ async fn start_run(
 /// Makes an id in the form of OpenAI's: a prefix, then letters and digits.
 fn id(prefix: &str) -> String {
     format!("{prefix}{}", uuid::Uuid::new_v4().simple())
-}
-
-/// Checks the sampling settings of a request.
-fn sampling(
-    temperature: Option<f64>,
-    top_p: Option<f64>,
-    max_tokens: Option<u32>,
-) -> Result<Sampling, HttpError> {
-    let in_range = |name: &str, value: Option<f64>, max: f64| match value {
-        Some(value) if !(0.0..=max).contains(&value) => {
-            Err(HttpError::bad_request(format!("{name} must be 0 to {max}")))
-        }
-        value => Ok(value),
-    };
-    if max_tokens == Some(0) {
-        return Err(HttpError::bad_request("max_tokens must be at least 1"));
-    }
-    let (temperature, top_p) = (in_range("temperature", temperature, 2.0)?, in_range("top_p", top_p, 1.0)?);
-    Ok(Sampling { temperature, top_p, max_tokens, ..Sampling::default() })
 }
 
 fn created() -> u64 {

@@ -3,7 +3,10 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::super::{approval::Approver, response::HttpError};
+use super::{
+    super::{approval::Approver, response::HttpError},
+    conversation::OfferedTools,
+};
 use crate::{
     agent::{
         Run,
@@ -39,11 +42,31 @@ impl RunEnd {
     }
 }
 
+/// What happens to the model's calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClientCalls {
+    /// The daemon runs them.
+    None,
+    /// The client runs them, so the run ends with the first turn that has calls.
+    All,
+    /// The client runs one call of a turn. The model can make the others again.
+    OneByOne,
+}
+
+impl ClientCalls {
+    pub(super) fn new(tools: &OfferedTools, parallel: Option<bool>) -> Self {
+        match (tools.run_at_client(), parallel) {
+            (false, _) => Self::None,
+            (true, Some(false)) => Self::OneByOne,
+            (true, _) => Self::All,
+        }
+    }
+}
+
 /// Translates the events of one run, decides on its tool calls, and counts its tokens.
 pub(super) struct RunTranslator {
     approver: Approver,
-    /// True if the client runs the tools, so that the run ends with the first turn that has calls.
-    client_runs_tools: bool,
+    client_calls: ClientCalls,
     /// The tokens of the prompts of all turns.
     pub(super) prompt_tokens: u32,
     /// The prompt tokens that came from the model server's cache.
@@ -53,22 +76,25 @@ pub(super) struct RunTranslator {
 }
 
 impl RunTranslator {
-    pub(super) fn new(approver: Approver, client_runs_tools: bool) -> Self {
-        Self { approver, client_runs_tools, prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0 }
+    pub(super) fn new(approver: Approver, client_calls: ClientCalls) -> Self {
+        Self { approver, client_calls, prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0 }
     }
 
     pub(super) fn translate(&mut self, event: Event, run: &Run) -> Option<RunDelta> {
         match event {
             Event::Text(text) if !text.is_empty() => Some(RunDelta::Text(text)),
             Event::Reasoning(text) if !text.is_empty() => Some(RunDelta::Reasoning(text)),
-            Event::TurnCompleted { calls, context, .. } => {
+            Event::TurnCompleted { mut calls, context, .. } => {
                 self.prompt_tokens =
                     self.prompt_tokens.saturating_add(context.prompt_tokens.unwrap_or_default());
                 self.cached_tokens =
                     self.cached_tokens.saturating_add(context.cached_tokens.unwrap_or_default());
                 self.completion_tokens =
                     self.completion_tokens.saturating_add(context.answer_tokens.unwrap_or_default());
-                (self.client_runs_tools && !calls.is_empty())
+                if self.client_calls == ClientCalls::OneByOne {
+                    calls.truncate(1);
+                }
+                (self.client_calls != ClientCalls::None && !calls.is_empty())
                     .then_some(RunDelta::End(Ok(RunEnd::ToolCalls(calls))))
             }
             Event::ToolsProposed(calls) => {
@@ -90,15 +116,20 @@ impl RunTranslator {
 }
 
 fn failed(error: RunError) -> HttpError {
+    // A client decides by the status of the model server whether it asks again.
+    let of_server = error.server_status.filter(|status| (400..600).contains(status));
     let status = match error.kind {
         FailureKind::Limit if error.busy => StatusCode::SERVICE_UNAVAILABLE,
         FailureKind::Request | FailureKind::Limit => StatusCode::BAD_REQUEST,
         FailureKind::Unreachable => StatusCode::SERVICE_UNAVAILABLE,
-        FailureKind::Model => StatusCode::BAD_GATEWAY,
+        FailureKind::Model => {
+            of_server.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::BAD_GATEWAY)
+        }
         FailureKind::Storage | FailureKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     };
     let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-    HttpError::new(status, format!("{}{hint}", error.message))
+    let failed = HttpError::new(status, format!("{}{hint}", error.message));
+    HttpError { retry_after: error.retry_after.or(failed.retry_after), ..failed }
 }
 
 /// Encodes a call for chat completions. Only streams have an `index`.
