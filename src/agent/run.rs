@@ -12,7 +12,8 @@ use std::{
 
 use tokio::{
     runtime::Handle,
-    sync::mpsc::{self, error::SendTimeoutError},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    time::timeout,
 };
 
 use crate::core::{CallId, Cancel, RunId};
@@ -24,6 +25,8 @@ use super::{
 
 /// The number of events that may wait for a slow client before the run waits for it.
 const EVENT_QUEUE: usize = 256;
+/// The number of bytes of text that may wait for a slow client. One longer event may wait alone.
+const EVENT_BYTES: u32 = 1024 * 1024;
 
 /// The time that a run waits for a client that reads nothing while the queue of events is full. After that the run
 /// fails, because it may hold a slot at the model that others wait for. A pager does not come near this: the client's
@@ -36,7 +39,7 @@ pub struct Run {
     /// `None` once the client has closed its side.
     commands: Option<mpsc::UnboundedSender<Command>>,
     pending: Arc<PendingCalls>,
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<QueuedEvent>,
     cancel: Cancel,
     ended: bool,
 }
@@ -57,10 +60,18 @@ pub(super) struct RunIo {
     pub(super) pending: Arc<PendingCalls>,
 }
 
+/// An event that waits for the client, and the room that it takes.
+struct QueuedEvent {
+    event: Event,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
 /// Sends the events of a run, from async code and from blocking threads.
 #[derive(Clone)]
 pub(super) struct EventSender {
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<QueuedEvent>,
+    /// The bytes that may still be queued.
+    room: Arc<Semaphore>,
     cancel: Cancel,
     /// The client has not read for [`READ_TIMEOUT`].
     unread: Arc<AtomicBool>,
@@ -69,7 +80,7 @@ pub(super) struct EventSender {
 
 /// A reserved place in the event queue for [`Event::Ended`], so that a slow client cannot delay the end of a
 /// run.
-pub(super) struct EndPermit(mpsc::OwnedPermit<Event>);
+pub(super) struct EndPermit(mpsc::OwnedPermit<QueuedEvent>);
 
 /// Why a run stops before the model has finished.
 pub(super) enum Stop {
@@ -93,6 +104,7 @@ pub(super) fn channel(id: RunId, cancel: Cancel) -> (Run, RunIo, EndPermit) {
     let end = event_sender.clone().try_reserve_owned().expect("a new channel has room");
     let sender = EventSender {
         events: event_sender,
+        room: Arc::new(Semaphore::new(EVENT_BYTES as usize)),
         cancel: cancel.clone(),
         unread: Arc::default(),
         runtime: Handle::current(),
@@ -118,7 +130,7 @@ impl Run {
         if self.ended {
             return Poll::Ready(None);
         }
-        let event = std::task::ready!(self.events.poll_recv(cx));
+        let event = std::task::ready!(self.events.poll_recv(cx)).map(|queued| queued.event);
         // The thread of a cancelled model call may still send text. Nothing is read after the end.
         self.ended = matches!(event, None | Some(Event::Ended(_)));
         Poll::Ready(event)
@@ -229,12 +241,10 @@ impl EventSender {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(Stop::Cancelled),
-            sent = self.events.send_timeout(event, READ_TIMEOUT) => sent.map_err(|error| {
-                if matches!(error, SendTimeoutError::Timeout(_)) {
-                    self.unread.store(true, Ordering::Relaxed);
-                    self.cancel.cancel();
-                }
-                Stop::Cancelled
+            sent = timeout(READ_TIMEOUT, self.queue(event)) => sent.unwrap_or_else(|_| {
+                self.unread.store(true, Ordering::Relaxed);
+                self.cancel.cancel();
+                Err(Stop::Cancelled)
             }),
         }
     }
@@ -249,12 +259,33 @@ impl EventSender {
         Outcome::Cancelled
     }
 
+    async fn queue(&self, event: Event) -> Result<(), Stop> {
+        let room = match text_bytes(&event) {
+            0 => None,
+            bytes => Arc::clone(&self.room).acquire_many_owned(bytes).await.ok(),
+        };
+        self.events.send(QueuedEvent { event, _room: room }).await.map_err(|_| Stop::Cancelled)
+    }
+
+    /// Queues an event if there is room for it, and gives it back otherwise.
+    fn try_queue(&self, event: Event) -> Result<(), Event> {
+        let room = match text_bytes(&event) {
+            0 => None,
+            bytes => match Arc::clone(&self.room).try_acquire_many_owned(bytes) {
+                Ok(room) => Some(room),
+                Err(_) => return Err(event),
+            },
+        };
+        let queued = self.events.try_send(QueuedEvent { event, _room: room });
+        queued.map_err(|refused| refused.into_inner().event)
+    }
+
     /// Sends an event from a blocking thread. An event of a cancelled run is dropped.
     pub(super) fn send_blocking(&self, event: Event) {
         if self.cancel.is_cancelled() {
             return;
         }
-        if let Err(mpsc::error::TrySendError::Full(event)) = self.events.try_send(event) {
+        if let Err(event) = self.try_queue(event) {
             // The result does not matter here, because the run notices a cancel by itself.
             drop(self.runtime.block_on(self.send(event)));
         }
@@ -264,7 +295,7 @@ impl EventSender {
 impl EndPermit {
     /// Sends the last event.
     pub(super) fn finish(self, outcome: Outcome) {
-        self.0.send(Event::Ended(outcome));
+        self.0.send(QueuedEvent { event: Event::Ended(outcome), _room: None });
     }
 }
 
@@ -276,8 +307,21 @@ pub(super) async fn receive<T>(receiver: &mut Option<mpsc::UnboundedReceiver<T>>
     }
 }
 
+/// Returns the bytes of the text of an event, at most [`EVENT_BYTES`].
+fn text_bytes(event: &Event) -> u32 {
+    let bytes = match event {
+        Event::Text(text) | Event::Reasoning(text) => text.len(),
+        Event::TurnCompleted { content, reasoning, .. } => content.len() + reasoning.len(),
+        Event::ToolFinished { outcome, .. } => outcome.text().len(),
+        _ => 0,
+    };
+    u32::try_from(bytes).unwrap_or(u32::MAX).min(EVENT_BYTES)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -298,5 +342,30 @@ mod tests {
             matches!(&last, Some(Event::Ended(Outcome::Failed(error))) if error.kind == FailureKind::Limit),
             "{last:?}"
         );
+    }
+
+    #[tokio::test]
+    async fn the_text_that_nobody_reads_is_bounded() {
+        let (mut run, io, _end) = channel(RunId::new(), Cancel::new());
+        let mut context = Context::from_waker(Waker::noop());
+        let text = || Event::Text("x".repeat(64 * 1024));
+        let mut queued = 0;
+        loop {
+            let sending = io.send(text());
+            tokio::pin!(sending);
+            if sending.poll(&mut context).is_pending() {
+                break;
+            }
+            queued += 1;
+        }
+        assert_eq!(queued, 16);
+        assert!(io.events.try_queue(text()).is_err());
+        // An event that was read makes room for the next one.
+        run.next_event().await.unwrap();
+        assert!(io.events.try_queue(text()).is_ok());
+        // An event without text needs none.
+        assert!(io.events.try_queue(Event::ToolsCompleted).is_ok());
+        while run.poll_event(&mut context).is_ready() {}
+        assert!(io.events.try_queue(Event::Text("x".repeat(8 * 1024 * 1024))).is_ok());
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hyper_util::rt::TokioIo;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::{net::TcpStream, sync::Semaphore};
 use tokio_util::task::TaskTracker;
 
@@ -23,6 +24,10 @@ use super::{
     tcp_socket::TcpSocket,
     token,
 };
+
+/// The size of the kernel's buffer for what a client has not read yet, in bytes. By itself the kernel would let it grow
+/// to several megabytes.
+const SEND_BUFFER: usize = 256 * 1024;
 
 /// The maximum number of connections. Further ones are closed at once.
 const MAX_CONNECTIONS: usize = 1024;
@@ -101,5 +106,6 @@ async fn serve_connection(door: Arc<HttpDoor>, stream: TcpStream, peers: PeerChe
         None => return,
     };
     stream.set_nodelay(true).ok();
+    set_socket_send_buffer_size(&stream, SEND_BUFFER).ok();
     door.serve(TokioIo::new(HttpConnection::new(stream, peers.table().clone())), caller).await;
 }

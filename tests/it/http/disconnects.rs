@@ -5,7 +5,11 @@ use std::{fs, io::Write as _, net::Shutdown};
 use serde_json::json;
 
 use super::{TestDaemon, read_all, read_until};
-use crate::fake_llama::{FakeLlama, Reply, gate};
+use crate::{
+    fake_llama::{FakeLlama, Reply, Setup, gate},
+    hostile_input::rounds,
+    wait::wait_until,
+};
 
 #[test]
 fn a_disconnect_cancels_the_run() {
@@ -47,20 +51,47 @@ fn a_half_closed_client_gets_its_answer() {
 fn a_client_that_stops_reading_does_not_block_others() {
     let model = FakeLlama::start([Reply::text("").then_repeat(chunk(), 20_000), Reply::text("free")]);
     let server = TestDaemon::start(&model);
-    let daemon = server.home.daemon().unwrap();
     let mut lazy = server.open("/v1/generate", &json!({"input": "flood", "stream": true}));
     read_until(&mut lazy, "event: content\n");
     server.get("/healthz").expect(200);
-    let status = fs::read_to_string(format!("/proc/{}/status", daemon.as_raw_nonzero())).unwrap();
-    let resident: u64 = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .map(|line| line.trim().trim_end_matches(" kB").parse().unwrap())
-        .unwrap();
+    let resident = memory(&server, "VmRSS:");
     assert!(resident < 200 * 1024, "{resident} KiB");
     drop(lazy);
     model.wait_for_disconnect();
     server.generate(&json!({"input": "next"})).expect(200);
+}
+
+#[test]
+fn clients_that_do_not_read_take_little_memory() {
+    let count = rounds(8, 50);
+    let setup = Setup { slots: count, ..Setup::default() };
+    let flood = || Reply::text("").then_repeat(chunk(), 20_000);
+    let model = FakeLlama::with(setup, (0..count).map(|_| flood()));
+    let server = TestDaemon::start(&model);
+    let before = memory(&server, "VmHWM:");
+    let lazy: Vec<_> = (0..count)
+        .map(|index| {
+            let path = ["/v1/generate", "/v1/chat/completions"][index % 2];
+            let messages = json!([{"role": "user", "content": "flood"}]);
+            server.open(path, &json!({"input": "flood", "messages": messages, "stream": true}))
+        })
+        .collect();
+    model.wait_for_chats(count);
+    // More than this fits into the buffers of nobody, so every run waits for its client by now.
+    wait_until("the buffers are full", || model.bytes_sent() > count as u64 * 1024 * 1024);
+    server.get("/healthz").expect(200);
+    let taken = memory(&server, "VmHWM:") - before;
+    assert!(taken < count as u64 * 16 * 1024, "{count} clients took {taken} KiB");
+    drop(lazy);
+    server.get("/healthz").expect(200);
+}
+
+/// Returns a line of the status of the daemon's process, in KiB.
+fn memory(server: &TestDaemon, name: &str) -> u64 {
+    let daemon = server.home.daemon().unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.as_raw_nonzero())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// Returns one event with a kilobyte of text.
