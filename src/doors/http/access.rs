@@ -81,10 +81,7 @@ impl AccessPolicy {
         if !serves_target || !host.to_str().is_ok_and(|host| self.serves_host(host)) {
             return Err(Refusal::Host);
         }
-        let token = match headers.get(header::AUTHORIZATION) {
-            None => false,
-            Some(first) => self.is_token(single(headers, &header::AUTHORIZATION).unwrap_or(first)),
-        };
+        let token = single(headers, &header::AUTHORIZATION).is_some_and(|header| self.is_token(header));
         let origin = headers.get(header::ORIGIN);
         if let Some(origin) = origin {
             let listed = single(headers, &header::ORIGIN)

@@ -138,7 +138,11 @@ fn the_token_is_private_and_never_shown() {
             ("Unauthorized", "Bearer")
         );
     }
-    server.request("GET", "/status", &[("Authorization", &server.bearer())]).expect(200);
+    let good = ("Authorization", &*server.bearer());
+    server.request("GET", "/status", &[good]).expect(200);
+    for both in [[good, ("Authorization", "Bearer x")], [("Authorization", "Bearer x"), good], [good, good]] {
+        server.request("GET", "/status", &both).expect(401);
+    }
     server.get(&format!("/api/sessions?token={}", server.token)).expect(401);
     let seen = [
         server.get("/status").body,
