@@ -83,6 +83,11 @@ impl Home {
         &self.root
     }
 
+    /// Returns the user's own home directory, if it is known.
+    pub fn user_home(&self) -> Option<&Path> {
+        self.user_home.as_deref()
+    }
+
     pub fn config(&self) -> PathBuf {
         self.root.join("config.toml")
     }

@@ -14,11 +14,17 @@ use std::{
 
 use rustix::net::sockopt::socket_peercred;
 
-use crate::{client, config::Home};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{
+    client::{self, ClientError},
+    config::Home,
+};
 
 use super::super::{error::CliError, printable::printable};
 
-/// Listens until this process ends. The socket file stays; the next process that listens there removes it.
+/// Listens until a signal ends this process, and removes the socket file then. A file that stays behind after a crash is
+/// removed by the next process that listens there.
 pub(super) fn listen(path: &Path, home: &Home) -> Result<ExitCode, CliError> {
     let shown = path.display();
     remove_stale_socket(path)?;
@@ -27,6 +33,7 @@ pub(super) fn listen(path: &Path, home: &Home) -> Result<ExitCode, CliError> {
     let listener = UnixListener::bind(path)
         .map_err(|error| CliError::failed(format!("cannot listen on `{shown}`")).cause(error.to_string()))?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    remove_on_signal(path)?;
     // The daemon starts before the first editor connects. If it cannot start, this command reports why.
     drop(client::editor_stream(home)?);
     // A program that started this command can wait for this line.
@@ -42,6 +49,28 @@ pub(super) fn listen(path: &Path, home: &Home) -> Result<ExitCode, CliError> {
         thread::spawn(move || serve_editor(editor, &home));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Removes the socket file and ends the process at the first SIGINT or SIGTERM.
+#[expect(clippy::exit, reason = "the other threads wait for editors")]
+fn remove_on_signal(path: &Path) -> Result<(), CliError> {
+    let runtime = client::runtime()?;
+    let entered = runtime.enter();
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(ClientError::Runtime)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(ClientError::Runtime)?;
+    drop(entered);
+    let path = path.to_owned();
+    thread::spawn(move || {
+        let number = runtime.block_on(async {
+            tokio::select! {
+                _ = interrupt.recv() => 2,
+                _ = terminate.recv() => 15,
+            }
+        });
+        fs::remove_file(path).ok();
+        std::process::exit(128 + number);
+    });
+    Ok(())
 }
 
 /// Serves one editor. An error is reported on stderr and does not affect other editors.

@@ -40,6 +40,9 @@ const MAX_PARAMS_KIB: u32 = 32 * 1024;
 /// The time limit for each step of the end of a connection: answering calls, cancelling runs, writing frames.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// A client that reads nothing for this long loses its connection, and with it its runs.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// The state of a connection.
 struct Connection {
     context: CallContext,
@@ -109,8 +112,10 @@ pub(super) async fn serve(shared: &Arc<Shared>, stream: UnixStream, cancel: Canc
 
 async fn write(mut queue: mpsc::Receiver<Vec<u8>>, mut output: OwnedWriteHalf) {
     while let Some(frame) = queue.recv().await {
-        if output.write_all(&frame).await.is_err() {
-            return;
+        let mut rest = &frame[..];
+        while !rest.is_empty() {
+            let Ok(Ok(written @ 1..)) = timeout(WRITE_TIMEOUT, output.write(rest)).await else { return };
+            rest = &rest[written..];
         }
     }
 }
@@ -240,5 +245,22 @@ impl Connection {
 
     fn lifecycle(&self) -> MutexGuard<'_, Lifecycle> {
         self.lifecycle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_is_given_up() {
+        let (client, server) = UnixStream::pair().unwrap();
+        let (_, output) = server.into_split();
+        let (outbox, queue) = mpsc::channel(1);
+        outbox.send(vec![0; 8 * 1024 * 1024]).await.unwrap();
+        // It ends although there is a sender, so the connection is closed and its runs are cancelled.
+        write(queue, output).await;
+        assert!(outbox.is_closed());
+        drop(client);
     }
 }

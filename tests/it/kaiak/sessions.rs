@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{TIMEOUT, TestProject, assert_time, frame, incident, is_uuid, read_frames};
@@ -185,6 +186,18 @@ fn rpc_can_connect_to_a_listening_editor() {
 }
 
 #[test]
+fn the_home_directory_is_not_a_workspace() {
+    let project = TestProject::new([]);
+    let home = project.home.work_dir();
+    let daemon = project.home.command(&["run", "-q", "/nothing"]).env("HOME", &home).output().unwrap();
+    assert_eq!(daemon.status.code(), Some(2), "it has started the daemon and found no skill");
+    let mut editor = project.editor();
+    editor.error("kaiak/session/create", &json!({"workspace_path": home}), -32002);
+    let params = json!({"workspace_path": home.join("src")});
+    editor.result("kaiak/session/create", &params);
+}
+
+#[test]
 fn a_socket_serves_several_editors_of_this_user() {
     let project = TestProject::new([]);
     let path = project.path("kaiak.sock");
@@ -212,11 +225,12 @@ fn a_socket_serves_several_editors_of_this_user() {
     project.home.run(&["rpc", "--socket", name]).fails(2);
     child.kill().unwrap();
     child.wait().unwrap();
-    // The socket file of a killed process is replaced.
+    // The socket file of a killed process is replaced, and a process that is told to stop removes its own.
     let mut child = listen();
     drop(connect());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert!(!path.exists());
 }
 
 #[test]

@@ -99,6 +99,7 @@ const OTHER_SELECTS: &[(&str, &str)] = &[
     ("src/agent/subagent/follow.rs", "the last event of a cancelled run ends the loop"),
     ("src/cli/models/signals.rs", "the signals are the cancel"),
     ("src/cli/run/connection.rs", "the signals are the cancel"),
+    ("src/cli/rpc/listen.rs", "the signals are the cancel"),
 ];
 
 /// How the future of an arm that cancels ends.

@@ -31,8 +31,10 @@ pub(super) struct FileRun<'a> {
     run: Run,
     pub group: &'a FileGroup,
     pub range: ProgressRange,
-    /// The calls that have not ended.
+    /// The calls of the turn that have not ended.
     calls: Vec<ToolCall>,
+    /// The calls of the turn whose start the client has heard of.
+    started: Vec<CallId>,
     /// The client has got text of the current answer.
     text_sent: bool,
     /// An event that was read ahead.
@@ -41,7 +43,7 @@ pub(super) struct FileRun<'a> {
 
 impl<'a> FileRun<'a> {
     pub(super) fn new(run: Run, group: &'a FileGroup, range: ProgressRange) -> Self {
-        Self { run, group, range, calls: Vec::new(), text_sent: false, next: None }
+        Self { run, group, range, calls: Vec::new(), started: Vec::new(), text_sent: false, next: None }
     }
 
     async fn next_event(&mut self) -> Option<Event> {
@@ -65,6 +67,12 @@ impl<'a> FileRun<'a> {
                 }
             }
         }
+    }
+
+    /// Replaces a call of the turn by the one that runs, which may have other arguments.
+    fn know(&mut self, call: ToolCall) {
+        self.remove_call(&call.id);
+        self.calls.push(call);
     }
 
     fn call(&self, id: &CallId) -> Option<&ToolCall> {
@@ -121,7 +129,9 @@ impl FixTask {
             Event::Progress(progress) => self.report_progress(&progress, &run.range).await?,
             Event::Text(text) => self.send_text(run, text).await?,
             Event::Reasoning(text) => self.send_reasoning(run, text).await?,
-            Event::TurnCompleted { .. } => {
+            Event::TurnCompleted { calls, .. } => {
+                run.calls = calls;
+                run.started.clear();
                 if std::mem::take(&mut run.text_sent) {
                     // All text was sent as it came. This only marks its end.
                     self.notify("ai_response", json!({"text": "", "partial": false})).await?;
@@ -129,20 +139,22 @@ impl FixTask {
             }
             Event::ToolsProposed(proposed) => {
                 for proposed in proposed {
-                    run.calls.push(proposed.call.clone());
+                    run.know(proposed.call.clone());
                     let command = self.decide_call(proposed, run.group, &run.range).await?;
                     run.run.send(command);
                 }
             }
             Event::ToolRequested { call, .. } => {
-                run.calls.push(call.clone());
+                run.know(call.clone());
                 self.notify("tool_call", convert::tool_call_started(&call.name, &call.arguments)).await?;
+                run.started.push(call.id.clone());
                 let outcome = self.ask_user(&call).await?;
                 run.run.send(Command::ToolResult { call: call.id, outcome });
             }
             Event::ToolStarted { call, name } => {
                 let arguments = run.call(&call).map_or("{}", |call| &call.arguments);
                 self.notify("tool_call", convert::tool_call_started(&name, arguments)).await?;
+                run.started.push(call);
             }
             Event::ToolFinished { call, outcome, .. } => {
                 self.handle_tool_finished(run, &call, &outcome).await?;
@@ -205,12 +217,12 @@ impl FixTask {
     ) -> Result<(), Stop> {
         let (name, arguments) = match run.remove_call(id) {
             Some(call) => (call.name, call.arguments),
-            // The client has not heard of a call that failed before it was proposed, so its start is sent now.
-            None => {
-                self.notify("tool_call", convert::tool_call_started("unknown", "{}")).await?;
-                ("unknown".to_owned(), "{}".to_owned())
-            }
+            None => ("unknown".to_owned(), "{}".to_owned()),
         };
+        // The client has not heard of a call that failed before it was proposed, so its start is sent now.
+        if !run.started.contains(id) {
+            self.notify("tool_call", convert::tool_call_started(&name, &arguments)).await?;
+        }
         self.resolve_approved(id, outcome).await?;
         if outcome.failure_kind() == Some(ToolFailureKind::TimedOut) {
             let details = json!({"tool_name": name});

@@ -44,7 +44,7 @@ pub(super) async fn create(context: &CallContext, params: Option<&str>) -> Resul
         shared.core.open_work_dir(PathBuf::from(&path)).await.map_err(|error| denied(&error.message))?;
     // Only the root directory has no real path of its own.
     let real_path = work_dir.real_path().unwrap_or("/").to_owned();
-    if is_system_dir(&real_path) {
+    if is_system_dir(&real_path) || is_user_home(shared, &real_path).await {
         return Err(denied("this directory is not a workspace"));
     }
     ensure_session_slot(shared)?;
@@ -72,6 +72,13 @@ fn is_system_dir(dir: &str) -> bool {
         Some(tree) if !tree.is_empty() => dir == tree || dir.starts_with(system),
         _ => dir == *system,
     })
+}
+
+/// Returns true for the home directory itself: everything of the user would be one workspace.
+async fn is_user_home(shared: &Shared, dir: &str) -> bool {
+    let Some(home) = shared.core.home().user_home() else { return false };
+    let home = shared.core.open_work_dir(home.to_owned()).await;
+    home.is_ok_and(|home| home.real_path() == Some(dir))
 }
 
 /// Makes sure that one more session may exist. If there are too many, the one whose client has been gone the longest
