@@ -5,6 +5,7 @@ mod answers;
 mod disconnects;
 mod generate;
 mod history;
+mod hostile;
 mod openai;
 mod stream;
 mod web;
