@@ -90,7 +90,7 @@ pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
     }
 }
 
-/// Asks for an answer as the run's [`AnswerOptions`] want it.
+/// Asks for an answer as the options of the run want it.
 ///
 /// A format and tools at once are two requests: the model first decides without the format whether it calls a tool. If
 /// it does not, it is asked for its answer in the format, and only this answer counts. One request for both would hold

@@ -26,7 +26,7 @@ use super::{error::CliError, output::print_status, printable::printable, working
 /// prompt.
 ///
 /// Runs over HTTP whose client names no working directory use the directory in which you run this command, unless
-/// that is your home directory or [tools] working_dir in config.toml names another one.
+/// that is your home directory or `working_dir` in config.toml names another one.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
