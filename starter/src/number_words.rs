@@ -32,12 +32,6 @@ pub(crate) const ORDINALS: [&str; 12] = [
     "eleventh", "twelfth",
 ];
 
-/// A number as people say it: `first` to `tenth`, then `11th`.
-pub(crate) fn ordinal(number: usize) -> String {
-    let word = number.checked_sub(1).and_then(|at| ORDINALS[..10].get(at));
-    word.map_or_else(|| numeral(number), |word| (*word).to_owned())
-}
-
 /// An ordinal in digits.
 pub(crate) fn numeral(number: usize) -> String {
     let end = match (number % 10, number % 100) {

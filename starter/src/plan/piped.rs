@@ -1,7 +1,7 @@
 //! A request that begins with piped data, and what its instruction asks about the data: their count, or the line at a place.
 
 use crate::{
-    number_words::{numeral, ordinal},
+    number_words::{ORDINALS, numeral},
     numbers::numbers,
     sentences::DECLINED,
 };
@@ -170,4 +170,10 @@ fn read_place(instruction: &str, lines: usize) -> Option<Found> {
 fn words(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace(['\'', '’'], "");
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// A number as people say it: `first` to `tenth`, then `11th`.
+fn ordinal(number: usize) -> String {
+    let word = number.checked_sub(1).and_then(|at| ORDINALS[..10].get(at));
+    word.map_or_else(|| numeral(number), |word| (*word).to_owned())
 }
