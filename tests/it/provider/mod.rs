@@ -14,7 +14,7 @@ mod transcripts;
 use std::{sync::Arc, time::Duration};
 
 use kontekst::{
-    core::{AnswerOptions, Cancel, Message, Role, Sampling, ToolDef},
+    core::{AnswerOptions, Cancel, Message, Role, Sampling, ToolDef, ToolResult},
     provider::{
         ChatRequest, Delta, Provider as _, ProviderError, ToolRole, Turn,
         openai::{OpenAiProvider, Probe, Server, ServerClient, Timing, probe},
@@ -55,6 +55,19 @@ fn prompt(text: &str) -> ChatRequest {
         session: None,
         prompt_tokens: 0,
     }
+}
+
+/// Adds an answer with a call of `read_file`, and the result of the call.
+fn push_result(request: &mut ChatRequest, turn: &Turn, output: &str) {
+    let mut assistant = Message::text(Role::Assistant, "");
+    assistant.tool_calls.clone_from(&turn.calls);
+    request.messages.push(assistant);
+    request.messages.push(Message::result(ToolResult {
+        call_id: turn.calls[0].id.clone(),
+        name: "read_file".to_owned(),
+        output: output.to_owned(),
+        is_error: false,
+    }));
 }
 
 fn read_file() -> ToolDef {

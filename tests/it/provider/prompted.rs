@@ -1,12 +1,12 @@
 //! Requests and answers of models whose tool calls are plain text.
 
 use kontekst::{
-    core::{Message, Role, ToolResult},
+    core::{Message, Role},
     provider::{ChatRequest, Provider as _, ProviderError, ToolRole},
 };
 use serde_json::{Value, json};
 
-use super::{TIMING, ask, connect, prompt, read_file, text};
+use super::{TIMING, ask, connect, prompt, push_result, read_file, text};
 use crate::fake_llama::{FakeLlama, Reply, Setup};
 
 const CALL: &str = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>";
@@ -104,15 +104,7 @@ fn without_a_system_role_everything_goes_into_the_first_message() {
     let mut request = with_tool();
     request.messages.push(Message::text(Role::System, "be kind"));
     let turn = ask(&provider, &request).0.unwrap();
-    let mut assistant = Message::text(Role::Assistant, "");
-    assistant.tool_calls.clone_from(&turn.calls);
-    request.messages.push(assistant);
-    request.messages.push(Message::result(ToolResult {
-        call_id: turn.calls[0].id.clone(),
-        name: "read_file".to_owned(),
-        output: "A".to_owned(),
-        is_error: false,
-    }));
+    push_result(&mut request, &turn, "A");
     request.messages.push(Message::text(Role::User, "and?"));
     ask(&provider, &request).0.unwrap();
     let chats = fake.chats();

@@ -1,12 +1,12 @@
 //! Requests and answers of models that work in steps.
 
 use kontekst::{
-    core::{Message, Role, ToolResult},
+    core::{Message, Role},
     provider::{ChatRequest, ToolRole},
 };
 use serde_json::json;
 
-use super::{TIMING, ask, connect, prompt, read_file, text};
+use super::{TIMING, ask, connect, prompt, push_result, read_file, text};
 use crate::fake_llama::{FakeLlama, Reply, Setup};
 
 const CALL: &str = r#"{"tool": "read_file", "path": "a"}"#;
@@ -29,15 +29,7 @@ fn each_answer_is_decoded_under_the_schema_of_a_step() {
     assert_eq!((&*turn.calls[0].name, &*turn.calls[0].arguments), ("read_file", r#"{"path": "a"}"#));
     assert_eq!((turn.content.as_str(), text(&deltas).as_str()), ("", ""), "a call is no text");
 
-    let mut assistant = Message::text(Role::Assistant, "");
-    assistant.tool_calls.clone_from(&turn.calls);
-    request.messages.push(assistant);
-    request.messages.push(Message::result(ToolResult {
-        call_id: turn.calls[0].id.clone(),
-        name: "read_file".to_owned(),
-        output: "1: b".to_owned(),
-        is_error: false,
-    }));
+    push_result(&mut request, &turn, "1: b");
     let (turn, deltas) = ask(&provider, &request);
     let turn = turn.unwrap();
     assert_eq!((turn.content.as_str(), text(&deltas).as_str()), ("It is \"b\".", "It is \"b\"."));
