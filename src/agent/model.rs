@@ -18,7 +18,7 @@ use super::{
 pub(super) struct RunModel {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) agent: AgentConfig,
-    /// What the answer of the run has to be like.
+    /// The requirements for the answer of the run.
     pub(super) options: AnswerOptions,
     /// The system message. It has the same bytes in every request of the run.
     pub(super) system: Arc<str>,

@@ -25,7 +25,7 @@ pub struct StartRun {
     pub tools: ToolOptions,
     pub context: ExtraContext,
     pub overrides: RunOverrides,
-    /// What the answer has to be like. A model that cannot do it fails the run before it is asked.
+    /// The requirements for the answer. If the model cannot meet them, the run fails before the model is asked.
     pub answer: AnswerOptions,
     pub subagents: SubagentOptions,
 }

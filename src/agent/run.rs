@@ -44,7 +44,7 @@ pub struct Run {
     ended: bool,
 }
 
-/// What clients that did not start a run may do to it.
+/// The part of a run that is open to clients that did not start it.
 pub(super) struct RunHandle {
     /// Weak, so that the run's own client can still close the run's inbox.
     commands: mpsc::WeakUnboundedSender<Command>,

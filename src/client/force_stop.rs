@@ -11,10 +11,10 @@ use crate::{
 
 use super::ClientError;
 
-/// How long the kernel may take to end a process after SIGKILL, and to release its lock.
+/// The time in which the kernel ends a process after SIGKILL and releases its lock.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What [`force_stop`] did.
+/// The result of [`force_stop`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForcedStop {
     NotRunning,

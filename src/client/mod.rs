@@ -20,7 +20,7 @@ use crate::pb::{
     daemon_service_client::DaemonServiceClient,
 };
 
-/// How long the daemon may take to accept a connection and to begin its reply. Every reply begins within about a second;
+/// The time in which the daemon accepts a connection and begins its reply. Every reply begins within about a second;
 /// only a process that is stopped or hangs takes longer. What follows the beginning of a reply has no limit.
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -29,7 +29,7 @@ impl DaemonInfo {
 pub enum Readiness {
     Ready {
         info: DaemonInfo,
-        /// What the operator should know, one sentence each.
+        /// Warnings for the operator, one sentence each.
         warnings: Vec<String>,
     },
     Failed {

@@ -1,4 +1,4 @@
-//! What a request asks of an answer, beyond the sampling settings of its agent.
+//! The requirements of a request for its answer, beyond the sampling settings of its agent.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ pub struct AnswerOptions {
     pub frequency_penalty: Option<f64>,
     /// Token ids of the model, and what is added to the scores of these tokens.
     pub logit_bias: Map<String, Value>,
-    /// How long the model thinks, in the words of its server, for example `low`.
+    /// The reasoning effort, in the words of the model server, for example `low`.
     pub reasoning_effort: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct JsonSchema {
     pub strict: Option<bool>,
 }
 
-/// Whether the model must call a tool.
+/// The choice between may, must and must not call a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ToolChoice {
     #[default]

@@ -49,7 +49,7 @@ pub(crate) enum Mode {
     Spawned,
 }
 
-/// What the command line says instead of `config.toml`.
+/// The settings of the command line that replace those of `config.toml`.
 #[derive(Debug, Default)]
 pub(crate) struct ConfigOverrides {
     /// Replaces `[http] listen`.

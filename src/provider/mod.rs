@@ -143,7 +143,7 @@ pub struct ChatRequest {
     /// The tools in a fixed order, the same in every turn of a run.
     pub tools: Arc<[ToolDef]>,
     pub sampling: Sampling,
-    /// What the answer has to be like, as far as [`Provider::supports`] says so.
+    /// The requirements for the answer, as far as [`Provider::supports`] allows them.
     pub options: AnswerOptions,
     /// The largest number of tokens in the answer.
     pub max_tokens: u32,

@@ -1,4 +1,4 @@
-//! What the starter model is given, and what it answers.
+//! The input of the starter model, and its answers.
 
 use kontekst_engine::{DecodeError, FinishReason, PrefillProgress, chat::Message};
 

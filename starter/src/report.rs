@@ -103,7 +103,7 @@ impl ByteRules for ReportRules {
     }
 }
 
-/// What is said about the result of a call that writes or changes a file. It needs no model.
+/// Returns the sentence about the result of a call that writes or changes a file. It needs no model.
 pub(crate) fn change_report(result: &str) -> String {
     let first = result.lines().next().unwrap_or_default();
     let (word, rest) = first.split_once(' ').unwrap_or((first, ""));

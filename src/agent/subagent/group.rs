@@ -62,7 +62,7 @@ struct ForwardedCall {
     awaits: Awaits,
 }
 
-/// What a forwarded call waits for.
+/// The reply that a forwarded call waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Awaits {
     Decision,

@@ -59,7 +59,7 @@ fn diff_line(line: &str, palette: Palette) -> String {
     }
 }
 
-/// How much of each argument is shown above the preview, which shows all of it.
+/// The part of each argument that is shown above the preview, which shows all of it.
 const MAX_VALUE_CHARS: usize = 200;
 
 /// Formats the arguments on one line. A value of more than `max` characters is cut and followed by the number of the

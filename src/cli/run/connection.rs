@@ -33,7 +33,7 @@ pub(super) struct RunConnection<'a> {
     /// The session of the run becomes the active one.
     make_active: bool,
     started: bool,
-    /// What was reported while a question was on the terminal, and is shown after it.
+    /// The reports that came while a question was on the terminal. They are shown after it.
     held: Vec<Event>,
     /// The number of the signal that asked for the end of the run.
     signal: Option<u8>,

@@ -41,7 +41,7 @@ pub(super) struct Question {
     outcome: oneshot::Receiver<QuestionOutcome>,
 }
 
-/// How a question ended.
+/// The end of a question.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum QuestionOutcome {
     Answered(ApprovalAnswer),
@@ -49,7 +49,7 @@ pub(super) enum QuestionOutcome {
     Withdrawn,
 }
 
-/// What the asking thread is told.
+/// A message to the asking thread.
 #[derive(Clone, Copy)]
 enum Signal {
     /// Show the question again, because another program has used the terminal.
@@ -125,7 +125,7 @@ struct Asker {
     quiet: Duration,
 }
 
-/// What came first.
+/// The event that came first.
 enum Wakeup {
     Signal(Signal),
     Input,

@@ -32,7 +32,7 @@ pub(super) enum Format {
     Json,
 }
 
-/// How much of each argument is shown when a call starts. Whoever approved it has seen all of it.
+/// The part of each argument that is shown when a call starts. Whoever approved it has seen all of it.
 const MAX_VALUE_CHARS: usize = 60;
 
 /// Progress is shown only for a run that takes longer than this.

@@ -28,11 +28,11 @@ const ANY_COOKIE: [u8; 8] = [0xff; 8];
 
 /// The length of `nlmsghdr`, which begins the request and the answer.
 const HEADER: usize = 16;
-/// Where `inet_diag_sockid` begins in the answer.
+/// The offset of `inet_diag_sockid` in the answer.
 const ID: usize = HEADER + 4;
 /// The ports and the addresses in it.
 const ADDRESSES: usize = 36;
-/// Where `idiag_uid` begins in the answer. `idiag_inode` follows.
+/// The offset of `idiag_uid` in the answer. `idiag_inode` follows.
 const UID: usize = ID + 48 + 12;
 
 /// Finds the socket that is bound to `local` and connected to `remote`.

@@ -50,7 +50,7 @@ pub(super) trait EventEncoder: Send + Unpin {
 
 /// A run of which something may have been encoded already.
 pub(super) struct BegunRun {
-    /// What is sent first.
+    /// The part that is sent first.
     first: Vec<u8>,
     /// `None` if the response is complete.
     run: Option<Run>,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// How deep references are followed. A schema that refers to itself ends there with a value of any kind.
+/// The depth to which references are followed. A schema that refers to itself ends there with a value of any kind.
 const MAX_DEPTH: u32 = 16;
 
 /// The most values that are copied. A client sends the schema, and a small one can stand for a huge one.

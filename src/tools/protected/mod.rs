@@ -11,7 +11,7 @@ pub(in crate::tools) mod tests;
 use super::workspace::{InnerPath, Location, Workspace};
 use table::{CLASSES, Class};
 
-/// What a call does with a file.
+/// The action of a call on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,

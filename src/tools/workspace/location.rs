@@ -1,4 +1,5 @@
-//! Where a file is or would be: an open directory and a name in it. A file is replaced as a whole, atomically.
+//! The location of a file that exists or is to be made: an open directory and a name in it. A file is replaced as a
+//! whole, atomically.
 
 use std::{
     ffi::OsString,

@@ -96,7 +96,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// What a form is about.
+/// The texts and paths of a form that fits a request.
 pub(super) struct Fit<'a> {
     pub texts: Vec<&'a str>,
     pub paths: Vec<&'a str>,

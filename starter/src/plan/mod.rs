@@ -26,7 +26,7 @@ use self::{
 };
 use crate::sentences::DECLINED;
 
-/// What is done about a request.
+/// The action for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     Change(Change),

@@ -1,4 +1,4 @@
-//! What is said instead of a change that no rule vouches for.
+//! The sentences that are answered instead of a change that no rule can check.
 
 /// The answer to a change that the request does not give in full.
 pub(crate) const UNCLEAR: &str = "The small built-in model cannot do that. It writes text that is in quotes, after a \

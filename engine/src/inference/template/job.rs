@@ -16,7 +16,7 @@ pub struct Job {
     contexts: Vec<Value>,
 }
 
-/// What became of one context.
+/// The result of one context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     Text(String),

@@ -20,7 +20,7 @@ pub struct Traits {
     pub results: bool,
     /// The template wants the arguments of calls as objects, and not as text.
     pub argument_objects: bool,
-    /// Where there are no tools, the template wants an empty list of them, and not `none`.
+    /// True if the template wants an empty list and not `none` in a conversation without tools.
     pub empty_tools: bool,
 }
 

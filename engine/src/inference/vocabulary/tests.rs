@@ -118,7 +118,7 @@ fn tokens_that_are_longer_than_any_are_refused_at_once() {
     for kind in [3, 4] {
         let error = refused(300, 4000, kind);
         assert!(error.ends_with("its special tokens have 1200000 bytes, the limit is 1048576"), "{error}");
-        // What is allowed is built in a moment.
+        // The largest allowed vocabulary takes little time to build.
         assert_eq!(refused(250, 4000, kind), "");
         assert_eq!(refused(90, 4000, kind), "");
     }

@@ -42,7 +42,7 @@ impl RunEnd {
     }
 }
 
-/// What happens to the model's calls.
+/// The calls of the model that the client runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientCalls {
     /// The daemon runs them.

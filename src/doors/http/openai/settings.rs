@@ -1,6 +1,6 @@
 //! Reads the settings of a request that concern its answer. Pure.
 //!
-//! What is not supported is refused where leaving it out would change the answer.
+//! A setting that is not supported is refused if the answer would be different without it.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};

@@ -1,4 +1,4 @@
-//! What is known of HTML elements: which are never shown, and where a hidden one ends.
+//! Facts about HTML elements: those that are never shown, and the ends of hidden ones.
 
 /// The maximum length of a tag name that is kept, in bytes. The longest name of HTML has ten.
 const MAX_NAME: usize = 16;
@@ -53,7 +53,7 @@ pub(super) struct HiddenElement {
     depth: usize,
 }
 
-/// What an end tag in a hidden element means.
+/// The meaning of an end tag in a hidden element.
 pub(super) enum AtEnd {
     /// It belongs to something in the element.
     Hidden,
