@@ -1,4 +1,4 @@
-//! How many calls are found in text: the calls of the Berkeley Function Calling Leaderboard, written in each wrapper.
+//! Counts the calls that are found in text: the calls of the Berkeley Function Calling Leaderboard, written in each wrapper.
 //!
 //!     pip download --no-deps bfcl-eval && python3 -m zipfile -e bfcl_eval-*.whl bfcl
 //!     cargo bench --bench rescue -- bfcl/bfcl_eval/data

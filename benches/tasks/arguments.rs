@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Threads of the server that is started
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) threads: u32,
-    /// What runs the tasks: kontekst, bare (which is `kontekst run --bare`), or pi or llm, if they are in PATH
+    /// The programs that run the tasks: kontekst, bare (which is `kontekst run --bare`), pi and llm, if they are in PATH
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "kontekst")]
     harness: Vec<String>,
     /// Only these tasks

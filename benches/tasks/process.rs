@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How a command ended.
+/// The end of a command.
 pub(crate) struct Ended {
     /// The exit status, or `None` if a signal ended it or the time was over.
     pub(crate) exit: Option<i32>,

@@ -25,7 +25,7 @@ pub(crate) struct Exchange {
 /// The time that the end of an exchange takes after its client is gone.
 const CLOSING_TIME: Duration = Duration::from_secs(5);
 
-/// What was recorded, and the number of connections that are open.
+/// The recorded exchanges, and the number of connections that are open.
 #[derive(Default)]
 struct Recorded {
     exchanges: Vec<Exchange>,

@@ -1,4 +1,4 @@
-//! What an agent leaves open is set to what works best with the model that answers.
+//! Sets the settings that an agent leaves open to those that work best with the model that answers.
 
 use super::model::RunModel;
 use crate::{

@@ -131,7 +131,7 @@ impl Home {
         private_dir(&self.teams())
     }
 
-    /// What `kontekst models check` found out about models, one file for each.
+    /// The directory of the profiles that `kontekst models check` stores, one file for each model.
     pub fn profiles(&self) -> PathBuf {
         self.root.join("profiles")
     }

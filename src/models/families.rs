@@ -1,4 +1,4 @@
-//! What the name of a model tells before the model has been checked.
+//! Knows from the name of a model which way of calling suits it, before the model has been checked.
 
 use super::profile::Calling;
 

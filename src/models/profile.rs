@@ -1,4 +1,4 @@
-//! What was measured of one model: which way of calling tools and which sampling work best with it, and how fast it is.
+//! The measurements of one model: the way of calling tools and the sampling that work best with it, and its speed.
 //!
 //! Each model has one small file in [`Home::profiles`], named by the checksum of the model file, or by that of the
 //! server's address and the model's name. A run finds the profile of a file by its path, size and time, because a checksum
@@ -85,7 +85,7 @@ struct ProfileFile {
     server: Option<ServerKey>,
 }
 
-/// How many of the same tasks each way of calling solved.
+/// The numbers of tasks that the ways of calling solved, of the same ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskResults {
     /// The number of tasks that every way tried.

@@ -1,4 +1,4 @@
-//! What runs a task: kontekst, or another agent with the same model server.
+//! The programs that can run a task: kontekst, and other agents with the same model server.
 
 mod kontekst;
 mod peer;
@@ -43,7 +43,7 @@ impl Run<'_> {
     }
 }
 
-/// How a run ended, and what it used.
+/// The end of a run, and the tokens that it used.
 #[derive(Default)]
 pub(crate) struct RunEnd {
     pub(crate) exit: Option<i32>,
@@ -55,7 +55,7 @@ pub(crate) struct RunEnd {
     pub(crate) seconds: f64,
 }
 
-/// What the model was asked for.
+/// The calls of the model server, and their tokens.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
 pub(crate) struct Usage {
     pub(crate) calls: u64,

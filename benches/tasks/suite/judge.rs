@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Task, Tree, facts};
 
-/// How a run ended.
+/// The end of a run, as the judge sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     /// The exit status, or -1 if there is none.
@@ -19,7 +19,7 @@ pub(crate) struct Outcome {
     pub(crate) tree: Tree,
 }
 
-/// What must be true after a task.
+/// The conditions that a task is judged by.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) exit: i32,

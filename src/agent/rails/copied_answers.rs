@@ -30,7 +30,7 @@ const REPEATING: [&str; 13] = [
 const MESSAGE: &str = "Your answer only repeats what you were told. Take the next step, or say in your own words what \
                        was found or done.";
 
-/// What the user asked for, for comparison.
+/// The request of the user, for comparison.
 #[derive(Default)]
 pub(super) struct CopiedAnswers {
     /// The request in the form of [`normal`], and without data from stdin. Empty if it may be an answer.

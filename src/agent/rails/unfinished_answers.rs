@@ -46,7 +46,7 @@ pub(in crate::agent) struct UnfinishedAnswers {
 pub(super) struct Unfinished {
     /// The reason with which the run fails if asking again does not help.
     pub(super) fact: String,
-    /// What the model reads.
+    /// The text that the model reads.
     pub(super) message: String,
     /// The model must call a tool then.
     pub(super) must_call: bool,

@@ -42,7 +42,7 @@ struct Shown {
     file: String,
     agents: Vec<AgentConfig>,
     memory: Memory,
-    /// What `models check` stored.
+    /// The profile that `models check` stored.
     profile: Option<Profile>,
 }
 

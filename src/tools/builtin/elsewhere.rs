@@ -5,12 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    core::Cancel,
-    tools::{Effect, InnerPath, Workspace, read_effect},
-};
+use crate::tools::{Effect, InnerPath, Workspace, read_effect};
 
-use super::walk::{self, Pattern};
+use super::walk;
 
 /// The maximum number of files that are searched.
 const MAX_FILES: usize = 2000;
@@ -29,12 +26,14 @@ pub(super) fn elsewhere(workspace: &Workspace, path: &InnerPath, old: &str) -> S
     let old = old.replace("\r\n", "\n");
     let whole = old.trim_matches('\n');
     let line = whole.lines().map(str::trim).max_by_key(|line| line.len()).unwrap_or_default();
-    if line.len() < MIN_TEXT || read_effect::of_directory(workspace) != Effect::Reads {
+    if line.len() < MIN_TEXT {
         return String::new();
     }
     let started = Instant::now();
     let (mut all, mut parts) = (Vec::new(), Vec::new());
-    for name in other_files(workspace, path) {
+    let mut names = walk::all_files(workspace, MAX_FILES, TIME_LIMIT / 2);
+    names.retain(|name| name != path.as_str());
+    for name in names {
         if started.elapsed() > TIME_LIMIT || all.len() == MAX_PLACES {
             break;
         }
@@ -49,14 +48,6 @@ pub(super) fn elsewhere(workspace: &Workspace, path: &InnerPath, old: &str) -> S
     let (what, mut places) = if all.is_empty() { ("its longest line", parts) } else { ("it", all) };
     places.truncate(MAX_PLACES);
     if places.is_empty() { String::new() } else { format!("; {what} stands in {}", places.join(" and ")) }
-}
-
-fn other_files(workspace: &Workspace, path: &InnerPath) -> Vec<String> {
-    let Ok(pattern) = Pattern::parse("**/*", workspace) else { return Vec::new() };
-    let listing = walk::list_within(workspace, &pattern, MAX_FILES, TIME_LIMIT / 2, &Cancel::new());
-    let mut names = listing.map(|listing| listing.names).unwrap_or_default();
-    names.retain(|name| name != path.as_str());
-    names
 }
 
 /// Returns the text of a file, with `\n` as line ends. `None` if it is no text, is large, or may hold a secret.

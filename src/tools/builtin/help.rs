@@ -1,16 +1,13 @@
 //! Helps a model whose calls fail: names files that it may have meant, and shows the text that it must copy.
 
-use std::{fmt::Write as _, time::Duration};
+use std::time::Duration;
 
 use crate::{
-    core::{Cancel, ToolFailureKind},
+    core::ToolFailureKind,
     tools::{Effect, FileError, InnerPath, Workspace, read_effect},
 };
 
-use super::{
-    Failure,
-    walk::{self, Pattern},
-};
+use super::{Failure, walk};
 
 /// The maximum size of a file that is shown as a whole, in bytes.
 const SMALL_FILE: usize = 3000;
@@ -34,7 +31,7 @@ pub(super) fn with_similar_names(failure: Failure, workspace: &Workspace, path: 
     if !matches!(failure.kind, ToolFailureKind::NotFound | ToolFailureKind::OutsideWorkspace) {
         return failure;
     }
-    let names = all_names(workspace);
+    let names = walk::all_files(workspace, MAX_NAMES, TIME_LIMIT);
     let similar = similar_names(&names, path);
     if similar.is_empty() {
         return failure;
@@ -55,7 +52,7 @@ pub(super) fn files_instead(workspace: &Workspace, path: &str) -> String {
     if read_effect::of_directory(workspace) != Effect::Reads {
         return String::new();
     }
-    let names = all_names(workspace);
+    let names = walk::all_files(workspace, MAX_NAMES, TIME_LIMIT);
     if !similar_names(&names, path).is_empty() {
         return String::new();
     }
@@ -64,16 +61,6 @@ pub(super) fn files_instead(workspace: &Workspace, path: &str) -> String {
         1..=MAX_LISTED => format!("The files are: {}", names.join(", ")),
         _ => "Call list_files with the pattern **/* to see which files there are.".to_owned(),
     }
-}
-
-/// Returns the names of the files, or none if a person should be asked before the directory is listed.
-fn all_names(workspace: &Workspace) -> Vec<String> {
-    if read_effect::of_directory(workspace) != Effect::Reads {
-        return Vec::new();
-    }
-    let Ok(pattern) = Pattern::parse("**/*", workspace) else { return Vec::new() };
-    let listing = walk::list_within(workspace, &pattern, MAX_NAMES, TIME_LIMIT, &Cancel::new());
-    listing.map(|listing| listing.names).unwrap_or_default()
 }
 
 /// Returns at most three names that `path` may mean: those with the same last part, or else the most similar ones.
@@ -106,16 +93,11 @@ pub(super) fn excerpt(workspace: &Workspace, path: &InnerPath, content: &[u8]) -
     if read_effect::of_file(workspace, path) != Effect::Reads || text.contains('\0') {
         return String::new();
     }
-    let mut shown = String::new();
-    if text.len() <= SMALL_FILE {
-        write!(shown, "All of {path}, between the lines:").expect("writes to a string");
-    } else {
-        write!(shown, "The beginning of {path}, between the lines:").expect("writes to a string");
-    }
-    let end = if text.len() <= SMALL_FILE { text.len() } else { text.floor_char_boundary(BEGINNING) };
-    let part = text[..end].trim_end_matches('\n');
-    write!(shown, "\n-----\n{part}\n-----").expect("writes to a string");
-    shown
+    let (what, part) = match is_small(content) {
+        true => ("All", text),
+        false => ("The beginning", &text[..text.floor_char_boundary(BEGINNING)]),
+    };
+    format!("{what} of {path}, between the lines:\n-----\n{}\n-----", part.trim_end_matches('\n'))
 }
 
 /// Returns true if [`excerpt`] shows all of a file of this content.

@@ -1,4 +1,4 @@
-//! What a run begins with: the names of the files in its working directory, and the files that the prompt names.
+//! Gathers the beginning of a run: the names of the files in its working directory, and the files that the prompt names.
 
 use std::{
     collections::BTreeSet,

@@ -4,7 +4,7 @@
 
 use crate::core::ToolNames;
 
-/// What surrounds a call.
+/// The texts that surround a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrapper {
     pub open: &'static str,
@@ -14,7 +14,7 @@ pub(super) struct Wrapper {
     pub line_start: bool,
 }
 
-/// How the beginning of a text compares with the openings.
+/// The result of comparing the beginning of a text with the openings.
 pub(super) enum Opening {
     Whole(&'static Wrapper),
     /// More text is needed.
@@ -91,7 +91,7 @@ static WRAPPERS: [Wrapper; 39] = [
     line("✿FUNCTION✿:"),
 ];
 
-/// What may remain of a wrapper or of the end of an answer directly after a call.
+/// The texts that may remain of a wrapper, or of the end of an answer, directly after a call.
 const REMAINS: [&str; 10] = [
     "<|/tool_call|>",
     "[/TOOL_CALLS]",

@@ -41,8 +41,8 @@ pub(crate) fn response_format(
 /// Returns the schema as JSON text. A server decodes members in the order of the text, so `tool` comes first and
 /// required arguments follow in the order of the tool's definition.
 ///
-/// What a client chose counts before what is withheld. There is always an alternative: where no tool may be called, an
-/// answer is one.
+/// The choice of a client counts before the tools that are withheld. There is always an alternative: where no tool may be
+/// called, an answer is one.
 pub(in crate::provider) fn step_schema(
     tools: &[ToolDef],
     choice: &ToolChoice,

@@ -118,7 +118,7 @@ fn builder() -> RegexMatcherBuilder {
     builder
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Default)]
 struct Found {
     search: FileSearch,

@@ -13,7 +13,7 @@ use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use super::Failure;
 use crate::{
     core::Cancel,
-    tools::{FileError, Workspace},
+    tools::{Effect, FileError, Workspace, read_effect},
 };
 use gitignore::IgnoreRules;
 
@@ -69,6 +69,17 @@ pub(super) fn list(
     cancel: &Cancel,
 ) -> Result<Listing, Failure> {
     list_within(workspace, pattern, limit, TIME_LIMIT, cancel)
+}
+
+/// Returns the names of at most `limit` files of the working directory, as far as they are found in about this time. There
+/// are none if a person should be asked before the directory is listed.
+pub(super) fn all_files(workspace: &Workspace, limit: usize, time: Duration) -> Vec<String> {
+    if read_effect::of_directory(workspace) != Effect::Reads {
+        return Vec::new();
+    }
+    let Ok(pattern) = Pattern::parse("**/*", workspace) else { return Vec::new() };
+    let listing = list_within(workspace, &pattern, limit, time, &Cancel::new());
+    listing.map(|listing| listing.names).unwrap_or_default()
 }
 
 /// Lists at most `limit` names, in about this time.

@@ -12,7 +12,7 @@ use crate::{
     config::ToolsConfig,
     core::{AnswerOptions, Cancel, OwnListeners, Sampling, ToolDef},
     models::profile::{Calling, TaskResults},
-    provider::{ChatRequest, Provider, ProviderError, StepOptions, ToolRole},
+    provider::{ChatRequest, Provider, ProviderError, SMALL_MODEL, StepOptions, ToolRole},
     tools::builtin,
 };
 
@@ -30,9 +30,6 @@ const TEMPERATURE: f64 = 0.1;
 
 /// The most tokens of one answer. The longest right one has about 40, and some models think before.
 const MAX_TOKENS: u32 = 512;
-
-/// Models with fewer parameters work in steps if all ways are equally good.
-const SMALL: u64 = 8_000_000_000;
 
 /// The results of the tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -74,7 +71,7 @@ pub(super) fn try_ways(
         ways.push((calling, runner.solve(calling, Some(TEMPERATURE), share)?));
     }
     let tried = ways.iter().map(|(_, results)| results.len()).min().unwrap_or(0);
-    let mut trial = compare(&ways, tried, parameters.is_some_and(|parameters| parameters < SMALL));
+    let mut trial = compare(&ways, tried, parameters.is_some_and(|parameters| parameters < SMALL_MODEL));
     if let Some(best) = trial.best {
         step("the tasks with the model's own sampling");
         let own = runner.solve(best, None, runner.time_left())?;

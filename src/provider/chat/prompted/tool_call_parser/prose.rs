@@ -5,7 +5,7 @@ use super::{
     BodyScanner, State, ToolCallParser,
 };
 
-/// What begins at a place in the text.
+/// The thing that begins at a place in the text.
 enum Found {
     Nothing,
     /// More text is needed.

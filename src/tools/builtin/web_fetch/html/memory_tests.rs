@@ -54,7 +54,7 @@ const SHAPES: &[(&str, &str, &str, &str)] = &[
     ("document types", "", "<!doctype a>", ""),
 ];
 
-/// How far the kernel's count of resident memory may be off, in bytes: each thread adds up to 64 pages before it is
+/// The most by which the kernel's count of resident memory may be off, in bytes: each thread adds up to 64 pages before it is
 /// counted. Source: proc_pid_status(5), which calls the values inaccurate, and `TASK_RSS_EVENTS_THRESH` in the kernel.
 const COUNTING_ERROR: usize = 64 * 4096;
 
