@@ -2,6 +2,7 @@
 
 use crate::{
     cli::{output::Palette, printable::literal},
+    core::OrderedObject,
     pb::ProposedToolCall,
 };
 
@@ -62,13 +63,13 @@ fn diff_line(line: &str, palette: Palette) -> String {
 /// The part of each argument that is shown above the preview, which shows all of it.
 const MAX_VALUE_CHARS: usize = 200;
 
-/// Formats the arguments on one line. A value of more than `max` characters is cut and followed by the number of the
+/// Formats the arguments on one line, in the order in which the model wrote them. A value of more than `max` characters is cut and followed by the number of the
 /// remaining bytes.
 pub(super) fn format_arguments(json: &str, max: usize) -> String {
-    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(json) else {
+    let Some(OrderedObject(members)) = OrderedObject::parse(json) else {
         return literal(&json.chars().take(max).collect::<String>());
     };
-    let shown = fields.iter().map(|(name, value)| {
+    let shown = members.iter().map(|(name, value)| {
         let value = value.to_string();
         let cut: String = value.chars().take(max).collect();
         let more = value.len() - cut.len();
@@ -96,6 +97,13 @@ mod tests {
         ] {
             assert_eq!(parse_answer(line), expect, "{line:?}");
         }
+    }
+
+    #[test]
+    fn arguments_are_shown_in_the_order_of_the_model() {
+        let json = r#"{"path": "a", "old_str":"b","new_str":{"z":1,"y":2}}"#;
+        assert_eq!(format_arguments(json, 200), r#"path="a" old_str="b" new_str={"z":1,"y":2}"#);
+        assert_eq!(format_arguments("not json", 3), "not");
     }
 
     #[test]

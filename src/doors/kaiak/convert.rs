@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
     agent::protocol::{FailureKind, RunError},
-    core::{ToolDef, ToolOutcome},
+    core::{OrderedJson, OrderedObject, ToolDef, ToolOutcome},
     tools::{ClientTool, Concurrency},
 };
 
@@ -78,13 +79,28 @@ pub(super) fn parse_question(arguments: &Value) -> Result<(String, InteractionKi
     Ok((question, kind))
 }
 
+/// The content of `stream/tool_call`.
+#[derive(Serialize)]
+pub(super) struct ToolCallContent<'a> {
+    tool_name: &'a str,
+    operation: &'static str,
+    parameters: OrderedObject,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+}
+
 /// Returns the content of `stream/tool_call` for a call that begins.
-pub(super) fn tool_call_started(name: &str, arguments: &str) -> Value {
-    json!({"tool_name": name, "operation": "start", "parameters": shown_parameters(arguments)})
+pub(super) fn tool_call_started<'a>(name: &'a str, arguments: &str) -> ToolCallContent<'a> {
+    let parameters = shown_parameters(arguments);
+    ToolCallContent { tool_name: name, operation: "start", parameters, result: None }
 }
 
 /// Returns the content of `stream/tool_call` for a call that has ended.
-pub(super) fn tool_call_ended(name: &str, arguments: &str, outcome: &ToolOutcome) -> Value {
+pub(super) fn tool_call_ended<'a>(
+    name: &'a str,
+    arguments: &str,
+    outcome: &ToolOutcome,
+) -> ToolCallContent<'a> {
     let (text, truncated) = truncate(outcome.text(), MAX_TOOL_TEXT);
     let (operation, mut result) = match outcome {
         ToolOutcome::Done(_) => ("complete", json!({"success": true, "data": text})),
@@ -93,26 +109,31 @@ pub(super) fn tool_call_ended(name: &str, arguments: &str, outcome: &ToolOutcome
     if truncated {
         result["truncated"] = json!(true);
     }
-    json!({"tool_name": name, "operation": operation, "parameters": shown_parameters(arguments), "result": result})
+    let parameters = shown_parameters(arguments);
+    ToolCallContent { tool_name: name, operation, parameters, result: Some(result) }
 }
 
-/// Returns a call's arguments with long values cut. The new content of a file is shown by its proposal.
-fn shown_parameters(arguments: &str) -> Value {
+/// Returns a call's arguments in the order of the model, with long values cut. The new content of a file is shown by its
+/// proposal.
+fn shown_parameters(arguments: &str) -> OrderedObject {
     if arguments.len() > super::framing::MAX_BODY as usize {
-        return json!({});
+        return OrderedObject::default();
     }
-    let Ok(Value::Object(mut fields)) = serde_json::from_str(arguments) else { return json!({}) };
-    for value in fields.values_mut() {
-        let (text, is_cut) = match value.as_str() {
-            Some(text) => truncate(text, MAX_ARGUMENT),
-            None => truncate(&value.to_string(), MAX_ARGUMENT),
+    let mut object = OrderedObject::parse(arguments).unwrap_or_default();
+    // A model may send any number of arguments.
+    if object.0.len() > 32 {
+        return OrderedObject::default();
+    }
+    for (_, value) in &mut object.0 {
+        let (text, is_cut) = match *value {
+            OrderedJson::Scalar(Value::String(ref text)) => truncate(text, MAX_ARGUMENT),
+            ref value => truncate(&value.to_string(), MAX_ARGUMENT),
         };
         if is_cut {
-            *value = text.into();
+            *value = OrderedJson::Scalar(text.into());
         }
     }
-    // A model may send any number of arguments.
-    if fields.len() > 32 { json!({}) } else { Value::Object(fields) }
+    object
 }
 
 /// Returns the error for a run that failed. It is recoverable if runs about other files may succeed.
@@ -199,14 +220,19 @@ mod tests {
 
     #[test]
     fn a_call_shows_its_result_and_not_a_whole_file() {
-        let arguments = json!({"path": "a", "content": "x".repeat(1_000_000)}).to_string();
-        let start = tool_call_started("write_file", &arguments);
+        let arguments = format!("{{\"path\":\"a\",\"content\":\"{}\"}}", "x".repeat(1_000_000));
+        let on_the_wire = serde_json::to_string(&tool_call_started("write_file", &arguments)).unwrap();
+        assert!(on_the_wire.contains(r#""parameters":{"path":"a","content":"xx"#), "{on_the_wire}");
+        let start = json!(tool_call_started("write_file", &arguments));
         assert_eq!((&start["operation"], &start["parameters"]["path"]), (&json!("start"), &json!("a")));
         assert!(start.to_string().len() < 2 * MAX_ARGUMENT);
-        let done = tool_call_ended("read_file", "{}", &ToolOutcome::Done("y".repeat(1_000_000)));
+        let done = json!(tool_call_ended("read_file", "{}", &ToolOutcome::Done("y".repeat(1_000_000))));
         assert_eq!((&done["operation"], &done["result"]["truncated"]), (&json!("complete"), &json!(true)));
-        let failed =
-            tool_call_ended("read_file", "not json", &ToolOutcome::failed(ToolFailureKind::Other, "no"));
+        let failed = json!(tool_call_ended(
+            "read_file",
+            "not json",
+            &ToolOutcome::failed(ToolFailureKind::Other, "no")
+        ));
         assert_eq!(failed["result"], json!({"success": false, "error": "no"}));
     }
 

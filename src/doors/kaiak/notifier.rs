@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::SystemTime};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -31,6 +32,27 @@ pub(super) enum Correlation<'a> {
     Proposal(&'a str),
 }
 
+/// A notification on the wire.
+#[derive(Serialize)]
+struct Notification<'a, C> {
+    jsonrpc: &'static str,
+    method: String,
+    params: Params<'a, C>,
+}
+
+#[derive(Serialize)]
+struct Params<'a, C> {
+    session_id: &'a str,
+    request_id: &'a str,
+    message_id: String,
+    timestamp: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interaction_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposal_id: Option<&'a str>,
+    content: &'a C,
+}
+
 impl Notifier {
     pub(super) fn new(session: Arc<Session>, request: Arc<Request>, outbox: FrameSender) -> Self {
         Self { session, request, outbox, percentage: 0 }
@@ -41,7 +63,7 @@ impl Notifier {
         &self,
         name: &str,
         correlation: Correlation<'_>,
-        content: Value,
+        content: impl Serialize,
     ) -> Result<(), NotDelivered> {
         let permit = tokio::select! {
             biased;
@@ -49,7 +71,7 @@ impl Notifier {
             permit = self.outbox.reserve() => permit.map_err(|_| NotDelivered)?,
         };
         self.session.send_numbered(name == "error", |number| {
-            permit.send(self.frame(name, &correlation, content, number));
+            permit.send(self.frame(name, &correlation, &content, number));
         });
         Ok(())
     }
@@ -58,25 +80,36 @@ impl Notifier {
     pub(super) async fn notify_final(&self, name: &str, content: Value) {
         let Ok(permit) = self.outbox.reserve().await else { return };
         self.session.send_numbered(name == "error", |number| {
-            permit.send(self.frame(name, &Correlation::None, content, number));
+            permit.send(self.frame(name, &Correlation::None, &content, number));
         });
     }
 
-    fn frame(&self, name: &str, correlation: &Correlation<'_>, content: Value, number: u64) -> Vec<u8> {
-        let mut params = json!({
-            "session_id": self.session.id,
-            "request_id": self.request.id,
-            "message_id": format!("msg-{number}"),
-            "timestamp": clock::rfc3339_seconds(SystemTime::now()),
-        });
-        match correlation {
-            Correlation::None => {}
-            Correlation::Interaction(id) => params["interaction_id"] = json!(id),
-            Correlation::Proposal(id) => params["proposal_id"] = json!(id),
-        }
-        params["content"] = content;
-        let method = format!("kaiak/stream/{name}");
-        encode(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string().as_bytes())
+    fn frame<C: Serialize>(
+        &self,
+        name: &str,
+        correlation: &Correlation<'_>,
+        content: &C,
+        number: u64,
+    ) -> Vec<u8> {
+        let (interaction_id, proposal_id) = match *correlation {
+            Correlation::None => (None, None),
+            Correlation::Interaction(id) => (Some(id), None),
+            Correlation::Proposal(id) => (None, Some(id)),
+        };
+        let notification = Notification {
+            jsonrpc: "2.0",
+            method: format!("kaiak/stream/{name}"),
+            params: Params {
+                session_id: &self.session.id,
+                request_id: &self.request.id,
+                message_id: format!("msg-{number}"),
+                timestamp: clock::rfc3339_seconds(SystemTime::now()),
+                interaction_id,
+                proposal_id,
+                content,
+            },
+        };
+        encode(&serde_json::to_vec(&notification).expect("its parts have string keys and finite numbers"))
     }
 
     /// Reports progress. A percentage below an earlier one is raised to it.

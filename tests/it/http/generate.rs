@@ -100,6 +100,24 @@ fn tools_run_and_are_reported_in_order() {
 }
 
 #[test]
+fn arguments_keep_the_order_of_the_model_and_cannot_end_an_event() {
+    let text = "{\r\n\"path\": \"b.txt\",\n\n\"content\": \"1\\r\\n\"}";
+    let call = || Reply::calls([("write_file", json!(text))]);
+    let model = FakeLlama::start([call(), Reply::text("a"), call(), Reply::text("b")]);
+    let server = TestDaemon::start(&model);
+    for stream in [false, true] {
+        let answer = server.generate(&json!({"input": "write", "stream": stream})).expect(200);
+        for expect in [
+            r#""arguments":{"path":"b.txt","content":"1\r\n"}"#,
+            r#""args":{"path":"b.txt","content":"1\r\n"}"#,
+        ] {
+            assert!(answer.body.contains(expect), "{}", answer.body);
+        }
+    }
+    model.assert_clean();
+}
+
+#[test]
 fn bad_requests_are_400_and_change_nothing() {
     let model = FakeLlama::start([]);
     let server = TestDaemon::start(&model);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::core::{CallId, Message, Role, ToolCall, ToolResult};
+use crate::core::{CallId, Message, OrderedJson, OrderedObject, Role, ToolCall, ToolResult};
 
 /// An entry of a history as a client sends it. Other members are allowed, because the history goes back to the client
 /// byte for byte.
@@ -31,7 +31,7 @@ struct Part {
 struct FunctionCall {
     id: Option<String>,
     name: String,
-    args: Option<serde_json::Map<String, Value>>,
+    args: Option<OrderedObject>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -89,7 +89,7 @@ impl HistoryReader {
         for call in parts.into_iter().filter_map(|part| part.function_call) {
             let id = self.id(call.id);
             self.open.push((id.clone(), call.name.clone()));
-            let arguments = Value::Object(call.args.unwrap_or_default()).to_string();
+            let arguments = call.args.unwrap_or_default().to_string();
             message.tool_calls.push(ToolCall { id, name: call.name, arguments });
         }
         self.push(message);
@@ -202,21 +202,32 @@ fn result_text(response: Option<Value>) -> (String, bool) {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct HistoryEntry {
     role: &'static str,
-    parts: Vec<Value>,
+    parts: Vec<NewPart>,
+}
+
+/// A part of a new entry.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum NewPart {
+    Text(String),
+    FunctionCall { id: String, name: String, args: OrderedObject },
+    FunctionResponse { id: String, name: String, response: Value },
 }
 
 impl HistoryEntry {
     pub(super) fn user(text: &str) -> Self {
-        Self { role: "user", parts: vec![json!({"text": text})] }
+        Self { role: "user", parts: vec![NewPart::Text(text.to_owned())] }
     }
 
     /// Makes the entry of one turn of the model, or `None` if the turn has neither text nor calls.
     pub(super) fn model(text: &str, calls: &[ToolCall]) -> Option<Self> {
-        let text = (!text.is_empty()).then(|| json!({"text": text}));
-        let calls = calls.iter().map(|call| {
-            json!({"functionCall": {"id": call.id.to_string(), "name": call.name, "args": arguments(call)}})
+        let text = (!text.is_empty()).then(|| NewPart::Text(text.to_owned()));
+        let calls = calls.iter().map(|call| NewPart::FunctionCall {
+            id: call.id.to_string(),
+            name: call.name.clone(),
+            args: arguments(call),
         });
-        let parts: Vec<Value> = text.into_iter().chain(calls).collect();
+        let parts: Vec<NewPart> = text.into_iter().chain(calls).collect();
         (!parts.is_empty()).then_some(Self { role: "model", parts })
     }
 
@@ -227,8 +238,8 @@ impl HistoryEntry {
 
     pub(super) fn add_result(&mut self, call: &ToolCall, text: &str, ok: bool) {
         let response = if ok { json!({"output": text}) } else { json!({"error": text}) };
-        let id = call.id.to_string();
-        self.parts.push(json!({"functionResponse": {"id": id, "name": call.name, "response": response}}));
+        let (id, name) = (call.id.to_string(), call.name.clone());
+        self.parts.push(NewPart::FunctionResponse { id, name, response });
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -236,13 +247,14 @@ impl HistoryEntry {
     }
 }
 
-/// Returns the arguments of a call as JSON. Text that is not an object becomes `{"arguments": TEXT}`.
-pub(super) fn arguments(call: &ToolCall) -> Value {
-    match serde_json::from_str(&call.arguments) {
-        Ok(Value::Object(map)) => Value::Object(map),
-        _ if call.arguments.trim().is_empty() => json!({}),
-        _ => json!({"arguments": call.arguments}),
-    }
+/// Returns the arguments of a call in the order of the model. Text that is not an object becomes `{"arguments": TEXT}`.
+pub(super) fn arguments(call: &ToolCall) -> OrderedObject {
+    OrderedObject::parse(&call.arguments).unwrap_or_else(|| {
+        let text = (!call.arguments.trim().is_empty()).then(|| call.arguments.as_str().into());
+        OrderedObject(
+            text.map(|text| ("arguments".to_owned(), OrderedJson::Scalar(text))).into_iter().collect(),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -269,14 +281,14 @@ mod tests {
         let got = read(
             r#"[{"role":"user","parts":[{"text":"look"}]},
                 {"role":"model","parts":[{"text":"hm","thought":true},{"text":"let me"},
-                  {"functionCall":{"id":"a","name":"read_file","args":{"path":"x"}}},{"functionCall":{"name":"boom"}}]},
+                  {"functionCall":{"id":"a","name":"read_file","args":{"path":"x","limit":1}}},{"functionCall":{"name":"boom"}}]},
                 {"role":"user","parts":[{"functionResponse":{"name":"boom","response":{"error":"no"}}},
                   {"functionResponse":{"id":"a","name":"read_file","response":{"output":"text"}}}]},
                 {"role":"model","parts":[{"text":"done"}]}]"#,
         );
         let want = [
             "user|look",
-            "assistant|let me|read_file({\"path\":\"x\"})#a|boom({})#history-2",
+            "assistant|let me|read_file({\"path\":\"x\",\"limit\":1})#a|boom({})#history-2",
             "tool||boom=no!#history-2",
             "tool||read_file=text#a",
             "assistant|done",

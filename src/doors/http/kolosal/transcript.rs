@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::{
     agent::{
         Run,
         protocol::{Event, Outcome},
     },
-    core::{CallId, ToolCall, ToolOutcome},
+    core::{CallId, OrderedObject, ToolCall, ToolOutcome},
 };
 
 use super::{
@@ -30,7 +29,7 @@ pub(super) enum Item {
     },
     ToolCall {
         name: String,
-        arguments: Value,
+        arguments: OrderedObject,
     },
     #[serde(rename_all = "camelCase")]
     ToolResult {

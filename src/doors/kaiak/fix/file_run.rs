@@ -254,7 +254,7 @@ impl FixTask {
         Ok(())
     }
 
-    async fn notify(&self, name: &str, content: serde_json::Value) -> Result<(), NotDelivered> {
+    async fn notify(&self, name: &str, content: impl serde::Serialize) -> Result<(), NotDelivered> {
         self.notifier.notify(name, Correlation::None, content).await
     }
 }
