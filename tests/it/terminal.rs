@@ -248,6 +248,30 @@ fn a_continued_process_shows_its_question_again() {
 }
 
 #[test]
+fn a_run_says_that_it_waits_for_another_run_of_its_session() {
+    let (wait, key) = gate();
+    let model =
+        FakeLlama::start([Reply::text("half ").then_wait(wait).then_text("first"), Reply::text("second")]);
+    let home = TestHome::new(&model.url());
+    let mut first = home.on_terminal(&["run", "--session", "s", "one"]);
+    first.wait_for("half ");
+    let mut second = home.on_terminal(&["run", "--session", "s", "two"]);
+    second.wait_for("waiting for another run of this session");
+    let mut in_a_pipe = home.command(&["run", "--session", "s", "--verbose", "three"]);
+    let mut in_a_pipe = in_a_pipe.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(in_a_pipe.stderr.take().unwrap()));
+    let told = lines.map_while(Result::ok).find(|line| line.contains("waiting for another run"));
+    assert!(told.is_some());
+    in_a_pipe.kill().unwrap();
+    in_a_pipe.wait().unwrap();
+    key.open();
+    assert_eq!(first.end().0, 0);
+    let (code, screen) = second.end();
+    assert!(code == 0 && screen.contains("second"), "{screen}");
+    model.assert_clean();
+}
+
+#[test]
 fn a_failed_call_is_shown_below_its_own_name() {
     let calls = Reply::calls([("read_file", json!({"path": "f"})), ("list_files", json!({"nothing": 1}))]);
     let model = FakeLlama::start([calls, Reply::text("done")]);

@@ -112,6 +112,10 @@ impl<'a> RunConnection<'a> {
                     self.show_held().map_err(RunConnectionError::Stdout)?;
                     Some(decisions)
                 }
+                () = self.renderer.progress_due() => {
+                    self.renderer.show_early_progress();
+                    continue;
+                }
                 event = events.message() => {
                     let Some(event) = event?.and_then(|event| event.event) else {
                         return Err(ClientError::from(tonic::Status::unavailable("the stream ended")).into());

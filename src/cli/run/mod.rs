@@ -3,6 +3,7 @@
 mod approval_prompt;
 mod approver;
 mod connection;
+mod progress;
 mod prompt;
 mod question;
 mod renderer;

@@ -3,7 +3,6 @@
 use std::{
     collections::HashMap,
     io::{self, IsTerminal as _, Write as _},
-    time::{Duration, Instant},
 };
 
 use rustix::termios::tcgetwinsize;
@@ -18,10 +17,10 @@ use crate::{
         wrap::wrap,
     },
     core::Environment,
-    pb::{self, progress_event::Progress, run_event::Event},
+    pb::{self, run_event::Event},
 };
 
-use super::approval_prompt::format_arguments;
+use super::{approval_prompt::format_arguments, progress::ProgressLine};
 
 /// The form of the output on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +34,6 @@ pub(super) enum Format {
 /// The part of each argument that is shown when a call starts. Whoever approved it has seen all of it.
 const MAX_VALUE_CHARS: usize = 60;
 
-/// Progress is shown only for a run that takes longer than this.
-const PROGRESS_DELAY: Duration = Duration::from_millis(400);
-
 /// Writes the events of one run to stdout and stderr.
 pub(super) struct RunRenderer {
     format: Format,
@@ -48,9 +44,7 @@ pub(super) struct RunRenderer {
     filter: Printable,
     /// The last byte on stdout was not a line feed.
     in_middle_of_line: bool,
-    /// stderr ends in a progress line, which the next output replaces.
-    progress_shown: bool,
-    started_at: Instant,
+    progress: ProgressLine,
     /// Name and arguments of the proposed calls, by call id.
     call_descriptions: HashMap<String, String>,
     /// The id of the call whose line was written last.
@@ -61,16 +55,16 @@ pub(super) struct RunRenderer {
 impl RunRenderer {
     pub(super) fn new(format: Format, verbosity: Verbosity, environment: &Environment) -> Self {
         let stderr_is_terminal = io::stderr().is_terminal();
+        let palette = Palette::new(stderr_is_terminal, environment);
         Self {
             format,
             verbosity,
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal,
-            palette: Palette::new(stderr_is_terminal, environment),
+            palette,
             filter: Printable::default(),
             in_middle_of_line: false,
-            progress_shown: false,
-            started_at: Instant::now(),
+            progress: ProgressLine::new(stderr_is_terminal, verbosity, palette),
             call_descriptions: HashMap::new(),
             last_call: String::new(),
             subagent_names: SubagentNames::default(),
@@ -94,10 +88,17 @@ impl RunRenderer {
     }
 
     fn render_text(&mut self, event: &Event) -> io::Result<()> {
+        if !matches!(event, Event::Progress(_)) {
+            self.progress.end_wait();
+        }
         match event {
             Event::Token(token) => self.write_answer(&token.text)?,
             Event::Reasoning(reasoning) => self.write_reasoning(&reasoning.text),
-            Event::Progress(progress) => self.show_progress(progress.progress.as_ref()),
+            Event::Progress(event) => {
+                if let Some(progress) = &event.progress {
+                    self.progress.report(progress);
+                }
+            }
             Event::Notice(notice) => {
                 self.end_line()?;
                 self.note(Verbosity::Normal, &self.wrap(&printable(&notice.text)));
@@ -130,7 +131,7 @@ impl RunRenderer {
                 }
             }
             Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => {
-                self.clear_progress();
+                self.progress.clear();
                 self.end_line()?;
             }
             Event::Started(started) => {
@@ -152,7 +153,7 @@ impl RunRenderer {
     /// Writes a line to stderr if the user wants to see this much and the output is not JSON.
     pub(super) fn note(&mut self, level: Verbosity, text: &str) {
         if level <= self.verbosity && self.format == Format::Text {
-            self.clear_progress();
+            self.progress.clear();
             write_stderr(&format!("{}\n", self.palette.dim(text)));
         }
     }
@@ -169,7 +170,7 @@ impl RunRenderer {
     }
 
     fn write_answer(&mut self, text: &str) -> io::Result<()> {
-        self.clear_progress();
+        self.progress.clear();
         let filtered;
         let text = if self.stdout_is_terminal {
             filtered = self.filter.push(text);
@@ -192,7 +193,7 @@ impl RunRenderer {
 
     fn write_reasoning(&mut self, text: &str) {
         if self.verbosity == Verbosity::Verbose {
-            self.clear_progress();
+            self.progress.clear();
             write_stderr(&self.palette.dim(&printable(text)));
         }
     }
@@ -212,43 +213,20 @@ impl RunRenderer {
         }
     }
 
-    /// Shows what the run waits for, on a line that the next output replaces.
-    fn show_progress(&mut self, progress: Option<&Progress>) {
-        let wanted = self.stderr_is_terminal
-            && self.verbosity != Verbosity::Quiet
-            && self.started_at.elapsed() >= PROGRESS_DELAY;
-        if wanted && let Some(progress) = progress {
-            write_stderr(&format!("\r\x1b[K{}", self.palette.dim(&format_progress(progress))));
-            self.progress_shown = true;
-        }
+    /// Waits until a report of progress has to be shown that came too early for it. Waits forever if there is none.
+    pub(super) async fn progress_due(&self) {
+        self.progress.due().await;
     }
 
-    fn clear_progress(&mut self) {
-        if std::mem::take(&mut self.progress_shown) {
-            write_stderr("\r\x1b[K");
-        }
+    /// Shows the report for which [`RunRenderer::progress_due`] waited.
+    pub(super) fn show_early_progress(&mut self) {
+        self.progress.show_early();
     }
 }
 
 /// Writes to stderr. If stderr is closed, there is nowhere left to report that.
 fn write_stderr(text: &str) {
     io::stderr().write_all(text.as_bytes()).ok();
-}
-
-fn format_progress(progress: &Progress) -> String {
-    match progress {
-        Progress::Queued(queued) if queued.waiting_for == "session" => {
-            "waiting for another run of this session (--new starts another session)".to_owned()
-        }
-        Progress::Queued(queued) => format!("number {} in the queue for the model", queued.place),
-        Progress::Loading(loading) => {
-            let percent = loading.fraction.map(|part| format!(" {:.0} %", part * 100.0)).unwrap_or_default();
-            format!("loading {}{percent}", printable(&loading.model))
-        }
-        Progress::Prefill(prefill) => {
-            format!("reading the prompt: {} of {} tokens", prefill.processed, prefill.total)
-        }
-    }
 }
 
 fn format_compaction(compacted: pb::CompactedEvent) -> String {
