@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Instant};
 use crate::{
     core::{Cancel, RunId, SessionId},
     provider::{FinishReason, Turn},
+    tools::builtin::remaining_places,
 };
 
 use super::{
@@ -130,8 +131,7 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
         let calls = check_calls(run, &mut turn).await?;
         record_answer(run, &turn).await?;
         if turn.calls.is_empty() {
-            let has_tools = !run.tools.all.defs().is_empty();
-            if let AnswerCheck::AskAgain { message, .. } = run.rails.check_answer(&turn, has_tools)? {
+            if let AnswerCheck::AskAgain { message, .. } = check_answer(run, &turn).await? {
                 run.messages.push_note(&message);
                 continue;
             }
@@ -148,6 +148,28 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
     Err(RunError::new(FailureKind::Limit, format!("the run used up its {max_turns} turns"))
         .hint("raise `max_turns` in config.toml if the task needs more")
         .into())
+}
+
+/// Judges an answer without calls: first by what the run knows, and then by what stands in the files.
+async fn check_answer(run: &mut RunState, turn: &Turn) -> Result<AnswerCheck, Stop> {
+    let has_tools = !run.tools.all.defs().is_empty();
+    let check = run.rails.check_answer(turn, has_tools)?;
+    let is_whole = turn.finish_reason != FinishReason::Length;
+    if matches!(check, AnswerCheck::AskAgain { .. }) || !is_whole || !run.tools.reading_is_free {
+        return Ok(check);
+    }
+    for text in run.rails.replaced_texts() {
+        let (work_dir, cancel) = (Arc::clone(&run.tools.work_dir), run.io.cancel().clone());
+        let mut searching = blocking(move || {
+            let places = remaining_places(&work_dir, &text, &cancel);
+            (text, places)
+        });
+        let (text, places) = run.io.unless_cancelled(searching.join()).await??;
+        if !places.is_empty() {
+            return Ok(run.rails.check_remaining(&text, &places)?);
+        }
+    }
+    Ok(check)
 }
 
 /// Puts the prompt into the window. Its tokens are estimated, which is good enough while there is room to

@@ -108,6 +108,11 @@ impl FileChanges {
         self.files.values().any(|file| file.before != file.now)
     }
 
+    /// Returns the files that the run has changed.
+    pub(super) fn changed(&self) -> impl Iterator<Item = &str> + Clone {
+        self.files.keys().map(String::as_str)
+    }
+
     /// Returns why an answer cannot be the end yet. A change that failed counts only if `counts_failure`.
     pub(super) fn problem(&self, counts_failure: bool) -> Option<Unfinished> {
         if let Some(error) = self.files.values().find_map(|file| file.error.as_ref()) {

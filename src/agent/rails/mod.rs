@@ -11,6 +11,7 @@ mod file_changes;
 mod missing_change;
 mod offer;
 mod opening;
+mod remaining_text;
 mod repeated_calls;
 mod thinking_budget;
 mod unfinished_answers;
@@ -21,7 +22,7 @@ use crate::{
     config::RailsConfig,
     core::{Message, ToolCall, ToolOutcome},
     provider::Turn,
-    tools::{Change, Effect},
+    tools::{Change, Effect, builtin::ReplacedText},
 };
 use changed_place::{changed_place, line_count};
 use copied_answers::CopiedAnswers;
@@ -32,6 +33,7 @@ pub(super) use file_changes::{FileChanges, JudgedChange};
 pub(super) use missing_change::MissingChange;
 use offer::Offer;
 pub(super) use opening::add_opening;
+use remaining_text::RemainingText;
 pub(super) use repeated_calls::RepeatedCalls;
 pub(super) use thinking_budget::ThinkingBudget;
 pub(super) use unfinished_answers::{AnswerCheck, UnfinishedAnswers};
@@ -48,6 +50,7 @@ pub(super) struct Rails {
     pub(super) unfinished_answers: UnfinishedAnswers,
     copied_answers: CopiedAnswers,
     missing_change: MissingChange,
+    remaining_text: RemainingText,
     pub(super) file_changes: FileChanges,
     offer: Offer,
     /// The model must call a tool in its next answer.
@@ -66,6 +69,7 @@ impl Rails {
             unfinished_answers: UnfinishedAnswers::default(),
             copied_answers: CopiedAnswers::new(request),
             missing_change: MissingChange::new(change_expected),
+            remaining_text: RemainingText::new(request, change_expected),
             file_changes: FileChanges::default(),
             offer,
             must_call: false,
@@ -77,6 +81,7 @@ impl Rails {
     /// Notes a call about which more cannot be asked of the model: it was denied, or its effect is not known.
     pub(super) fn note_decision(&mut self) {
         self.missing_change.note_decision();
+        self.remaining_text.note_decision();
         self.file_changes.forget_open();
     }
 
@@ -137,6 +142,28 @@ impl Rails {
         };
         self.must_call = matches!(check, AnswerCheck::AskAgain { must_call: true, .. });
         Ok(check)
+    }
+
+    /// Returns the texts that must not stand in the files any more when the run ends.
+    pub(super) fn replaced_texts(&self) -> Vec<ReplacedText> {
+        if !self.config.unfinished {
+            return Vec::new();
+        }
+        self.remaining_text.wanted(self.file_changes.changed())
+    }
+
+    /// Judges an answer without calls after which `text` still stands at these places.
+    ///
+    /// # Errors
+    ///
+    /// [`FailureKind::Model`](super::protocol::FailureKind::Model) if the model was asked again too often.
+    pub(super) fn check_remaining(
+        &mut self,
+        text: &ReplacedText,
+        places: &[String],
+    ) -> Result<AnswerCheck, RunError> {
+        self.must_call = true;
+        self.remaining_text.check(text, places)
     }
 
     /// Returns what the model may not choose for its next answer: the names of tools, and true if it must call one. The

@@ -25,6 +25,7 @@ use crate::{config::ToolsConfig, core::OwnListeners, tools::Tool};
 use failure::{Failure, outcome};
 pub use help::named_instead;
 pub use opening::{Opening, opening};
+pub use search_files::{ReplacedText, remaining_places};
 
 /// The maximum output of one call, in bytes. More text would only push the conversation out of the
 /// context window.

@@ -5,12 +5,14 @@
 //! something, code that came with the prompt, and languages that the rule does not know.
 
 mod questions;
+mod replacements;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
 pub(super) use questions::asks_only_for_an_answer;
+pub(super) use replacements::{Place, Replacement, replacements};
 pub(super) use words::is_file_name;
 
 use words::{
@@ -33,6 +35,7 @@ pub(in crate::agent) fn asks_for_a_change(prompt: &str) -> bool {
         return false;
     }
     sentences(instruction).into_iter().any(|sentence| is_request(sentence, instruction, comes_with_text))
+        || replacements(prompt).iter().any(|replacement| replacement.place == Place::Everywhere)
 }
 
 /// Returns true if the prompt says that nothing may be changed. That nothing else may be changed is no such sentence.

@@ -16,7 +16,7 @@ use crate::{core::Cancel, tools::builtin::MAX_OUTPUT};
 /// The maximum time of one search.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// The maximum length of a line that can be searched, in bytes. A file with a longer one is left there.
-const MAX_LINE: usize = 1 << 20;
+pub(super) const MAX_LINE: usize = 1 << 20;
 /// The maximum number of bytes of a line that are shown.
 const MAX_SHOWN: usize = 240;
 
@@ -145,10 +145,10 @@ impl Sink for LineSink<'_> {
 }
 
 /// A file whose reading ends early with an error.
-struct Interruptible<'a> {
-    file: File,
-    cancel: &'a Cancel,
-    end: Instant,
+pub(super) struct Interruptible<'a> {
+    pub file: File,
+    pub cancel: &'a Cancel,
+    pub end: Instant,
 }
 
 impl Read for Interruptible<'_> {

@@ -1,6 +1,7 @@
 //! `search_files`: finds the lines that match a regular expression.
 
 mod file_search;
+mod remaining;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use serde_json::{Value, json};
@@ -14,6 +15,8 @@ use crate::{
     tools::{Effect, Proposal, Tool, WorkDir, Workspace, read_effect},
 };
 use file_search::{FileSearch, Limits};
+
+pub use remaining::{ReplacedText, remaining_places};
 
 /// The maximum number of files that one call looks at.
 const MAX_FILES: usize = 100_000;

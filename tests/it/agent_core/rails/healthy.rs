@@ -12,12 +12,13 @@ use super::{
 };
 
 /// Words of the notes of all rails, except for the changed place, which follows every edit.
-pub(super) const NOTES: [&str; 14] = [
+pub(super) const NOTES: [&str; 15] = [
     "exactly this call before",
     "Your answer was empty",
     "You said what you would do",
     "No file has been changed yet",
     "Your last change failed",
+    "still stands in",
     "Since your change",
     "Your answer only repeats",
     "is no longer valid",
@@ -46,6 +47,11 @@ fn read_lines(path: &str, start: usize, end: usize) -> Step {
 
 fn edit(path: &str, old: &str, new: &str) -> Step {
     Step::Call(vec![("edit_file", json!({"path": path, "old_str": old, "new_str": new}))])
+}
+
+fn replace_all(path: &str, old: &str, new: &str) -> Step {
+    let args = json!({"path": path, "old_str": old, "new_str": new, "occurrence": 0});
+    Step::Call(vec![("edit_file", args)])
 }
 
 fn write(path: &str, content: &str) -> Step {
@@ -172,16 +178,44 @@ fn healthy(kind: usize, size: usize) -> Healthy {
             steps: (0..count).map(|_| read("log.txt")).chain([Step::Say("It says 3 now.")]).collect(),
             files: vec![("log.txt", "0\n".to_owned())],
         },
-        _ => unreachable!("there are twelve kinds"),
+        // The old name stays as a part of other words, and in files that are not meant.
+        12 => Healthy {
+            prompt: "rename load to load_all in all files",
+            steps: ["f.py", "g.py"]
+                .into_iter()
+                .flat_map(|path| [read(path), replace_all(path, "load(", "load_all(")])
+                .chain([Step::Say("It is renamed in both files.")])
+                .collect(),
+            files: vec![
+                ("f.py", "def load(n):\n    return reload(n)\n".to_owned()),
+                ("g.py", "print(load(1))  # payload, see docs/load.md\n".repeat(count)),
+                ("h.md", "Loading takes a down-load.\n".repeat(count)),
+            ],
+        },
+        13 => Healthy {
+            prompt: "In f.txt, replace every \"red car\" with \"blue car\".",
+            steps: vec![
+                replace_all("f.txt", "red car", "blue car"),
+                Step::Say("Every red car in f.txt is blue now."),
+            ],
+            files: vec![
+                ("f.txt", "a red car, a red carpet and a covered car\n".repeat(count)),
+                ("g.txt", "a red car\n".to_owned()),
+            ],
+        },
+        _ => unreachable!("there are fourteen kinds"),
     }
 }
 
-const KINDS: usize = 12;
+const KINDS: usize = 14;
+
+/// The lengths of which each kind has one run.
+const SIZES: usize = 17;
 
 #[tokio::test]
 async fn no_rail_says_anything_in_two_hundred_healthy_runs() {
     let mut alarms = Vec::new();
-    for number in 0..204 {
+    for number in 0..KINDS * SIZES {
         let (kind, size) = (number % KINDS, number / KINDS);
         let Healthy { prompt, steps, files } = healthy(kind, size);
         let test = TestCore::with_config(steps, |config| config.context_size = Some(131_072));

@@ -7,6 +7,7 @@ mod errors;
 mod healthy;
 mod offer;
 mod opening;
+mod remaining;
 mod results;
 mod writes;
 

@@ -1,0 +1,81 @@
+//! Notices that a text still stands somewhere that was to be replaced at all its places.
+
+use crate::{
+    agent::protocol::{FailureKind, RunError},
+    tools::builtin::ReplacedText,
+};
+
+use super::{
+    AnswerCheck,
+    change_request::{Place, Replacement, replacements},
+};
+
+/// The model is asked again this often in a run.
+const MAX_ASKED_AGAIN: u32 = 2;
+
+/// The longest text that a message repeats, in bytes.
+const MAX_TEXT: usize = 80;
+
+/// Follows whether the replacements that a run was asked for were made.
+#[derive(Default)]
+pub(in crate::agent) struct RemainingText {
+    replacements: Vec<Replacement>,
+    /// A person or a client decided about a change.
+    was_decided: bool,
+    asked_again: u32,
+}
+
+impl RemainingText {
+    /// `request` is what the user wrote. `change_expected` says that it asks for a change of files beyond doubt. If it does
+    /// not, only the files count that the run changes.
+    pub(super) fn new(request: &str, change_expected: bool) -> Self {
+        let mut replacements = replacements(request);
+        replacements.retain(|replacement| change_expected || replacement.place == Place::ChangedFiles);
+        Self { replacements, ..Self::default() }
+    }
+
+    /// Notes a call about which more cannot be asked of the model: it was denied, or its effect is not known.
+    pub(super) fn note_decision(&mut self) {
+        self.was_decided = true;
+    }
+
+    /// Returns the texts to look for. `changed` are the files that the run has changed.
+    pub(super) fn wanted<'a>(&self, changed: impl Iterator<Item = &'a str> + Clone) -> Vec<ReplacedText> {
+        if self.was_decided {
+            return Vec::new();
+        }
+        let text = |Replacement { old, new, place }: &Replacement| ReplacedText {
+            old: old.clone(),
+            new: new.clone(),
+            files: match place {
+                Place::Everywhere => None,
+                Place::Files(files) => Some(files.clone()),
+                Place::ChangedFiles => Some(changed.clone().map(str::to_owned).collect()),
+            },
+        };
+        self.replacements.iter().map(text).collect()
+    }
+
+    /// Judges an answer after which `text` still stands at these places.
+    ///
+    /// # Errors
+    ///
+    /// [`FailureKind::Model`] if the model was asked again too often.
+    pub(super) fn check(&mut self, text: &ReplacedText, places: &[String]) -> Result<AnswerCheck, RunError> {
+        let ReplacedText { old, new, .. } = text;
+        let fact = format!("`{}` still stands in {}", beginning(old), places.join(", "));
+        if self.asked_again == MAX_ASKED_AGAIN {
+            return Err(RunError::new(FailureKind::Model, fact).hint(
+                "ask for one file at a time, or use a larger model (`kontekst models`); without this check: \
+                 `unfinished = false` under [rails] of the agent",
+            ));
+        }
+        self.asked_again += 1;
+        let message = format!("{fact}. Replace it there by `{}`, too.", beginning(new));
+        Ok(AnswerCheck::AskAgain { message, must_call: true })
+    }
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TEXT)]
+}
