@@ -14,6 +14,8 @@ pub mod core;
 
 pub mod config;
 
+pub mod sandbox;
+
 mod context;
 pub mod models;
 pub mod provider;

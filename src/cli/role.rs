@@ -1,13 +1,14 @@
 //! The roles in which a client or the daemon starts this program. They are no commands for people, so the help, the manual and the
 //! completions do not have them.
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, io, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
 use crate::{
     core::Environment,
     provider::{builtin::template_process, supervisor::exec::exec_child},
+    sandbox,
 };
 
 use super::{daemon, error::CliError, home};
@@ -27,6 +28,10 @@ enum Role {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<OsString>,
     },
+    /// Starts a command and ends everything that is left of it.
+    KeepCommand,
+    /// Confines this process and becomes a command.
+    InnerCommand,
     /// Renders the chat template of a model file, from stdin to stdout, with limits on this process.
     RenderTemplate { memory: u64, cpu_seconds: u64 },
 }
@@ -44,6 +49,12 @@ pub(super) fn run(args: Vec<OsString>, environment: &Environment) -> Result<Exit
             let error = exec_child(command);
             Err(CliError::failed("cannot become the model server").cause(error.to_string()))
         }
+        Role::KeepCommand => {
+            sandbox::run_keeper().map(|()| ExitCode::SUCCESS).map_err(|error| cannot_run(&error))
+        }
+        Role::InnerCommand => {
+            sandbox::run_inner().map(|()| ExitCode::FAILURE).map_err(|error| cannot_run(&error))
+        }
         Role::RenderTemplate { memory, cpu_seconds } => {
             let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
             template_process::render(memory, cpu_seconds, stdin, stdout)
@@ -51,4 +62,8 @@ pub(super) fn run(args: Vec<OsString>, environment: &Environment) -> Result<Exit
                 .map_err(|error| CliError::failed("cannot render the template").cause(error.to_string()))
         }
     }
+}
+
+fn cannot_run(error: &io::Error) -> CliError {
+    CliError::failed("cannot run the command").cause(error.to_string())
 }

@@ -22,6 +22,7 @@ mod pseudo_terminal;
 mod real_llama;
 mod roz;
 mod run;
+mod sandbox;
 mod subagents;
 mod tasks;
 mod terminal;

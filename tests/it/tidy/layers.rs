@@ -10,6 +10,7 @@ use super::{File, assert_none, files, source};
 const LAYERS: &[&[&str]] = &[
     &["core"],
     &["config"],
+    &["sandbox"],
     &["models"],
     &["provider", "context", "sessions", "tools", "skills", "subagent_log"],
     &["agent"],
@@ -119,8 +120,8 @@ fn crate_paths_are_read_out_of_groups() {
     let text = "use crate::{\n    core::{Message, Role as R},\n    doors,\n};\n// crate::cli::x\nlet a = crate::cli::Run::new();\n";
     let paths: Vec<_> = crate_paths(text).into_iter().map(|(line, path)| format!("{line} {path}")).collect();
     assert_eq!(paths, ["1 core/Message", "1 core/Role", "1 doors", "6 cli/Run/new"]);
-    assert_eq!(layer("doors/kontekst/convert"), Some((7, "doors/kontekst".to_owned())));
-    assert_eq!(layer("doors/Stop"), Some((6, "doors".to_owned())));
+    assert_eq!(layer("doors/kontekst/convert"), Some((8, "doors/kontekst".to_owned())));
+    assert_eq!(layer("doors/Stop"), Some((7, "doors".to_owned())));
     assert_eq!(layer("corelike"), None);
 }
 

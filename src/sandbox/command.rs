@@ -1,0 +1,52 @@
+//! One command and its limits.
+
+use std::{os::fd::BorrowedFd, path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+/// A command line for `sh -c`, and what it may do.
+#[derive(Clone, Debug)]
+pub struct CommandSpec<'a> {
+    pub line: &'a str,
+    /// The only directory in which the command may write, besides temporary ones of its own.
+    pub work_dir: BorrowedFd<'a>,
+    /// All environment variables of the command.
+    pub environment: Vec<(String, String)>,
+    /// Paths in `work_dir`, relative to it, that the command may read and not change. Each has to exist, without links.
+    pub read_only: Vec<PathBuf>,
+    /// Lets the command use the network of the machine.
+    pub network: bool,
+    pub limits: Limits,
+}
+
+/// What a command may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// The time after which the command is ended.
+    pub time: Duration,
+    /// The bytes of output after which the command is ended.
+    pub output: u64,
+    /// The processes and threads that it may have at a time.
+    pub processes: u64,
+    /// The bytes of memory of each process that are not shared with a file.
+    pub memory: u64,
+    /// The largest file that it may write, in bytes.
+    pub file_size: u64,
+    /// The bytes that all files in its temporary directories may have together.
+    pub temporary: u64,
+}
+
+impl Default for Limits {
+    /// Enough for a build or a test suite on a developer's machine, and small enough that a mistake does not stop the
+    /// machine.
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(120),
+            output: 64 << 20,
+            processes: 1024,
+            memory: 8 << 30,
+            file_size: 4 << 30,
+            temporary: 1 << 30,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What the processes of one command send to each other over their sockets: one line of JSON for each message.
+
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader, Read, Write},
+    os::unix::net::UnixStream,
+    path::PathBuf,
+};
+
+use rustix::stdio::{dup2_stdin, stdin};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{command::Limits, layers::Layers};
+
+/// The longest message, in bytes. A job names every protected path of a working directory.
+const MAX_MESSAGE: u64 = 16 << 20;
+
+/// From the daemon to the keeper, and from the keeper to the inner process. The working directory of the process is that
+/// of the command.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Job {
+    pub line: String,
+    pub environment: Vec<(String, String)>,
+    pub read_only: Vec<PathBuf>,
+    pub hidden: Vec<PathBuf>,
+    pub network: bool,
+    pub limits: Limits,
+    pub layers: Layers,
+}
+
+/// From the inner process to the keeper, and from the keeper to the daemon.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Report {
+    /// The sandbox could not be set up, so the command has not run.
+    Failed(String),
+    Exited(i32),
+    Signalled(i32),
+    TooManyProcesses,
+}
+
+/// Returns the socket at stdin, and puts an empty file there instead.
+pub(super) fn control_socket() -> io::Result<UnixStream> {
+    let control = UnixStream::from(stdin().try_clone_to_owned()?);
+    dup2_stdin(File::open("/dev/null")?)?;
+    Ok(control)
+}
+
+pub(super) fn send(to: &UnixStream, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut to = to;
+    to.write_all(&line)
+}
+
+/// Waits for one message. `None` is the end of the stream.
+pub(super) fn receive<T: DeserializeOwned>(from: &UnixStream) -> io::Result<Option<T>> {
+    let mut line = Vec::new();
+    BufReader::new(from).take(MAX_MESSAGE).read_until(b'\n', &mut line)?;
+    if line.is_empty() { Ok(None) } else { Ok(Some(serde_json::from_slice(&line)?)) }
+}

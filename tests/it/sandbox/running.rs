@@ -1,0 +1,67 @@
+//! Output, endings and limits of a command, which are the same with and without layers.
+
+use std::time::Duration;
+
+use super::*;
+
+fn fixtures() -> Vec<Fixture> {
+    vec![Fixture::new(Layers::NONE)]
+}
+
+#[test]
+fn output_and_exit_status_are_those_of_the_shell() {
+    for fixture in fixtures() {
+        let (ending, output) = fixture.run("echo a; echo b >&2; printf c; pwd; exit 3");
+        assert_eq!(ending, Ending::Exited(3));
+        assert_eq!(output, format!("a\nb\nc{}\n", fixture.path().canonicalize().unwrap().display()));
+        assert_eq!(fixture.run("no-such-command-at-all 2>/dev/null").0, Ending::Exited(127));
+        assert_eq!(fixture.run("kill -9 $$").0, Ending::Signalled(9));
+        assert_eq!(fixture.run("env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= | sort").1.lines().count(), 1);
+        assert_eq!(fixture.run("cat; test -t 0 -o -t 1 -o -t 2 || (: < /dev/tty) 2>&1").0, Ending::Exited(2));
+        assert_eq!(fixture.run("echo x > new && cat new"), (Ending::Exited(0), "x\n".to_owned()));
+    }
+}
+
+#[test]
+fn a_command_ends_with_everything_that_it_started() {
+    // Each holds the pipe, so that the end of the output is their end.
+    let survivors = "sleep 1000 & (setsid sleep 1000 &) ; setsid sh -c 'trap \"\" TERM HUP INT; sleep 1000 & sleep 1000' & \
+                     (trap '' HUP; (sleep 1000 &) & ) ; echo started";
+    for fixture in fixtures() {
+        assert_eq!(fixture.run(survivors), (Ending::Exited(0), "started\n".to_owned()));
+        let limits = Limits { time: Duration::from_millis(300), ..Limits::default() };
+        let (end, _) = fixture.run_with(&format!("{survivors}; wait"), limits, &Cancel::new());
+        assert_eq!(end.unwrap().ending, Ending::TimeOver);
+        let cancel = Cancel::new();
+        cancel.cancel();
+        let (end, _) = fixture.run_with(survivors, Limits::default(), &cancel);
+        assert_eq!(end.unwrap().ending, Ending::Cancelled);
+    }
+}
+
+#[test]
+fn a_cancel_ends_a_command_while_it_writes() {
+    for fixture in fixtures() {
+        let dir = File::open(fixture.path()).unwrap();
+        let command = CommandSpec {
+            line: "echo started; sleep 1000",
+            work_dir: dir.as_fd(),
+            environment: Vec::new(),
+            read_only: Vec::new(),
+            network: false,
+            limits: Limits::default(),
+        };
+        let cancel = Cancel::new();
+        let end = fixture.sandbox.run(&command, &cancel, &mut |_| cancel.cancel()).unwrap();
+        assert_eq!(end.ending, Ending::Cancelled);
+    }
+}
+
+#[test]
+fn endless_output_ends_the_command() {
+    for fixture in fixtures() {
+        let limits = Limits { output: 100_000, ..Limits::default() };
+        let (end, output) = fixture.run_with("yes", limits, &Cancel::new());
+        assert_eq!((end.unwrap().ending, output.len()), (Ending::TooMuchOutput, 100_000));
+    }
+}
