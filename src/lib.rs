@@ -14,6 +14,7 @@ pub mod core;
 
 pub mod config;
 
+pub mod journal;
 pub mod sandbox;
 
 mod context;

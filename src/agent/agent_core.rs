@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     config::{Config, Home},
     core::{CallId, OwnListeners, RunId, SessionId},
+    journal::Journal,
     provider::{Models, ServerStatus},
     sessions::Sessions,
     subagent_log::SubagentLogs,
@@ -35,8 +36,9 @@ impl AgentCore {
     /// listeners.
     pub fn new(home: Home, config: Config, models: Arc<dyn Models>, own_listeners: OwnListeners) -> Self {
         let (sessions, subagent_logs) = (Sessions::new(&home), SubagentLogs::new(&home));
+        let journal = Journal::new(&home, &config.undo);
         let shared = Shared {
-            storage: Storage { home, sessions, subagent_logs },
+            storage: Storage { home, sessions, subagent_logs, journal },
             config,
             models,
             own_listeners,

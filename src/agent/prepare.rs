@@ -1,12 +1,13 @@
 //! Builds a run: loads the agent, opens the working directory, the session and the model. Everything here may
 //! block, because it reads files and may start a model server.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
     config::{AgentConfig, AgentError, RailsConfig, ToolRole},
     context::{Window, estimate},
-    core::{AnswerOptions, Name, RunId, SessionId},
+    core::{AnswerOptions, Name, RunId, SessionId, clock::unix_millis},
+    journal::EntryHead,
     provider::Provider,
     sessions::SessionLog,
     skills::Skills,
@@ -67,7 +68,7 @@ pub(super) fn prepare(
     let mut prompt = prompt_message(&request.prompt, &request.context.before_prompt, &skills)?;
     let lacks_work_dir = matches!(origin, Origin::Client) && shared.lacks_work_dir(&request);
     let Grant { work_dir, tools, limits, parent } = match origin {
-        Origin::Client => client_grant(shared, &request, &slot.id, skills)?,
+        Origin::Client => client_grant(shared, id, &request, &slot.id, skills)?,
         Origin::Parent(parent) => parent_grant(*parent),
     };
     let tools = with_spawn_tool(tools, shared, &agent, &limits, &request.tools.daemon);
@@ -174,6 +175,7 @@ pub(super) fn load_agent(
 /// Grants a client's run what it asks for, within the configuration.
 fn client_grant(
     shared: &Shared,
+    id: &RunId,
     request: &StartRun,
     session: &SessionId,
     skills: Skills,
@@ -183,7 +185,7 @@ fn client_grant(
         tools.retain(|tool| names.contains(&tool.def().name));
     }
     let work_dir = match open_work_dir(shared, request)? {
-        Some(work_dir) => work_dir,
+        Some(work_dir) => work_dir.recorded(&shared.storage.journal, entry_head(id, &request.prompt)),
         None => {
             tools.retain(|tool| !needs_work_dir(&tool.def().name));
             no_work_dir(shared)?
@@ -194,6 +196,20 @@ fn client_grant(
     let limits = RunLimits::for_client(root_session, &shared.config, request.subagents.allow)
         .with_max_turns(request.overrides.max_turns);
     Ok(Grant { work_dir, tools: ToolBox::new(tools), limits, parent: None })
+}
+
+/// The longest beginning of a prompt that the journal has, in characters.
+const MAX_WORDS: usize = 80;
+
+/// Returns what the journal says about a run. The working directory is added to it later.
+fn entry_head(id: &RunId, prompt: &Prompt) -> EntryHead {
+    let words = match prompt {
+        Prompt::Text(text) => text.clone(),
+        Prompt::Skill { name, arguments, text } => format!("/{name} {arguments} {text}"),
+    };
+    let words: Vec<&str> = words.split_whitespace().take(MAX_WORDS).collect();
+    let words = words.join(" ").chars().take(MAX_WORDS).collect();
+    EntryHead { run: id.clone(), dir: PathBuf::new(), inode: 0, at: unix_millis(), words, undoes: None }
 }
 
 fn parent_grant(parent: ParentContext) -> Grant {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use crate::{
-    core::{Cancel, RunId, SessionId},
+    core::{Cancel, RunId, SessionId, blocking_apart},
     provider::{FinishReason, Turn},
     tools::builtin::remaining_places,
 };
@@ -62,9 +62,21 @@ async fn drive(active: ActiveRun, request: StartRun, origin: Origin, io: RunIo, 
         Outcome::Cancelled => tracing::info!(ms, "run cancelled"),
         Outcome::Failed(error) => tracing::warn!(ms, kind = ?error.kind, "run failed"),
     }
+    prune_journal(&active.shared);
     // A client that has received the last event no longer finds the run in the registry.
     drop(active);
     end.finish(outcome);
+}
+
+/// Removes old entries of the journal if it is time for that. The run does not wait for it.
+fn prune_journal(shared: &Shared) {
+    let journal = Arc::clone(&shared.storage.journal);
+    if journal.needs_pruning() {
+        blocking_apart("prune", move || {
+            let pruned = journal.prune();
+            tracing::debug!(?pruned, "the journal was pruned");
+        });
+    }
 }
 
 async fn run(

@@ -5,6 +5,7 @@ use std::{path::Path, sync::Arc};
 use crate::{
     config::{Config, Home},
     core::{Cancel, OwnListeners, RunId, SessionId},
+    journal::Journal,
     provider::Models,
     sessions::Sessions,
     subagent_log::SubagentLogs,
@@ -50,6 +51,7 @@ pub(super) struct Storage {
     pub(super) home: Home,
     pub(super) sessions: Sessions,
     pub(super) subagent_logs: SubagentLogs,
+    pub(super) journal: Arc<Journal>,
 }
 
 /// A function that starts the run of a subagent.

@@ -131,6 +131,30 @@ impl Home {
         private_dir(&self.teams())
     }
 
+    /// The journal of what runs change.
+    pub fn undo(&self) -> PathBuf {
+        self.root.join("undo")
+    }
+
+    /// The entries of the journal, one file for each run.
+    pub fn undo_runs(&self) -> PathBuf {
+        self.undo().join("runs")
+    }
+
+    /// The contents that files had before they were changed.
+    pub fn undo_contents(&self) -> PathBuf {
+        self.undo().join("contents")
+    }
+
+    /// Creates [`Home::undo`] with what is in it, for this user only.
+    ///
+    /// # Errors
+    ///
+    /// As [`Home::create`].
+    pub fn create_undo(&self) -> Result<(), HomeError> {
+        [self.undo(), self.undo_runs(), self.undo_contents()].iter().try_for_each(|dir| private_dir(dir))
+    }
+
     /// The directory of the profiles that `kontekst models check` stores, one file for each model.
     pub fn profiles(&self) -> PathBuf {
         self.root.join("profiles")
@@ -203,6 +227,7 @@ impl Home {
             self.sessions(),
             self.teams(),
             self.profiles(),
+            self.undo(),
             self.kv(),
         ];
         [self.root.clone(), self.config(), self.token()].into_iter().chain(dirs).collect()

@@ -16,6 +16,7 @@ mod roz;
 mod template;
 pub(crate) mod toml_file;
 mod tools;
+mod undo;
 mod workers;
 
 pub use agents::{AgentConfig, AgentError, ToolRole};
@@ -32,6 +33,7 @@ pub use rails::RailsConfig;
 pub use roz::{RozConfig, RozEvents, RozModels};
 pub use toml_file::TomlError;
 pub use tools::{FileToolsConfig, ToolsConfig, WebToolsConfig};
+pub use undo::UndoConfig;
 pub use workers::WorkersConfig;
 
 use std::path::PathBuf;
@@ -101,6 +103,7 @@ pub struct Config {
     pub kaiak: KaiakConfig,
     pub roz: RozConfig,
     pub workers: WorkersConfig,
+    pub undo: UndoConfig,
     /// Keys of the file that are not known, as dotted paths. The daemon warns about them.
     #[serde(skip)]
     pub unknown_keys: Vec<String>,
@@ -153,6 +156,7 @@ impl Default for Config {
             kaiak: KaiakConfig::default(),
             roz: RozConfig::default(),
             workers: WorkersConfig::default(),
+            undo: UndoConfig::default(),
             unknown_keys: Vec::new(),
             was_replaced: false,
         }

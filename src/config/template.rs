@@ -62,6 +62,11 @@ per_run = 8                          # workers of one run in all, including thos
 max_turns = 20                       # maximum number of model calls of one worker
 max_tokens = 16384                   # maximum number of tokens that the model writes for one worker
 max_seconds = 600                    # maximum duration of one worker
+
+[undo]                               # what `kontekst undo` can take back
+keep_days = 30                       # 0 keeps nothing
+max_bytes = 1073741824               # disk for it; the oldest runs go first
+max_file_bytes = 10485760            # a larger file is changed without it, and the preview says so
 "##;
 
 /// The SHA-256 of every text that [`CONFIG`] has had, the newest last. A test checks that this is the present one.
@@ -89,6 +94,7 @@ pub(super) const WRITTEN: &[&str] = &[
     "d44f85d2bb5e3ddb4380e18c015a36bf7051586dafe749d1a8d16cea1b255e28",
     "1d1f4e497448953a37d8043109443b488e906bcc504fd6c6ecd1d78a3c906af2",
     "13623dcf17d1d01951f670e9c8ea2f6964c331a02d8eb29e6f747cd338301e30",
+    "c18a499cf2c5ef3450182a04379557c138552e0a99135d53b24b4272e82f0219",
 ];
 
 /// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
@@ -135,4 +141,7 @@ pub(super) const KEYS: &[&str] = &[
     "workers.max_turns",
     "workers.max_tokens",
     "workers.max_seconds",
+    "undo.keep_days",
+    "undo.max_bytes",
+    "undo.max_file_bytes",
 ];

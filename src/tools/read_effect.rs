@@ -9,7 +9,7 @@ use super::{
 pub(super) fn of_file(workspace: &Workspace, path: &InnerPath) -> Effect {
     let Ok(location) = workspace.locate(path) else { return Effect::Unknown };
     let asks = protected::caution(workspace, path, &location, Access::UnapprovedRead).is_some()
-        || [path.as_str(), location.real_path()]
+        || [path.as_str(), &location.real_path()]
             .into_iter()
             .any(|path| protected::hidden_character_caution(path).is_some());
     if asks { Effect::Unknown } else { Effect::Reads }

@@ -1,15 +1,37 @@
 //! The working directory of a run.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc},
+    thread,
+};
 
 use rustix::io::Errno;
 
-use super::{FileError, workspace::Workspace};
-use crate::config::Home;
+use super::{
+    Effect, FileError, Proposal,
+    workspace::{Record, Workspace},
+};
+use crate::{
+    config::Home,
+    core::{CallId, error_chain},
+    journal::{Entry, EntryHead, Journal, JournalError, NewChange},
+};
 
 /// The working directory of one run, held open. The tools of the run share it in an `Arc`.
 pub struct WorkDir {
-    workspace: Workspace,
+    workspace: Arc<Workspace>,
+    /// `None` where nothing is recorded for `kontekst undo`.
+    recording: Option<Recording>,
+}
+
+/// Where the changes of a call are recorded.
+#[derive(Clone)]
+struct Recording {
+    entry: Arc<Entry>,
+    /// The id of the call, and the name of its tool.
+    call: String,
+    tool: String,
 }
 
 /// The reason why a working directory cannot be used.
@@ -42,11 +64,51 @@ impl WorkDir {
             return Err(WorkDirError::NotAbsolute(dir()));
         }
         match Workspace::open_root(working_dir, home.protected_paths()) {
-            Ok(workspace) => Ok(Self { workspace }),
+            Ok(workspace) => Ok(Self { workspace: Arc::new(workspace), recording: None }),
             Err(Errno::NOENT) => Err(WorkDirError::Missing(dir())),
             Err(Errno::NOTDIR) => Err(WorkDirError::NotADirectory(dir())),
             Err(errno) => Err(WorkDirError::Io { dir: dir(), source: errno.into() }),
         }
+    }
+
+    /// Records every change of the tools from now on in the journal, for the run that `head` describes. The directory of the
+    /// head is set here.
+    #[must_use]
+    pub fn recorded(mut self, journal: &Arc<Journal>, mut head: EntryHead) -> Self {
+        let dir = self.real_path().map(PathBuf::from);
+        if let (true, Some(dir), Some(inode)) = (journal.is_on(), dir, self.workspace.inode()) {
+            (head.dir, head.inode) = (dir, inode);
+            let entry = journal.entry(head);
+            self.recording = Some(Recording { entry, call: String::new(), tool: String::new() });
+        }
+        self
+    }
+
+    /// Returns the same directory for one call, whose id and tool are recorded with its changes.
+    #[must_use]
+    pub fn for_call(&self, call: &CallId, tool: &str) -> Self {
+        let recording = self.recording.as_ref();
+        let of_call = |of_run: &Recording| Recording {
+            call: call.to_string(),
+            tool: tool.to_owned(),
+            ..of_run.clone()
+        };
+        Self { workspace: Arc::clone(&self.workspace), recording: recording.map(of_call) }
+    }
+
+    /// Adds a line to the preview of a change that cannot be taken back, because the file is too large for the journal.
+    pub(super) fn with_undo_note(&self, mut proposal: Proposal) -> Proposal {
+        if let (Some(recording), Effect::Change(change)) = (&self.recording, &proposal.effect)
+            && let Some(old) = &change.old
+            && old.len() as u64 > recording.entry.journal().max_file_bytes()
+        {
+            let bytes = old.len();
+            let note = format!(
+                "(`kontekst undo` will not cover this: {bytes} bytes are more than it keeps of a file)\n"
+            );
+            proposal.preview.push_str(&note);
+        }
+        proposal
     }
 
     /// Returns the absolute path without symbolic links, or `None` if it is not valid UTF-8.
@@ -93,6 +155,44 @@ impl WorkDir {
         #[cfg(not(target_os = "linux"))]
         work(&self.workspace)
     }
+
+    /// Runs `work` as [`WorkDir::run_sandboxed`] does. What `work` gives to its second argument is recorded in the journal,
+    /// by another thread, because the sandbox lets `work` open nothing in the data directory.
+    pub(super) fn change_sandboxed<T: Send>(
+        &self,
+        work: impl FnOnce(&Workspace, Record<'_>) -> T + Send,
+    ) -> T {
+        let Some(Recording { entry, call, tool }) = &self.recording else {
+            return self.run_sandboxed(|workspace| work(workspace, &|_| Ok(())));
+        };
+        thread::scope(|scope| {
+            let (requests, received) = mpsc::channel::<(Vec<NewChange>, mpsc::SyncSender<_>)>();
+            scope.spawn(move || {
+                for (changes, reply) in received {
+                    reply.send(entry.record(call, tool, changes)).ok(); // fails only if nobody waits for it
+                }
+            });
+            self.run_sandboxed(move |workspace| {
+                work(workspace, &|changes| {
+                    let path =
+                        changes.last().map(|change| change.path.display().to_string()).unwrap_or_default();
+                    let (reply, answer) = mpsc::sync_channel(1);
+                    requests.send((changes, reply)).ok(); // then there is no answer either
+                    match answer.recv() {
+                        Ok(Ok(())) => Ok(()),
+                        Ok(Err(error)) => Err(FileError::NotRecorded(path, not_recorded(&error))),
+                        Err(_) => Err(FileError::NotRecorded(path, "the journal has stopped".to_owned())),
+                    }
+                })
+            })
+        })
+    }
+}
+
+/// Returns the reason without a path of the data directory, because the model reads it. The log has the whole error.
+fn not_recorded(error: &JournalError) -> String {
+    tracing::error!(error = error_chain(error), "a change was not recorded");
+    error.io().map_or_else(|| "the journal cannot be written".to_owned(), ToString::to_string)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Runs calls in the daemon or at the client, and stores their results.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -69,7 +69,7 @@ async fn run_in_daemon(
         run.messages.recorder.append_tool_start(call.id.clone()).await?;
     }
     run.io.send(Event::ToolStarted { call: call.id.clone(), name: call.name.clone() }).await?;
-    let work_dir = Arc::clone(&run.tools.work_dir);
+    let work_dir = run.tools.work_dir.for_call(&call.id, &call.name);
     let cancel = run.io.cancel().child();
     let mut executing = {
         let cancel = cancel.clone();

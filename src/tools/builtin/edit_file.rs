@@ -53,13 +53,14 @@ impl Tool for EditFile {
     }
 
     fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
-        work_dir.run_sandboxed(|workspace| match self.target(args, workspace) {
+        let proposal = work_dir.run_sandboxed(|workspace| match self.target(args, workspace) {
             Ok(target) => match self.replacement(args, &target) {
                 Ok(replacement) => target.proposal(Ok(&replacement.content)),
                 Err(failure) => target.proposal(Err(&failure.message)),
             },
             Err(error) => error.proposal(),
-        })
+        });
+        work_dir.with_undo_note(proposal)
     }
 
     fn help(&self, args: &Value, work_dir: &WorkDir, failures: u32) -> String {
@@ -84,7 +85,7 @@ impl Tool for EditFile {
     }
 
     fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
-        outcome(work_dir.run_sandboxed(|workspace| {
+        outcome(work_dir.change_sandboxed(|workspace, record| {
             let target = self.target(args, workspace).map_err(|error| {
                 let path = args::text(args, "path").unwrap_or_default();
                 help::with_similar_names(error.into(), workspace, path)
@@ -93,7 +94,7 @@ impl Tool for EditFile {
             // the file changed, the error must say that the file changed.
             target.check_unchanged(approved)?;
             let replacement = self.replacement(args, &target)?;
-            target.write(&replacement.content, approved)?;
+            target.write(&replacement.content, approved, record)?;
             Ok(replacement.message)
         }))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::tools::{
     Change, Effect, FileError, Fingerprint, InnerPath, Proposal, Workspace,
     protected::{self, Access},
-    workspace::{ExistingFile, Location},
+    workspace::{ExistingFile, Location, Record},
 };
 
 use super::{Failure, diff};
@@ -103,19 +103,19 @@ impl<'a> TargetFile<'a> {
         }
     }
 
-    /// Writes `new` if the file still has the content that the approved proposal was made from.
+    /// Writes `new` if the file still has the content that the approved proposal was made from. `record` is told before.
     ///
     /// # Errors
     ///
     /// [`FileError::Stale`] if it changed, and any other [`FileError`] if it cannot be written.
-    pub(super) fn write(&self, new: &str, approved: &Proposal) -> Result<(), FileError> {
+    pub(super) fn write(&self, new: &str, approved: &Proposal, record: Record<'_>) -> Result<(), FileError> {
         self.check_unchanged(approved)?;
         // If the file came to be in a protected place after the approval, the person saw no caution.
         let is_approved = |location: &Location| match &approved.caution {
             None if self.caution(location, new).is_some() => Err(FileError::Stale(self.path.to_string())),
             _ => Ok(()),
         };
-        self.location.replace(new.as_bytes(), self.old.as_ref(), &is_approved)
+        self.location.replace(new.as_bytes(), self.old.as_ref(), &is_approved, record)
     }
 }
 

@@ -38,10 +38,11 @@ impl Tool for WriteFile {
     }
 
     fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
-        work_dir.run_sandboxed(|workspace| match self.target(args, workspace) {
+        let proposal = work_dir.run_sandboxed(|workspace| match self.target(args, workspace) {
             Ok((target, content)) => target.proposal(Ok(&content)),
             Err(error) => error.proposal(),
-        })
+        });
+        work_dir.with_undo_note(proposal)
     }
 
     fn help(&self, args: &Value, work_dir: &WorkDir, _: u32) -> String {
@@ -55,13 +56,13 @@ impl Tool for WriteFile {
     }
 
     fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
-        outcome(work_dir.run_sandboxed(|workspace| {
+        outcome(work_dir.change_sandboxed(|workspace, record| {
             let (target, content) = self.target(args, workspace)?;
             let path = target.path();
             if target.old() == Some(content.as_bytes()) {
                 return Ok(format!("no change: {path} already has this content"));
             }
-            target.write(&content, approved)?;
+            target.write(&content, approved, record)?;
             Ok(format!("Successfully wrote {} bytes to {path}", content.len()))
         }))
     }

@@ -34,7 +34,7 @@ pub(super) fn caution(
         Ok(true) => return Some(format!("{shown} is in the data directory of kontekst, which {OWN_REASON}")),
         Err(error) => return Some(format!("{shown} may be in the data directory: {}", error.message())),
     }
-    let relative = [shown.to_owned(), path.to_string()];
+    let relative = [shown.clone().into_owned(), path.to_string()];
     let absolute = workspace.absolute_paths(path, location);
     relative.into_iter().chain(absolute).find_map(|path| {
         let class = class_of(&path, access)?;

@@ -31,6 +31,9 @@ pub enum FileError {
     TooLarge { path: String, bytes: u64, limit: u64 },
     #[error("{0} changed since it was shown; nothing was written. Read it again.")]
     Stale(String),
+    /// The journal could not keep what a change would replace.
+    #[error("{0} was not changed, because its content cannot be kept for `kontekst undo`: {1}")]
+    NotRecorded(String, String),
     #[error("cannot {action} {path}")]
     Io {
         action: &'static str,
@@ -58,6 +61,7 @@ impl FileError {
             | Self::NotARegularFile(_)
             | Self::ReadOnly(_)
             | Self::TooLarge { .. }
+            | Self::NotRecorded(..)
             | Self::Io { .. } => ToolFailureKind::Other,
         }
     }

@@ -2,6 +2,7 @@
 //! whole, atomically.
 
 use std::{
+    borrow::Cow,
     ffi::OsString,
     fs::File,
     io::{Read, Write},
@@ -9,7 +10,7 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::ffi::OsStrExt,
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use rustix::{
@@ -17,6 +18,8 @@ use rustix::{
     io::Errno,
 };
 use uuid::Uuid;
+
+use crate::journal::{FileState, NewChange};
 
 use super::{
     FileError, identity, read,
@@ -30,13 +33,16 @@ pub struct Location {
     /// The directories below `dir` that do not exist yet, from the outside in.
     missing: Vec<OsString>,
     name: OsString,
-    real_path: String,
+    real_path: PathBuf,
     /// The path as the model gave it, for messages.
     given_path: String,
 }
 
 /// A check that runs right before the file system changes. If it fails, nothing is written.
 pub(in crate::tools) type Check<'a> = &'a dyn Fn(&Location) -> Result<(), FileError>;
+
+/// A function that records changes before they are made. If it fails, nothing is written.
+pub(in crate::tools) type Record<'a> = &'a dyn Fn(Vec<NewChange>) -> Result<(), FileError>;
 
 /// The content and the identity of a file at the time when it was read.
 pub struct ExistingFile {
@@ -67,9 +73,9 @@ impl Location {
         }
     }
 
-    /// Returns the path from the root of the workspace, without links.
-    pub fn real_path(&self) -> &str {
-        &self.real_path
+    /// Returns the path from the root of the workspace, without links. Characters that are not UTF-8 are replaced.
+    pub fn real_path(&self) -> Cow<'_, str> {
+        self.real_path.to_string_lossy()
     }
 
     /// Returns the absolute path of the file as it is now, or `None` where the system cannot tell. Characters
@@ -147,27 +153,31 @@ impl Location {
     ///
     /// The content is written to a temporary file in the same directory, synced and renamed, so that a
     /// crash leaves either the old file or the new one. Other names of the old file (hard links) keep the
-    /// old content. `check` is asked before a directory or a file is made, and again before the rename.
+    /// old content. `check` is asked before a directory or a file is made, and again before the rename. `record` is told
+    /// what will be done, before any of it is.
     ///
     /// # Errors
     ///
     /// [`FileError::Stale`] if the file of this name is no longer `old`, or if a link or a file has taken the
-    /// name of a missing directory. The error of `check`.
+    /// name of a missing directory. The errors of `check` and `record`.
     pub(in crate::tools) fn replace(
         &self,
         content: &[u8],
         old: Option<&ExistingFile>,
         check: Check<'_>,
+        record: Record<'_>,
     ) -> Result<(), FileError> {
         if old.is_some_and(|old| old.stat.st_mode & 0o200 == 0) {
             return Err(FileError::ReadOnly(self.given_path.clone()));
         }
         check(self)?;
-        let target = self.with_parents()?;
         let mode = match old {
             Some(old) => old.stat.st_mode & 0o777,
-            None => 0o644 & !umask_of(target.dir.as_fd()),
+            // The directories that are missing deny what their parent denies.
+            None => 0o644 & !umask_of(self.dir.as_fd()),
         };
+        record(self.planned_changes(content, old, mode))?;
+        let target = self.with_parents()?;
         let temp_name = format!(".kontekst-{}.tmp", Uuid::new_v4().simple());
         let written = target
             .write_temporary(&temp_name, content, mode)
@@ -177,6 +187,21 @@ impl Location {
             let _ = fs::unlinkat(&target.dir, &temp_name, AtFlags::empty()); // the first error is returned
         }
         written
+    }
+
+    /// Returns the changes that [`Location::replace`] makes: the directories from the outside in, and the file.
+    fn planned_changes(&self, content: &[u8], old: Option<&ExistingFile>, mode: RawMode) -> Vec<NewChange> {
+        let dir_mode = 0o700 | (0o755 & !umask_of(self.dir.as_fd()));
+        let depth = self.missing.len();
+        let dirs =
+            (0..depth).filter_map(|index| self.real_path.ancestors().nth(depth - index)).map(Path::to_owned);
+        let made = |path| NewChange::of(path, FileState::Missing, FileState::Dir { mode: dir_mode });
+        let mut changes: Vec<NewChange> = dirs.map(made).collect();
+        let before = old.map_or(FileState::Missing, |old| FileState::file(&old.content, old.stat.st_mode));
+        let kept = old.map(|old| old.content.clone());
+        let after = FileState::file(content, mode);
+        changes.push(NewChange { content: kept, ..NewChange::of(self.real_path.clone(), before, after) });
+        changes
     }
 
     /// Creates the missing directories, each below the handle of the one before it. No link is followed.

@@ -14,7 +14,7 @@ mod resolve;
 pub(super) mod tests;
 
 pub use error::FileError;
-pub(super) use location::{ExistingFile, Location};
+pub(super) use location::{ExistingFile, Location, Record};
 pub use path::InnerPath;
 
 use std::{
@@ -108,6 +108,12 @@ impl Workspace {
         Ok(Location::new(found, path.as_str()))
     }
 
+    /// Returns the number by which the file system knows the root.
+    pub(super) fn inode(&self) -> Option<u64> {
+        #[allow(clippy::unnecessary_cast, reason = "the type differs by system")]
+        fs::fstat(&self.root).ok().map(|stat| stat.st_ino as u64)
+    }
+
     /// Returns the absolute paths under which the root was opened.
     pub(super) fn absolute_names(&self) -> &[String] {
         &self.absolute_names
@@ -121,7 +127,7 @@ impl Workspace {
         let roots = self.absolute_names.iter().chain(&root_now);
         let below = roots.flat_map(|root| {
             let root = root.trim_end_matches('/');
-            [path.as_str(), location.real_path()].map(|inner| format!("{root}/{inner}"))
+            [path.as_str(), &location.real_path()].map(|inner| format!("{root}/{inner}"))
         });
         below.chain(location.absolute_path()).collect()
     }

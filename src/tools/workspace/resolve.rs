@@ -8,8 +8,9 @@ use std::{
     ffi::{OsStr, OsString},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
-        unix::ffi::{OsStrExt, OsStringExt},
+        unix::ffi::OsStringExt,
     },
+    path::PathBuf,
 };
 
 use rustix::{
@@ -31,7 +32,7 @@ pub(super) struct Resolved {
     /// A single name without `/`. It is not `..`, and it was not a link when it was looked at.
     pub name: OsString,
     /// The path from the root, without links.
-    pub real_path: String,
+    pub real_path: PathBuf,
 }
 
 /// The flags to open a directory only as the starting point of further `*at` calls.
@@ -128,8 +129,6 @@ pub(super) fn umask_of(dir: BorrowedFd<'_>) -> RawMode {
     fs::fstat(dir).map_or(0o077, |stat| !stat.st_mode & 0o077)
 }
 
-fn real_path<'a>(entered: &'a [(OwnedFd, OsString)], rest: impl Iterator<Item = &'a OsStr>) -> String {
-    let names = entered.iter().map(|(_, name)| &**name).chain(rest);
-    let names: Vec<_> = names.map(|name| String::from_utf8_lossy(name.as_bytes())).collect();
-    names.join("/")
+fn real_path<'a>(entered: &'a [(OwnedFd, OsString)], rest: impl Iterator<Item = &'a OsStr>) -> PathBuf {
+    entered.iter().map(|(_, name)| &**name).chain(rest).collect()
 }

@@ -9,6 +9,7 @@ mod rails;
 pub(crate) mod scripted_provider;
 mod subagents;
 mod tools;
+mod undo;
 mod window;
 
 use std::{fs, path::Path, sync::Arc};

@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["core"],
     &["config"],
     &["sandbox"],
-    &["models"],
+    &["models", "journal"],
     &["provider", "context", "sessions", "tools", "skills", "subagent_log"],
     &["agent"],
     &["pb"],

@@ -86,12 +86,15 @@ fn a_file_that_changed_since_it_was_read_is_left_alone() {
     let location = ws.locate(&ws.path("file").unwrap()).unwrap();
     let old = location.read_existing(LIMIT).unwrap();
     fs::write(dirs.ws("file"), "somebody else's").unwrap();
-    assert!(matches!(location.replace(b"mine", old.as_ref(), &|_| Ok(())), Err(FileError::Stale(_))));
+    assert!(matches!(
+        location.replace(b"mine", old.as_ref(), &|_| Ok(()), &|_| Ok(())),
+        Err(FileError::Stale(_))
+    ));
     assert_eq!(fs::read(dirs.ws("file")).unwrap(), b"somebody else's");
 
     let location = ws.locate(&ws.path("new").unwrap()).unwrap();
     assert!(location.read_existing(LIMIT).unwrap().is_none());
     fs::write(dirs.ws("new"), "somebody else's").unwrap();
-    assert!(matches!(location.replace(b"mine", None, &|_| Ok(())), Err(FileError::Stale(_))));
+    assert!(matches!(location.replace(b"mine", None, &|_| Ok(()), &|_| Ok(())), Err(FileError::Stale(_))));
     assert_eq!(fs::read(dirs.ws("new")).unwrap(), b"somebody else's");
 }

@@ -116,5 +116,5 @@ fn write_all(ws: &Workspace, path: &str, text: &str) -> Result<(), FileError> {
     let path = ws.path(path)?;
     let location = ws.locate(&path)?;
     let old = location.read_existing(LIMIT)?;
-    location.replace(text.as_bytes(), old.as_ref(), &|_| Ok(()))
+    location.replace(text.as_bytes(), old.as_ref(), &|_| Ok(()), &|_| Ok(()))
 }

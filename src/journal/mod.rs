@@ -1,0 +1,129 @@
+//! The journal of what runs change in their working directories, in `undo/` of the data directory.
+//!
+//! Before a file is changed, its content and what will become of it are on disk here: `undo/runs/<id>.jsonl` has one line
+//! for each change, and `undo/contents/` has each content once, named by its SHA-256. So a change that a crash interrupts
+//! can be taken back like any other: the file is compared with both sides of the last record.
+
+mod change;
+mod contents;
+mod entry;
+mod prune;
+mod read;
+
+#[cfg(test)]
+mod tests;
+
+pub use change::{Change, ContentHash, ContentHasher, FileState};
+pub use contents::{Contents, Kept};
+pub use entry::{Entry, EntryHead, NewChange, Undoes};
+pub use prune::Pruned;
+pub use read::{OpenCommand, StoredEntry};
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{
+        Arc, PoisonError, RwLock, RwLockReadGuard,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use crate::{
+    config::{Home, HomeError, PathError, UndoConfig},
+    core::RunId,
+};
+
+/// The journal of a data directory. One process at a time may have it: the daemon.
+pub struct Journal {
+    home: Home,
+    config: UndoConfig,
+    contents: Contents,
+    /// Whoever adds to the journal reads this lock, and whoever removes from it writes it. Otherwise a content could be
+    /// removed between the moment at which it was found to be there and the moment at which a record names it.
+    removal: RwLock<()>,
+    /// The bytes that were added since the journal was last pruned.
+    added: AtomicU64,
+    /// When the journal was last pruned, in seconds since 1970.
+    pruned_at: AtomicU64,
+}
+
+/// Why the journal cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    Path(#[from] PathError),
+    #[error("no run `{0}` has changed files")]
+    NotFound(String),
+    #[error("`{text}` is the start of the ids of {count} runs")]
+    Ambiguous { text: String, count: usize },
+    /// A line that this program did not write so.
+    #[error("`{}`, line {line}: {reason}", path.display())]
+    Damaged { path: PathBuf, line: usize, reason: String },
+    /// The content in the journal is not the one that its name says.
+    #[error("`{}` does not have the content that its name says", path.display())]
+    WrongContent { path: PathBuf },
+}
+
+impl JournalError {
+    /// Returns the error of the system, where there is one. It has no path of the data directory in it.
+    pub fn io(&self) -> Option<&io::Error> {
+        match self {
+            Self::Path(error) | Self::Home(HomeError::Path(error)) => Some(&error.source),
+            Self::Home(HomeError::OpenToOthers { source, .. }) => Some(source),
+            Self::Home(HomeError::WrongOwner { .. })
+            | Self::NotFound(_)
+            | Self::Ambiguous { .. }
+            | Self::Damaged { .. }
+            | Self::WrongContent { .. } => None,
+        }
+    }
+}
+
+impl Journal {
+    /// Creates nothing on disk.
+    pub fn new(home: &Home, config: &UndoConfig) -> Arc<Self> {
+        Arc::new(Self {
+            contents: Contents::new(home.undo_contents()),
+            home: home.clone(),
+            config: config.clone(),
+            removal: RwLock::new(()),
+            added: AtomicU64::new(0),
+            pruned_at: AtomicU64::new(0),
+        })
+    }
+
+    /// Returns false if the configuration keeps nothing.
+    pub fn is_on(&self) -> bool {
+        self.config.max_bytes > 0 && self.config.keep_days > 0
+    }
+
+    /// Returns the size of the largest file that is kept, in bytes.
+    pub fn max_file_bytes(&self) -> u64 {
+        self.config.max_file_bytes
+    }
+
+    /// Returns the entry of a run or of an undo. Nothing is written before its first change.
+    pub fn entry(self: &Arc<Self>, head: EntryHead) -> Arc<Entry> {
+        Arc::new(Entry::new(Arc::clone(self), head))
+    }
+
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// Holds off the removal of anything while the returned guard lives.
+    pub fn hold(&self) -> RwLockReadGuard<'_, ()> {
+        self.removal.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts bytes that were added.
+    pub fn note_added(&self, bytes: u64) {
+        self.added.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn path_of(&self, run: &RunId) -> PathBuf {
+        self.home.undo_runs().join(format!("{run}.jsonl"))
+    }
+}

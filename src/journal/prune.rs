@@ -1,0 +1,129 @@
+//! Removes the oldest entries, and contents that no entry names.
+
+use std::{
+    cmp::Reverse,
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::{PoisonError, atomic::Ordering},
+    time::{Duration, SystemTime},
+};
+
+use super::{ContentHash, FileState, Journal, entry::Line, read::Lines};
+use crate::core::clock;
+
+/// The most entries that are kept. It bounds the time that one look through all of them takes.
+const MAX_ENTRIES: usize = 10_000;
+/// The journal is pruned once in this time, in seconds, or earlier if a quarter of its maximum size was added.
+const INTERVAL: u64 = 3600;
+
+/// The result of pruning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    pub entries: usize,
+    pub contents: usize,
+}
+
+/// An entry that could be removed.
+struct Candidate {
+    path: PathBuf,
+    modified: SystemTime,
+    bytes: u64,
+    contents: Vec<ContentHash>,
+}
+
+impl Journal {
+    /// Returns true if it is time for [`Journal::prune`], and then false until it is time again.
+    pub fn needs_pruning(&self) -> bool {
+        let (now, added) = (clock::unix_seconds(), self.added.load(Ordering::Relaxed));
+        let since = now.saturating_sub(self.pruned_at.load(Ordering::Relaxed));
+        let is_due = since >= INTERVAL || added >= self.config.max_bytes.div_ceil(4).max(1);
+        if is_due {
+            self.pruned_at.store(now, Ordering::Relaxed);
+            self.added.store(0, Ordering::Relaxed);
+        }
+        is_due
+    }
+
+    /// Removes the entries that are older than the configuration keeps them, then the oldest ones until the rest is small
+    /// enough, and the contents that no entry names. Meanwhile nothing is added.
+    ///
+    /// What cannot be read or removed is left for the next time. Reads each entry once, and looks at each content once.
+    pub fn prune(&self) -> Pruned {
+        let _removing = self.removal.write().unwrap_or_else(PoisonError::into_inner);
+        let mut sizes = self.content_sizes();
+        let mut entries: Vec<Candidate> =
+            self.run_files().unwrap_or_default().into_iter().filter_map(candidate).collect();
+        entries.sort_by_key(|entry| Reverse(entry.modified));
+        let oldest = SystemTime::now()
+            .checked_sub(Duration::from_secs(u64::from(self.config.keep_days) * 24 * 3600))
+            .unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut pruned = Pruned::default();
+        let mut total = 0;
+        let mut is_full = false;
+        // The newest entries come first, and the very newest stays, because its run may be active. A content counts for the newest entry that names it.
+        for (index, entry) in entries.iter().enumerate() {
+            let named = || entry.contents.iter();
+            let bytes: u64 = entry.bytes + named().filter_map(|hash| sizes.get(hash)).sum::<u64>();
+            is_full |= (total + bytes > self.config.max_bytes && index > 0) || index >= MAX_ENTRIES;
+            if is_full || entry.modified < oldest {
+                pruned.entries += usize::from(fs::remove_file(&entry.path).is_ok());
+            } else {
+                total += bytes;
+                for hash in named() {
+                    sizes.remove(hash);
+                }
+            }
+        }
+        // What is left is named by no entry.
+        for hash in sizes.keys() {
+            pruned.contents += usize::from(fs::remove_file(self.contents.path(*hash)).is_ok());
+        }
+        pruned
+    }
+
+    /// Returns the size of every content. Removes what an interrupted write has left.
+    fn content_sizes(&self) -> HashMap<ContentHash, u64> {
+        let mut sizes = HashMap::new();
+        for folder in listed(self.contents.root()) {
+            let Some(start) = folder.file_name().and_then(|name| name.to_str()) else { continue };
+            if start.starts_with(".new-") {
+                fs::remove_file(&folder).ok();
+                continue;
+            }
+            for file in listed(&folder) {
+                let rest = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                let hash = ContentHash::parse(&format!("{start}{rest}"));
+                if let (Some(hash), Ok(meta)) = (hash, fs::symlink_metadata(&file)) {
+                    sizes.insert(hash, meta.len());
+                }
+            }
+        }
+        sizes
+    }
+}
+
+fn listed(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// Reads the contents that an entry names. Returns `None` if the file cannot be read, so that it stays.
+fn candidate(path: PathBuf) -> Option<Candidate> {
+    let meta = fs::symlink_metadata(&path).ok()?;
+    let mut contents = Vec::new();
+    let mut lines = Lines::open(&path).ok()?;
+    while let Ok(Some(line)) = lines.next() {
+        match serde_json::from_slice(&line) {
+            Ok(Line::Change(change)) => {
+                if let FileState::File { sha256, .. } = change.before {
+                    contents.push(sha256);
+                }
+            }
+            Ok(Line::CommandStart { tree, .. }) => contents.push(tree),
+            Ok(Line::CommandEnd { .. }) | Err(_) => {}
+        }
+    }
+    contents.sort_unstable();
+    contents.dedup();
+    Some(Candidate { path, modified: meta.modified().ok()?, bytes: meta.len(), contents })
+}
