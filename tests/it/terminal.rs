@@ -260,8 +260,8 @@ fn a_run_says_that_it_waits_for_another_run_of_its_session() {
     let mut in_a_pipe = home.command(&["run", "--session", "s", "--verbose", "three"]);
     let mut in_a_pipe = in_a_pipe.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let lines = std::io::BufRead::lines(std::io::BufReader::new(in_a_pipe.stderr.take().unwrap()));
-    let told = lines.map_while(Result::ok).find(|line| line.contains("waiting for another run"));
-    assert!(told.is_some());
+    let waiting = lines.map_while(Result::ok).find(|line| line.contains("waiting for another run"));
+    assert!(waiting.is_some());
     in_a_pipe.kill().unwrap();
     in_a_pipe.wait().unwrap();
     key.open();
