@@ -226,6 +226,18 @@ fn describe_memory(memory: &Memory) -> String {
     format!("{text}; {} are free: {verdict}", units::bytes(free))
 }
 
+/// Returns the reason why an agent will hardly work with a model, if its file shows one.
+pub(super) fn unfit_for_agents(facts: &ModelInfo) -> Option<&'static str> {
+    match facts.template {
+        _ if facts.is_embedding => Some("it turns texts into vectors and does not answer"),
+        None => Some("it has no chat template: it continues texts, and will hardly answer or call tools"),
+        Some(TemplateSupport { tools: false, .. }) => {
+            Some("its template has no tools: it can answer, and will hardly work as an agent")
+        }
+        Some(_) => None,
+    }
+}
+
 /// Says what a model does that no agent names.
 fn unused(model: &Model) -> &'static str {
     match model.origin {
@@ -258,11 +270,7 @@ fn notes(model: &Model, facts: &ModelInfo, context_size: u64) -> Vec<String> {
             "`context_size` is {context_size}, and it was trained on no more than {trained} tokens"
         ));
     }
-    if facts.is_embedding {
-        notes.push("it turns texts into vectors and does not answer".to_owned());
-    } else if facts.template.is_some_and(|template| !template.tools) {
-        notes.push("its template has no tools: it can answer, and will hardly work as an agent".to_owned());
-    }
+    notes.extend(unfit_for_agents(facts).map(str::to_owned));
     if builtin_model::engine_can_run(facts) {
         notes.push(
             "the memory is that of llama-server; the built-in engine may take up to four times the size of the file"

@@ -2,7 +2,7 @@
 
 use std::{io, process::ExitCode};
 
-use super::{builtin_model, sources::ModelSources};
+use super::{builtin_model, show::unfit_for_agents, sources::ModelSources};
 use crate::{
     cli::{error::CliError, output::print_status},
     config::{AgentConfig, Config, Home, ProviderKind, agents, file::read_text, write_atomic},
@@ -54,6 +54,10 @@ pub(super) fn run(
             .hint("run `kontekst models pull` to fetch them"));
         }
         Some(model) => {
+            // A header that cannot be read is an error of the first run, which says more.
+            if let Some(reason) = model.info().ok().as_ref().and_then(unfit_for_agents) {
+                print_status(&format!("{}: {reason}", model.name));
+            }
             let name = selection::link(&model, &config.model_dir)?;
             if model.origin != ModelOrigin::ModelDir {
                 let path = config.model_dir.join(&name);

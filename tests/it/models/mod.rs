@@ -195,6 +195,26 @@ fn models_on_disk_are_listed_shown_and_selected() {
 }
 
 #[test]
+fn a_model_that_will_hardly_work_is_chosen_with_a_warning() {
+    let catalog = TestCatalog::new(UNREACHABLE_URL);
+    let base = HeaderBuilder::default().text("general.architecture", "llama").bytes();
+    catalog.write_model("models/base.gguf", &base);
+    let plain = HeaderBuilder::default()
+        .text("general.architecture", "llama")
+        .text("tokenizer.chat_template", "{{ message['role'] + message['content'] }}")
+        .bytes();
+    catalog.write_model("models/plain.gguf", &plain);
+    catalog.write_model("models/good.gguf", &gguf("llama", 500));
+    for (name, reason) in [("base", "no chat template"), ("plain", "has no tools"), ("good", "")] {
+        let shown = catalog.run(&["show", name]).success();
+        let used = catalog.run(&["use", name]);
+        assert!(shown.contains(reason) && used.stderr.contains(reason), "{shown}{used:?}");
+        assert_eq!(used.stderr.contains("hardly"), !reason.is_empty(), "{used:?}");
+        assert!(catalog.home.read("agents/default/config.toml").contains(&format!("\"{name}.gguf\"")));
+    }
+}
+
+#[test]
 fn the_beginning_of_one_name_is_enough() {
     let catalog = TestCatalog::new(UNREACHABLE_URL);
     let config = catalog.home.read("config.toml").replace("provider = \"endpoint\"\n", "");
