@@ -40,6 +40,9 @@ pub enum HomeError {
         #[source]
         source: io::Error,
     },
+    /// The data directory would be in a home directory that does not exist.
+    #[error("the home directory `{}` does not exist", path.display())]
+    NoUserHome { path: PathBuf },
     #[error(transparent)]
     Path(#[from] PathError),
 }
@@ -71,8 +74,14 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError`] if one of them belongs to another user, or stays open to others.
+    /// [`HomeError`] if one of them belongs to another user, or stays open to others. The home directory of the user is
+    /// never created.
     pub fn create(&self) -> Result<(), HomeError> {
+        if let Some(user_home) = self.user_home.as_ref().filter(|user_home| self.root.starts_with(user_home))
+            && !user_home.try_exists().context(user_home)?
+        {
+            return Err(HomeError::NoUserHome { path: user_home.clone() });
+        }
         for dir in [self.root.clone(), self.run(), self.agents(), self.skills(), self.sessions()] {
             private_dir(&dir)?;
         }

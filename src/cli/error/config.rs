@@ -60,6 +60,9 @@ impl From<HomeError> for CliError {
                 let hint = format!("run `chmod 700 '{}'`", path.display());
                 Self::from_error(ExitStatus::Usage, &error).hint(hint)
             }
+            HomeError::NoUserHome { .. } => Self::from_error(ExitStatus::Usage, &error).hint(
+                "set HOME to your home directory, or KONTEKST_HOME to a directory for the data of kontekst",
+            ),
             HomeError::Path(error) => Self { status: ExitStatus::Usage, ..error.into() },
         }
     }
