@@ -5,7 +5,11 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use crate::{client, config::Home, core::Environment};
+use crate::{
+    client,
+    config::{Bind, Config, Home},
+    core::Environment,
+};
 
 use super::{
     error::CliError,
@@ -31,18 +35,24 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     connected.notices.iter().for_each(|notice| print_status(notice));
     let status = get_status(connected.stream)?;
     if status.http.is_empty() {
-        // The address may be set and in use by another program, which a warning says.
-        let error =
-            status.warnings.iter().fold(CliError::usage("the daemon does not serve HTTP"), CliError::cause);
-        return Err(error.hint(
-            "put `listen = \"127.0.0.1:8787\"` under [http] in config.toml, and run `kontekst daemon restart`",
-        ));
+        return Err(not_served(&status.warnings, home));
     }
     let address = address(&status.http, &read_token(home)?, working_dir::current().ok().as_deref());
     if !args.no_open {
         open_browser(&address, environment);
     }
     to_stdout(|out, _| Ok(writeln!(out, "{address}")?))
+}
+
+/// Returns the error for a daemon without HTTP. Its warnings say why an address that is set is not served.
+fn not_served(warnings: &[String], home: &Home) -> CliError {
+    let error = warnings.iter().fold(CliError::usage("the daemon does not serve HTTP"), CliError::cause);
+    let is_configured = Config::load(home).is_ok_and(|config| config.http.listen != Bind::Off);
+    error.hint(if is_configured {
+        "config.toml sets an address; if you change it, run `kontekst daemon restart`"
+    } else {
+        "put `listen = \"127.0.0.1:8787\"` under [http] in config.toml, and run `kontekst daemon restart`"
+    })
 }
 
 /// Returns the address of the page. What follows `#` stays in the browser: the token, and the directory in which the

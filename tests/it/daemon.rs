@@ -177,6 +177,8 @@ fn a_port_in_use_is_a_warning_until_it_is_free() {
     for warning in [format!("not listening on {bind}"), format!("not serving HTTP on {http}")] {
         assert!(page.contains(&warning), "{page}");
     }
+    let refused = home.run(&["web", "--no-open"]).fails(2);
+    assert!(refused.contains("config.toml sets an address") && !refused.contains("put `listen"), "{refused}");
     drop(taken);
     let status = || serde_json::from_str::<Value>(&home.run(&["status", "--json"]).success()).unwrap();
     wait_until("both ports are bound", || status()["warnings"] == Value::Array(Vec::new()));
