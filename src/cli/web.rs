@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     client,
-    config::{Bind, Config, Home},
+    config::{Bind, Config, Home, page_code},
     core::Environment,
 };
 
@@ -18,11 +18,14 @@ use super::{
     working_dir,
 };
 
+const IS_MACOS: bool = cfg!(target_os = "macos");
+
 /// Open the page in a browser
 ///
 /// The daemon serves the page at the address that `listen` in [http] of config.toml sets, or that `kontekst
-/// daemon --http ADDR` sets. It works in the directory in which you run this command, until you choose another one there. The address that this command prints contains the token, and whoever has the
-/// token can do what you can do in your terminal.
+/// daemon --http ADDR` sets. It works in the directory in which you run this command, until you choose another one there.
+/// The address that this command prints contains the token, and whoever has the token can do what you can do in your
+/// terminal. The browser is given a code that works once, within a minute.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Print the address, but do not open a browser
@@ -37,10 +40,15 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     if status.http.is_empty() {
         return Err(not_served(&status.warnings, home));
     }
-    let address = address(&status.http, &read_token(home)?, working_dir::current().ok().as_deref());
-    if !args.no_open {
-        open_browser(&address, environment);
+    let dir = working_dir::current().ok();
+    let address_with = |key, value: &str| address(&status.http, (key, value), dir.as_deref());
+    if !args.no_open && has_desktop(environment) {
+        match page_code::create(home) {
+            Ok(code) => open_browser(&address_with("code", &code)),
+            Err(error) => print_status(&format!("the browser is not opened: {error}")),
+        }
     }
+    let address = address_with("token", &read_token(home)?);
     to_stdout(|out, _| Ok(writeln!(out, "{address}")?))
 }
 
@@ -55,28 +63,25 @@ fn not_served(warnings: &[String], home: &Home) -> CliError {
     })
 }
 
-/// Returns the address of the page. What follows `#` stays in the browser: the token, and the directory in which the
-/// page works until another one is chosen there.
-fn address(listener: &str, token: &str, dir: Option<&Path>) -> String {
+/// Returns the address of the page. What follows `#` stays in the browser: the token or a code for it, and the directory
+/// in which the page works until another one is chosen there.
+fn address(listener: &str, (key, value): (&str, &str), dir: Option<&Path>) -> String {
     let mut fragment = url::form_urlencoded::Serializer::new(String::new());
-    fragment.append_pair("token", token);
+    fragment.append_pair(key, value);
     if let Some(dir) = dir.and_then(Path::to_str) {
         fragment.append_pair("dir", dir);
     }
     format!("http://{listener}/#{}", fragment.finish())
 }
 
-/// Opens the address if there is a desktop. The token becomes part of a command line, which other users may
-/// be able to see for a moment.
-fn open_browser(address: &str, environment: &Environment) {
-    let is_macos = cfg!(target_os = "macos");
-    let has_desktop =
-        is_macos || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| environment.non_empty(name).is_some());
-    if !has_desktop {
-        return;
-    }
+fn has_desktop(environment: &Environment) -> bool {
+    IS_MACOS || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| environment.non_empty(name).is_some())
+}
+
+/// Opens the address, which becomes part of a command line that other users can see.
+fn open_browser(address: &str) {
     // A browser that does not start is no error: the address is printed as well.
-    Command::new(if is_macos { "open" } else { "xdg-open" })
+    Command::new(if IS_MACOS { "open" } else { "xdg-open" })
         .arg(address)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -93,9 +98,9 @@ mod tests {
     fn the_directory_is_encoded() {
         let dir = Path::new("/home/me/a&b #1/über");
         assert_eq!(
-            address("127.0.0.1:8787", "abc", Some(dir)),
+            address("127.0.0.1:8787", ("token", "abc"), Some(dir)),
             "http://127.0.0.1:8787/#token=abc&dir=%2Fhome%2Fme%2Fa%26b+%231%2F%C3%BCber"
         );
-        assert_eq!(address("127.0.0.1:8787", "abc", None), "http://127.0.0.1:8787/#token=abc");
+        assert_eq!(address("127.0.0.1:8787", ("code", "abc"), None), "http://127.0.0.1:8787/#code=abc");
     }
 }

@@ -226,6 +226,11 @@ impl Home {
         self.run().join("token")
     }
 
+    /// The code of the page that `kontekst web` has opened, until it is used.
+    pub(super) fn page_code(&self) -> PathBuf {
+        self.run().join("page-code")
+    }
+
     /// Returns the data directory, its subdirectories, and the two files in it that matter most. Any of them
     /// may be a link to another place, or mounted at one.
     pub fn protected_paths(&self) -> Vec<PathBuf> {

@@ -11,6 +11,7 @@ mod home;
 mod http;
 mod kaiak;
 pub mod lock;
+pub mod page_code;
 mod rails;
 mod roz;
 mod template;

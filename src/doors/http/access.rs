@@ -24,7 +24,7 @@ pub struct AccessPolicy {
     hosts: Vec<String>,
     /// The origins of pages that need no token.
     origins: Vec<String>,
-    token: String,
+    pub(super) token: String,
     /// True if responses have the CORS headers of the Kolosal seed.
     pub(super) cors: bool,
 }

@@ -130,6 +130,7 @@ impl HttpDoor {
             ("GET", _) if path.strip_prefix("/v1/models/").is_some() => {
                 Ok(response::ok(&openai::model(&self.core, &path["/v1/models/".len()..]).await?))
             }
+            ("GET", "/api/token") => web::token(self, &head.headers).await,
             (method, _) if path.starts_with("/api/") => {
                 if !admission.token {
                     return Err(HttpError::new(StatusCode::UNAUTHORIZED, "Unauthorized"));

@@ -3,7 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{Response, TestDaemon, read_all, read_until};
-use crate::fake_llama::{FakeLlama, Reply, gate};
+use crate::{
+    fake_llama::{FakeLlama, Reply, gate},
+    test_home::wait_with_output,
+    wait::wait_until,
+};
 
 impl TestDaemon {
     fn api(&self, method: &str, path: &str) -> Response {
@@ -50,6 +54,40 @@ fn the_page_has_a_strict_content_security_policy() {
         assert!(file.headers["content-type"].starts_with(kind));
         assert_eq!(file.headers["x-content-type-options"], "nosniff");
     }
+}
+
+#[test]
+fn a_browser_is_opened_with_a_code_that_works_once() {
+    let server = TestDaemon::start(&FakeLlama::start([]));
+    let dir = server.home.work_dir().join("bin");
+    std::fs::create_dir(&dir).unwrap();
+    let (opener, opened) = (dir.join("xdg-open"), dir.join("opened"));
+    let script = format!("#!/bin/sh\necho \"$@\" > '{0}.new'\nmv '{0}.new' '{0}'\n", opened.display());
+    std::fs::write(&opener, script).unwrap();
+    std::fs::set_permissions(&opener, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let mut command = server.home.command(&["web"]);
+    command.env("DISPLAY", ":9").env("PATH", format!("{}:/usr/bin:/bin", dir.display()));
+    let printed = wait_with_output(command.spawn().unwrap()).success();
+    assert!(printed.contains(&server.token));
+
+    wait_until("the browser was opened", || opened.exists());
+    let address = std::fs::read_to_string(opened).unwrap();
+    assert!(!address.contains(&server.token), "{address}");
+    let (_, code) = address.split_once("/#code=").unwrap();
+    let code = code.split('&').next().unwrap();
+    let exchange = |code: &str, headers: &[(&str, &str)]| {
+        server.request("GET", "/api/token", &[&[("Kontekst-Code", code)], headers].concat())
+    };
+    exchange("", &[]).expect(401);
+    exchange(&code.replace(|_| true, "0"), &[]).expect(401);
+    exchange(code, &[("Origin", "https://evil.example")]).expect(403);
+    exchange(code, &[("Sec-Fetch-Site", "cross-site")]).expect(403);
+    let answer = exchange(code, &[("Sec-Fetch-Site", "same-origin")]).expect(200);
+    assert_eq!(
+        (&answer.json()["token"], &*answer.headers["cache-control"]),
+        (&json!(server.token), "no-store")
+    );
+    exchange(code, &[]).expect(401);
 }
 
 #[test]

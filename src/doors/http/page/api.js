@@ -1,13 +1,21 @@
-// The daemon's door as functions. The token comes in the address's fragment, which is never sent anywhere, and
-// leaves the address at once; it is kept for this tab. The working directory comes with it and is kept for good.
+// The daemon's door as functions. The token, or a code that is exchanged for it, comes in the address's fragment, which is
+// never sent anywhere, and leaves the address at once; the token is kept for this tab. The working directory comes with it
+// and is kept for good.
 
 const KEY = "kontekst-token";
 const FOLDER = "kontekst-folder";
 const given = new URLSearchParams(location.hash.slice(1));
-if (given.get("token")) {
-  sessionStorage.setItem(KEY, given.get("token"));
+if (given.get("token") || given.get("code")) {
   if (given.get("dir")) keepFolder(given.get("dir"));
   history.replaceState(null, "", location.pathname);
+  const token = given.get("token") ?? (await exchanged(given.get("code")));
+  if (token) sessionStorage.setItem(KEY, token);
+}
+
+/** The token for a code that `kontekst web` made. A code works once. */
+async function exchanged(code) {
+  const answer = await fetch("/api/token", { headers: { "Kontekst-Code": code } }).catch(() => null);
+  return answer?.ok ? (await answer.json()).token : null;
 }
 
 /** The working directory of the last run, or the one that `kontekst web` was called in. */

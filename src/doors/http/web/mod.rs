@@ -7,6 +7,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::json;
 
+use crate::{config::page_code, core::blocking};
+
 use super::{
     HttpDoor, body,
     response::{self, HttpError, HttpResponse},
@@ -60,6 +62,21 @@ pub(super) async fn api(
         }
         ("POST", Some("runs"), Some(run), Some("cancel"), None) => runs::cancel(&door.core, run),
         _ => Err(HttpError::not_found()),
+    }
+}
+
+/// Answers the page that sends the code from its address, in a header that pages of other origins cannot send.
+pub(super) async fn token(door: &HttpDoor, headers: &HeaderMap) -> Result<HttpResponse, HttpError> {
+    let code =
+        headers.get("kontekst-code").and_then(|code| code.to_str().ok()).unwrap_or_default().to_owned();
+    let home = door.core.home().clone();
+    match blocking(move || page_code::use_up(&home, &code)).join().await {
+        Ok(true) => {
+            let mut response = response::ok(&json!({"token": door.policy.token}));
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            Ok(response)
+        }
+        _ => Err(HttpError::new(StatusCode::UNAUTHORIZED, "Unauthorized")),
     }
 }
 
