@@ -127,7 +127,9 @@ fn shown_parameters(arguments: &str) -> OrderedObject {
     for (_, value) in &mut object.0 {
         let (text, is_cut) = match *value {
             OrderedJson::Scalar(Value::String(ref text)) => truncate(text, MAX_ARGUMENT),
-            ref value => truncate(&value.to_string(), MAX_ARGUMENT),
+            ref other @ (OrderedJson::Object(_) | OrderedJson::Array(_) | OrderedJson::Scalar(_)) => {
+                truncate(&other.to_string(), MAX_ARGUMENT)
+            }
         };
         if is_cut {
             *value = OrderedJson::Scalar(text.into());
