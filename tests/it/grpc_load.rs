@@ -7,6 +7,7 @@ use kontekst::{
     pb::{GetStatusRequest, RunCommand, RunEvent, StartRunCommand, run_command::Command, run_event::Event},
 };
 use prost::bytes::{Buf as _, BufMut as _, Bytes};
+use serde_json::json;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
@@ -16,9 +17,11 @@ use tonic::{
 };
 
 use crate::{
-    fake_llama::{FakeLlama, Reply},
+    fake_llama::{FakeLlama, Reply, Setup},
     grpc::{connect, daemon},
     hostile_input::{Random, rounds},
+    test_home::CLIENT_MEMORY,
+    wait::wait_until_async,
 };
 
 /// The most runs of clients at a time.
@@ -42,6 +45,30 @@ async fn start_run(channel: &Channel) -> (mpsc::Sender<RunCommand>, Streaming<Ru
     commands.send(RunCommand { command: Some(Command::Start(start)) }).await.unwrap();
     let events = client::agent(channel.clone()).run(ReceiverStream::new(outbox)).await.unwrap();
     (commands, events.into_inner())
+}
+
+#[test]
+fn clients_that_do_not_read_take_little_memory() {
+    let count = rounds(8, 50);
+    let event =
+        json!({"choices": [{"index": 0, "delta": {"content": "x".repeat(1024)}, "finish_reason": null}]});
+    let flood = || Reply::text("").then_repeat(format!("data: {event}\n\n"), 50_000);
+    let setup = Setup { slots: count, ..Setup::default() };
+    let model = FakeLlama::with(setup, (0..count).map(|_| flood()));
+    let home = daemon(&model);
+    block_on(async {
+        let mut clients = Vec::new();
+        let before = home.daemon_memory("VmHWM:");
+        for _ in 0..count {
+            let channel = connect(&home).await;
+            clients.push((start_run(&channel).await, channel));
+        }
+        // The library of the client takes four megabytes of a stream, and more than the rest fits into no queue.
+        wait_until_async("the buffers are full", || model.bytes_sent() > 5 * count as u64 * 1024 * 1024)
+            .await;
+        let taken = home.daemon_memory("VmHWM:") - before;
+        assert!(taken < count as u64 * CLIENT_MEMORY, "{count} clients took {taken} KiB");
+    });
 }
 
 #[test]

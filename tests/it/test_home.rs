@@ -19,6 +19,9 @@ const BINARY: &str = env!("CARGO_BIN_EXE_kontekst");
 /// How long a test waits for a command before it kills it.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The most memory that the daemon may take for a client that reads nothing, in KiB. docs/doors.md states it.
+pub(crate) const CLIENT_MEMORY: u64 = 16 * 1024;
+
 /// A new data directory, which contains only `config.toml`, and an empty working directory.
 ///
 /// Dropping it stops its daemon.
@@ -109,6 +112,14 @@ impl TestHome {
     /// Starts a command. The process id is that of kontekst itself, because `setsid` executes it.
     pub(crate) fn spawn(&self, words: &[&str]) -> Child {
         self.command(words).spawn().unwrap()
+    }
+
+    /// Returns a line of the status of the daemon's process, such as `VmHWM:`, in KiB.
+    pub(crate) fn daemon_memory(&self, line: &str) -> u64 {
+        let daemon = self.daemon().unwrap();
+        let status = fs::read_to_string(format!("/proc/{}/status", daemon.as_raw_nonzero())).unwrap();
+        let value = status.lines().find_map(|text| text.strip_prefix(line)).unwrap();
+        value.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// Returns the process id of the running daemon of this home.

@@ -1,6 +1,6 @@
 //! Clients that disconnect, that close one direction only, and that do not read.
 
-use std::{fs, io::Write as _, net::Shutdown};
+use std::{io::Write as _, net::Shutdown};
 
 use serde_json::json;
 
@@ -8,6 +8,7 @@ use super::{TestDaemon, read_all, read_until};
 use crate::{
     fake_llama::{FakeLlama, Reply, Setup, gate},
     hostile_input::rounds,
+    test_home::CLIENT_MEMORY,
     wait::wait_until,
 };
 
@@ -54,7 +55,7 @@ fn a_client_that_stops_reading_does_not_block_others() {
     let mut lazy = server.open("/v1/generate", &json!({"input": "flood", "stream": true}));
     read_until(&mut lazy, "event: content\n");
     server.get("/healthz").expect(200);
-    let resident = memory(&server, "VmRSS:");
+    let resident = server.home.daemon_memory("VmRSS:");
     assert!(resident < 200 * 1024, "{resident} KiB");
     drop(lazy);
     model.wait_for_disconnect();
@@ -68,30 +69,25 @@ fn clients_that_do_not_read_take_little_memory() {
     let flood = || Reply::text("").then_repeat(chunk(), 20_000);
     let model = FakeLlama::with(setup, (0..count).map(|_| flood()));
     let server = TestDaemon::start(&model);
-    let before = memory(&server, "VmHWM:");
+    let before = server.home.daemon_memory("VmHWM:");
     let lazy: Vec<_> = (0..count)
         .map(|index| {
-            let path = ["/v1/generate", "/v1/chat/completions"][index % 2];
             let messages = json!([{"role": "user", "content": "flood"}]);
-            server.open(path, &json!({"input": "flood", "messages": messages, "stream": true}))
+            let body = json!({"input": "flood", "messages": messages, "stream": true});
+            match ["/v1/generate", "/v1/chat/completions", "/v1/responses", "/api/runs"][index % 4] {
+                "/api/runs" => server.api_open(&json!({"prompt": "flood"})),
+                path => server.open(path, &body),
+            }
         })
         .collect();
     model.wait_for_chats(count);
     // More than this fits into the buffers of nobody, so every run waits for its client by now.
     wait_until("the buffers are full", || model.bytes_sent() > count as u64 * 1024 * 1024);
     server.get("/healthz").expect(200);
-    let taken = memory(&server, "VmHWM:") - before;
-    assert!(taken < count as u64 * 16 * 1024, "{count} clients took {taken} KiB");
+    let taken = server.home.daemon_memory("VmHWM:") - before;
+    assert!(taken < count as u64 * CLIENT_MEMORY, "{count} clients took {taken} KiB");
     drop(lazy);
     server.get("/healthz").expect(200);
-}
-
-/// Returns a line of the status of the daemon's process, in KiB.
-fn memory(server: &TestDaemon, name: &str) -> u64 {
-    let daemon = server.home.daemon().unwrap();
-    let status = fs::read_to_string(format!("/proc/{}/status", daemon.as_raw_nonzero())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// Returns one event with a kilobyte of text.

@@ -21,7 +21,7 @@ impl TestDaemon {
         self.send(path, &headers, body.to_string().as_bytes())
     }
 
-    fn api_open(&self, body: &Value) -> std::net::TcpStream {
+    pub(super) fn api_open(&self, body: &Value) -> std::net::TcpStream {
         let (body, bearer) = (body.to_string(), self.bearer());
         let headers = [("Authorization", &*bearer), ("Content-Type", "application/json")];
         let head = self.head("POST", "/api/runs", &headers);

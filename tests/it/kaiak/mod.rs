@@ -7,6 +7,7 @@ mod framing;
 mod interactions;
 mod real_llama;
 mod sessions;
+mod silent;
 
 use std::{
     collections::VecDeque,
@@ -44,7 +45,10 @@ impl TestProject {
     }
 
     fn with_config(script: impl IntoIterator<Item = Reply>, config: &str) -> Self {
-        let model = FakeLlama::start(script);
+        Self::with_model(FakeLlama::start(script), config)
+    }
+
+    fn with_model(model: FakeLlama, config: &str) -> Self {
         let url = model.url();
         let home = TestHome::with_config(&format!(
             "provider = \"endpoint\"\nendpoint = \"{url}\"\nbind = \"off\"\ncontext_size = 16384\n{config}"
