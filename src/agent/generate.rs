@@ -13,6 +13,7 @@ use crate::{
 
 use super::{
     bridge::blocking,
+    busy_server,
     model::{open_model, run_error},
     protocol::{Event, RunError},
     rails::ThinkingBudget,
@@ -150,11 +151,31 @@ pub(super) async fn generate(
     generate_once(run, request, visibility, None).await
 }
 
-/// Sends one request and waits for the whole answer. The pieces of the answer go straight from the provider's
-/// thread to the client.
+/// Sends one request and waits for the whole answer. If the server says that it wants to be asked again later, and the
+/// client is one that waits, the request is sent again then.
 async fn generate_once(
     run: &mut RunState,
     request: ChatRequest,
+    visibility: Visibility,
+    budget: Option<ThinkingBudget>,
+) -> Result<Turn, GenerateError> {
+    let request = Arc::new(request);
+    for _ in 0..busy_server::MAX_WAITS {
+        match send(run, Arc::clone(&request), visibility, budget.clone()).await {
+            Err(GenerateError::Provider(error)) if run.model.waits_when_busy => {
+                let Some(seconds) = busy_server::requested_wait(&error) else { return Err(error.into()) };
+                busy_server::wait(run, seconds).await?;
+            }
+            answered => return answered,
+        }
+    }
+    send(run, request, visibility, budget).await
+}
+
+/// Sends one request once. The pieces of the answer go straight from the provider's thread to the client.
+async fn send(
+    run: &mut RunState,
+    request: Arc<ChatRequest>,
     visibility: Visibility,
     budget: Option<ThinkingBudget>,
 ) -> Result<Turn, GenerateError> {

@@ -5,6 +5,7 @@ mod bridge;
 mod calls;
 mod conversation;
 
+mod busy_server;
 mod generate;
 mod history;
 mod limits;

@@ -20,6 +20,8 @@ pub(super) struct RunModel {
     pub(super) agent: AgentConfig,
     /// The client asked for a run without rails. Its subagents have none either.
     pub(super) bare: bool,
+    /// A server that wants to be asked again later is waited for.
+    pub(super) waits_when_busy: bool,
     /// The requirements for the answer of the run.
     pub(super) options: AnswerOptions,
     /// The system message. It has the same bytes in every request of the run.

@@ -92,6 +92,7 @@ pub(super) fn prepare(
     let cache_key = Some(slot.id.clone()).filter(|_| !matches!(request.history, History::Provided(_)));
     let mut model = prepare_model(shared, &slot.id, agent, extra_context, cache_key, &work_dir, events)?;
     model.bare = request.overrides.bare;
+    model.waits_when_busy = request.waits_when_busy;
     fill_in(&mut model, &shared.storage.home);
     model.options = check_options(&model, request.answer, &tools.all.defs())?;
     // A model that does not read the conversation cannot be told what it lacks.
@@ -313,6 +314,7 @@ fn prepare_model(
         provider,
         agent,
         bare: false,
+        waits_when_busy: false,
         options,
         system,
         extra_context,

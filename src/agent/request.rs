@@ -30,6 +30,9 @@ pub struct StartRun {
     pub subagents: SubagentOptions,
     /// The prompt is not in a person's own words, and may be answered without the change that it seems to ask for.
     pub change_optional: bool,
+    /// A model server that says when it wants to be asked again (status 429 with `Retry-After`, at most 60 seconds) is
+    /// waited for, up to three times for each answer. Otherwise the run fails, and its client reads the seconds.
+    pub waits_when_busy: bool,
 }
 
 /// The tools of a run, and how their calls are approved.

@@ -55,6 +55,7 @@ pub(super) fn to_json(event: &Event) -> Value {
             Some(Progress::Prefill(p)) => {
                 json!({"type": "prefill", "processed": p.processed, "total": p.total, "cached": p.cached})
             }
+            Some(Progress::Postponed(p)) => json!({"type": "postponed", "seconds": p.seconds}),
             None => json!({"type": "progress"}),
         },
         Event::Compacted(e) => {

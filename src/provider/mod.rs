@@ -243,6 +243,8 @@ pub enum Progress {
     Loading { model: String, fraction: Option<f32> },
     /// The model is processing the prompt. All numbers are tokens.
     Prefill { processed: u32, total: u32, cached: u32 },
+    /// The server has too many requests. It is asked again after this number of seconds.
+    Postponed { seconds: u32 },
 }
 
 /// A complete answer.

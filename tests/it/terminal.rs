@@ -272,6 +272,19 @@ fn a_run_says_that_it_waits_for_another_run_of_its_session() {
 }
 
 #[test]
+fn a_server_that_asks_to_wait_is_waited_for() {
+    let busy = Reply::raw(
+        "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
+    );
+    let model = FakeLlama::start([busy, Reply::text("here")]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    run.wait_for("the model server asks to wait 1 s");
+    let (code, screen) = run.end();
+    assert!(code == 0 && screen.contains("here"), "{screen}");
+}
+
+#[test]
 fn a_failed_call_is_shown_below_its_own_name() {
     let calls = Reply::calls([("read_file", json!({"path": "f"})), ("list_files", json!({"nothing": 1}))]);
     let model = FakeLlama::start([calls, Reply::text("done")]);

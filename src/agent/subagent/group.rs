@@ -224,6 +224,7 @@ fn subagent_request(run: &RunState, id: SessionId, prompt: String, agent: String
             bare: run.model.bare,
             ..RunOverrides::default()
         },
+        waits_when_busy: run.model.waits_when_busy,
         ..StartRun::default()
     }
 }

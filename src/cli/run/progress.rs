@@ -116,6 +116,7 @@ fn kind(progress: &Progress) -> &'static str {
         Progress::Queued(_) => "queue",
         Progress::Loading(_) => "loading",
         Progress::Prefill(_) => "prefill",
+        Progress::Postponed(_) => "postponed",
     }
 }
 
@@ -132,5 +133,6 @@ fn format_progress(progress: &Progress) -> String {
         Progress::Prefill(prefill) => {
             format!("reading the prompt: {} of {} tokens", prefill.processed, prefill.total)
         }
+        Progress::Postponed(postponed) => format!("the model server asks to wait {} s", postponed.seconds),
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         tools: ToolOptions { reading_is_free: opening, ..ToolOptions::default() },
         context: ExtraContext { opening, ..ExtraContext::default() },
         overrides: RunOverrides { bare, ..RunOverrides::default() },
+        waits_when_busy: true,
         ..StartRun::default()
     })
 }
@@ -179,6 +180,9 @@ fn progress(progress: Progress) -> PbProgress {
             total: int(total),
             cached: int(cached),
         }),
+        Progress::Postponed { seconds } => {
+            PbProgress::Postponed(pb::PostponedProgress { seconds: int(seconds) })
+        }
     }
 }
 

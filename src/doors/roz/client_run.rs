@@ -299,5 +299,8 @@ fn progress_activity(progress: Progress) -> ServerEvent {
             let fraction = processed as f32 / total.max(1) as f32;
             ServerEvent::thinking("reading the prompt", Some(fraction.min(1.0)))
         }
+        Progress::Postponed { seconds } => {
+            ServerEvent::thinking(&format!("the model server asks to wait {seconds} s"), None)
+        }
     }
 }

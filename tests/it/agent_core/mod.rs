@@ -1,5 +1,6 @@
 //! The agent core with a scripted provider, real tools and real files.
 
+mod busy_server;
 mod decisions;
 mod endings;
 mod in_memory_history;

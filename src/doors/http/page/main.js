@@ -155,11 +155,12 @@ function heard(name, data, asked) {
   return false;
 }
 
-function progress({ kind, place, model, fraction, processed, total, cached }) {
+function progress({ kind, place, model, fraction, processed, total, cached, seconds }) {
   const share = (part) => `${Math.round(100 * part)} %`;
   switch (kind) {
     case "session": return "This session is busy with another run; this one waits.";
     case "queued": return `Number ${place} in the queue for the model.`;
+    case "postponed": return `The model server asks to wait ${seconds} s.`;
     case "loading": return `Loading ${model}… ${fraction == null ? "" : share(fraction)}`;
     case "prefill": return `Reading the conversation: ${share(processed / Math.max(1, total))} of ${total} tokens, ${cached} remembered.`;
     default: return "";

@@ -180,5 +180,6 @@ fn progress_json(progress: Progress) -> Value {
         Progress::Prefill { processed, total, cached } => {
             json!({"kind": "prefill", "processed": processed, "total": total, "cached": cached})
         }
+        Progress::Postponed { seconds } => json!({"kind": "postponed", "seconds": seconds}),
     }
 }

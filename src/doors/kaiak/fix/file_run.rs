@@ -219,6 +219,9 @@ impl FixTask {
                 let fraction = f64::from(*processed) / f64::from((*total).max(1));
                 (0.4 * fraction as f32, format!("{label}: reading, {processed} of {total} tokens"))
             }
+            Progress::Postponed { seconds } => {
+                (0.0, format!("{label}: the model server asks to wait {seconds} s"))
+            }
         };
         self.notifier.progress(range.at_fraction(fraction), "calling_ai_agent", description).await
     }
