@@ -67,12 +67,17 @@ fn read_chunks(from: &mut BufReader<&TcpStream>, body: &mut Vec<u8>) -> io::Resu
 }
 
 /// Sends a JSON response.
-pub(crate) fn reply(mut to: &TcpStream, status: u16, json: &str) -> io::Result<()> {
+pub(crate) fn reply(to: &TcpStream, status: u16, json: &str) -> io::Result<()> {
+    reply_with(to, status, "application/json", json)
+}
+
+/// Sends a response with a body of this content type.
+pub(crate) fn reply_with(mut to: &TcpStream, status: u16, kind: &str, body: &str) -> io::Result<()> {
     let head = format!(
-        "HTTP/1.1 {status} -\r\nServer: llama.cpp\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        json.len()
+        "HTTP/1.1 {status} -\r\nServer: llama.cpp\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
     );
-    to.write_all([head.as_bytes(), json.as_bytes()].concat().as_slice())
+    to.write_all([head.as_bytes(), body.as_bytes()].concat().as_slice())
 }
 
 /// A response with server-sent events. Each event is written on its own.

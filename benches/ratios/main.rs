@@ -4,6 +4,8 @@
 //! cargo builds, and curl. All clients talk to one scripted model server and run alternately, so that a busy machine
 //! slows all of them. The figures are medians of whole processes. Compare the ratios and not the milliseconds.
 //!
+//! `--memory` measures something else: the memory of the daemon a minute after heavy loads, next to that of a fresh one.
+//!
 //! If `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL` are set, further cases use llama.cpp's own server. The model must
 //! be slow enough to be interrupted: `tests/llama/tiny_gguf.py --layers 12 --feed-forward 4096 FILE`.
 
@@ -36,6 +38,9 @@ struct Args {
     /// Only the cases whose name contains this
     #[arg(long, value_name = "WORD")]
     only: Option<String>,
+    /// Only the memory of the daemon after heavy loads, which takes eight minutes
+    #[arg(long)]
+    memory: bool,
     /// Exit with 1 when a goal is missed
     #[arg(long)]
     check: bool,
@@ -80,7 +85,12 @@ fn measure(args: &Args) -> Result<ExitCode, Failure> {
     let options = setup(args);
     writeln!(io::stdout(), "{:<34} kontekst / the other", "")?;
     let llama_server = if options.llama.is_some() { cases::llama::ALL } else { &[] };
-    for case in cases::ALL.iter().chain(llama_server) {
+    let cases: Vec<_> = if args.memory {
+        cases::memory::ALL.iter().collect()
+    } else {
+        cases::ALL.iter().chain(llama_server).collect()
+    };
+    for case in cases {
         if args.only.as_ref().is_some_and(|word| !case.name.contains(word.as_str())) {
             continue;
         }

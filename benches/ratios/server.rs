@@ -129,6 +129,11 @@ fn answer(stream: &TcpStream, request: &Request, window: u32) -> io::Result<()> 
                 r#"{{"default_generation_settings":{{"n_ctx":{window}}},"total_slots":256,"model_path":"scripted.gguf","chat_template":"","build_info":"scripted"}}"#
             ),
         ),
+        // A hostile page: many elements and little text.
+        ("GET", "/page") => {
+            let page = format!("<!doctype html><title>list</title><ul>{}", "<li>a".repeat(380_000));
+            http::reply_with(stream, 200, "text/html", &page)
+        }
         ("POST", "/tokenize") => http::reply(stream, 200, &tokenize(&request.body)),
         ("POST", "/v1/chat/completions") => chat(stream, &request.body, arrived),
         _ => http::reply(stream, 404, r#"{"error":{"code":404,"message":"not here"}}"#),

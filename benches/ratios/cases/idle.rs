@@ -35,7 +35,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
 }
 
 /// Returns the resident memory in bytes.
-fn resident(pid: u32) -> Result<u64, Failure> {
+pub(super) fn resident(pid: u32) -> Result<u64, Failure> {
     Ok(field(&fs::read_to_string(format!("/proc/{pid}/status"))?, "VmRSS:")? * 1024)
 }
 

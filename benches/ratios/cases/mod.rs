@@ -3,6 +3,7 @@
 mod cold_start;
 mod idle;
 pub(crate) mod llama;
+pub(crate) mod memory;
 mod oneshot;
 mod parallel;
 mod resume;
