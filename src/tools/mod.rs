@@ -11,7 +11,7 @@ mod toolbox;
 mod work_dir;
 mod workspace;
 
-pub(crate) use syntax::{SyntaxError, syntax_error};
+pub(crate) use syntax::{Syntax, SyntaxError, syntax};
 pub use toolbox::{ClientTool, Concurrency, Executor, ToolBox, ToolBoxError};
 pub use work_dir::{WorkDir, WorkDirError};
 pub use workspace::{FileError, InnerPath, Workspace};

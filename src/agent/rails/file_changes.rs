@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{WRITE_FILE, error_ladder::first_line, unfinished_answers::Unfinished};
 use crate::{
     core::{ToolCall, ToolOutcome},
-    tools::{Change, Fingerprint, SyntaxError, syntax_error},
+    tools::{Change, Fingerprint, Syntax, SyntaxError, syntax},
 };
 
 /// The tools of the daemon that change files.
@@ -32,30 +32,48 @@ pub(in crate::agent) struct JudgedChange {
     now: Fingerprint,
     parsed_before: bool,
     /// The file does not parse now. Always `None` without the rail for syntax.
-    error: Option<String>,
+    error: Option<SyntaxError>,
 }
 
 impl JudgedChange {
     /// Hashes and parses the file, so it may take some milliseconds.
     pub(super) fn new(change: &Change, checks_syntax: bool) -> Self {
         let Change { path, old, new } = change;
-        let error = syntax_error(path, new).filter(|_| checks_syntax);
+        let error = match checks_syntax {
+            true => syntax_error(path, new),
+            false => None,
+        };
         let old_text = old.as_deref().and_then(|old| std::str::from_utf8(old).ok());
         Self {
             path: path.clone(),
             before: old.as_deref().map_or(Fingerprint::Missing, Fingerprint::of),
             now: Fingerprint::of(new.as_bytes()),
-            parsed_before: error.is_some() && old_text.is_some_and(|old| syntax_error(path, old).is_none()),
-            error: error.map(|SyntaxError { format, line, column, message }| {
-                format!("{path} is no longer valid {format}: line {line}, column {column}: {message}")
-            }),
+            parsed_before: error.is_some() && old_text.is_some_and(|old| syntax(path, old) == Syntax::Valid),
+            error,
         }
     }
 
-    /// Returns the reason why the file no longer parses, if it parsed before this change.
-    pub(super) fn new_error(&self) -> Option<&str> {
-        self.error.as_deref().filter(|_| self.parsed_before)
+    /// Returns what the model reads if the file no longer parses and parsed before this change.
+    pub(super) fn note(&self) -> Option<String> {
+        let error = self.error.as_ref().filter(|_| self.parsed_before)?;
+        let advice = if error.is_certain { "Correct it now." } else { "Look at it again." };
+        Some(format!("[Since this change {}. {advice}]", in_words(&self.path, error)))
     }
+}
+
+/// Returns the first error of a text.
+fn syntax_error(path: &str, text: &str) -> Option<SyntaxError> {
+    match syntax(path, text) {
+        Syntax::Error(error) => Some(error),
+        Syntax::Valid | Syntax::Unknown => None,
+    }
+}
+
+/// Says that a file no longer parses, and why.
+fn in_words(path: &str, error: &SyntaxError) -> String {
+    let SyntaxError { format, line, column, message, is_certain } = error;
+    let is = if *is_certain { "is" } else { "is perhaps" };
+    format!("{path} {is} no longer valid {format}: line {line}, column {column}: {message}")
 }
 
 /// The changes of a run.
@@ -75,10 +93,13 @@ impl FileChanges {
         if before != now {
             self.failure = None;
         }
+        let name = path.clone();
         let file =
             self.files.entry(path).or_insert(ChangedFile { before, now: Fingerprint::Missing, error: None });
         file.now = now;
-        file.error = error.filter(|_| parsed_before || file.error.is_some());
+        file.error = error
+            .filter(|error| error.is_certain && (parsed_before || file.error.is_some()))
+            .map(|error| in_words(&name, &error));
     }
 
     /// Notes the result of a call of a tool of the daemon. A failed change that had been carried out before is no failure:

@@ -189,7 +189,7 @@ pub(super) fn judge_change(config: &RailsConfig, tool: &str, change: &Change) ->
         let whole = tool == WRITE_FILE || change.old.is_none();
         notes.push(if whole { line_count(change) } else { changed_place(change) });
     }
-    notes.extend(judged.new_error().map(|error| format!("[Since this change {error}. Correct it now.]")));
+    notes.extend(judged.note());
     (judged, notes.join("\n\n"))
 }
 

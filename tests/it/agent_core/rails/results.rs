@@ -1,6 +1,9 @@
 //! The results of calls as the model reads them.
 
-use kontekst::agent::{RunOverrides, StartRun, protocol::Event};
+use kontekst::agent::{
+    RunOverrides, StartRun,
+    protocol::{Event, Outcome},
+};
 use serde_json::{Value, json};
 
 use super::{super::TestCore, Step, first_result};
@@ -54,6 +57,38 @@ async fn a_file_that_no_longer_parses_is_reported_at_once() {
     // A file with comments was none before.
     let (read, _) = results(Some("{\"a\": 1} // x\n"), "edit_file", edit("1", ""), false).await;
     assert!(!read.contains("valid JSON"), "{read}");
+}
+
+#[tokio::test]
+async fn source_code_that_no_longer_parses_is_reported_at_once() {
+    let read = async |path: &'static str, before: &str, new: &str| {
+        let test = TestCore::new([
+            Step::Call(vec![("edit_file", json!({"path": path, "old_str": "X", "new_str": new}))]),
+            Step::Say("done"),
+            Step::Say("done"),
+            Step::Say("done"),
+        ]);
+        test.write(path, before);
+        let events = test.run(test.request(&format!("change {path}"))).await;
+        let failure = events.iter().find_map(|event| match event {
+            Event::Ended(Outcome::Failed(error)) => Some(error.message.clone()),
+            _ => None,
+        });
+        (first_result(&test), failure)
+    };
+    let (result, failure) = read("a.py", "A = 1\nGREETING = X\n", "'x' = \"y\"").await;
+    let note = "[Since this change a.py is no longer valid Python: line 2, column 12: this cannot be parsed: \
+        GREETING = 'x' = \"y\". Correct it now.]";
+    assert!(result.ends_with(note), "{result}");
+    assert!(failure.unwrap().starts_with("the run left a file that does not parse: a.py"));
+    // The grammars of C and Bash do not allow all that is valid.
+    let (result, failure) = read("a.sh", "if a; then X; fi\n", "b; else").await;
+    let note = "[Since this change a.sh is perhaps no longer valid Bash: line 1, column ";
+    assert!(result.contains(note) && result.ends_with(". Look at it again.]"), "{result}");
+    assert_eq!(failure, None);
+    let (result, failure) = read("a.py", "A = = 1\nB = X\n", "1 = = 2").await;
+    assert!(!result.contains("no longer valid"), "{result}");
+    assert_eq!(failure, None);
 }
 
 #[tokio::test]
