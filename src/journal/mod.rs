@@ -72,7 +72,7 @@ impl JournalError {
         match self {
             Self::Path(error) | Self::Home(HomeError::Path(error)) => Some(&error.source),
             Self::Home(HomeError::OpenToOthers { source, .. }) => Some(source),
-            Self::Home(HomeError::WrongOwner { .. })
+            Self::Home(HomeError::WrongOwner { .. } | HomeError::NoUserHome { .. })
             | Self::NotFound(_)
             | Self::Ambiguous { .. }
             | Self::Damaged { .. }
