@@ -7,7 +7,7 @@ use crate::{
     config::Compaction,
     context::{Dropped, estimate},
     core::{AnswerFormat, Message, Role, ToolChoice},
-    provider::{ChatRequest, Delta, ProviderError, Turn},
+    provider::{ChatRequest, Delta, FinishReason, ProviderError, Turn},
     sessions::summary_messages,
 };
 
@@ -16,7 +16,7 @@ use super::{
     busy_server,
     model::{open_model, run_error},
     protocol::{Event, RunError},
-    rails::ThinkingBudget,
+    rails::{RepeatedText, ThinkingBudget, without_repetitions},
     run::Stop,
     run_state::RunState,
 };
@@ -172,7 +172,8 @@ async fn generate_once(
     send(run, request, visibility, budget).await
 }
 
-/// Sends one request once. The pieces of the answer go straight from the provider's thread to the client.
+/// Sends one request once. The pieces of the answer go straight from the provider's thread to the client. An answer that
+/// repeats itself is stopped, which frees the model.
 async fn send(
     run: &mut RunState,
     request: Arc<ChatRequest>,
@@ -182,9 +183,16 @@ async fn send(
     let provider = Arc::clone(&run.model.provider);
     let events = run.io.events.clone();
     let partial_answer = run.messages.partial_answer();
-    let cancel = budget.as_ref().map_or_else(|| events.cancel().clone(), |budget| budget.cancel().clone());
+    let cancel = budget.as_ref().map_or_else(|| events.cancel().child(), |budget| budget.cancel().clone());
+    let mut watch = run.rails.stops_repetition.then(|| RepeatedText::new(cancel.clone()));
+    let stopped = watch.as_ref().map(RepeatedText::stopped);
     let mut call = blocking(move || {
         let mut sink = |delta| {
+            if let (Some(watch), Delta::Text(piece) | Delta::Reasoning(piece) | Delta::Call(piece)) =
+                (&mut watch, &delta)
+            {
+                watch.push(piece);
+            }
             if let (Some(budget), Delta::Reasoning(thought)) = (&budget, &delta) {
                 budget.spend(thought);
             }
@@ -195,6 +203,7 @@ async fn send(
                     Event::Text(text)
                 }
                 Delta::Reasoning(text) => Event::Reasoning(text),
+                Delta::Call(_) => return,
                 Delta::Progress(progress) => Event::Progress(progress),
             };
             events.send_blocking(event);
@@ -209,13 +218,25 @@ async fn send(
             () = &mut interrupted => return Err(Stop::Cancelled.into()),
             command = run.io.next_command() => run.handle_command(command.as_ref()),
             turn = call.join() => {
-                let turn = turn??;
+                let turn = match (turn?, stopped.and_then(|stopped| stopped.tokens())) {
+                    (Err(ProviderError::Cancelled), Some(tokens)) => {
+                        run.limits.spend_tokens(tokens);
+                        return Ok(stopped_turn(run));
+                    }
+                    (turn, _) => turn?,
+                };
                 let counted = turn.usage.map(|usage| usage.completion);
                 run.limits.spend_tokens(counted.unwrap_or_else(|| estimate_answer(&turn)));
                 return Ok(turn);
             }
         }
     }
+}
+
+/// Returns the answer that was stopped, as far as the client has seen it and without its repetitions.
+fn stopped_turn(run: &RunState) -> Turn {
+    let content = without_repetitions(run.messages.partial_answer().take());
+    Turn { content, finish_reason: FinishReason::Repetition, ..Turn::default() }
 }
 
 /// Estimates the tokens of an answer that the server did not count.

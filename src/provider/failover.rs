@@ -74,7 +74,7 @@ impl Provider for FailoverGroup {
         for endpoint in healthy_first(&self.endpoints) {
             let mut started = false;
             let mut sink = |delta: Delta| {
-                started |= !matches!(delta, Delta::Progress(_));
+                started |= !matches!(delta, Delta::Progress(_) | Delta::Call(_));
                 sink(delta);
             };
             let opened = endpoint.open(&self.model, cancel, &mut |progress| sink(Delta::Progress(progress)));

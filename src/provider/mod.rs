@@ -231,6 +231,8 @@ pub struct StepOptions {
 pub enum Delta {
     Text(String),
     Reasoning(String),
+    /// A piece of a call, or of what may become one, as the model writes it. It is not for the client.
+    Call(String),
     Progress(Progress),
 }
 
@@ -267,6 +269,8 @@ pub enum FinishReason {
     Stop,
     /// `max_tokens` or the end of the window cut the answer. Its last call may be incomplete.
     Length,
+    /// The run has stopped the answer because the model wrote the same again and again. It has no calls.
+    Repetition,
 }
 
 /// The server's own counts, in tokens.

@@ -354,7 +354,7 @@ fn silent_connections_do_not_delay_a_stop() {
 fn a_client_that_reads_nothing_more_does_not_keep_the_daemon() {
     let model = FakeLlama::start([Reply::text("x").then_repeat(event_of_text(), 4096)]);
     let home = TestHome::new(&model.url());
-    let client = home.spawn(&["run", "hi"]);
+    let client = home.spawn(&["run", "repeat y"]);
     model.wait_for_chats(1);
     let pid = Pid::from_child(&client);
     kill_process(pid, Signal::STOP).unwrap();

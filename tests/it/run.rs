@@ -272,7 +272,7 @@ fn a_closed_stdout_is_not_an_error() {
         200_000,
     )]);
     let home = TestHome::new(&model.url());
-    let mut child = home.command(&["run", "hi"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = home.command(&["run", "repeat more"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
         .unwrap();

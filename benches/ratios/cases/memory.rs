@@ -85,7 +85,7 @@ impl Daemon {
              [tools.web]\nallow_private = true\n"
         );
         fs::write(fixture.home.data_dir.join("config.toml"), config)?;
-        fixture.home.agent("endless", &format!("model = \"{ENDLESS}\"\n"))?;
+        fixture.home.agent("endless", &format!("model = \"{ENDLESS}\"\n[rails]\nrepeats = false\n"))?;
         let page = process::run(fixture.home.kontekst(&["web", "--no-open"]))?.stdout;
         let page = String::from_utf8(page)?;
         let http =

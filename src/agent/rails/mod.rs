@@ -13,6 +13,7 @@ mod offer;
 mod opening;
 mod remaining_text;
 mod repeated_calls;
+mod repeated_text;
 mod thinking_budget;
 mod unfinished_answers;
 mod write_guard;
@@ -21,7 +22,7 @@ use super::protocol::RunError;
 use crate::{
     config::RailsConfig,
     core::{Message, ToolCall, ToolOutcome},
-    provider::Turn,
+    provider::{FinishReason, Turn},
     tools::{Change, Effect, builtin::ReplacedText},
 };
 use changed_place::{changed_place, line_count};
@@ -35,6 +36,8 @@ use offer::Offer;
 pub(super) use opening::add_opening;
 use remaining_text::RemainingText;
 pub(super) use repeated_calls::RepeatedCalls;
+use repeated_text::may_want_repetition;
+pub(super) use repeated_text::{RepeatedText, without_repetitions};
 pub(super) use thinking_budget::ThinkingBudget;
 pub(super) use unfinished_answers::{AnswerCheck, UnfinishedAnswers};
 pub(super) use write_guard::WriteGuard;
@@ -47,6 +50,8 @@ pub(super) struct Rails {
     /// The rails that the agent has. A rail that is off is not asked.
     pub(super) config: RailsConfig,
     pub(super) repeated_calls: RepeatedCalls,
+    /// An answer that repeats itself is stopped.
+    pub(super) stops_repetition: bool,
     pub(super) unfinished_answers: UnfinishedAnswers,
     copied_answers: CopiedAnswers,
     missing_change: MissingChange,
@@ -64,6 +69,7 @@ impl Rails {
     pub(super) fn new(config: RailsConfig, request: &str, system: &str, change_expected: bool) -> Self {
         let offer = Offer::new(config.offer, request, system);
         Self {
+            stops_repetition: config.repeats && !may_want_repetition(request),
             config,
             repeated_calls: RepeatedCalls::default(),
             unfinished_answers: UnfinishedAnswers::default(),
@@ -129,7 +135,7 @@ impl Rails {
     ///
     /// [`FailureKind::Model`](super::protocol::FailureKind::Model) if the model was asked again too often.
     pub(super) fn check_answer(&mut self, turn: &Turn, has_tools: bool) -> Result<AnswerCheck, RunError> {
-        if !self.config.unfinished {
+        if !self.config.unfinished && turn.finish_reason != FinishReason::Repetition {
             return Ok(AnswerCheck::Finished);
         }
         let files = &self.file_changes;

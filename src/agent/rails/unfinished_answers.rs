@@ -1,4 +1,4 @@
-//! Notices answers that are empty, or that announce an action instead of taking it.
+//! Notices answers that are empty, that repeat themselves, or that announce an action instead of taking it.
 
 use crate::{
     agent::protocol::{FailureKind, RunError},
@@ -9,6 +9,8 @@ use crate::{
 const MAX_ASKED_AGAIN: u32 = 2;
 
 pub(super) const EMPTY: &str = "Your answer was empty. Give your answer now.";
+const REPETITION: &str = "You wrote the same text again and again and were stopped. Do not repeat it. Take the next step, or give \
+                          a short answer.";
 pub(super) const ANNOUNCED: &str =
     "You said what you would do, and did not do it. Call the tool now, or give your final answer.";
 
@@ -78,7 +80,13 @@ impl UnfinishedAnswers {
         if turn.finish_reason == FinishReason::Length {
             return Ok(AnswerCheck::Finished);
         }
-        let found = if turn.content.trim().is_empty() {
+        let found = if turn.finish_reason == FinishReason::Repetition {
+            Some(Unfinished {
+                fact: "the model repeated itself".to_owned(),
+                message: REPETITION.to_owned(),
+                must_call: false,
+            })
+        } else if turn.content.trim().is_empty() {
             Some(Unfinished {
                 fact: "the model gave an empty answer".to_owned(),
                 message: EMPTY.to_owned(),

@@ -61,7 +61,11 @@ impl TurnBuilder {
     /// Appends a piece and sends what is certain. Returns false if the answer makes more calls than an answer may.
     pub(super) fn push(&mut self, piece: &str, sink: &mut dyn FnMut(Delta)) -> bool {
         self.held.push_str(piece);
+        let shown = (self.reasoning.text.len(), self.content.text.len());
         while self.step() {}
+        if self.state == State::Content && shown == (self.reasoning.text.len(), self.content.text.len()) {
+            sink(Delta::Call(piece.to_owned()));
+        }
         if self.last_sent.is_none_or(|last| last.elapsed() >= MIN_INTERVAL) {
             self.flush(sink);
         }
@@ -199,7 +203,7 @@ mod tests {
             let mut sink = |delta| match delta {
                 Delta::Text(text) => content.push_str(&text),
                 Delta::Reasoning(text) => reasoning.push_str(&text),
-                Delta::Progress(_) => {}
+                Delta::Call(_) | Delta::Progress(_) => {}
             };
             let mut answer = TurnBuilder::new(AnswerParser::text(&tools(), true), thinking);
             for piece in &pieces {

@@ -131,14 +131,18 @@ impl TurnBuilder {
             {
                 self.reasoning.flush(Delta::Reasoning, sink);
                 self.received += text.len();
+                let shown = self.content.text.len();
                 self.parser.push(&text, &mut self.content.text);
+                if self.content.text.len() == shown {
+                    sink(Delta::Call(text.into_owned()));
+                }
                 if self.parser.call_count() > CALL_LIMIT {
                     return Err(too_many_calls());
                 }
                 self.started = true;
             }
             for call in delta.tool_calls.unwrap_or_default() {
-                self.push_call(call)?;
+                self.push_call(call, sink)?;
                 self.started = true;
             }
         }
@@ -154,7 +158,11 @@ impl TurnBuilder {
         Ok(())
     }
 
-    fn push_call(&mut self, delta: wire::CallDelta<'_>) -> Result<(), ProviderError> {
+    fn push_call(
+        &mut self,
+        delta: wire::CallDelta<'_>,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<(), ProviderError> {
         let id = text(delta.id);
         let (name, arguments) = match delta.function {
             None => (Cow::default(), String::new()),
@@ -188,6 +196,7 @@ impl TurnBuilder {
             )));
         }
         call.arguments.push_str(&arguments);
+        sink(Delta::Call(arguments));
         Ok(())
     }
 

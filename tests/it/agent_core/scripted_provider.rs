@@ -24,6 +24,8 @@ pub(crate) enum Step {
     Think(&'static str, &'static str),
     /// Reasoning in pieces, without end: until it is cancelled.
     ThinkForEver,
+    /// This text again and again, as text or as a call that is never complete: until it is cancelled.
+    RepeatForEver(fn(String) -> Delta, &'static str),
     Call(Vec<(&'static str, Value)>),
     /// A call with exactly these arguments.
     RawCall(&'static str, &'static str),
@@ -215,6 +217,12 @@ impl Provider for ScriptedProvider {
             Step::ThinkForEver => {
                 while !cancel.is_cancelled() {
                     sink(Delta::Reasoning("hm, ".to_owned()));
+                }
+                return Err(ProviderError::Cancelled);
+            }
+            Step::RepeatForEver(delta, text) => {
+                while !cancel.is_cancelled() {
+                    sink(delta(text.to_owned()));
                 }
                 return Err(ProviderError::Cancelled);
             }

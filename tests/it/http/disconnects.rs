@@ -52,7 +52,7 @@ fn a_half_closed_client_gets_its_answer() {
 fn a_client_that_stops_reading_does_not_block_others() {
     let model = FakeLlama::start([Reply::text("").then_repeat(chunk(), 20_000), Reply::text("free")]);
     let server = TestDaemon::start(&model);
-    let mut lazy = server.open("/v1/generate", &json!({"input": "flood", "stream": true}));
+    let mut lazy = server.open("/v1/generate", &json!({"input": "repeat x", "stream": true}));
     read_until(&mut lazy, "event: content\n");
     server.get("/healthz").expect(200);
     let resident = server.home.daemon_memory("VmRSS:");
@@ -72,10 +72,10 @@ fn clients_that_do_not_read_take_little_memory() {
     let before = server.home.daemon_memory("VmHWM:");
     let lazy: Vec<_> = (0..count)
         .map(|index| {
-            let messages = json!([{"role": "user", "content": "flood"}]);
-            let body = json!({"input": "flood", "messages": messages, "stream": true});
+            let messages = json!([{"role": "user", "content": "repeat x"}]);
+            let body = json!({"input": "repeat x", "messages": messages, "stream": true});
             match ["/v1/generate", "/v1/chat/completions", "/v1/responses", "/api/runs"][index % 4] {
-                "/api/runs" => server.api_open(&json!({"prompt": "flood"})),
+                "/api/runs" => server.api_open(&json!({"prompt": "repeat x"})),
                 path => server.open(path, &body),
             }
         })

@@ -341,6 +341,7 @@ fn a_long_answer_is_split_into_messages_under_a_megabyte() {
     let piece = "é\u{1}🦀\"".repeat(12_500);
     let deltas = (0..30).map(|_| json!({"content": piece}));
     let project = TestProject::new([Reply::deltas(deltas)]);
+    project.home.write("agents/default/config.toml", "[rails]\nrepeats = false\n");
     let mut editor = project.editor();
     let session = editor.create(&project);
     editor.generate(&session);

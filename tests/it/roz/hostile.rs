@@ -156,7 +156,7 @@ async fn a_stalled_reader_is_disconnected_and_its_run_cancelled() {
     let flood: &'static str = Box::leak("word ".repeat(4_000_000).into_boxed_str());
     let daemon = TestDaemon::new([Step::SayInBlocks(flood), Step::Say("for others")]);
     let mut client = daemon.session([]).await;
-    client.send_message("go").await;
+    client.send_message("repeat the word").await;
     wait_until_async("the run starts", || daemon.core.active_runs() == 1).await;
     wait_until_async("the run is cancelled", || daemon.core.active_runs() == 0).await;
     let ended = loop {

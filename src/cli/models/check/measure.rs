@@ -261,7 +261,7 @@ impl TimedTurn {
         let start = Instant::now();
         let (mut first_chunk, mut last_chunk, mut chunks, mut prefill) = (None, start, 0_u32, None);
         let result = provider.generate(request, cancel, &mut |delta| match delta {
-            Delta::Text(_) | Delta::Reasoning(_) => {
+            Delta::Text(_) | Delta::Reasoning(_) | Delta::Call(_) => {
                 last_chunk = Instant::now();
                 chunks += 1;
                 first_chunk.get_or_insert(last_chunk);

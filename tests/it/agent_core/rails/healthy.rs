@@ -12,9 +12,10 @@ use super::{
 };
 
 /// Words of the notes of all rails, except for the changed place, which follows every edit.
-pub(super) const NOTES: [&str; 15] = [
+pub(super) const NOTES: [&str; 16] = [
     "exactly this call before",
     "Your answer was empty",
+    "You wrote the same text again",
     "You said what you would do",
     "No file has been changed yet",
     "Your last change failed",
@@ -64,6 +65,14 @@ fn list(pattern: &str) -> Step {
 
 fn lines(count: usize) -> String {
     (1..=count).map(|number| format!("line {number} of the file\n")).collect()
+}
+
+/// Returns a table with many rows, of which some are the same.
+fn table(size: usize) -> String {
+    let rows =
+        (0..200 * (size + 1)).map(|row| format!("| {} | the same words in each of the rows |\n", row / 4));
+    let empty = "|   |   |\n".repeat(100 * size.min(10));
+    rows.chain([empty]).collect()
 }
 
 /// Returns the healthy run of this kind, with `size` as its length.
@@ -203,11 +212,17 @@ fn healthy(kind: usize, size: usize) -> Healthy {
                 ("g.txt", "a red car\n".to_owned()),
             ],
         },
-        _ => unreachable!("there are fourteen kinds"),
+        // Long answers whose lines resemble each other.
+        14 => Healthy {
+            prompt: "show me the whole table as text",
+            steps: vec![Step::SayInBlocks(table(size).leak())],
+            files: Vec::new(),
+        },
+        _ => unreachable!("there are fifteen kinds"),
     }
 }
 
-const KINDS: usize = 14;
+const KINDS: usize = 15;
 
 /// The lengths of which each kind has one run.
 const SIZES: usize = 17;

@@ -8,6 +8,7 @@ mod healthy;
 mod offer;
 mod opening;
 mod remaining;
+mod repetition;
 mod results;
 mod writes;
 

@@ -24,7 +24,7 @@ fn last_read(test: &TestCore) -> String {
 }
 
 #[tokio::test]
-async fn the_model_is_told_where_the_old_name_still_stands() {
+async fn the_model_reads_where_the_old_name_still_stands() {
     let steps = [
         edit_all("shop.py", "calc", "subtotal"),
         Step::Say("It is renamed everywhere."),

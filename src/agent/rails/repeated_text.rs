@@ -1,0 +1,226 @@
+//! Stops an answer in which the model writes the same again and again.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use crate::core::Cancel;
+
+/// The end of an answer that is looked at, in bytes. All of it has to be repetitions of one text.
+const WINDOW: usize = 4096;
+/// The longest text that is found when it is repeated, in bytes. It stands in the window 16 times.
+const MAX_PERIOD: usize = WINDOW / 16;
+/// The bytes that have to repeat where the text has no words: empty tables, lines, zeros and the like are data.
+const MIN_DATA: usize = 4 * WINDOW;
+/// The bytes after which the end is looked at again.
+const STEP: usize = 512;
+/// What is left of the repetitions in an answer that was stopped.
+const KEPT: usize = 2;
+
+/// Words of a request that may want such a text, in lower case.
+const WANTING: [&str; 6] = ["repeat", "repeatedly", "times", "fill", "wiederhole", "mal"];
+/// A request that names a number like this one may want a long list.
+const MANY: u64 = 100;
+
+/// The bytes per token, as in the estimates of the context window.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// Returns true if the request may want a text that repeats itself.
+pub(super) fn may_want_repetition(request: &str) -> bool {
+    let request = request.to_lowercase();
+    let mut words = request.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| WANTING.contains(&word) || word.parse::<u64>().is_ok_and(|number| number >= MANY))
+}
+
+/// Reads one answer as it arrives: its text, its thought and its calls. Uses a few KiB however long the answer is.
+pub(in crate::agent) struct RepeatedText {
+    /// At least the last [`WINDOW`] bytes, once there are as many.
+    tail: Vec<u8>,
+    total: usize,
+    unchecked: usize,
+    /// The bytes at the end that repeat.
+    repeated: usize,
+    stopped: StoppedAnswer,
+}
+
+/// The end of an answer that was stopped. The provider's thread sets it, and the run reads it.
+#[derive(Clone)]
+pub(in crate::agent) struct StoppedAnswer {
+    /// The length of the answer, or 0 if it was not stopped.
+    bytes: Arc<AtomicUsize>,
+    /// Ends the answer.
+    cancel: Cancel,
+}
+
+impl StoppedAnswer {
+    /// Returns the number of tokens that the answer has cost, about, or `None` if it was not stopped.
+    pub(in crate::agent) fn tokens(&self) -> Option<u32> {
+        let bytes = self.bytes.load(Relaxed);
+        (bytes > 0).then(|| u32::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u32::MAX))
+    }
+}
+
+impl RepeatedText {
+    /// `cancel` is triggered when the answer repeats itself.
+    pub(in crate::agent) fn new(cancel: Cancel) -> Self {
+        let stopped = StoppedAnswer { bytes: Arc::default(), cancel };
+        Self { tail: Vec::new(), total: 0, unchecked: 0, repeated: 0, stopped }
+    }
+
+    pub(in crate::agent) fn stopped(&self) -> StoppedAnswer {
+        self.stopped.clone()
+    }
+
+    /// Adds a piece of the answer.
+    pub(in crate::agent) fn push(&mut self, piece: &str) {
+        self.total += piece.len();
+        self.unchecked += piece.len();
+        self.tail.extend_from_slice(&piece.as_bytes()[piece.len().saturating_sub(WINDOW)..]);
+        if self.tail.len() > 2 * WINDOW {
+            self.tail.drain(..self.tail.len() - WINDOW);
+        }
+        if self.unchecked < STEP {
+            return;
+        }
+        let new = std::mem::take(&mut self.unchecked);
+        let end = &self.tail[self.tail.len().saturating_sub(WINDOW)..];
+        let Some(period) = period(end) else {
+            self.repeated = 0;
+            return;
+        };
+        self.repeated = (self.repeated + new).max(end.len());
+        let enough = if has_words(&end[..period]) { WINDOW } else { MIN_DATA };
+        if end.len() == WINDOW && self.repeated >= enough && self.stopped.tokens().is_none() {
+            self.stopped.bytes.store(self.total, Relaxed);
+            self.stopped.cancel.cancel();
+        }
+    }
+}
+
+/// Returns an answer that was stopped without the repetitions at its end, except for two.
+pub(in crate::agent) fn without_repetitions(mut text: String) -> String {
+    let end = &text.as_bytes()[text.len().saturating_sub(WINDOW / 2)..];
+    let Some(period) = period(end) else { return text };
+    let bytes = text.as_bytes();
+    let same = (period..bytes.len()).rev().take_while(|&at| bytes[at] == bytes[at - period]).count();
+    text.truncate(text.floor_char_boundary(text.len() - same + (KEPT - 1) * period));
+    text
+}
+
+/// Returns the length of the text of which `bytes` are repetitions, if it is short enough. The last one may be cut.
+///
+/// Takes time in proportion to the bytes: it is the prefix function of Knuth, Morris and Pratt.
+fn period(bytes: &[u8]) -> Option<usize> {
+    let mut prefix = vec![0; bytes.len()];
+    for at in 1..bytes.len() {
+        let mut length: usize = prefix[at - 1];
+        while length > 0 && bytes[at] != bytes[length] {
+            length = prefix[length - 1];
+        }
+        prefix[at] = length + usize::from(bytes[at] == bytes[length]);
+    }
+    let period = bytes.len() - prefix.last()?;
+    (period <= MAX_PERIOD && period < bytes.len()).then_some(period)
+}
+
+/// Returns true if the text has a word and what separates words. Line breaks in JSON are escaped.
+fn has_words(text: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
+    let twice = [text, text].concat();
+    let separates = twice.iter().any(|byte| byte.is_ascii_whitespace() || !byte.is_ascii())
+        || twice.windows(2).any(|pair| pair == b"\\n");
+    separates && twice.windows(3).any(|three| three.iter().all(is_letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    /// Returns the number of bytes after which the text is stopped, in pieces of `size` bytes.
+    fn stopped_after(text: &str, size: usize) -> Option<usize> {
+        let mut watch = RepeatedText::new(Cancel::new());
+        for (at, piece) in text.as_bytes().chunks(size).enumerate() {
+            watch.push(std::str::from_utf8(piece).unwrap());
+            if watch.stopped().cancel.is_cancelled() {
+                return Some((at + 1) * size);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_text_that_repeats_itself_is_stopped() {
+        let line = "I will now read the file and then change it to what was asked for.\n";
+        for (text, limit) in [
+            (line.repeat(1000), 5120),
+            ("the ".repeat(10_000), 5120),
+            (format!("{}{}", "Some text before. ".repeat(3), line.repeat(1000)), 5120 + 512),
+            (r"def f():\n    pass\n\n".repeat(1000), 5120),
+            ("0, ".repeat(20_000), MIN_DATA + 1024),
+            ("\n".repeat(60_000), MIN_DATA + 1024),
+            ("A".repeat(60_000), MIN_DATA + 1024),
+        ] {
+            for size in [1, 7, 4000] {
+                let after = stopped_after(&text, size).unwrap_or(usize::MAX);
+                assert!(after <= limit + size, "{after}: {}", &text[..60]);
+            }
+        }
+        assert!(stopped_after(&"日本語です。".repeat(1000), 18).is_some());
+    }
+
+    #[test]
+    fn legitimate_texts_are_never_stopped() {
+        let numbered = |line: &dyn Fn(usize) -> String| (0..3000).map(line).collect::<String>();
+        let mut noise = 1_u64;
+        let mut random = String::new();
+        for _ in 0..20_000 {
+            noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            random.push(char::from(b'A' + (noise >> 59) as u8 % 26));
+        }
+        let table = |rows: usize| {
+            "| name | value |\n".repeat(1) + &"| --- | --- |\n".repeat(1) + &"|  |  |\n".repeat(rows)
+        };
+        let mut matrix = String::new();
+        for row in 0..100 {
+            writeln!(matrix, "[{}0.0],", "0.0, ".repeat(row % 7 + 20)).unwrap();
+        }
+        for text in [
+            numbered(&|n| format!("- item {n} of the list\n")),
+            numbered(&|n| format!("| row {n} | {} | the same words in each of the rows |\n", n * 7)),
+            numbered(&|n| format!("value_{n} = {n};\n")),
+            table(1500),
+            random,
+            "A".repeat(12_000),
+            "=".repeat(12_000),
+            "0x00, ".repeat(2000),
+            "AQID".repeat(3000),
+            matrix,
+            "in other words\n".repeat(250),
+            "<td></td>".repeat(400),
+        ] {
+            assert_eq!(stopped_after(&text, 13), None, "{}", &text[..60]);
+        }
+    }
+
+    #[test]
+    fn an_answer_that_was_stopped_keeps_its_beginning() {
+        let text = format!("It is 7. {}", "I think so. ".repeat(500));
+        assert_eq!(without_repetitions(text), "It is 7. I think so. I think so");
+        assert_eq!(without_repetitions("ä".repeat(5000)), "ää");
+        assert_eq!(without_repetitions("Short.".to_owned()), "Short.");
+        assert_eq!(without_repetitions(String::new()), "");
+    }
+
+    #[test]
+    fn a_request_for_a_repetition_is_recognised() {
+        for request in ["say hello 500 times", "Repeat after me", "write 1000 lines", "fill a.txt with x"] {
+            assert!(may_want_repetition(request), "{request}");
+        }
+        for request in ["what is in a.txt?", "add 3 lines to a.txt", ""] {
+            assert!(!may_want_repetition(request), "{request}");
+        }
+    }
+}
