@@ -75,10 +75,13 @@ pub(super) fn prepare(
     let timeout = Duration::from_secs(shared.config.tools.timeout_seconds);
     let tools = RunTools::new(tools, request.tools, Arc::clone(&work_dir), timeout)?;
     let log = open_log(shared, &request.history, &slot.id, parent.as_ref())?;
+    let asks_for_change = asks_for_a_change(request.prompt.user_text());
+    let can_be_checked = !request.change_optional && tools.can_change_files();
     events.send_blocking(Event::Started {
         run: id.clone(),
         session: slot.id.clone(),
         agent: agent.id.to_string(),
+        may_turn_back: agent.rails.unfinished && asks_for_change && can_be_checked,
     });
 
     let ExtraContext { system: mut extra_context, after_prompt, opening: may_open, .. } = request.context;
@@ -97,7 +100,7 @@ pub(super) fn prepare(
     model.options = check_options(&model, request.answer, &tools.all.defs())?;
     // A model that does not read the conversation cannot be told what it lacks.
     let reads = model.provider.uses_history();
-    let asks_for_change = reads && asks_for_a_change(request.prompt.user_text());
+    let asks_for_change = reads && asks_for_change;
     let window_size = context_size(shared, &model, request.overrides.context_size);
     if may_open && reads && request.working_dir.is_some() {
         let text = request.prompt.user_text();
@@ -116,7 +119,7 @@ pub(super) fn prepare(
     let recorder = Recorder::new(id.clone(), model.agent.id.to_string(), log, slot.guard);
     let window = Window::new(budget, history_budget, history);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
-    let change_expected = asks_for_change && !request.change_optional && tools.can_change_files();
+    let change_expected = asks_for_change && can_be_checked;
     // The text of a skill may ask for more than the user's own words do.
     let own_words = match &request.prompt {
         Prompt::Text(text) => text,

@@ -74,6 +74,8 @@ pub enum Event {
         run: RunId,
         session: SessionId,
         agent: String,
+        /// The request asks for a change of files, so that an answer may be turned back after its text was sent.
+        may_turn_back: bool,
     },
     /// A message for the user that changes nothing in the run.
     Notice(String),
@@ -97,6 +99,8 @@ pub enum Event {
         calls: Vec<ToolCall>,
         context: Box<ContextSnapshot>,
     },
+    /// The answer that has just completed does not count, for this reason. The model is asked again.
+    TurnedBack(String),
     /// Calls that need an approval, in the model's order. The run waits until each has a decision.
     ToolsProposed(Vec<ProposedCall>),
     /// A proposed call does not wait for a decision any more.

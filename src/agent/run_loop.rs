@@ -143,7 +143,8 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
         let calls = check_calls(run, &mut turn).await?;
         record_answer(run, &turn).await?;
         if turn.calls.is_empty() {
-            if let AnswerCheck::AskAgain { message, .. } = check_answer(run, &turn).await? {
+            if let AnswerCheck::AskAgain { fact, message, .. } = check_answer(run, &turn).await? {
+                run.io.send(Event::TurnedBack(fact)).await?;
                 run.messages.push_note(&message);
                 continue;
             }

@@ -9,7 +9,8 @@ use crate::pb::{self, progress_event::Progress, run_event::Event};
 pub(super) fn to_json(event: &Event) -> Value {
     match event {
         Event::Started(e) => {
-            json!({"type": "started", "run_id": e.run_id, "session_id": e.session_id, "agent_name": e.agent_name})
+            json!({"type": "started", "run_id": e.run_id, "session_id": e.session_id, "agent_name": e.agent_name,
+                "answers_may_be_turned_back": e.answers_may_be_turned_back})
         }
         Event::Token(e) => json!({"type": "token", "text": e.text}),
         Event::Reasoning(e) => json!({"type": "reasoning", "text": e.text}),
@@ -17,6 +18,7 @@ pub(super) fn to_json(event: &Event) -> Value {
             "type": "turn_completed", "content": e.content, "reasoning": e.reasoning,
             "context": e.context.as_ref().map(context_to_json),
         }),
+        Event::TurnedBack(e) => json!({"type": "turned_back", "reason": e.reason}),
         Event::ToolsProposed(e) => {
             json!({"type": "tools_proposed", "calls": e.calls.iter().map(call_to_json).collect::<Vec<_>>()})
         }

@@ -111,6 +111,7 @@ pub(crate) fn event_names(events: &[Event]) -> Vec<&'static str> {
             Event::Token(_) => "token",
             Event::Reasoning(_) => "reasoning",
             Event::TurnCompleted(_) => "turn_completed",
+            Event::TurnedBack(_) => "turned_back",
             Event::ToolsProposed(_) => "tools_proposed",
             Event::ToolDecided(_) => "tool_decided",
             Event::ToolStarted(_) => "tool_started",

@@ -374,3 +374,50 @@ fn a_relative_home_directory_is_refused() {
     assert!(stderr.contains("KONTEKST_HOME"), "{stderr}");
     assert_eq!(fs::read_dir(home.work_dir()).unwrap().count(), 0);
 }
+
+fn edit_call() -> Reply {
+    Reply::calls([("edit_file", json!({"path": "a.txt", "old_str": "nmae", "new_str": "name"}))])
+}
+
+#[test]
+fn a_pipe_does_not_get_an_answer_that_is_turned_back() {
+    let replies = || [Reply::text("It is fixed."), edit_call(), Reply::text("The typo is fixed.")];
+    let prompt = "fix the typo in a.txt";
+    let model = FakeLlama::start(replies());
+    let home = TestHome::new(&model.url());
+    fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
+    let output = home.run(&["run", "--auto-approve", prompt]);
+    let note = "turned back: the model was asked for a change and changed no file; asking again";
+    assert!(output.stderr.contains(note), "{output:?}");
+    assert_eq!(output.success(), "The typo is fixed.\n");
+
+    let model = FakeLlama::start(replies());
+    let home = TestHome::new(&model.url());
+    fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
+    let stdout = home.run(&["run", "--json", "--auto-approve", prompt]).success();
+    let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events[0]["answers_may_be_turned_back"], true);
+    let turned_back = events.iter().find(|event| event["type"] == "turned_back").unwrap();
+    assert_eq!(turned_back["reason"], "the model was asked for a change and changed no file");
+}
+
+#[test]
+fn a_pipe_gets_nothing_of_a_run_whose_answers_were_all_turned_back() {
+    let model = FakeLlama::start((0..3).map(|_| Reply::text("It is fixed.")));
+    let home = TestHome::new(&model.url());
+    fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
+    let output = home.run(&["run", "--quiet", "--auto-approve", "fix the typo in a.txt"]);
+    assert_eq!(output.stdout, "");
+    assert!(output.fails(1).contains("changed no file"));
+}
+
+#[test]
+fn a_pipe_gets_the_text_before_a_call_and_what_was_cut_off() {
+    let said = Reply::text("I fix it. ")
+        .then_calls([("edit_file", json!({"path": "a.txt", "old_str": "nmae", "new_str": "name"}))]);
+    let model = FakeLlama::start([said, Reply::text("Fixed").finish("length")]);
+    let home = TestHome::new(&model.url());
+    fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
+    let output = home.run(&["run", "--auto-approve", "fix the typo in a.txt"]);
+    assert_eq!((output.stdout.as_str(), output.code), ("I fix it. \nFixed\n", 5));
+}

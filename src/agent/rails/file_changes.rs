@@ -130,8 +130,8 @@ impl FileChanges {
     }
 
     /// Returns the files that the run has changed.
-    pub(super) fn changed(&self) -> impl Iterator<Item = &str> + Clone {
-        self.files.keys().map(String::as_str)
+    pub(super) fn changed(&self) -> Vec<String> {
+        self.files.keys().cloned().collect()
     }
 
     /// Returns why an answer cannot be the end yet. A change that failed counts only if `counts_failure`.

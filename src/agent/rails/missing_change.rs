@@ -54,12 +54,12 @@ impl MissingChange {
         if !self.is_expected || is_made || turn.finish_reason == FinishReason::Length {
             return Ok(AnswerCheck::Finished);
         }
+        let fact = "the model was asked for a change and changed no file".to_owned();
         if self.asked_again == MAX_ASKED_AGAIN {
-            let fact = "the model was asked for a change and changed no file";
             return Err(RunError::new(FailureKind::Model, fact)
                 .hint("ask in other words, or use a larger model (`kontekst models`); without this check: `unfinished = false` under [rails] of the agent"));
         }
         self.asked_again += 1;
-        Ok(AnswerCheck::AskAgain { message: NOTE.to_owned(), must_call: true })
+        Ok(AnswerCheck::AskAgain { fact, message: NOTE.to_owned(), must_call: true })
     }
 }

@@ -155,7 +155,7 @@ impl Rails {
         if !self.config.unfinished {
             return Vec::new();
         }
-        self.remaining_text.wanted(self.file_changes.changed())
+        self.remaining_text.wanted(&self.file_changes.changed())
     }
 
     /// Judges an answer without calls after which `text` still stands at these places.

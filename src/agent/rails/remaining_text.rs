@@ -40,7 +40,7 @@ impl RemainingText {
     }
 
     /// Returns the texts to look for. `changed` are the files that the run has changed.
-    pub(super) fn wanted<'a>(&self, changed: impl Iterator<Item = &'a str> + Clone) -> Vec<ReplacedText> {
+    pub(super) fn wanted(&self, changed: &[String]) -> Vec<ReplacedText> {
         if self.was_decided {
             return Vec::new();
         }
@@ -50,7 +50,7 @@ impl RemainingText {
             files: match place {
                 Place::Everywhere => None,
                 Place::Files(files) => Some(files.clone()),
-                Place::ChangedFiles => Some(changed.clone().map(str::to_owned).collect()),
+                Place::ChangedFiles => Some(changed.to_vec()),
             },
         };
         self.replacements.iter().map(text).collect()
@@ -72,7 +72,7 @@ impl RemainingText {
         }
         self.asked_again += 1;
         let message = format!("{fact}. Replace it there by `{}`, too.", beginning(new));
-        Ok(AnswerCheck::AskAgain { message, must_call: true })
+        Ok(AnswerCheck::AskAgain { fact, message, must_call: true })
     }
 }
 

@@ -180,9 +180,7 @@ mod tests {
             noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             random.push(char::from(b'A' + (noise >> 59) as u8 % 26));
         }
-        let table = |rows: usize| {
-            "| name | value |\n".repeat(1) + &"| --- | --- |\n".repeat(1) + &"|  |  |\n".repeat(rows)
-        };
+        let table = |rows: usize| format!("| name | value |\n| --- | --- |\n{}", "|  |  |\n".repeat(rows));
         let mut matrix = String::new();
         for row in 0..100 {
             writeln!(matrix, "[{}0.0],", "0.0, ".repeat(row % 7 + 20)).unwrap();

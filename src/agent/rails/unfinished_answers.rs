@@ -59,6 +59,8 @@ pub(in crate::agent) enum AnswerCheck {
     Finished,
     /// The model reads this message, and answers again. It must call a tool then if `must_call`.
     AskAgain {
+        /// The reason why the answer does not count.
+        fact: String,
         message: String,
         must_call: bool,
     },
@@ -107,7 +109,7 @@ impl UnfinishedAnswers {
             return Err(RunError::new(FailureKind::Model, fact).hint(hint));
         }
         self.asked_again += 1;
-        Ok(AnswerCheck::AskAgain { message, must_call })
+        Ok(AnswerCheck::AskAgain { fact, message, must_call })
     }
 }
 

@@ -173,6 +173,7 @@ impl Subagent {
             | Event::WaitingForSession
             | Event::Text(_)
             | Event::Reasoning(_)
+            | Event::TurnedBack(_)
             | Event::ToolFinished { .. }
             | Event::ToolsCompleted
             | Event::Ended(_) => {}

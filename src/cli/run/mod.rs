@@ -3,6 +3,7 @@
 mod approval_prompt;
 mod approver;
 mod connection;
+mod held_answer;
 mod progress;
 mod prompt;
 mod question;
@@ -29,7 +30,8 @@ use renderer::{Format, RunRenderer};
 /// The prompt is the words of the command line, or stdin, or both. If it is both, stdin comes first and the
 /// words are the instruction. A prompt that starts with /NAME invokes a skill.
 ///
-/// The answer is printed to stdout as it arrives, and nothing else is printed there. Files below the working
+/// The answer is printed to stdout as it arrives, and nothing else is printed there. If the prompt asks for a change of
+/// files and stdout is no terminal, it is printed once it is certain that the answer counts. Files below the working
 /// directory are read and listed without a question, unless their names say that they hold secrets or settings.
 /// Every other tool call is shown with a preview, and you are asked about it on the terminal. Without a terminal
 /// it is denied (exit status 3), unless --allow or --auto-approve approves it.

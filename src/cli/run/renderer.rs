@@ -20,7 +20,7 @@ use crate::{
     pb::{self, run_event::Event},
 };
 
-use super::{approval_prompt::format_arguments, progress::ProgressLine};
+use super::{approval_prompt::format_arguments, held_answer::HeldAnswer, progress::ProgressLine};
 
 /// The form of the output on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,7 @@ pub(super) struct RunRenderer {
     filter: Printable,
     /// The last byte on stdout was not a line feed.
     in_middle_of_line: bool,
+    held: HeldAnswer,
     progress: ProgressLine,
     /// Name and arguments of the proposed calls, by call id.
     call_descriptions: HashMap<String, String>,
@@ -64,6 +65,7 @@ impl RunRenderer {
             palette,
             filter: Printable::default(),
             in_middle_of_line: false,
+            held: HeldAnswer::default(),
             progress: ProgressLine::new(stderr_is_terminal, verbosity, palette),
             call_descriptions: HashMap::new(),
             last_call: String::new(),
@@ -92,7 +94,10 @@ impl RunRenderer {
             self.progress.end_wait();
         }
         match event {
-            Event::Token(token) => self.write_answer(&token.text)?,
+            Event::Token(token) => {
+                let text = self.held.push(&token.text);
+                self.write_answer(&text)?;
+            }
             Event::Reasoning(reasoning) => self.write_reasoning(&reasoning.text),
             Event::Progress(event) => {
                 if let Some(progress) = &event.progress {
@@ -104,37 +109,24 @@ impl RunRenderer {
                 self.note(Verbosity::Normal, &self.wrap(&printable(&notice.text)));
             }
             Event::Compacted(compacted) => self.note(Verbosity::Normal, &format_compaction(*compacted)),
-            Event::ToolsProposed(proposed) => {
-                self.end_line()?;
-                self.remember_calls(&proposed.calls);
-            }
-            Event::ToolStarted(started) => {
-                self.end_line()?;
-                self.note_call(&started.call_id, &started.name);
-            }
-            Event::ToolCompleted(completed) => {
-                let (lines, bytes) = (completed.output.lines().count(), completed.output.len());
-                self.note(Verbosity::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
-            }
-            Event::ToolFailed(failed) => {
-                self.end_line()?;
-                if self.last_call != failed.call_id {
-                    self.note_call(&failed.call_id, &failed.name);
-                }
-                let first_line = printable(failed.error.lines().next().unwrap_or_default());
-                self.note(Verbosity::Normal, &self.palette.red(&format!("  failed: {first_line}")));
-            }
+            Event::ToolsProposed(_)
+            | Event::ToolStarted(_)
+            | Event::ToolCompleted(_)
+            | Event::ToolFailed(_) => self.render_call(event)?,
             Event::TurnCompleted(turn) => {
+                self.held.complete();
                 self.end_line()?;
                 if let Some(context) = &turn.context {
                     self.note(Verbosity::Verbose, &format_context(context));
                 }
             }
-            Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => {
-                self.progress.clear();
-                self.end_line()?;
+            Event::TurnedBack(_) | Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => {
+                self.render_end_of_answer(event)?;
             }
             Event::Started(started) => {
+                if started.answers_may_be_turned_back && !self.stdout_is_terminal {
+                    self.held.start();
+                }
                 let text = format!("run {} in session {}", started.run_id, started.session_id);
                 self.note(Verbosity::Verbose, &text);
             }
@@ -146,6 +138,54 @@ impl RunRenderer {
             }
             // The question on the terminal says who decided.
             Event::ContextSnapshot(_) | Event::ToolsCompleted(_) | Event::ToolDecided(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Shows what becomes of a call. The text before a call counts.
+    fn render_call(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::ToolsProposed(proposed) => {
+                self.release_answer()?;
+                self.remember_calls(&proposed.calls);
+            }
+            Event::ToolStarted(started) => {
+                self.release_answer()?;
+                self.note_call(&started.call_id, &started.name);
+            }
+            Event::ToolCompleted(completed) => {
+                let (lines, bytes) = (completed.output.lines().count(), completed.output.len());
+                self.note(Verbosity::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
+            }
+            Event::ToolFailed(failed) => {
+                self.release_answer()?;
+                if self.last_call != failed.call_id {
+                    self.note_call(&failed.call_id, &failed.name);
+                }
+                let first_line = printable(failed.error.lines().next().unwrap_or_default());
+                self.note(Verbosity::Normal, &self.palette.red(&format!("  failed: {first_line}")));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Prints what was kept of an answer, or drops it.
+    fn render_end_of_answer(&mut self, event: &Event) -> io::Result<()> {
+        self.progress.clear();
+        match event {
+            Event::TurnedBack(turned_back) => {
+                self.held.turn_back();
+                let reason = printable(&turned_back.reason);
+                self.note(Verbosity::Normal, &self.wrap(&format!("turned back: {reason}; asking again")));
+            }
+            Event::Completed(_) | Event::Cancelled(_) => self.release_answer()?,
+            Event::Failed(_) => {
+                let text = self.held.take_partial();
+                self.write_answer(&text)?;
+                self.end_line()?;
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -169,7 +209,17 @@ impl RunRenderer {
         if std::mem::take(&mut self.in_middle_of_line) { self.write_stdout("\n") } else { Ok(()) }
     }
 
+    /// Prints the text that was kept, because it counts.
+    fn release_answer(&mut self) -> io::Result<()> {
+        let text = self.held.take();
+        self.write_answer(&text)?;
+        self.end_line()
+    }
+
     fn write_answer(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
         self.progress.clear();
         let filtered;
         let text = if self.stdout_is_terminal {

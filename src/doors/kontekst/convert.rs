@@ -79,10 +79,11 @@ pub(super) fn refused(error: RunError) -> RunEvent {
 pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEvent>) {
     use run_event::Event as Pb;
     let event = match event {
-        Event::Started { run, session, agent } => Pb::Started(pb::RunStartedEvent {
+        Event::Started { run, session, agent, may_turn_back } => Pb::Started(pb::RunStartedEvent {
             run_id: run.to_string(),
             session_id: session.to_string(),
             agent_name: agent,
+            answers_may_be_turned_back: may_turn_back,
         }),
         Event::Notice(text) => Pb::Notice(pb::NoticeEvent { text }),
         Event::Progress(update) => Pb::Progress(pb::ProgressEvent { progress: Some(progress(update)) }),
@@ -107,13 +108,11 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::Reasoning(text) => Pb::Reasoning(pb::ReasoningDeltaEvent { text }),
         Event::TurnCompleted { content, reasoning, context, .. } => {
             let context = Some(snapshot(&context));
-            out.push_back(wrap(Pb::TurnCompleted(pb::TurnCompletedEvent {
-                content,
-                reasoning,
-                context: context.clone(),
-            })));
+            let completed = pb::TurnCompletedEvent { content, reasoning, context: context.clone() };
+            out.push_back(wrap(Pb::TurnCompleted(completed)));
             Pb::ContextSnapshot(pb::ContextSnapshotEvent { context })
         }
+        Event::TurnedBack(reason) => Pb::TurnedBack(pb::TurnedBackEvent { reason }),
         Event::ToolsProposed(calls) => {
             Pb::ToolsProposed(pb::ToolsProposedEvent { calls: calls.into_iter().map(proposed).collect() })
         }

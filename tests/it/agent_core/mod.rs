@@ -160,6 +160,7 @@ fn event_names(events: &[Event]) -> Vec<&'static str> {
             Event::Progress(_) => "progress",
             Event::WaitingForSession => "waiting",
             Event::Text(_) => "text",
+            Event::TurnedBack(_) => "turned_back",
             Event::Reasoning(_) => "reasoning",
             Event::TurnCompleted { .. } => "turn_completed",
             Event::ToolsProposed(_) => "proposed",

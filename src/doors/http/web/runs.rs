@@ -103,7 +103,7 @@ impl EventEncoder for PageEvents {
 /// Returns the name and the data of an event, or `None` for one that the page does not show.
 fn page_event(event: Event) -> Option<(&'static str, Value)> {
     Some(match event {
-        Event::Started { run, session, agent } => {
+        Event::Started { run, session, agent, .. } => {
             ("started", json!({"run": run.to_string(), "session": session.to_string(), "agent": agent}))
         }
         Event::Notice(text) => ("notice", json!({"text": text})),
@@ -144,6 +144,7 @@ fn page_event(event: Event) -> Option<(&'static str, Value)> {
         Event::Subagent(event) => {
             ("worker", json!({"worker": event.subagent.to_string(), "says": describe_subagent(event.kind)?}))
         }
+        Event::TurnedBack(reason) => ("notice", json!({"text": format!("turned back: {reason}")})),
         Event::ToolDecided { .. } | Event::ToolRequested { .. } | Event::ToolsCompleted => return None,
         Event::Ended(outcome) => match outcome {
             Outcome::Completed { truncated, .. } => ("completed", json!({"truncated": truncated})),

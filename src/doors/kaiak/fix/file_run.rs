@@ -129,6 +129,7 @@ impl FixTask {
             // Runs of this door have no subagents.
             Event::Started { .. }
             | Event::WaitingForSession
+            | Event::TurnedBack(_)
             | Event::ToolsCompleted
             | Event::Subagent(_)
             | Event::Ended(_) => {}

@@ -48,6 +48,14 @@ fn answer(events: &[Event]) -> &str {
     }
 }
 
+/// Returns what the client was told at the start about the answers of the run.
+fn may_turn_back(events: &[Event]) -> Option<bool> {
+    events.iter().find_map(|event| match event {
+        Event::Started { may_turn_back, .. } => Some(*may_turn_back),
+        _ => None,
+    })
+}
+
 #[tokio::test]
 async fn a_model_that_repeats_a_call_reads_that_it_does_and_the_run_ends() {
     let test = TestCore::new((0..10).map(|_| read("a.txt")));
@@ -197,17 +205,19 @@ async fn a_run_that_changes_nothing_although_it_was_asked_to_fails() {
     let test = TestCore::new((0..3).map(|_| Step::Say("I have fixed it.")));
     test.write("a.txt", "one\n");
     let events = test.run(test.request("fix the typo in a.txt")).await;
-    assert_eq!(
-        failure(&events),
-        (FailureKind::Model, "the model was asked for a change and changed no file")
-    );
+    let reason = "the model was asked for a change and changed no file";
+    assert_eq!(failure(&events), (FailureKind::Model, reason));
+    assert_eq!(may_turn_back(&events), Some(true));
+    let turned_back = events.iter().filter(|event| **event == Event::TurnedBack(reason.to_owned()));
+    assert_eq!(turned_back.count(), 2, "the third one ends the run");
 }
 
 #[tokio::test]
 async fn questions_and_runs_without_file_tools_need_no_change() {
     let test = TestCore::new([Step::Say("Change line 3.")]);
     test.write("a.txt", "one\n");
-    assert_eq!(answer(&test.run(test.request("how do I fix the typo in a.txt?")).await), "Change line 3.");
+    let events = test.run(test.request("how do I fix the typo in a.txt?")).await;
+    assert_eq!((answer(&events), may_turn_back(&events)), ("Change line 3.", Some(false)));
 
     let test = TestCore::new([Step::Say("I cannot.")]);
     let mut request = test.request("fix the typo in a.txt");
