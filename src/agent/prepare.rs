@@ -120,13 +120,17 @@ pub(super) fn prepare(
     let window = Window::new(budget, history_budget, history);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
     let change_expected = asks_for_change && can_be_checked;
-    // The text of a skill may ask for more than the user's own words do.
-    let own_words = match &request.prompt {
+    let words = own_words(&request.prompt);
+    let rails = Rails::new(model.agent.rails.clone(), words, &model.system, change_expected);
+    Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails })
+}
+
+/// Returns what the user wrote. The text of a skill may ask for more than the user's own words do.
+fn own_words(prompt: &Prompt) -> &str {
+    match prompt {
         Prompt::Text(text) => text,
         Prompt::Skill { .. } => "",
-    };
-    let rails = Rails::new(model.agent.rails.clone(), own_words, &model.system, change_expected);
-    Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails })
+    }
 }
 
 /// Loads the agent of a request and applies the request's overrides.
