@@ -1409,7 +1409,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__run)
-            opts="-a -s -n -C -q -v -h -V --agent --session --new --working-dir --auto-approve --allow --workers --bare --on-deny --no-stdin --no-skill --json --quiet --verbose --help --version"
+            opts="-a -s -n -C -q -v -h -V --agent --session --new --working-dir --auto-approve --allow --check --workers --bare --on-deny --no-stdin --no-skill --json --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1446,6 +1446,10 @@ _kontekst() {
                     return 0
                     ;;
                 --allow)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --check)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -40,7 +40,8 @@ complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "help" -d 'Print t
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s a -l agent -d 'The agent that answers [default: the agent of the session, or else `default`]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s s -l session -d 'The session to continue; it is created if it does not exist [default: the active session]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s C -l working-dir -d 'The directory in which file tools work [default: the current directory]' -r -f -a "(__fish_complete_directories)"
-complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l allow -d 'Approve calls of these tools without asking' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l allow -d 'Approve calls of these tools without asking; `run_command(cargo test)` means the commands that begin with these words' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l check -d 'Run this command after the model has changed files; if it fails, the model reads why and goes on, at most three times' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l on-deny -d 'What happens after a tool call was denied' -r -f -a "end\t'The run ends'
 continue\t'The model reads that the call was denied and continues'"
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s n -l new -d 'Start a new session and make it the active one'

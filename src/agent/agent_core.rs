@@ -9,6 +9,7 @@ use crate::{
     provider::{Models, ServerStatus},
     sessions::Sessions,
     subagent_log::SubagentLogs,
+    tools::{CommandHost, CommandRunner},
 };
 
 use super::{
@@ -35,6 +36,18 @@ impl AgentCore {
     /// `own_listeners` are the addresses that no tool may connect to. The daemon adds to them as it opens
     /// listeners.
     pub fn new(home: Home, config: Config, models: Arc<dyn Models>, own_listeners: OwnListeners) -> Self {
+        Self::with_commands(home, config, models, own_listeners, &CommandHost::default())
+    }
+
+    /// As [`AgentCore::new`], with commands that `host` can start.
+    pub fn with_commands(
+        home: Home,
+        config: Config,
+        models: Arc<dyn Models>,
+        own_listeners: OwnListeners,
+        host: &CommandHost,
+    ) -> Self {
+        let commands = CommandRunner::new(&config.commands, host, &home).map(Arc::new);
         let (sessions, subagent_logs) = (Sessions::new(&home), SubagentLogs::new(&home));
         let journal = Journal::new(&home, &config.undo);
         let shared = Shared {
@@ -42,6 +55,7 @@ impl AgentCore {
             config,
             models,
             own_listeners,
+            commands,
             open_sessions: OpenSessions::default(),
             registry: RunRegistry::default(),
             server_status: ServerStatusCache::default(),
@@ -112,6 +126,13 @@ impl AgentCore {
     /// Returns the state of the model server. All who ask at the same time get the same answer.
     pub async fn server_status(&self) -> ServerStatus {
         self.shared.server_status.status(&self.shared.models).await
+    }
+
+    /// Describes what holds the commands of a model, for the status output. `None` if there are no commands.
+    pub async fn commands_confinement(&self) -> Option<String> {
+        let runner = self.shared.commands.clone().filter(|runner| runner.is_offered())?;
+        // The sandbox may have to be tried first.
+        blocking(move || runner.confinement()).join().await.ok()
     }
 
     pub fn config(&self) -> &Config {

@@ -1,8 +1,14 @@
 //! Blocking work of a run. If it panics, the run fails and the daemon goes on.
 
+use std::time::Duration;
+
 use crate::core;
 
 use super::protocol::{FailureKind, RunError};
+
+/// The time that a command has to end after a cancel, or after its time limit. A daemon that stops waits longer than that
+/// for its runs.
+pub(super) const STOP_LIMIT: Duration = Duration::from_secs(2);
 
 /// Blocking work on a thread of its own. Dropping this does not stop the work; only its result is lost.
 pub(super) struct Blocking<T>(core::Blocking<T>);

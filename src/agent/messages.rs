@@ -114,6 +114,25 @@ impl RunMessages {
         self.window.push(note);
     }
 
+    /// Puts a message to the model into the window, in which `output` is cut as the result of a call is. It is not stored.
+    pub(super) async fn push_output_note(
+        &mut self,
+        head: &str,
+        mut output: String,
+        tail: &str,
+        model: &RunModel,
+    ) -> Result<(), RunError> {
+        let (counter, limit) =
+            (model.token_counter(), self.window.output_limit().min(self.window.output_share()));
+        let mut cutting = blocking(move || {
+            truncate_output(&mut output, limit, &|_, _| String::new(), &|text| counter.count(text));
+            output
+        });
+        let output = cutting.join().await?;
+        self.push_note(&format!("{head}{}{tail}", output.trim_end()));
+        Ok(())
+    }
+
     /// Derives the tokens of the prompt from the server's count of the whole request, which costs nothing. A
     /// result that cannot be right is ignored: the server may have left out a part, or count differently.
     fn learn_prompt_tokens(&mut self, request_tokens: u32) {

@@ -3,6 +3,7 @@
 mod agent_core;
 mod bridge;
 mod calls;
+mod checks;
 mod conversation;
 
 mod busy_server;
@@ -21,6 +22,7 @@ mod rails;
 mod recorder;
 mod request;
 mod run;
+mod run_checks;
 mod run_loop;
 mod run_registry;
 mod run_state;

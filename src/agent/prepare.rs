@@ -15,6 +15,7 @@ use crate::{
 };
 
 use super::{
+    checks::Checks,
     history::{context_size, count_parts, provided_messages, stored_messages, window_budget},
     limits::RunLimits,
     messages::RunMessages,
@@ -43,6 +44,7 @@ pub(super) struct PreparedRun {
     pub(super) tools: RunTools,
     pub(super) limits: RunLimits,
     pub(super) rails: Rails,
+    pub(super) checks: Checks,
 }
 
 /// The limits and rights of a run, granted by the configuration if a client started it, otherwise by its parent.
@@ -66,6 +68,7 @@ pub(super) fn prepare(
     let agent = configured_agent(shared, &request, &slot.id)?;
     let skills = Skills::load(&shared.storage.home);
     let mut prompt = prompt_message(&request.prompt, &request.context.before_prompt, &skills)?;
+    let checks = checks(shared, &agent, &request, &origin)?;
     let lacks_work_dir = matches!(origin, Origin::Client) && shared.lacks_work_dir(&request);
     let Grant { work_dir, tools, limits, parent } = match origin {
         Origin::Client => client_grant(shared, id, &request, &slot.id, skills)?,
@@ -81,7 +84,8 @@ pub(super) fn prepare(
         run: id.clone(),
         session: slot.id.clone(),
         agent: agent.id.to_string(),
-        may_turn_back: agent.rails.unfinished && asks_for_change && can_be_checked,
+        may_turn_back: !checks.commands.is_empty()
+            || (agent.rails.unfinished && asks_for_change && can_be_checked),
     });
 
     let ExtraContext { system: mut extra_context, after_prompt, opening: may_open, .. } = request.context;
@@ -122,7 +126,7 @@ pub(super) fn prepare(
     let change_expected = asks_for_change && can_be_checked;
     let words = own_words(&request.prompt);
     let rails = Rails::new(model.agent.rails.clone(), words, &model.system, change_expected);
-    Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails })
+    Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks })
 }
 
 /// Returns what the user wrote. The text of a skill may ask for more than the user's own words do.
@@ -130,6 +134,23 @@ fn own_words(prompt: &Prompt) -> &str {
     match prompt {
         Prompt::Text(text) => text,
         Prompt::Skill { .. } => "",
+    }
+}
+
+/// Returns the checks of the agent and of the request. A subagent works in the directory of its parent, whose checks come
+/// after it.
+fn checks(
+    shared: &Shared,
+    agent: &AgentConfig,
+    request: &StartRun,
+    origin: &Origin,
+) -> Result<Checks, RunError> {
+    match origin {
+        Origin::Client => {
+            let all = agent.checks.iter().chain(&request.checks).cloned().collect();
+            Checks::new(all, shared.commands.as_ref())
+        }
+        Origin::Parent(_) => Ok(Checks::default()),
     }
 }
 
@@ -188,10 +209,8 @@ fn client_grant(
     session: &SessionId,
     skills: Skills,
 ) -> Result<Grant, RunError> {
-    let mut tools = daemon_tools(shared, skills);
-    if let DaemonTools::Only(names) = &request.tools.daemon {
-        tools.retain(|tool| names.contains(&tool.def().name));
-    }
+    let mut tools = daemon_tools(shared, skills, &request.tools);
+    tools.retain(|tool| request.tools.includes(&tool.def().name));
     let work_dir = match open_work_dir(shared, request)? {
         Some(work_dir) => work_dir.recorded(&shared.storage.journal, entry_head(id, &request.prompt)),
         None => {

@@ -6,13 +6,15 @@ use crate::{
     core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome, error_chain},
     provider::Progress,
     subagent_log::SubagentEvent,
-    tools::Effect,
+    tools::{CommandPreview, Effect},
 };
 
 /// A command that a client may send to a run in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     Approve(CallId),
+    /// Approves the call, and calls like it from now on, where its tool can remember that.
+    ApproveAlways(CallId),
     Deny {
         call: CallId,
         /// The model reads this as the result of the call.
@@ -40,7 +42,7 @@ impl Command {
     /// Returns the call that the command decides on, or `None` if it is no decision.
     pub(super) fn decided_call(&self) -> Option<&CallId> {
         match self {
-            Self::Approve(call) | Self::Deny { call, .. } => Some(call),
+            Self::Approve(call) | Self::ApproveAlways(call) | Self::Deny { call, .. } => Some(call),
             Self::ToolResult { .. } => None,
         }
     }
@@ -112,6 +114,11 @@ pub enum Event {
         call: CallId,
         name: String,
     },
+    /// A part of what a running call prints. The outcome of the call does not depend on it.
+    ToolOutput {
+        call: CallId,
+        text: String,
+    },
     /// The client must run this call and reply with [`Command::ToolResult`]. Several calls may be requested
     /// before the first result.
     ToolRequested {
@@ -127,9 +134,27 @@ pub enum Event {
         outcome: ToolOutcome,
     },
     ToolsCompleted,
+    /// A check of the run begins. Round 0 is before the first change of files, the others follow an answer each.
+    CheckStarted {
+        command: String,
+        round: u32,
+    },
+    CheckFinished(CheckReport),
     /// An event of a subagent of this run, or of a subagent below it. It is on disk.
     Subagent(SubagentEvent),
     Ended(Outcome),
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckReport {
+    pub command: String,
+    pub round: u32,
+    pub passed: bool,
+    /// Says in a few words how it ended, for example `exit status 1 after 0.8 s`.
+    pub summary: String,
+    /// The beginning and the end of what it wrote.
+    pub output: String,
 }
 
 /// A call that waits for a decision.
@@ -139,6 +164,8 @@ pub struct ProposedCall {
     pub preview: String,
     pub caution: Option<String>,
     pub effect: Effect,
+    /// Set if the call runs a command line.
+    pub command: Option<CommandPreview>,
     /// The subagent that made the call, if it was not the run itself.
     pub subagent: Option<SessionId>,
 }
@@ -151,6 +178,8 @@ pub enum Outcome {
         reasoning: String,
         /// The answer was cut at `max_tokens` or at the end of the window.
         truncated: bool,
+        /// The checks of the run have run after the last change of files, and all of them passed.
+        checks_passed: bool,
     },
     /// A call was denied with [`AfterDenial::End`].
     Denied,
@@ -184,6 +213,8 @@ pub enum FailureKind {
     Model,
     /// A limit was reached: turns, tokens, the context window, or runs at a time.
     Limit,
+    /// A check of the run still fails, or cannot run.
+    Check,
     /// The session could not be read or written.
     Storage,
     Internal,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{
     core::{AnswerOptions, Message, Sampling, SessionId},
-    tools::ClientTool,
+    tools::{ClientTool, builtin::RUN_COMMAND},
 };
 
 use super::conversation::Conversation;
@@ -33,6 +33,9 @@ pub struct StartRun {
     /// A model server that says when it wants to be asked again (status 429 with `Retry-After`, at most 60 seconds) is
     /// waited for, up to three times for each answer. Otherwise the run fails, and its client reads the seconds.
     pub waits_when_busy: bool,
+    /// Command lines that run after each answer that follows a change, in addition to those of the agent. Nobody is asked
+    /// about them.
+    pub checks: Vec<String>,
 }
 
 /// The tools of a run, and how their calls are approved.
@@ -46,6 +49,10 @@ pub struct ToolOptions {
     /// The client approves calls that only read without asking anybody. Then the model may also be told, without a question,
     /// why a call would fail, which can show a part of a file.
     pub reading_is_free: bool,
+    /// [`DaemonTools::All`] includes `run_command`, if the configuration lets it run at all.
+    pub commands: bool,
+    /// Commands that run without a question in this run, as `allow` under `[commands]` has them.
+    pub allowed_commands: Vec<String>,
 }
 
 /// Text and messages that the model reads in addition to the prompt and the history.
@@ -96,6 +103,16 @@ pub enum DaemonTools {
     All,
     /// The tools of these names.
     Only(Vec<String>),
+}
+
+impl ToolOptions {
+    /// Returns true if the run may use the daemon's tool of this name.
+    pub(super) fn includes(&self, tool: &str) -> bool {
+        match &self.daemon {
+            DaemonTools::All => self.commands || tool != RUN_COMMAND,
+            DaemonTools::Only(names) => names.iter().any(|name| name == tool),
+        }
+    }
 }
 
 impl DaemonTools {

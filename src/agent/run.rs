@@ -310,9 +310,10 @@ pub(super) async fn receive<T>(receiver: &mut Option<mpsc::UnboundedReceiver<T>>
 /// Returns the bytes of the text of an event, at most [`EVENT_BYTES`].
 fn text_bytes(event: &Event) -> u32 {
     let bytes = match event {
-        Event::Text(text) | Event::Reasoning(text) => text.len(),
+        Event::Text(text) | Event::Reasoning(text) | Event::ToolOutput { text, .. } => text.len(),
         Event::TurnCompleted { content, reasoning, .. } => content.len() + reasoning.len(),
         Event::ToolFinished { outcome, .. } => outcome.text().len(),
+        Event::CheckFinished(report) => report.output.len(),
         _ => 0,
     };
     u32::try_from(bytes).unwrap_or(u32::MAX).min(EVENT_BYTES)

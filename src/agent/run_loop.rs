@@ -17,6 +17,7 @@ use super::{
     rails::AnswerCheck,
     request::{History, StartRun},
     run::{EndPermit, Run, RunIo, Stop, channel},
+    run_checks::{self, CheckedAnswer},
     run_state::RunState,
     session::{ConversationUpdate, SessionSlot},
     shared::{ActiveRun, Origin, ParentContext, Shared},
@@ -102,8 +103,9 @@ async fn run(
             return Err(stop);
         }
     };
-    let PreparedRun { session, messages, model, tools, limits, rails } = prepared;
-    let mut run = RunState { shared: Arc::clone(shared), session, io, messages, model, tools, limits, rails };
+    let PreparedRun { session, messages, model, tools, limits, rails, checks } = prepared;
+    let mut run =
+        RunState { shared: Arc::clone(shared), session, io, messages, model, tools, limits, rails, checks };
     let result = run_turns(&mut run).await;
     if let Err(stop) = &result {
         run.messages.store_interrupted(stop, &run.model).await;
@@ -148,8 +150,16 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
                 run.messages.push_note(&message);
                 continue;
             }
-            let truncated = turn.finish_reason == FinishReason::Length;
-            return Ok(Outcome::Completed { content: turn.content, reasoning: turn.reasoning, truncated });
+            let checked = run_checks::check_answer(run).await?;
+            if matches!(checked, CheckedAnswer::Failed) {
+                continue;
+            }
+            return Ok(Outcome::Completed {
+                content: turn.content,
+                reasoning: turn.reasoning,
+                truncated: turn.finish_reason == FinishReason::Length,
+                checks_passed: matches!(checked, CheckedAnswer::Passed),
+            });
         }
         run.rails.begin_turn();
         if let Some(outcome) = run_calls(run, calls).await? {

@@ -8,6 +8,7 @@ use crate::{
 };
 
 use super::{
+    checks::Checks,
     limits::RunLimits,
     messages::RunMessages,
     model::RunModel,
@@ -29,6 +30,7 @@ pub(super) struct RunState {
     pub(super) tools: RunTools,
     pub(super) limits: RunLimits,
     pub(super) rails: Rails,
+    pub(super) checks: Checks,
 }
 
 impl RunState {

@@ -9,7 +9,7 @@ use crate::{
     provider::Models,
     sessions::Sessions,
     subagent_log::SubagentLogs,
-    tools::{ToolBox, WorkDir},
+    tools::{CommandRunner, ToolBox, WorkDir},
 };
 
 use super::{
@@ -24,6 +24,8 @@ pub(super) struct Shared {
     pub(super) models: Arc<dyn Models>,
     /// The addresses that no tool may connect to.
     pub(super) own_listeners: OwnListeners,
+    /// Runs command lines. `None` if there are no commands.
+    pub(super) commands: Option<Arc<CommandRunner>>,
     /// Facts about sessions that are kept in memory only.
     pub(super) open_sessions: OpenSessions,
     pub(super) registry: RunRegistry,

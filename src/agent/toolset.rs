@@ -58,8 +58,10 @@ impl RunTools {
 }
 
 /// Returns every tool that runs in the daemon, except the one that starts subagents.
-pub(super) fn daemon_tools(shared: &Shared, skills: Skills) -> Vec<Arc<dyn Tool>> {
+pub(super) fn daemon_tools(shared: &Shared, skills: Skills, options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let mut tools = builtin::all(&shared.config.tools, &shared.own_listeners);
+    let runner = shared.commands.as_ref().filter(|runner| runner.is_offered());
+    tools.extend(runner.map(|runner| builtin::run_command(runner, &options.allowed_commands)));
     if skills.for_model().next().is_some() {
         tools.push(Arc::new(SkillTool { skills }) as Arc<dyn Tool>);
     }

@@ -34,10 +34,12 @@ pub(super) fn to_json(event: &Event) -> Value {
         Event::ToolFailed(e) => {
             json!({"type": "tool_failed", "call_id": e.call_id, "name": e.name, "error": e.error})
         }
+        Event::ToolOutput(e) => json!({"type": "tool_output", "call_id": e.call_id, "text": e.text}),
+        Event::Check(e) => check_to_json(e),
         Event::ToolsCompleted(_) => json!({"type": "tools_completed"}),
         Event::Completed(e) => json!({
             "type": "completed", "run_id": e.run_id, "content": e.content, "reasoning": e.reasoning,
-            "truncated": e.truncated,
+            "truncated": e.truncated, "checks_passed": e.checks_passed,
         }),
         Event::Cancelled(e) => json!({"type": "cancelled", "run_id": e.run_id, "denied": e.denied}),
         Event::Failed(e) => json!({
@@ -68,10 +70,21 @@ pub(super) fn to_json(event: &Event) -> Value {
     }
 }
 
+fn check_to_json(check: &pb::CheckEvent) -> Value {
+    if !check.finished {
+        return json!({"type": "check_started", "command": check.command, "round": check.round});
+    }
+    json!({
+        "type": "check", "command": check.command, "round": check.round, "passed": check.passed,
+        "summary": check.summary, "output": check.output,
+    })
+}
+
 fn call_to_json(call: &pb::ProposedToolCall) -> Value {
     json!({
         "call_id": call.call_id, "name": call.name, "arguments_json": call.arguments_json,
         "preview": call.preview, "caution": call.caution, "worker_id": call.worker_id,
+        "command": call.command.as_ref().map(|command| json!({"prefixes": command.prefixes})),
     })
 }
 

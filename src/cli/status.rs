@@ -67,7 +67,7 @@ fn to_json(status: &GetStatusResponse) -> serde_json::Value {
         "started_at": status.started_at_rfc3339, "active_runs": status.active_runs,
         "socket": status.socket, "bind": status.bind, "data_dir": status.data_dir,
         "http": status.http,
-        "confinement": status.confinement, "warnings": status.warnings,
+        "confinement": status.confinement, "commands": status.commands, "warnings": status.warnings,
         "model_server": {
             "engine": status.engine, "endpoint": status.endpoint, "model": status.model,
             "model_reason": status.model_reason,
@@ -106,6 +106,9 @@ fn format_text(status: &GetStatusResponse) -> String {
     // A daemon of an older version does not report this.
     if !status.confinement.is_empty() {
         rows.push(("file tools", status.confinement.clone()));
+    }
+    if !status.commands.is_empty() {
+        rows.push(("commands", status.commands.clone()));
     }
     rows.extend(status.warnings.iter().map(|warning| ("warning", warning.clone())));
     rows.iter().map(|(name, value)| format!("{name:<13} {}\n", printable(value))).collect()

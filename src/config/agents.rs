@@ -44,6 +44,8 @@ pub struct AgentConfig {
     pub context_size: Option<u32>,
     /// True if its runs may start subagents.
     pub workers: bool,
+    /// Command lines that run after each answer that follows a change of files.
+    pub checks: Vec<String>,
     pub sampling: Sampling,
     pub rails: RailsConfig,
     /// The content of `agent.md`, trimmed, or an empty text.
@@ -80,6 +82,7 @@ pub(super) const KEYS: &[&str] = &[
     "endpoint",
     "context_size",
     "workers",
+    "checks",
     "sampling.temperature",
     "sampling.top_p",
     "sampling.top_k",
@@ -115,6 +118,7 @@ struct AgentFile {
     #[serde(deserialize_with = "optional_integer::<_, _, 256, 2_147_483_647>")]
     context_size: Option<u32>,
     workers: bool,
+    checks: Vec<String>,
     #[serde(with = "SamplingFile")]
     sampling: Sampling,
     rails: RailsConfig,
@@ -205,6 +209,7 @@ impl AgentConfig {
             endpoint: file.endpoint,
             context_size: file.context_size,
             workers: file.workers,
+            checks: file.checks,
             sampling: file.sampling,
             rails: file.rails,
             prompt: prompt.unwrap_or_default(),
@@ -243,6 +248,7 @@ name = "Default Assistant"
 # model = "gpt-oss-20b-Q4_K_M.gguf" # a file in `model_dir`; when absent, what the server has, else the largest file that fits
 # tool_role = "auto"                # true: tool results have a role of their own; false: they are user text
 # workers = false                   # true: its runs may start other runs; `[workers]` in ../../config.toml limits them
+# checks = ["cargo test -q"]        # commands that must pass after its changes; their failures go to the model
 
 [sampling]                          # when absent, as the model file says, else as the server does it
 # temperature = 0.7
@@ -257,6 +263,7 @@ pub(super) const WRITTEN_CONFIG: &[&str] = &[
     "e759c60244d16ce7724e14404bdaad93f83988371b3fd2f0cc9a8cd03bdda23c",
     "9964850cc9b0b88d3b5b230a13d86119b4d7ffc4a95f48a4934d14992363fd7b",
     "2fb0edbae0a7aa4365fd04f32289bbbad9f714fd8aacf9a3ea0f32e58b33d82f",
+    "1252d04e44712e3bfbcaec0a9271087a0b04eae12aa1ce8d26e0b9c3a2022ab4",
 ];
 
 const DEFAULT_PROMPT: &str = "\

@@ -126,6 +126,11 @@ impl Home {
         self.root.join("feedback.jsonl")
     }
 
+    /// The commands that run without a question, by directory.
+    pub fn allowed_commands(&self) -> PathBuf {
+        self.root.join("allowed_commands.json")
+    }
+
     /// The logs of subagents.
     pub fn teams(&self) -> PathBuf {
         self.root.join("teams")
@@ -248,7 +253,7 @@ impl Home {
     }
 
     /// Replaces a leading `~/` by the home directory of this user. Other paths, also `~user`, stay as they are.
-    pub(super) fn expand(&self, path: &Path) -> PathBuf {
+    pub(crate) fn expand(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), &self.user_home) {
             (Ok(rest), Some(user_home)) => user_home.join(rest),
             _ => path.to_owned(),

@@ -13,6 +13,8 @@ pub struct HttpConfig {
     pub listen: Bind,
     /// The policy that decides on tool calls.
     pub approval: HttpApproval,
+    /// True if runs over HTTP may offer `run_command`.
+    pub commands: bool,
     /// True if responses have CORS headers. Source: Kolosal seed, "CORS".
     pub cors: bool,
     /// Origins, such as `http://localhost:3000`, whose pages need no token.
@@ -28,6 +30,7 @@ impl Default for HttpConfig {
         Self {
             listen: Bind::Off,
             approval: HttpApproval::default(),
+            commands: false,
             cors: true,
             origins: Vec::new(),
             hosts: Vec::new(),

@@ -19,6 +19,8 @@ pub struct KaiakConfig {
     /// The seconds after which an unanswered question to the user counts as denied.
     #[serde(deserialize_with = "integer::<_, _, 1, 86_400>")]
     pub approval_timeout_seconds: u64,
+    /// True if runs of editors may offer `run_command`. What needs an approval is denied.
+    pub commands: bool,
     /// The providers that clients can choose by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub providers: BTreeMap<String, KaiakProvider>,
@@ -44,6 +46,7 @@ impl Default for KaiakConfig {
             agent: super::agents::DEFAULT.parse().expect("a valid name"),
             max_sessions: 10,
             approval_timeout_seconds: 300,
+            commands: false,
             providers: BTreeMap::new(),
         }
     }

@@ -3,6 +3,7 @@
 pub mod agents;
 mod api_keys;
 mod bind;
+mod commands;
 mod earlier_text;
 mod endpoint;
 pub mod file;
@@ -23,6 +24,7 @@ mod workers;
 pub use agents::{AgentConfig, AgentError, ToolRole};
 pub use api_keys::{ApiKeys, MissingKey};
 pub use bind::{BadBind, Bind};
+pub use commands::{CommandApproval, CommandsConfig, MAX_SECONDS, SandboxMode};
 pub use endpoint::{EndpointConfig, ProviderKind};
 pub use file::{PathContext, PathError, write_atomic, write_hint};
 pub use handshake::{DaemonInfo, Readiness};
@@ -100,6 +102,7 @@ pub struct Config {
     #[serde(deserialize_with = "integer::<_, _, 1, 100_000>")]
     pub max_turns: u32,
     pub tools: ToolsConfig,
+    pub commands: CommandsConfig,
     pub http: HttpConfig,
     pub kaiak: KaiakConfig,
     pub roz: RozConfig,
@@ -153,6 +156,7 @@ impl Default for Config {
             compaction: Compaction::default(),
             max_turns: 50,
             tools: ToolsConfig::default(),
+            commands: CommandsConfig::default(),
             http: HttpConfig::default(),
             kaiak: KaiakConfig::default(),
             roz: RozConfig::default(),

@@ -33,9 +33,21 @@ timeout_seconds = 30                 # for one fetch
 max_response_bytes = 5242880         # a longer page is cut, and the cut is marked
 # allow_private = []                 # hosts that may be fetched although their addresses are private
 
+[commands]                           # command lines that a model runs, see docs/commands.md
+approval = "ask"                     # or "sandboxed": those without network run unasked in the whole sandbox; "never": none
+# allow = ["cargo test", "git diff"] # commands that run without a question, by their first words
+# environment = ["DATABASE_URL"]    # more environment variables for them; PATH and those of toolchains are there
+sandbox = "auto"                     # "require" runs nothing where a layer is missing; "off" is for containers
+# hidden = ["~/letters"]             # more paths that commands cannot read, besides keys and passwords
+network = false                      # true lets commands reach the network
+timeout_seconds = 120                # for one command line
+memory_mb = 4096                     # of each process; 0 is no limit
+processes = 512                      # of one command line; 0 is no limit
+
 [http]
 listen = "off"                       # HTTP, SSE and the web page, for example "127.0.0.1:8787"
 approval = "auto"                    # tool calls over HTTP: "auto", "read-only", or "ask" (kontekst approvals)
+commands = false                     # offer run_command over HTTP; `approval` decides about the calls
 cors = true                          # send CORS headers
 # origins = []                       # origins of pages that need no token, for example "http://localhost:3000"
 # hosts = []                         # more host names that a Host header may have
@@ -44,6 +56,7 @@ cors = true                          # send CORS headers
 agent = "default"                    # the agent that makes the fixes
 max_sessions = 10                    # maximum number of open sessions
 approval_timeout_seconds = 300       # after this time, an unanswered question counts as denied
+commands = false                     # offer run_command; only what needs no question runs
 # providers = { openai = { endpoint = "https://api.openai.com", api_key_env = "OPENAI_API_KEY", model = "gpt-4" } }
 
 [roz]                                # clients of roz.v1.AgentService, which run the tools themselves
@@ -95,6 +108,7 @@ pub(super) const WRITTEN: &[&str] = &[
     "1d1f4e497448953a37d8043109443b488e906bcc504fd6c6ecd1d78a3c906af2",
     "13623dcf17d1d01951f670e9c8ea2f6964c331a02d8eb29e6f747cd338301e30",
     "c18a499cf2c5ef3450182a04379557c138552e0a99135d53b24b4272e82f0219",
+    "fd517c63f549595a24fb0a3e51257ffce58a55900a2d0c5112533d1201f09f11",
 ];
 
 /// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
@@ -121,14 +135,25 @@ pub(super) const KEYS: &[&str] = &[
     "tools.web.timeout_seconds",
     "tools.web.max_response_bytes",
     "tools.web.allow_private",
+    "commands.approval",
+    "commands.allow",
+    "commands.environment",
+    "commands.sandbox",
+    "commands.hidden",
+    "commands.network",
+    "commands.timeout_seconds",
+    "commands.memory_mb",
+    "commands.processes",
     "http.listen",
     "http.approval",
+    "http.commands",
     "http.cors",
     "http.origins",
     "http.hosts",
     "kaiak.agent",
     "kaiak.max_sessions",
     "kaiak.approval_timeout_seconds",
+    "kaiak.commands",
     "kaiak.providers",
     "roz.agent",
     "roz.daemon_tools",

@@ -78,6 +78,12 @@ fn the_template_and_the_known_keys_are_all_fields() {
             web: WebToolsConfig { allow_private: vec!["x".into()], ..Default::default() },
             ..Default::default()
         },
+        commands: CommandsConfig {
+            allow: vec!["x".into()],
+            environment: vec!["X".into()],
+            hidden: vec!["x".into()],
+            ..Default::default()
+        },
         http: HttpConfig { origins: vec!["x".into()], hosts: vec!["x".into()], ..Default::default() },
         kaiak: KaiakConfig { providers: [("openai".to_owned(), provider)].into(), ..Default::default() },
         ..Config::default()

@@ -35,6 +35,7 @@ use crate::{
     },
     core::{OwnListeners, stop_limits},
     provider::{Models, router::Router},
+    tools::CommandHost,
 };
 use server::Server;
 
@@ -134,13 +135,20 @@ fn start(
     warnings.extend(keys.warnings());
 
     let runtime = runtime()?;
+    let host = CommandHost { launcher: process.launcher.clone(), environment: process.environment.clone() };
     let process = ProcessEnv { home: Some(home.clone()), ..process };
     let models: Arc<dyn Models> = Arc::new(Router::new(&config, process));
     let own_listeners = OwnListeners::default();
     let server = Server {
         home: home.clone(),
         mode,
-        core: AgentCore::new(home.clone(), config, Arc::clone(&models), own_listeners.clone()),
+        core: AgentCore::with_commands(
+            home.clone(),
+            config,
+            Arc::clone(&models),
+            own_listeners.clone(),
+            &host,
+        ),
         own_listeners,
         providers_without_key: keys.kaiak_providers_without_key(),
         warnings,

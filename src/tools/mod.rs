@@ -1,6 +1,7 @@
 //! The tools that a model may call, and the workspace that confines the file tools.
 
 pub mod builtin;
+mod commands;
 mod protected;
 mod read_effect;
 #[cfg(target_os = "linux")]
@@ -11,17 +12,24 @@ mod toolbox;
 mod work_dir;
 mod workspace;
 
+pub use commands::{CommandHost, CommandResult, CommandRunner};
 pub(crate) use syntax::{Syntax, SyntaxError, syntax};
 pub use toolbox::{ClientTool, Concurrency, Executor, ToolBox, ToolBoxError};
 pub use work_dir::{WorkDir, WorkDirError};
 pub use workspace::{FileError, InnerPath, Workspace};
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::core::{Cancel, ToolDef, ToolOutcome};
+use crate::{
+    config::PathError,
+    core::{Cancel, ToolDef, ToolOutcome},
+};
 
 /// Describes how the kernel confines the file tools, for the status output. The kernel is queried once.
 pub fn sandbox_description() -> &'static str {
@@ -59,6 +67,37 @@ pub trait Tool: Send + Sync {
         String::new()
     }
 
+    /// Returns the longest time that a call with these arguments may take, if the tool itself ends it then, and soon after
+    /// `cancel`. `None` means the limit of the configuration.
+    fn own_time_limit(&self, args: &Value) -> Option<Duration> {
+        let _ = args;
+        None
+    }
+
+    /// Allows calls like the one with this proposal in the same working directory from now on. Does nothing for a tool
+    /// that cannot.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it cannot be stored.
+    fn remember(&self, approved: &Proposal, work_dir: &WorkDir) -> Result<(), PathError> {
+        let _ = (approved, work_dir);
+        Ok(())
+    }
+
+    /// As [`Tool::execute`], and passes on what the call prints while it runs.
+    fn execute_printing(
+        &self,
+        args: &Value,
+        work_dir: &WorkDir,
+        approved: &Proposal,
+        cancel: &Cancel,
+        print: &(dyn Fn(String) + Send + Sync),
+    ) -> ToolOutcome {
+        let _ = print;
+        self.execute(args, work_dir, approved, cancel)
+    }
+
     /// Runs the call. `approved` is the proposal that [`Tool::propose`] returned and a person saw. If
     /// its target changed in the meantime, nothing is done and the outcome says so.
     fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, cancel: &Cancel) -> ToolOutcome;
@@ -75,6 +114,19 @@ pub struct Proposal {
     /// The content that the preview was made from.
     pub target: Option<Fingerprint>,
     pub effect: Effect,
+    /// Set if the call runs a command line.
+    pub command: Option<CommandPreview>,
+}
+
+/// A command line that a call would run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandPreview {
+    /// The user's rules let the line run without a question.
+    pub allowed: bool,
+    /// Every command of the line is one that only reads. Nothing is allowed because of that.
+    pub only_reads: bool,
+    /// The first words of each command, which [`Tool::remember`] allows. Empty if it can allow nothing.
+    pub prefixes: Vec<String>,
 }
 
 /// The effect that a call would have on a file, for a door that shows more than the preview.

@@ -96,10 +96,7 @@ fn start(home: &TestHome, prompt: &str) -> StartRunCommand {
         session_id: "s".to_owned(),
         agent_name: "default".to_owned(),
         working_dir: home.work_dir().display().to_string(),
-        skill: None,
-        workers: false,
-        bare: false,
-        opening: false,
+        ..StartRunCommand::default()
     }
 }
 
@@ -125,6 +122,8 @@ pub(crate) fn event_names(events: &[Event]) -> Vec<&'static str> {
             Event::Progress(_) => "progress",
             Event::Notice(_) => "notice",
             Event::Compacted(_) => "compacted",
+            Event::ToolOutput(_) => "output",
+            Event::Check(_) => "check",
             Event::Worker(_) => "worker",
         })
         .collect()
@@ -243,7 +242,9 @@ fn approve_and_deny_by_call() {
             client
                 .send(Command::DenyTool(DenyToolCommand { call_id: a, reason: String::new(), continue_run }))
                 .await;
-            client.send(Command::ApproveTool(ApproveToolCommand { call_id: b.clone() })).await;
+            client
+                .send(Command::ApproveTool(ApproveToolCommand { call_id: b.clone(), remember: false }))
+                .await;
             let events = client.run_to_end().await;
             let ending = if continue_run { "completed" } else { "cancelled" };
             assert_eq!(&event_names(&events)[..3], ["tool_started", "tool_completed", "tools_completed"]);
@@ -405,7 +406,7 @@ fn a_client_learns_of_decisions_that_it_did_not_make() {
         let events = client.events_until(|event| matches!(event, Event::ToolsProposed(_))).await;
         let Some(Event::ToolsProposed(proposed)) = events.last() else { unreachable!() };
         let [own, other] = &proposed.calls[..] else { panic!("{proposed:?}") };
-        let approve = ApproveToolCommand { call_id: own.call_id.clone() };
+        let approve = ApproveToolCommand { call_id: own.call_id.clone(), remember: false };
         client.send(Command::ApproveTool(approve)).await;
         let mut approvals = client::approvals(connect(&home).await);
         let pending = approvals.list_approvals(ListApprovalsRequest {}).await.unwrap().into_inner();

@@ -5,6 +5,7 @@
 mod agent_core;
 #[cfg(feature = "builtin")]
 mod builtin;
+mod commands;
 mod daemon;
 mod fake_llama;
 mod generated;

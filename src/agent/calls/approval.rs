@@ -1,15 +1,18 @@
 //! Waits for the decisions on proposed calls.
 
+use std::sync::Arc;
+
 use crate::{
     agent::{
-        protocol::{AfterDenial, Command, Decision},
+        bridge::blocking,
+        protocol::{AfterDenial, Command, Decision, Event},
         run::Stop,
         run_state::RunState,
     },
-    core::CallId,
+    core::{CallId, error_chain},
 };
 
-use super::plan::{CallPlan, PlannedCall};
+use super::plan::{CallPlan, DaemonCall, PlannedCall};
 
 /// Waits until every proposed call has a decision, and changes the plan of each call that is denied.
 ///
@@ -39,6 +42,12 @@ pub(super) async fn collect_decisions(
                     run.report_decision(call, Decision::Approved).await?;
                 }
             }
+            Some(Command::ApproveAlways(call)) => {
+                if let Some(index) = take_undecided(&mut undecided, planned, &call) {
+                    remember(run, &planned[index]).await?;
+                    run.report_decision(call, Decision::Approved).await?;
+                }
+            }
             Some(Command::Deny { call, reason, then }) => {
                 if let Some(index) = take_undecided(&mut undecided, planned, &call) {
                     run.report_decision(call, Decision::Denied(reason.clone())).await?;
@@ -52,6 +61,19 @@ pub(super) async fn collect_decisions(
         }
     }
     Ok(after_denial)
+}
+
+/// Lets the tool of a call allow calls like it from now on.
+async fn remember(run: &RunState, planned: &PlannedCall) -> Result<(), Stop> {
+    let CallPlan::Daemon(DaemonCall { tool, proposal, .. }) = &planned.plan else { return Ok(()) };
+    let (tool, proposal) = (Arc::clone(tool), proposal.clone());
+    let work_dir = Arc::clone(&run.tools.work_dir);
+    let remembered = blocking(move || tool.remember(&proposal, &work_dir)).join().await?;
+    if let Err(error) = remembered {
+        let text = format!("the approval is for this call only: {}", error_chain(&error));
+        run.io.send(Event::Notice(text)).await?;
+    }
+    Ok(())
 }
 
 /// Waits for the next command. Returns `None` if none can come any more.

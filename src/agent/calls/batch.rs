@@ -5,6 +5,7 @@ use crate::{
         protocol::{AfterDenial, Event, Outcome, ProposedCall},
         request::ApprovalBatching,
         run::Stop,
+        run_checks,
         run_state::RunState,
         subagent::run_subagents,
     },
@@ -90,7 +91,11 @@ async fn run_group(run: &mut RunState, group: CallGroup) -> Result<AfterDenial, 
     match group {
         CallGroup::One(call) => run_call(run, *call).await?,
         CallGroup::Client(calls) => run_at_client(run, calls).await?,
-        CallGroup::Subagents(calls) => return run_subagents(run, &calls).await,
+        CallGroup::Subagents(calls) => {
+            run_checks::run_before_change(run).await?;
+            run.checks.note_change();
+            return run_subagents(run, &calls).await;
+        }
     }
     Ok(AfterDenial::Continue)
 }

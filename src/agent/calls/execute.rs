@@ -6,12 +6,14 @@ use tokio::time::Instant;
 
 use crate::{
     agent::{
-        bridge::blocking,
+        bridge::{STOP_LIMIT, blocking},
         protocol::{Command, Event, RunError},
         run::Stop,
+        run_checks,
         run_state::RunState,
     },
-    core::{CallId, ToolCall, ToolFailureKind, ToolOutcome},
+    core::{CallId, Cancel, ToolCall, ToolFailureKind, ToolOutcome},
+    tools::{Effect, Proposal},
 };
 
 use super::{
@@ -25,6 +27,25 @@ struct ClientCall {
     timeout: Duration,
     /// `None` until the client has answered or its time is over.
     outcome: Option<ToolOutcome>,
+}
+
+/// Says whether a call changes files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileChange {
+    None,
+    Known,
+    /// It is a command that may change any file.
+    Unknown,
+}
+
+impl FileChange {
+    fn of(proposal: &Proposal) -> Self {
+        match (&proposal.effect, &proposal.command) {
+            (Effect::Change(_), _) => Self::Known,
+            (_, Some(command)) if !command.only_reads => Self::Unknown,
+            _ => Self::None,
+        }
+    }
 }
 
 /// Runs one call and stores its result.
@@ -49,7 +70,17 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
         }
         CallPlan::Daemon(daemon_call) => {
             let kept = CallInDaemon::new(&daemon_call);
+            let change = FileChange::of(&daemon_call.proposal);
+            if change != FileChange::None {
+                run_checks::run_before_change(run).await?;
+            }
             let outcome = run_in_daemon(run, &call, daemon_call).await?;
+            if change == FileChange::Unknown {
+                run.rails.note_decision();
+            }
+            if change == FileChange::Unknown || (change == FileChange::Known && !outcome.is_error()) {
+                run.checks.note_change();
+            }
             let for_model = kept.result_for_model(run, &call, &outcome).await?;
             (outcome, for_model)
         }
@@ -71,18 +102,24 @@ async fn run_in_daemon(
     run.io.send(Event::ToolStarted { call: call.id.clone(), name: call.name.clone() }).await?;
     let work_dir = run.tools.work_dir.for_call(&call.id, &call.name);
     let cancel = run.io.cancel().child();
+    let own_limit = tool.own_time_limit(&args);
     let mut executing = {
-        let cancel = cancel.clone();
-        blocking(move || tool.execute(&args, &work_dir, &proposal, &cancel))
+        let (cancel, print) = (cancel.clone(), printer(run, call.id.clone(), &cancel));
+        blocking(move || tool.execute_printing(&args, &work_dir, &proposal, &cancel, &print))
     };
     let interrupted = run.io.interrupted();
-    let timeout = run.tools.timeout;
+    let timeout = own_limit.map_or(run.tools.timeout, |limit| limit + STOP_LIMIT);
     let timed_out = tokio::time::sleep(timeout);
     tokio::pin!(interrupted, timed_out);
     loop {
         tokio::select! {
             biased;
             () = &mut interrupted => {
+                cancel.cancel();
+                if own_limit.is_some() {
+                    // The run ends after what it started. Its result is of no use any more.
+                    tokio::time::timeout(STOP_LIMIT, executing.join()).await.ok();
+                }
                 let message = "cancelled while it ran; its outcome is unknown";
                 let outcome = ToolOutcome::failed(ToolFailureKind::Cancelled, message);
                 run.push_result(call, &outcome).await.ok();
@@ -98,6 +135,16 @@ async fn run_in_daemon(
                 return Ok(ToolOutcome::failed(ToolFailureKind::TimedOut, message));
             }
             command = run.io.next_command() => run.handle_command(command.as_ref()),
+        }
+    }
+}
+
+/// Returns what passes the output of a call on to the client. It drops the output of a call that was cancelled.
+fn printer(run: &RunState, call: CallId, cancel: &Cancel) -> impl Fn(String) + Send + Sync + use<> {
+    let (events, cancel) = (run.io.events.clone(), cancel.clone());
+    move |text| {
+        if !cancel.is_cancelled() {
+            events.send_blocking(Event::ToolOutput { call: call.clone(), text });
         }
     }
 }

@@ -64,6 +64,7 @@ impl PlannedCall {
             preview: proposal.preview.clone(),
             caution: proposal.caution.clone(),
             effect: proposal.effect.clone(),
+            command: proposal.command.clone(),
             subagent: None,
         })
     }
@@ -79,7 +80,8 @@ impl PlannedCall {
             Effect::Fails(_) => *fails_unasked,
             Effect::Unknown | Effect::Reads | Effect::Change(_) => false,
         };
-        tool.needs_approval() && !is_unasked
+        let is_allowed = proposal.command.as_ref().is_some_and(|command| command.allowed);
+        tool.needs_approval() && !is_unasked && !is_allowed
     }
 
     /// Returns true if the client may run the call while it runs others.

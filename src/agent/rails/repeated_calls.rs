@@ -1,7 +1,7 @@
 //! Notices calls that are made again and again with the same result.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     hash::{DefaultHasher, Hash as _, Hasher as _},
 };
 
@@ -11,7 +11,7 @@ use super::with_text;
 use crate::{
     agent::protocol::{FailureKind, RunError},
     core::{ToolCall, ToolOutcome},
-    tools::Effect,
+    tools::{Effect, builtin::RUN_COMMAND},
 };
 
 /// The run ends when a call was made this often with the same result, and nothing was changed in between.
@@ -31,11 +31,13 @@ pub(in crate::agent) struct RepeatedCalls {
     looping: Option<String>,
     /// The tools whose calls had the same result again in the last turn.
     made_again: Vec<String>,
+    /// The hashes of the command lines that have run.
+    commands: HashSet<u64>,
 }
 
 impl RepeatedCalls {
     /// Counts a call and its result, and returns the result as the model is to read it. After a change of a file other
-    /// calls may well be made again.
+    /// calls may well be made again, and so after a command line that has not run before.
     pub(in crate::agent) fn count(
         &mut self,
         call: &ToolCall,
@@ -44,7 +46,8 @@ impl RepeatedCalls {
     ) -> ToolOutcome {
         let key = key(call, outcome);
         let seen = self.counts.get(&key).copied().unwrap_or(0) + 1;
-        if matches!(effect, Effect::Change(_)) && seen == 1 && !outcome.is_error() {
+        let changes = matches!(effect, Effect::Change(_)) && seen == 1 && !outcome.is_error();
+        if changes || (call.name == RUN_COMMAND && self.commands.insert(call_key(call))) {
             self.counts.clear();
         }
         self.counts.insert(key, seen);
@@ -77,13 +80,39 @@ impl RepeatedCalls {
 /// Returns the hash of a call and its result. The order and spacing of the arguments makes no difference.
 fn key(call: &ToolCall, outcome: &ToolOutcome) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let arguments = serde_json::from_str::<Value>(&call.arguments).map(|value| value.to_string());
-    (&call.name, arguments.as_deref().unwrap_or(&call.arguments), outcome.text()).hash(&mut hasher);
+    call_key(call).hash(&mut hasher);
+    if call.name == RUN_COMMAND {
+        without_fractions(outcome.text()).for_each(|part| part.hash(&mut hasher));
+    } else {
+        outcome.text().hash(&mut hasher);
+    }
     hasher.finish()
+}
+
+fn call_key(call: &ToolCall) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let arguments = serde_json::from_str::<Value>(&call.arguments).map(|value| value.to_string());
+    (&call.name, arguments.as_deref().unwrap_or(&call.arguments)).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns the parts of a text without numbers that have a fraction. In the output of a command these are times, which
+/// differ from one run to the next.
+fn without_fractions(text: &str) -> impl Iterator<Item = &str> {
+    let is_of_number = |c: char| c.is_ascii_digit() || c == '.';
+    let parts = text.split_inclusive(move |c: char| !is_of_number(c));
+    parts.map(move |part| {
+        let rest = part.trim_start_matches(is_of_number);
+        let number = &part[..part.len() - rest.len()];
+        let has_fraction = number.contains('.') && number.starts_with(|c: char| c.is_ascii_digit());
+        if has_fraction { rest } else { part }
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::{core::CallId, tools::Change};
 
@@ -115,6 +144,27 @@ mod tests {
         assert_eq!(outcome(&[again, respelled]), (1, false));
         assert_eq!(outcome(&[again, again, respelled]), (2, false));
         assert_eq!(outcome(&[again, again, respelled, again]), (3, true));
+    }
+
+    #[test]
+    fn a_command_is_repeated_though_its_times_differ_and_another_command_is_progress() {
+        let mut repeated = RepeatedCalls::default();
+        let mut count = |line: &str, result: &str| {
+            let arguments = json!({"command": line}).to_string();
+            let result = ToolOutcome::Done(result.to_owned());
+            repeated.count(&call(RUN_COMMAND, &arguments), &result, &Effect::Unknown);
+            repeated.check().is_err()
+        };
+        assert!(!count("test", "exit status 1 after 0.1 s\n1 failed in 0.02s"));
+        assert!(!count("test", "exit status 1 after 0.2 s\n1 failed in 0.03s"));
+        assert!(!count("test", "exit status 1 after 1.1 s\n2 failed in 0.02s"), "another result");
+        for fix in ["sed 1", "sed 2", "sed 3", "sed 4", "sed 5"] {
+            assert!(!count(fix, "exit status 0 after 0.1 s, no output"));
+            assert!(!count("test", "exit status 1 after 0.3 s\n1 failed in 0.02s"));
+        }
+        assert!(!count("test", "exit status 1 after 0.3 s\n1 failed in 0.04s"));
+        assert!(!count("test", "exit status 1 after 0.4 s\n1 failed in 0.04s"));
+        assert!(count("test", "exit status 1 after 0.5 s\n1 failed in 0.05s"));
     }
 
     #[test]

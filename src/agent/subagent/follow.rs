@@ -174,8 +174,11 @@ impl Subagent {
             | Event::Text(_)
             | Event::Reasoning(_)
             | Event::TurnedBack(_)
+            | Event::ToolOutput { .. }
             | Event::ToolFinished { .. }
             | Event::ToolsCompleted
+            | Event::CheckStarted { .. }
+            | Event::CheckFinished(_)
             | Event::Ended(_) => {}
         }
     }
@@ -251,6 +254,8 @@ fn failure_cause(kind: FailureKind) -> FailureCause {
     match kind {
         FailureKind::Limit => FailureCause::Budget,
         FailureKind::Model | FailureKind::Unreachable => FailureCause::Model,
-        FailureKind::Request | FailureKind::Storage | FailureKind::Internal => FailureCause::Other,
+        FailureKind::Request | FailureKind::Check | FailureKind::Storage | FailureKind::Internal => {
+            FailureCause::Other
+        }
     }
 }

@@ -240,13 +240,15 @@ async fn forward_command(
         run.handle_command(None);
         return Ok(());
     };
-    let (Command::Approve(call) | Command::Deny { call, .. } | Command::ToolResult { call, .. }) =
-        &mut command;
+    let (Command::Approve(call)
+    | Command::ApproveAlways(call)
+    | Command::Deny { call, .. }
+    | Command::ToolResult { call, .. }) = &mut command;
     // The first command for a call counts. Others are ignored, as are those for unknown calls.
     let Some(ForwardedCall { member, id, .. }) = group.forwarded.remove(call) else { return Ok(()) };
     let call = std::mem::replace(call, id);
     let decision = match &command {
-        Command::Approve(_) => Some(Decision::Approved),
+        Command::Approve(_) | Command::ApproveAlways(_) => Some(Decision::Approved),
         Command::Deny { reason, .. } => Some(Decision::Denied(reason.clone())),
         Command::ToolResult { .. } => None,
     };

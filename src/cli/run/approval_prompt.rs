@@ -10,15 +10,26 @@ use crate::{
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ApprovalAnswer {
     Yes,
-    /// Yes, and this tool needs no question for the rest of the run.
+    /// Yes, and this tool needs no question for the rest of the run, or commands with the same first words none in this
+    /// directory.
     Always,
     No,
     /// No, with a reason that the model reads before it continues.
     NoWithReason(String),
 }
 
-/// The line that asks for an answer, below the call.
-pub(super) const PROMPT: &str = "approve? [y]es [N]o [a]lways this tool, or type a reason to refuse: ";
+/// Returns the line that asks for an answer, below the call.
+pub(super) fn prompt(call: &ProposedToolCall) -> String {
+    let always = match &call.command {
+        None => " [a]lways this tool,".to_owned(),
+        Some(command) if command.prefixes.is_empty() => ",".to_owned(),
+        Some(command) => {
+            let prefixes: Vec<String> = command.prefixes.iter().map(|prefix| literal(prefix)).collect();
+            format!(" [a]lways `{}` in this directory,", prefixes.join("` and `"))
+        }
+    };
+    format!("approve? [y]es [N]o{always} or type a reason to refuse: ")
+}
 
 pub(super) fn parse_answer(line: &str) -> ApprovalAnswer {
     let line = line.trim();
@@ -82,6 +93,7 @@ pub(super) fn format_arguments(json: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pb::CommandLine;
 
     #[test]
     fn only_a_clear_yes_is_a_yes() {
@@ -116,8 +128,9 @@ mod tests {
             caution: "\u{1b}c".into(),
             worker_id: "\u{1b}[3".into(),
             only_reads: false,
+            command: Some(CommandLine { prefixes: vec!["a\u{1b}b".into()] }),
         };
-        let text = format_proposal(&call, Palette::plain());
+        let text = format_proposal(&call, Palette::plain()) + &prompt(&call);
         assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
     }
 }

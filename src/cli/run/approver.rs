@@ -11,7 +11,7 @@ use crate::{
 };
 
 use super::{
-    approval_prompt::{ApprovalAnswer, format_proposal},
+    approval_prompt::{ApprovalAnswer, format_proposal, prompt},
     question::{Question, QuestionOutcome, Terminal, WithdrawalReason},
 };
 
@@ -169,13 +169,18 @@ impl Approver {
 
     /// Returns `None` if there is no terminal.
     fn open_question(&self, call: &ProposedToolCall) -> Option<Question> {
-        Question::ask(Terminal::open()?, format_proposal(call, self.palette), self.quiet).ok()
+        let (text, prompt) = (format_proposal(call, self.palette), prompt(call));
+        Question::ask(Terminal::open()?, text, prompt, self.quiet).ok()
     }
 
     /// Returns the decision that an answer means.
     fn decide(&mut self, call: &ProposedToolCall, answer: ApprovalAnswer) -> Command {
         match answer {
             ApprovalAnswer::Yes => approve(call),
+            // The daemon remembers the commands. That one was approved says nothing about others.
+            ApprovalAnswer::Always if call.command.is_some() => {
+                Command::ApproveTool(ApproveToolCommand { call_id: call.call_id.clone(), remember: true })
+            }
             ApprovalAnswer::Always => {
                 self.policy.allowed_tools.insert(call.name.clone());
                 approve(call)
@@ -190,7 +195,7 @@ impl Approver {
 }
 
 fn approve(call: &ProposedToolCall) -> Command {
-    Command::ApproveTool(ApproveToolCommand { call_id: call.call_id.clone() })
+    Command::ApproveTool(ApproveToolCommand { call_id: call.call_id.clone(), remember: false })
 }
 
 fn deny(call: &ProposedToolCall, reason: &str, on_deny: OnDeny) -> Command {

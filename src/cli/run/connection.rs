@@ -237,9 +237,11 @@ fn failure(failed: &RunFailedEvent) -> CliError {
         FailureKind::Request => CliError::usage(&failed.error),
         FailureKind::Unreachable => CliError::unreachable(&failed.error),
         FailureKind::Limit => CliError::limit(&failed.error),
-        FailureKind::Unspecified | FailureKind::Model | FailureKind::Storage | FailureKind::Internal => {
-            CliError::failed(&failed.error)
-        }
+        FailureKind::Unspecified
+        | FailureKind::Model
+        | FailureKind::Check
+        | FailureKind::Storage
+        | FailureKind::Internal => CliError::failed(&failed.error),
     };
     error.maybe_hint((!failed.hint.is_empty()).then_some(&failed.hint))
 }

@@ -1,7 +1,9 @@
 //! `kontekst run`: sends one prompt and shows its run until the end.
 
+mod allowed;
 mod approval_prompt;
 mod approver;
+mod command_output;
 mod connection;
 mod held_answer;
 mod progress;
@@ -20,6 +22,7 @@ use crate::{
     sessions::Sessions,
 };
 
+use allowed::Allowed;
 use approver::{Approver, OnDeny, Policy};
 use connection::{RunConnection, RunConnectionError};
 use prompt::{StdinUse, read_prompt};
@@ -42,6 +45,7 @@ use renderer::{Format, RunRenderer};
   git diff | kontekst run \"review this change\"
   kontekst run --new \"let us start over\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
+  kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
   kontekst run /summarize README.md
   answer=$(kontekst run --quiet \"one word: the capital of France\")",
     after_long_help = "Examples:
@@ -49,6 +53,7 @@ use renderer::{Format, RunRenderer};
   git diff | kontekst run \"review this change\"
   kontekst run --new \"let us start over\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
+  kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
   kontekst run /summarize README.md
   answer=$(kontekst run --quiet \"one word: the capital of France\")
 
@@ -81,9 +86,13 @@ pub(super) struct Args {
     #[arg(long)]
     auto_approve: bool,
 
-    /// Approve calls of these tools without asking
-    #[arg(long, value_name = "TOOL", value_delimiter = ',')]
+    /// Approve calls of these tools without asking; `run_command(cargo test)` means the commands that begin with these words
+    #[arg(long, value_name = "TOOL")]
     allow: Vec<String>,
+
+    /// Run this command after the model has changed files; if it fails, the model reads why and goes on, at most three times
+    #[arg(long, value_name = "COMMAND")]
+    check: Vec<String>,
 
     /// Let the model start workers: runs of its own, within the limits of `[workers]` in config.toml
     #[arg(long)]
@@ -130,12 +139,11 @@ pub(super) fn run(mut args: Args, home: &Home, environment: &Environment) -> Res
         _ => Verbosity::Normal,
     };
     let mut renderer = RunRenderer::new(format, verbosity, environment);
-    let start = start_command(&mut args, home, &mut renderer)?;
-    let policy = Policy {
-        auto_approve: args.auto_approve,
-        allowed_tools: args.allow.iter().map(|name| name.trim().to_owned()).collect(),
-        on_deny: args.on_deny,
-    };
+    let allowed = Allowed::parse(&args.allow)?;
+    let mut start = start_command(&mut args, home, &mut renderer)?;
+    start.allowed_commands = allowed.commands;
+    let policy =
+        Policy { auto_approve: args.auto_approve, allowed_tools: allowed.tools, on_deny: args.on_deny };
     let approver = Approver::new(policy, renderer.palette());
     let mut run = RunConnection::new(home, renderer, approver, args.session.is_none());
     let runtime = client::runtime()?;
@@ -194,5 +202,8 @@ fn start_command(
         workers: args.workers,
         bare: args.bare,
         opening: true,
+        commands: true,
+        allowed_commands: Vec::new(),
+        checks: std::mem::take(&mut args.check),
     })
 }

@@ -15,7 +15,7 @@ use rustix::{
 };
 use tokio::sync::oneshot;
 
-use super::approval_prompt::{ApprovalAnswer, PROMPT, parse_answer};
+use super::approval_prompt::{ApprovalAnswer, parse_answer};
 
 /// The controlling terminal, which is there even if stdin and stdout are pipes.
 pub(super) struct Terminal {
@@ -90,16 +90,16 @@ impl Signal {
 }
 
 impl Question {
-    /// Shows `text` and asks for an answer. Only what is typed after that, and after the terminal was silent for
+    /// Shows `text`, and below it `prompt`, which asks for an answer. Only what is typed after that, and after the terminal was silent for
     /// `quiet`, is an answer.
     ///
     /// # Errors
     ///
     /// The system gives no thread or no socket.
-    pub(super) fn ask(terminal: Terminal, text: String, quiet: Duration) -> io::Result<Self> {
+    pub(super) fn ask(terminal: Terminal, text: String, prompt: String, quiet: Duration) -> io::Result<Self> {
         let (signals, receiver) = UnixStream::pair()?;
         let (sender, outcome) = oneshot::channel();
-        let asker = Asker { terminal, signals: receiver, text, quiet };
+        let asker = Asker { terminal, signals: receiver, text, prompt, quiet };
         thread::Builder::new().name("question".to_owned()).spawn(move || {
             // An error means that the terminal is gone.
             let outcome = asker.ask().unwrap_or(QuestionOutcome::Answered(ApprovalAnswer::No));
@@ -138,6 +138,7 @@ struct Asker {
     terminal: Terminal,
     signals: UnixStream,
     text: String,
+    prompt: String,
     quiet: Duration,
 }
 
@@ -155,7 +156,7 @@ impl Asker {
             let signal = match self.discard_type_ahead()? {
                 Some(signal) => signal,
                 None => {
-                    self.write(PROMPT)?;
+                    self.write(&self.prompt)?;
                     match self.read_answer()? {
                         Ok(answer) => return Ok(QuestionOutcome::Answered(answer)),
                         Err(signal) => signal,

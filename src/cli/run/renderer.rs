@@ -20,7 +20,10 @@ use crate::{
     pb::{self, run_event::Event},
 };
 
-use super::{approval_prompt::format_arguments, held_answer::HeldAnswer, progress::ProgressLine};
+use super::{
+    approval_prompt::format_arguments, command_output::CommandOutput, held_answer::HeldAnswer,
+    progress::ProgressLine,
+};
 
 /// The form of the output on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub(super) struct RunRenderer {
     call_descriptions: HashMap<String, String>,
     /// The id of the call whose line was written last.
     last_call: String,
+    /// What the calls print that run now, by call id.
+    outputs: HashMap<String, CommandOutput>,
     subagent_names: SubagentNames,
 }
 
@@ -69,6 +74,7 @@ impl RunRenderer {
             progress: ProgressLine::new(stderr_is_terminal, verbosity, palette),
             call_descriptions: HashMap::new(),
             last_call: String::new(),
+            outputs: HashMap::new(),
             subagent_names: SubagentNames::default(),
         }
     }
@@ -111,6 +117,7 @@ impl RunRenderer {
             Event::Compacted(compacted) => self.note(Verbosity::Normal, &format_compaction(*compacted)),
             Event::ToolsProposed(_)
             | Event::ToolStarted(_)
+            | Event::ToolOutput(_)
             | Event::ToolCompleted(_)
             | Event::ToolFailed(_) => self.render_call(event)?,
             Event::TurnCompleted(turn) => {
@@ -136,6 +143,10 @@ impl RunRenderer {
                     self.note(level, &format!("  {text}"));
                 }
             }
+            Event::Check(check) => {
+                self.end_line()?;
+                self.show_check(check);
+            }
             // The question on the terminal says who decided.
             Event::ContextSnapshot(_) | Event::ToolsCompleted(_) | Event::ToolDecided(_) => {}
         }
@@ -153,17 +164,14 @@ impl RunRenderer {
                 self.release_answer()?;
                 self.note_call(&started.call_id, &started.name);
             }
-            Event::ToolCompleted(completed) => {
-                let (lines, bytes) = (completed.output.lines().count(), completed.output.len());
-                self.note(Verbosity::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
+            Event::ToolOutput(output) => {
+                self.end_line()?;
+                self.show_part(output);
             }
+            Event::ToolCompleted(completed) => self.show_completed(completed),
             Event::ToolFailed(failed) => {
                 self.release_answer()?;
-                if self.last_call != failed.call_id {
-                    self.note_call(&failed.call_id, &failed.name);
-                }
-                let first_line = printable(failed.error.lines().next().unwrap_or_default());
-                self.note(Verbosity::Normal, &self.palette.red(&format!("  failed: {first_line}")));
+                self.show_failed(failed);
             }
             _ => {}
         }
@@ -239,6 +247,59 @@ impl RunRenderer {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()
+    }
+
+    fn show_part(&mut self, output: &pb::ToolOutputEvent) {
+        let lines = self.outputs.entry(output.call_id.clone()).or_default().push(&output.text);
+        self.show_output(&lines);
+    }
+
+    fn show_completed(&mut self, completed: &pb::ToolExecutionCompletedEvent) {
+        if let Some(mut output) = self.outputs.remove(&completed.call_id) {
+            self.show_output(&output.finish());
+            let ending = printable(completed.output.lines().next().unwrap_or_default());
+            self.note(Verbosity::Normal, &format!("  {ending}"));
+        }
+        let (lines, bytes) = (completed.output.lines().count(), completed.output.len());
+        self.note(Verbosity::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
+    }
+
+    fn show_failed(&mut self, failed: &pb::ToolExecutionFailedEvent) {
+        if let Some(mut output) = self.outputs.remove(&failed.call_id) {
+            self.show_output(&output.finish());
+        }
+        if self.last_call != failed.call_id {
+            self.note_call(&failed.call_id, &failed.name);
+        }
+        let first_line = printable(failed.error.lines().next().unwrap_or_default());
+        self.note(Verbosity::Normal, &self.palette.red(&format!("  failed: {first_line}")));
+    }
+
+    fn show_check(&mut self, check: &pb::CheckEvent) {
+        if !check.finished {
+            let before = if check.round == 0 { " before the first change" } else { "" };
+            self.note(Verbosity::Normal, &format!("· check `{}`{before}", printable(&check.command)));
+            return;
+        }
+        for line in check.output.lines() {
+            self.note(Verbosity::Verbose, &format!("  {}", printable(line)));
+        }
+        let summary = printable(&check.summary);
+        let text = match (check.passed, check.round) {
+            (true, _) => format!("  passed: {summary}"),
+            (false, 0) => format!("  fails already: {summary}"),
+            (false, _) => self.palette.red(&format!("  failed: {summary}")),
+        };
+        self.note(Verbosity::Normal, &text);
+    }
+
+    /// Writes lines that a running command has printed. They are for a person who watches.
+    fn show_output(&mut self, lines: &[String]) {
+        if self.stderr_is_terminal || self.verbosity == Verbosity::Verbose {
+            for line in lines {
+                self.note(Verbosity::Normal, line);
+            }
+        }
     }
 
     fn write_reasoning(&mut self, text: &str) {

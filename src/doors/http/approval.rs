@@ -88,6 +88,7 @@ mod tests {
             preview: String::new(),
             caution: caution.map(str::to_owned),
             effect: Effect::default(),
+            command: None,
             subagent: None,
         }
     }

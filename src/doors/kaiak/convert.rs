@@ -146,6 +146,7 @@ pub(super) fn run_failure(error: &RunError) -> StreamError {
         FailureKind::Model => ("MODEL_FAILED", Code::Internal, true),
         FailureKind::Limit => ("LIMIT_REACHED", Code::ResourceExhausted, true),
         FailureKind::Storage => ("STORAGE_FAILED", Code::Internal, false),
+        FailureKind::Check => ("CHECK_FAILED", Code::Internal, true),
         FailureKind::Internal => ("INTERNAL_ERROR", Code::Internal, false),
     };
     let details = error.hint.as_ref().map(|hint| json!({"suggestion": hint}));

@@ -6,7 +6,7 @@ use std::{collections::VecDeque, path::PathBuf};
 use crate::{
     agent::{
         ExtraContext, History, Prompt, RunOverrides, StartRun, SubagentOptions, ToolOptions,
-        protocol::{Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError},
+        protocol::{CheckReport, Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError},
     },
     core::{CallId, ContextSnapshot, RunId, Source, ToolOutcome},
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
@@ -47,10 +47,16 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         agent: start.agent_name,
         working_dir,
         subagents: SubagentOptions { allow: workers, ..SubagentOptions::default() },
-        tools: ToolOptions { reading_is_free: opening, ..ToolOptions::default() },
+        tools: ToolOptions {
+            reading_is_free: opening,
+            commands: start.commands,
+            allowed_commands: start.allowed_commands,
+            ..ToolOptions::default()
+        },
         context: ExtraContext { opening, ..ExtraContext::default() },
         overrides: RunOverrides { bare, ..RunOverrides::default() },
         waits_when_busy: true,
+        checks: start.checks,
         ..StartRun::default()
     })
 }
@@ -58,7 +64,10 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
 /// Converts a command for an active run. Returns `None` for commands that the stream itself handles.
 pub(super) fn command(command: run_command::Command) -> Option<Command> {
     match command {
-        run_command::Command::ApproveTool(approve) => Some(Command::Approve(CallId::new(approve.call_id))),
+        run_command::Command::ApproveTool(approve) => {
+            let call = CallId::new(approve.call_id);
+            Some(if approve.remember { Command::ApproveAlways(call) } else { Command::Approve(call) })
+        }
         run_command::Command::DenyTool(deny) => {
             Some(Command::decision(CallId::new(deny.call_id), false, deny.reason, deny.continue_run))
         }
@@ -96,15 +105,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
                 waiting_for: "session".to_owned(),
             })),
         }),
-        Event::Text(text) => {
-            if let Some(RunEvent { event: Some(Pb::Token(token)) }) = out.back_mut()
-                && token.text.len() < 64 * 1024
-            {
-                token.text.push_str(&text);
-                return;
-            }
-            Pb::Token(pb::TokenDeltaEvent { text })
-        }
+        Event::Text(text) => return answer_text(text, out),
         Event::Reasoning(text) => Pb::Reasoning(pb::ReasoningDeltaEvent { text }),
         Event::TurnCompleted { content, reasoning, context, .. } => {
             let context = Some(snapshot(&context));
@@ -124,6 +125,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::ToolStarted { call, name } => {
             Pb::ToolStarted(pb::ToolExecutionStartedEvent { call_id: call.to_string(), name })
         }
+        Event::ToolOutput { call, text } => return tool_output(&call, text, out),
         // This door declares no client tools, so the run never requests one.
         Event::ToolRequested { .. } => return,
         Event::ToolFinished { call, outcome: ToolOutcome::Done(output), .. } => {
@@ -133,17 +135,52 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
             Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id: call.to_string(), error, name })
         }
         Event::Subagent(event) => Pb::Worker(event.into()),
+        Event::CheckStarted { command, round } => {
+            Pb::Check(pb::CheckEvent { command, round, ..pb::CheckEvent::default() })
+        }
+        Event::CheckFinished(report) => Pb::Check(check(report)),
         Event::ToolsCompleted => Pb::ToolsCompleted(pb::ToolsCompletedEvent {}),
         Event::Ended(outcome) => ended(outcome, run.map(RunId::to_string).unwrap_or_default()),
     };
     out.push_back(wrap(event));
 }
 
+/// The size of the text in one message to which more text is added, in bytes.
+const JOINED_TEXT: usize = 64 * 1024;
+
+/// Appends a part of the answer, to the last message if that is text, too.
+fn answer_text(text: String, out: &mut VecDeque<RunEvent>) {
+    use run_event::Event as Pb;
+    if let Some(RunEvent { event: Some(Pb::Token(token)) }) = out.back_mut()
+        && token.text.len() < JOINED_TEXT
+    {
+        return token.text.push_str(&text);
+    }
+    out.push_back(wrap(Pb::Token(pb::TokenDeltaEvent { text })));
+}
+
+/// Appends a part of what a call prints, to the last message if that is of the same call.
+fn tool_output(call: &CallId, text: String, out: &mut VecDeque<RunEvent>) {
+    use run_event::Event as Pb;
+    if let Some(RunEvent { event: Some(Pb::ToolOutput(output)) }) = out.back_mut()
+        && output.call_id == call.as_str()
+        && output.text.len() < JOINED_TEXT
+    {
+        return output.text.push_str(&text);
+    }
+    out.push_back(wrap(Pb::ToolOutput(pb::ToolOutputEvent { call_id: call.to_string(), text })));
+}
+
+fn check(report: CheckReport) -> pb::CheckEvent {
+    let CheckReport { command, round, passed, summary, output } = report;
+    pb::CheckEvent { command, round, finished: true, passed, summary, output }
+}
+
 fn ended(outcome: Outcome, run_id: String) -> run_event::Event {
     use run_event::Event as Pb;
     match outcome {
-        Outcome::Completed { content, reasoning, truncated } => {
-            Pb::Completed(pb::RunCompletedEvent { run_id, content, reasoning, truncated })
+        Outcome::Completed { content, reasoning, truncated, checks_passed } => {
+            Pb::Completed(pb::RunCompletedEvent { run_id, content, reasoning, truncated, checks_passed })
         }
         Outcome::Denied => Pb::Cancelled(pb::RunCancelledEvent { run_id, denied: true }),
         Outcome::Cancelled => Pb::Cancelled(pb::RunCancelledEvent { run_id, denied: false }),
@@ -157,6 +194,7 @@ fn failed(run_id: String, error: RunError) -> pb::RunFailedEvent {
         FailureKind::Unreachable => pb::FailureKind::Unreachable,
         FailureKind::Model => pb::FailureKind::Model,
         FailureKind::Limit => pb::FailureKind::Limit,
+        FailureKind::Check => pb::FailureKind::Check,
         FailureKind::Storage => pb::FailureKind::Storage,
         FailureKind::Internal => pb::FailureKind::Internal,
     };
@@ -194,6 +232,7 @@ pub(super) fn proposed(call: ProposedCall) -> pb::ProposedToolCall {
         preview: call.preview,
         caution: call.caution.unwrap_or_default(),
         worker_id: call.subagent.map(|worker| worker.to_string()).unwrap_or_default(),
+        command: call.command.map(|command| pb::CommandLine { prefixes: command.prefixes }),
     }
 }
 

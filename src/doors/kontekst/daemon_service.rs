@@ -121,6 +121,7 @@ impl DaemonService for DaemonDoor {
             }
             .to_owned(),
             confinement: tools::sandbox_description().to_owned(),
+            commands: self.core.commands_confinement().await.unwrap_or_default(),
         }))
     }
 

@@ -18,7 +18,7 @@ impl OwnDecisions {
     /// bounded by what was proposed.
     pub(super) fn add(&mut self, command: &Command) {
         let (call, approved) = match command {
-            Command::Approve(call) => (call, true),
+            Command::Approve(call) | Command::ApproveAlways(call) => (call, true),
             Command::Deny { call, .. } => (call, false),
             Command::ToolResult { .. } => return,
         };

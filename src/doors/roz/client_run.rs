@@ -175,7 +175,13 @@ impl ClientRun {
                 self.call_announced = false;
                 out.push(ServerEvent::thinking("Analyzing results...", None));
             }
-            Event::Started { .. } | Event::WaitingForSession | Event::TurnedBack(_) | Event::Subagent(_) => {}
+            Event::Started { .. }
+            | Event::WaitingForSession
+            | Event::TurnedBack(_)
+            | Event::ToolOutput { .. }
+            | Event::CheckStarted { .. }
+            | Event::CheckFinished(_)
+            | Event::Subagent(_) => {}
             Event::Ended(outcome) => return Some(self.finish(outcome, out)),
         }
         None

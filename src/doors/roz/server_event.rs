@@ -139,7 +139,9 @@ impl From<RunError> for Fault {
         let (code, retryable) = match error.kind {
             FailureKind::Model | FailureKind::Limit if error.busy => ("rate_limited", true),
             FailureKind::Unreachable => ("model_error", true),
-            FailureKind::Request | FailureKind::Model | FailureKind::Limit => ("agent_error", false),
+            FailureKind::Request | FailureKind::Model | FailureKind::Limit | FailureKind::Check => {
+                ("agent_error", false)
+            }
             FailureKind::Storage | FailureKind::Internal => ("internal", true),
         };
         let message = match error.hint {

@@ -13,6 +13,7 @@ mod not_found_hint;
 mod opening;
 mod read_file;
 mod replacement;
+mod run_command;
 mod search_files;
 mod target_file;
 mod walk;
@@ -25,6 +26,7 @@ use crate::{config::ToolsConfig, core::OwnListeners, tools::Tool};
 use failure::{Failure, outcome};
 pub use help::named_instead;
 pub use opening::{Opening, opening};
+pub use run_command::{RUN_COMMAND, run_command};
 pub use search_files::{ReplacedText, remaining_places};
 
 /// The maximum output of one call, in bytes. More text would only push the conversation out of the

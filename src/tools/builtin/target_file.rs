@@ -52,7 +52,7 @@ impl<'a> TargetFile<'a> {
             Err(message) => (failure_preview(message), Effect::Fails(message.to_owned())),
         };
         let caution = self.caution(&self.location, new.unwrap_or_default());
-        Proposal { preview, caution, target: Some(self.fingerprint()), effect }
+        Proposal { preview, caution, target: Some(self.fingerprint()), effect, command: None }
     }
 
     fn change(&self, new: &str) -> Change {

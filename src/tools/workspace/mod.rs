@@ -147,7 +147,6 @@ impl Workspace {
         identity::is_beneath_any(self.root.as_fd(), ".".as_ref(), &self.own_paths).unwrap_or(true)
     }
 
-    #[cfg(target_os = "linux")]
     pub(super) fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }

@@ -15,7 +15,7 @@ fn a_client_approves_a_call() {
         let events = client.events_until(|event| matches!(event, Event::ToolsProposed(_))).await;
         let Some(Event::ToolsProposed(proposed)) = events.last() else { unreachable!() };
         let call_id = proposed.calls[0].call_id.clone();
-        client.send(Command::ApproveTool(ApproveToolCommand { call_id })).await;
+        client.send(Command::ApproveTool(ApproveToolCommand { call_id, remember: false })).await;
         let events = client.run_to_end().await;
         let mut seen = event_names(&events);
         seen.dedup(); // the number of text pieces depends on timing

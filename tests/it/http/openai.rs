@@ -306,3 +306,17 @@ fn the_ai_sdk_of_vercel_works() {
         drive("node", "ai-sdk/drive.mjs", &TestDaemon::start(&server_for_clients()));
     }
 }
+
+#[test]
+fn commands_are_offered_only_where_the_section_says_so() {
+    for (settings, expect) in [("", false), ("commands = true\n", true)] {
+        let model = FakeLlama::start([Reply::text("a"), Reply::text("b")]);
+        let server = TestDaemon::with(&model.url(), settings);
+        let messages = json!([{"role": "user", "content": "hi"}]);
+        server.post(CHAT, &json!({"model": "default", "messages": messages})).expect(200);
+        server.generate(&json!({"input": "hi"})).expect(200);
+        for chat in model.chats() {
+            assert_eq!(chat["tools"].to_string().contains("run_command"), expect, "{settings}");
+        }
+    }
+}

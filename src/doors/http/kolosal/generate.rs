@@ -4,7 +4,7 @@ use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::agent::{History, Prompt, StartRun};
+use crate::agent::{History, Prompt, StartRun, ToolOptions};
 
 use super::{
     super::{
@@ -47,6 +47,7 @@ pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<H
     let start = StartRun {
         prompt: Prompt::Text(request.input),
         history: History::Provided(messages),
+        tools: ToolOptions { commands: door.core.config().http.commands, ..ToolOptions::default() },
         ..StartRun::default()
     };
     let notice = door.notice(&start);

@@ -122,7 +122,12 @@ async fn start_run(
         prompt: crate::agent::Prompt::Text(prompt),
         history: crate::agent::History::Provided(history),
         agent: agent.to_string(),
-        tools: ToolOptions { daemon, client, ..ToolOptions::default() },
+        tools: ToolOptions {
+            daemon,
+            client,
+            commands: door.core.config().http.commands,
+            ..ToolOptions::default()
+        },
         context: ExtraContext { system, after_prompt, ..ExtraContext::default() },
         overrides: RunOverrides { sampling: settings.sampling, ..RunOverrides::default() },
         answer: settings.answer,

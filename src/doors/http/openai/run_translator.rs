@@ -125,7 +125,9 @@ fn failed(error: RunError) -> HttpError {
         FailureKind::Model => {
             of_server.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::BAD_GATEWAY)
         }
-        FailureKind::Storage | FailureKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        FailureKind::Check | FailureKind::Storage | FailureKind::Internal => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
     };
     let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
     let failed = HttpError::new(status, format!("{}{hint}", error.message));

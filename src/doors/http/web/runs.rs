@@ -13,7 +13,7 @@ use super::super::{
 };
 use crate::{
     agent::{
-        AgentCore, History, Prompt, Run, StartRun,
+        AgentCore, History, Prompt, Run, StartRun, ToolOptions,
         protocol::{Command, Event, Outcome},
     },
     core::{CallId, RunId},
@@ -62,6 +62,7 @@ pub(super) fn start(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpEr
         history,
         agent: request.agent.unwrap_or_default(),
         working_dir: request.working_dir,
+        tools: ToolOptions { commands: door.core.config().http.commands, ..ToolOptions::default() },
         ..StartRun::default()
     });
     Ok(response::event_stream(PolledBody(events::run_body(run, PageEvents, permit))))
@@ -145,7 +146,12 @@ fn page_event(event: Event) -> Option<(&'static str, Value)> {
             ("worker", json!({"worker": event.subagent.to_string(), "says": describe_subagent(event.kind)?}))
         }
         Event::TurnedBack(reason) => ("notice", json!({"text": format!("turned back: {reason}")})),
-        Event::ToolDecided { .. } | Event::ToolRequested { .. } | Event::ToolsCompleted => return None,
+        Event::ToolDecided { .. }
+        | Event::ToolOutput { .. }
+        | Event::CheckStarted { .. }
+        | Event::CheckFinished(_)
+        | Event::ToolRequested { .. }
+        | Event::ToolsCompleted => return None,
         Event::Ended(outcome) => match outcome {
             Outcome::Completed { truncated, .. } => ("completed", json!({"truncated": truncated})),
             Outcome::Denied => ("denied", json!({})),

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use crate::{
     agent::protocol::{AfterDenial, Command, Decision, ProposedCall},
     core::{CallId, ToolOutcome},
-    tools::{Change, Effect},
+    tools::{Change, Effect, builtin::RUN_COMMAND},
 };
 
 use super::{
@@ -61,6 +61,10 @@ impl FixTask {
                 // There is no question to the user for a call that only reads.
                 Some(caution) => Verdict::Denied(format!("this needs an approval: {caution}")),
             },
+            Effect::Unknown if call.name == RUN_COMMAND => Verdict::Denied(
+                "only commands that need no approval run here; `allow` under [commands] of config.toml lists them"
+                    .to_owned(),
+            ),
             Effect::Unknown => Verdict::Denied("this tool is not available here".to_owned()),
             // The run does not ask about a call that would change nothing.
             Effect::Fails(why) | Effect::Refused(why) => Verdict::Denied(why),

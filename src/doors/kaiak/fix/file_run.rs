@@ -131,6 +131,9 @@ impl FixTask {
             | Event::WaitingForSession
             | Event::TurnedBack(_)
             | Event::ToolsCompleted
+            | Event::ToolOutput { .. }
+            | Event::CheckStarted { .. }
+            | Event::CheckFinished(_)
             | Event::Subagent(_)
             | Event::Ended(_) => {}
             Event::Notice(text) => {

@@ -19,7 +19,7 @@ use crate::{
         ApprovalBatching, DaemonTools, ExtraContext, History, Prompt, RunOverrides, StartRun, ToolOptions,
         protocol::{FailureKind, Outcome, RunError},
     },
-    tools::FileError,
+    tools::{FileError, builtin::RUN_COMMAND},
 };
 
 use super::{
@@ -260,6 +260,8 @@ impl FixTask {
         let config = &self.shared.core.config().kaiak;
         let settings = &self.session.settings;
         let answer_timeout = Duration::from_secs(config.approval_timeout_seconds);
+        let mut daemon_tools: Vec<String> = convert::DAEMON_TOOLS.map(str::to_owned).into();
+        daemon_tools.extend(config.commands.then(|| RUN_COMMAND.to_owned()));
         StartRun {
             prompt: Prompt::Text(prompt),
             // Each file is a conversation of its own, because a small context window has no room for the others.
@@ -267,10 +269,11 @@ impl FixTask {
             agent: config.agent.to_string(),
             working_dir: Some(self.session.canonical_path.clone()),
             tools: ToolOptions {
-                daemon: DaemonTools::Only(convert::DAEMON_TOOLS.map(str::to_owned).into()),
+                daemon: DaemonTools::Only(daemon_tools),
                 client: vec![convert::ask_tool(answer_timeout + CORE_TIMEOUT_MARGIN)],
                 approvals: ApprovalBatching::OneByOne,
                 reading_is_free: true,
+                ..ToolOptions::default()
             },
             context: ExtraContext { system: context.to_vec(), ..ExtraContext::default() },
             overrides: RunOverrides {

@@ -1,0 +1,81 @@
+//! `[commands]`: the command lines that a model runs.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::toml_file::integer;
+
+/// `[commands]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CommandsConfig {
+    pub approval: CommandApproval,
+    /// Commands that run without a question: the first words of each, such as `cargo test`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    /// Environment variables that commands get in addition to those that say where programs are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<String>,
+    pub sandbox: SandboxMode,
+    /// Paths that no command reads, besides those that hold keys and passwords. A leading `~/` is the home directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<PathBuf>,
+    /// True if commands reach the network.
+    pub network: bool,
+    /// The time limit of a command line for which the model asks for none, in seconds.
+    #[serde(deserialize_with = "integer::<_, _, 1, MAX_SECONDS>")]
+    pub timeout_seconds: u64,
+    /// The memory of each process, in MiB. 0 means no limit.
+    #[serde(deserialize_with = "integer::<_, _, 0, 16_777_216>")]
+    pub memory_mb: u64,
+    /// The maximum number of processes of a command line. 0 means no limit.
+    #[serde(deserialize_with = "integer::<_, _, 0, 1_000_000>")]
+    pub processes: u64,
+}
+
+/// The longest time limit of a command line, in seconds.
+pub const MAX_SECONDS: u64 = 86_400;
+
+/// Which command lines need an approval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommandApproval {
+    /// All but those that a rule allows.
+    #[default]
+    Ask,
+    /// Also those that no rule allows run without a question, if both layers of the sandbox hold them and they have no
+    /// network.
+    Sandboxed,
+    /// No model is offered commands.
+    Never,
+}
+
+/// How much of a sandbox commands need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxMode {
+    /// As much as this machine has. Where a layer is missing, each command line needs an approval.
+    #[default]
+    Auto,
+    /// Nothing runs where a layer is missing.
+    Require,
+    /// None, for containers that are a sandbox themselves.
+    Off,
+}
+
+impl Default for CommandsConfig {
+    fn default() -> Self {
+        Self {
+            approval: CommandApproval::default(),
+            allow: Vec::new(),
+            environment: Vec::new(),
+            sandbox: SandboxMode::default(),
+            hidden: Vec::new(),
+            network: false,
+            timeout_seconds: 120,
+            memory_mb: 4096,
+            processes: 512,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `run_command`: a command line in the sandbox.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    config::PathError,
+    core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
+    sandbox::Ending,
+    tools::{CommandRunner, Proposal, Tool, WorkDir},
+};
+
+use super::{Failure, args, outcome};
+
+/// The name of the tool.
+pub const RUN_COMMAND: &str = "run_command";
+
+/// Returns the tool. `allowed` are the first words of commands that need no approval in this run.
+pub fn run_command(runner: &Arc<CommandRunner>, allowed: &[String]) -> Arc<dyn Tool> {
+    Arc::new(RunCommand { runner: Arc::clone(runner), allowed: allowed.into() })
+}
+
+struct RunCommand {
+    runner: Arc<CommandRunner>,
+    allowed: Vec<String>,
+}
+
+impl RunCommand {
+    fn seconds(&self, args: &Value) -> u64 {
+        self.runner.seconds(args::number(args, "timeout_seconds"))
+    }
+
+    fn run(
+        &self,
+        args: &Value,
+        work_dir: &WorkDir,
+        cancel: &Cancel,
+        print: &dyn Fn(String),
+    ) -> Result<String, Failure> {
+        let line = line(args)?;
+        // Whoever watches sees the command above its output.
+        print(format!("$ {line}\n"));
+        let result =
+            self.runner.run(line, self.seconds(args), work_dir, cancel, print).map_err(Failure::other)?;
+        match result.ending {
+            Ending::Cancelled => Err(Failure::cancelled()),
+            Ending::TimeOver => Err(Failure { kind: ToolFailureKind::TimedOut, message: result.text() }),
+            _ => Ok(result.text()),
+        }
+    }
+}
+
+fn line(args: &Value) -> Result<&str, Failure> {
+    let line = args::text(args, "command")?;
+    if line.trim().is_empty() {
+        return Err("the command is empty".to_owned().into());
+    }
+    if line.contains('\0') {
+        return Err("the command has a NUL character".to_owned().into());
+    }
+    Ok(line)
+}
+
+impl Tool for RunCommand {
+    fn def(&self) -> ToolDef {
+        ToolDef {
+            create_only: false,
+            name: RUN_COMMAND.to_owned(),
+            description: "Run a shell command line in the working directory, for example to build or test. It gets no input. \
+                          Returns its exit status and output."
+                .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {"command": {"type": "string"}, "timeout_seconds": {"type": "integer"}},
+                "required": ["command"],
+            }),
+        }
+    }
+
+    fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
+        match line(args) {
+            Ok(line) => self.runner.propose(line, self.seconds(args), &self.allowed, work_dir),
+            Err(failure) => {
+                Proposal { effect: crate::tools::Effect::Refused(failure.message), ..Proposal::default() }
+            }
+        }
+    }
+
+    fn own_time_limit(&self, args: &Value) -> Option<Duration> {
+        Some(Duration::from_secs(self.seconds(args)))
+    }
+
+    fn remember(&self, approved: &Proposal, work_dir: &WorkDir) -> Result<(), PathError> {
+        let Some(command) = &approved.command else { return Ok(()) };
+        self.runner.allow(&command.prefixes, work_dir)
+    }
+
+    fn execute_printing(
+        &self,
+        args: &Value,
+        work_dir: &WorkDir,
+        _: &Proposal,
+        cancel: &Cancel,
+        print: &(dyn Fn(String) + Send + Sync),
+    ) -> ToolOutcome {
+        outcome(self.run(args, work_dir, cancel, print))
+    }
+
+    fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, cancel: &Cancel) -> ToolOutcome {
+        self.execute_printing(args, work_dir, approved, cancel, &|_| {})
+    }
+}

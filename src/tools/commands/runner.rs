@@ -1,0 +1,204 @@
+//! Runs command lines in the sandbox.
+
+use std::{path::PathBuf, sync::OnceLock, time::Duration};
+
+use crate::{
+    config::{CommandApproval, CommandsConfig, Home, SandboxMode},
+    core::{Cancel, Environment},
+    sandbox::{CommandSpec, Ending, Layers, Limits, Sandbox},
+    tools::{WorkDir, protected},
+};
+
+use super::{environment, output::Output};
+
+/// What the machine has of the sandbox.
+struct FoundLayers {
+    layers: Layers,
+    missing: Option<String>,
+}
+
+impl FoundLayers {
+    fn find(_: &std::path::Path) -> Self {
+        Self { layers: Layers::NONE, missing: Some("no layer of it is there".to_owned()) }
+    }
+}
+
+/// What commands get from the daemon's process.
+#[derive(Clone, Debug, Default)]
+pub struct CommandHost {
+    /// This program, which starts the sandbox. Without it, there are no commands.
+    pub launcher: Option<PathBuf>,
+    pub environment: Environment,
+}
+
+/// Runs command lines as the configuration has it.
+pub struct CommandRunner {
+    config: CommandsConfig,
+    home: Home,
+    launcher: PathBuf,
+    /// The paths that no command reads.
+    hidden: Vec<PathBuf>,
+    environment: Vec<(String, String)>,
+    /// What the machine has of the sandbox, once it was needed.
+    found: OnceLock<FoundLayers>,
+}
+
+/// How a command line ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandResult {
+    pub ending: Ending,
+    /// Says in a few words how it ended, for example `exit status 1 after 0.8 s`.
+    pub summary: String,
+    /// The beginning and the end of what it wrote.
+    pub output: String,
+}
+
+impl CommandResult {
+    /// Returns true if the exit status is 0.
+    pub fn is_success(&self) -> bool {
+        self.ending == Ending::Exited(0)
+    }
+
+    /// Returns the summary and the output, as the model reads them.
+    pub fn text(&self) -> String {
+        match self.output.trim_end() {
+            "" => format!("{}, no output", self.summary),
+            output => format!("{}\n{output}", self.summary),
+        }
+    }
+}
+
+impl CommandRunner {
+    /// Returns `None` if there is no program to start the sandbox.
+    pub fn new(config: &CommandsConfig, host: &CommandHost, home: &Home) -> Option<Self> {
+        let launcher = host.launcher.clone()?;
+        let mut hidden = vec![home.root().to_owned()];
+        hidden.extend(config.hidden.iter().map(|path| home.expand(path)));
+        Some(Self {
+            config: config.clone(),
+            home: home.clone(),
+            launcher,
+            hidden,
+            environment: environment::of_commands(&host.environment, &config.environment),
+            found: OnceLock::new(),
+        })
+    }
+
+    /// Runs a line for at most `seconds`, and blocks until everything that it started has ended. `print` gets the output as
+    /// it comes.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it has not run.
+    pub fn run(
+        &self,
+        line: &str,
+        seconds: u64,
+        work_dir: &WorkDir,
+        cancel: &Cancel,
+        print: &dyn Fn(String),
+    ) -> Result<CommandResult, String> {
+        if let (SandboxMode::Require, Some(missing)) = (self.config.sandbox, &self.found().missing) {
+            return Err(format!("commands need the whole sandbox, and {missing}"));
+        }
+        let workspace = work_dir.workspace();
+        let spec = CommandSpec {
+            line,
+            work_dir: workspace.root(),
+            environment: self.environment.clone(),
+            read_only: protected::existing(workspace),
+            network: self.config.network,
+            limits: self.limits(seconds),
+        };
+        let mut output = Output::default();
+        let mut on_output = |bytes: &[u8]| {
+            if let Some(text) = output.push(bytes) {
+                print(text);
+            }
+        };
+        let sandbox = Sandbox::new(self.launcher.clone(), self.found().layers, self.hidden.clone());
+        let end = sandbox.run(&spec, cancel, &mut on_output).map_err(|error| error.to_string())?;
+        let summary = summary(end.ending, end.duration, &spec.limits);
+        Ok(CommandResult { ending: end.ending, summary, output: output.into_text() })
+    }
+
+    /// Returns the layers that hold commands. The first call tries what the machine has, which takes some milliseconds.
+    fn found(&self) -> &FoundLayers {
+        self.found.get_or_init(|| match self.config.sandbox {
+            SandboxMode::Off => FoundLayers { layers: Layers::NONE, missing: None },
+            SandboxMode::Auto | SandboxMode::Require => FoundLayers::find(&self.launcher),
+        })
+    }
+
+    fn limits(&self, seconds: u64) -> Limits {
+        let unless_zero = |value: u64| if value == 0 { u64::MAX } else { value };
+        Limits {
+            time: Duration::from_secs(seconds),
+            processes: unless_zero(self.config.processes),
+            memory: unless_zero(self.config.memory_mb.saturating_mul(1 << 20)),
+            ..Limits::default()
+        }
+    }
+
+    /// Returns the time limit of a line for which the model asks for `requested` seconds.
+    pub(in crate::tools) fn seconds(&self, requested: Option<i64>) -> u64 {
+        let requested =
+            requested.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
+        requested.map_or(self.config.timeout_seconds, |seconds| seconds.min(crate::config::MAX_SECONDS))
+    }
+
+    /// The time limit of a check, in seconds.
+    pub fn default_seconds(&self) -> u64 {
+        self.config.timeout_seconds
+    }
+
+    /// Returns true if models may run commands, as opposed to the checks of a person.
+    pub fn is_offered(&self) -> bool {
+        self.config.approval != CommandApproval::Never
+    }
+
+    /// Returns why each command line needs an approval, if the sandbox is wanted and not complete.
+    pub(super) fn unconfined(&self) -> Option<&str> {
+        self.found().missing.as_deref()
+    }
+
+    /// Returns true if both layers hold commands, and they have no network.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.config.sandbox != SandboxMode::Off && self.found().missing.is_none() && !self.config.network
+    }
+
+    /// Says what holds commands, as the beginning of a sentence.
+    pub fn confinement(&self) -> String {
+        let network = if self.config.network { "with network" } else { "no network" };
+        match (self.config.sandbox, &self.found().missing) {
+            (SandboxMode::Off, _) => "Not in a sandbox".to_owned(),
+            (_, Some(missing)) => format!("Not in the whole sandbox ({missing})"),
+            (_, None) => format!("In the sandbox: it writes only in the working directory, {network}"),
+        }
+    }
+
+    pub(super) fn approval(&self) -> CommandApproval {
+        self.config.approval
+    }
+
+    pub(super) fn configured(&self) -> &[String] {
+        &self.config.allow
+    }
+
+    pub(super) fn home(&self) -> &Home {
+        &self.home
+    }
+}
+
+fn summary(ending: Ending, duration: Duration, limits: &Limits) -> String {
+    let after = format!("after {:.1} s", duration.as_secs_f64());
+    match ending {
+        Ending::Exited(127) => format!("exit status 127 (command not found) {after}"),
+        Ending::Exited(status) => format!("exit status {status} {after}"),
+        Ending::Signalled(signal) => format!("ended by signal {signal} {after}"),
+        Ending::TimeOver => format!("stopped after {} s, its time limit", limits.time.as_secs()),
+        Ending::TooMuchOutput => format!("stopped after {} MiB of output", limits.output >> 20),
+        Ending::TooManyProcesses => format!("stopped with {} processes, its limit", limits.processes),
+        Ending::Cancelled => format!("cancelled {after}"),
+    }
+}

@@ -1,0 +1,123 @@
+//! `--check`: commands of the user that decide whether what the model did is good enough.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{command, home};
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    test_home::Output,
+};
+
+/// The check: prints the file, and passes if it does not say `bad`.
+const CHECK: &str = "cat state.txt; ! grep -q bad state.txt";
+
+fn write_file(text: &str) -> Reply {
+    Reply::calls([("write_file", json!({"path": "state.txt", "content": format!("{text}\n")}))])
+}
+
+/// Runs with the check, in a home with commands outside of a sandbox. The events are those of `--json`.
+fn run(script: Vec<Reply>, before: Option<&str>) -> (FakeLlama, Output, Vec<Value>) {
+    let model = FakeLlama::start(script);
+    let home = home(&model, "");
+    if let Some(text) = before {
+        fs::write(home.work_dir().join("state.txt"), text).unwrap();
+    }
+    let output = home.run(&["run", "--json", "--auto-approve", "--check", CHECK, "Make it good."]);
+    let events = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (model, output, events)
+}
+
+/// Returns the round and the result of each check.
+fn checks(events: &[Value]) -> Vec<(u64, bool)> {
+    let checks = events.iter().filter(|event| event["type"] == "check");
+    checks.map(|event| (event["round"].as_u64().unwrap(), event["passed"].as_bool().unwrap())).collect()
+}
+
+/// Returns the message that the model read last.
+fn last_message(model: &FakeLlama, chat: usize) -> String {
+    let chats = model.chats();
+    chats[chat]["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_failure_goes_to_the_model_and_the_ending_says_that_the_checks_passed() {
+    let script = vec![write_file("bad"), Reply::text("Done."), write_file("good"), Reply::text("Done now.")];
+    let (model, output, events) = run(script, None);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(checks(&events), [(0, true), (1, false), (2, true)]);
+    let message = last_message(&model, 2);
+    assert!(
+        message.starts_with("The check `cat state.txt;") && message.contains("(exit 1). It printed:\nbad\n"),
+        "{message}"
+    );
+    let completed = events.last().unwrap();
+    assert_eq!((&completed["type"], &completed["checks_passed"]), (&json!("completed"), &json!(true)));
+    assert_eq!(completed["content"], "Done now.");
+    model.assert_clean();
+}
+
+#[test]
+fn after_three_rounds_the_run_fails_with_the_name_of_the_check() {
+    let mut script = vec![Reply::calls([("read_file", json!({"path": "state.txt"}))])];
+    for text in ["bad 1", "bad 2", "bad 3"] {
+        script.extend([write_file(text), Reply::text("Done.")]);
+    }
+    let (model, output, events) = run(script, Some("bad 0\n"));
+    assert_eq!(checks(&events), [(0, false), (1, false), (2, false), (3, false)]);
+    let message = last_message(&model, 3);
+    assert!(message.contains("It failed before your first change as well."), "{message}");
+    let failed = events.last().unwrap();
+    assert_eq!((&failed["type"], &failed["kind"]), (&json!("failed"), &json!("check")));
+    let stderr = output.fails(1);
+    assert!(stderr.contains(&format!("check `{CHECK}` failed (exit 1) after 3 rounds")), "{stderr}");
+    model.assert_clean();
+}
+
+#[test]
+fn nothing_is_checked_where_nothing_was_changed() {
+    let script = vec![command("cat state.txt"), Reply::text("It is bad.")];
+    let (model, output, events) = run(script, Some("bad\n"));
+    assert_eq!((output.code, checks(&events)), (0, vec![]));
+    assert_eq!(events.last().unwrap()["checks_passed"], false);
+    model.assert_clean();
+}
+
+#[test]
+fn a_change_by_a_command_is_checked_too() {
+    let script = vec![command("echo good > state.txt"), Reply::text("Done.")];
+    let (model, output, events) = run(script, Some("bad\n"));
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(checks(&events), [(0, false), (1, true)]);
+    model.assert_clean();
+}
+
+#[test]
+fn an_agent_can_have_checks_and_the_terminal_shows_them() {
+    let model = FakeLlama::start([write_file("good"), Reply::text("Done.")]);
+    let home = home(&model, "approval = \"never\"\nsandbox = \"off\"\n");
+    home.write("agents/careful/config.toml", "checks = [\"grep -q good state.txt\", \"true\"]\n");
+    let output = home.run(&["run", "--agent", "careful", "--auto-approve", "make it good"]);
+    assert!(output.stderr.contains("· check `grep -q good state.txt` before the first change"), "{output:?}");
+    assert!(output.stderr.contains("fails already: exit status 2"), "{output:?}");
+    assert!(output.stderr.contains("· check `true`\n  passed: exit status 0"), "{output:?}");
+    assert_eq!(output.success(), "Done.\n");
+    model.assert_clean();
+}
+
+#[test]
+fn a_model_that_works_in_steps_gets_the_failure_too() {
+    let step = |value: Value| Reply::text(&value.to_string());
+    let model = FakeLlama::start([
+        step(json!({"tool": "write_file", "path": "state.txt", "content": "bad\n"})),
+        step(json!({"tool": "answer", "text": "Done."})),
+        step(json!({"tool": "write_file", "path": "state.txt", "content": "good\n"})),
+        step(json!({"tool": "answer", "text": "Done now."})),
+    ]);
+    let home = home(&model, "");
+    home.write("agents/small/config.toml", "tool_role = \"steps\"\nchecks = [\"grep -q good state.txt\"]\n");
+    let output = home.run(&["run", "--agent", "small", "--auto-approve", "make it good"]);
+    assert!(output.success().ends_with("Done now.\n"));
+    assert_eq!(model.chats().len(), 4);
+}

@@ -1,0 +1,38 @@
+//! Which runs are offered commands.
+
+use serde_json::Value;
+
+use super::home;
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    test_home::TestHome,
+};
+
+fn tool_names(chat: &Value) -> Vec<&str> {
+    let tools = chat["tools"].as_array().into_iter().flatten();
+    tools.map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_run_is_offered_commands_unless_the_configuration_says_never() {
+    for (config, expect) in [("", true), ("approval = \"never\"\n", false)] {
+        let model = FakeLlama::start([Reply::text("hi")]);
+        let home = home(&model, config);
+        home.run(&["run", "hello"]).success();
+        assert_eq!(tool_names(&model.chats()[0]).contains(&"run_command"), expect, "{config}");
+        let status = home.run(&["status"]).success();
+        assert_eq!(status.contains("\ncommands "), expect, "{status}");
+    }
+}
+
+#[test]
+fn a_hello_with_all_tools_is_a_small_request() {
+    let model = FakeLlama::start([Reply::text("hi")]);
+    let home = TestHome::new(&model.url());
+    home.run(&["run", "hello"]).success();
+    let requests = model.requests();
+    let chat = requests.iter().find(|request| request.is_chat()).unwrap();
+    assert!(tool_names(&chat.body).contains(&"run_command"));
+    let bytes = chat.body.to_string().len();
+    assert!(bytes <= 4500, "{bytes} bytes");
+}
