@@ -47,8 +47,17 @@ const REPLACING: [&str; 21] = [
 /// Judges the writes of a run.
 #[derive(Default)]
 pub(in crate::agent) struct WriteGuard {
-    /// Files of which a write was turned back. The next write is carried out.
-    turned_back: HashSet<String>,
+    /// Files of which a write was turned back, and why. The next write is carried out, unless there is another reason
+    /// against it.
+    turned_back: HashSet<(String, Reason)>,
+}
+
+/// The kind of a reason against a write.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Reason {
+    GuessedName,
+    NotRead,
+    DropsLines,
 }
 
 impl WriteGuard {
@@ -61,15 +70,12 @@ impl WriteGuard {
         conversation: &(impl Iterator<Item = &'a Message> + Clone),
     ) -> Option<String> {
         let path = change.path.as_str();
-        if self.turned_back.contains(path) {
-            return None;
-        }
-        let reason = match change.old.as_deref() {
-            None => guessed_name(path, conversation)?,
+        let (reason, text) = match change.old.as_deref() {
+            None => (Reason::GuessedName, guessed_name(path, conversation)?),
             Some(old) => lost_text(&String::from_utf8_lossy(old), change, (call, run), conversation)?,
         };
-        self.turned_back.insert(path.to_owned());
-        Some(format!("Nothing was written: {reason}"))
+        let is_new = self.turned_back.insert((path.to_owned(), reason));
+        is_new.then(|| format!("Nothing was written: {text}"))
     }
 }
 
@@ -105,13 +111,13 @@ fn has_word(text: &str, path: &str) -> bool {
     })
 }
 
-/// Returns the reason why a file is not replaced.
+/// Returns the reason why a file is not replaced, and its text.
 fn lost_text<'a>(
     old: &str,
     change: &Change,
     (call, run): (&CallId, &RunId),
     conversation: &(impl Iterator<Item = &'a Message> + Clone),
-) -> Option<String> {
+) -> Option<(Reason, String)> {
     let Change { path, new, .. } = change;
     let requests = || {
         let own = conversation.clone().filter(|message| message.run.as_ref() == Some(run));
@@ -121,21 +127,22 @@ fn lost_text<'a>(
         return None;
     }
     let known = conversation.clone().any(|message| names_file(message, path, call) || shows(message, old));
-    let why = if known {
+    let (reason, why) = if known {
         let (kept, all) = kept_lines(old, new);
         let is_reworded = all <= FEW_LINES && lines(new).count() >= all;
         let is_dictated = || requests().any(|request| dictates(request, new));
         if all < MIN_LINES || kept * 100 >= all * MIN_KEPT || is_reworded || is_dictated() {
             return None;
         }
-        format!("only {kept} of the {all} lines of {path} would be left")
+        (Reason::DropsLines, format!("only {kept} of the {all} lines of {path} would be left"))
     } else {
-        format!("{path} exists already, and you have not read it")
+        (Reason::NotRead, format!("{path} exists already, and you have not read it"))
     };
-    Some(format!(
+    let text = format!(
         "{why}. To change a part of it, call edit_file with old_str copied from the file. To replace all of it, call \
          {WRITE_FILE} again with the whole content."
-    ))
+    );
+    Some((reason, text))
 }
 
 /// Returns true if the request has the whole content of the file, and not as lines that are to be added to it. A single line

@@ -84,3 +84,21 @@ async fn a_file_is_not_created_under_a_guessed_name() {
         "{requests}"
     );
 }
+
+#[tokio::test]
+async fn a_write_over_an_unread_file_is_turned_back_again_if_it_drops_most_of_it() {
+    let old = "MAX = 5\n\n\ndef allowed(size):\n    return size <= MAX\n";
+    let new = "MAX = 20\n";
+    let test = TestCore::new([write(new), write(new), write(new), Step::Say("done")]);
+    test.write("a.txt", old);
+    answer(&test.run(test.request("raise the limit to 20")).await);
+    let results: Vec<String> = test.model.requests()[3]
+        .messages
+        .iter()
+        .filter_map(|message| message.tool_result.as_ref())
+        .map(|result| result.output.clone())
+        .collect();
+    assert!(results[0].contains("you have not read it"), "{results:?}");
+    assert!(results[1].contains("only 0 of the 3 lines of a.txt would be left"), "{results:?}");
+    assert_eq!(test.read("a.txt"), new, "the third one was carried out");
+}
