@@ -82,7 +82,7 @@ impl Daemon {
         };
         let config = format!(
             "provider = \"{provider}\"\n{endpoint}bind = \"off\"\n[http]\nlisten = \"127.0.0.1:0\"\n\
-             [tools.web]\nallow_private = true\n"
+             [tools.web]\nallow_private = [\"127.0.0.1\"]\n"
         );
         fs::write(fixture.home.data_dir.join("config.toml"), config)?;
         fixture.home.agent("endless", &format!("model = \"{ENDLESS}\"\n[rails]\nrepeats = false\n"))?;
