@@ -149,6 +149,12 @@ enum Wakeup {
     Timeout,
 }
 
+/// The end of reading an answer.
+enum Reply {
+    Answer(ApprovalAnswer),
+    Signal(Signal),
+}
+
 impl Asker {
     fn ask(&self) -> io::Result<QuestionOutcome> {
         loop {
@@ -158,8 +164,8 @@ impl Asker {
                 None => {
                     self.write(&self.prompt)?;
                     match self.read_answer()? {
-                        Ok(answer) => return Ok(QuestionOutcome::Answered(answer)),
-                        Err(signal) => signal,
+                        Reply::Answer(answer) => return Ok(QuestionOutcome::Answered(answer)),
+                        Reply::Signal(signal) => signal,
                     }
                 }
             };
@@ -200,11 +206,11 @@ impl Asker {
     }
 
     /// Reads one line, unless a signal comes first. The end of input means no.
-    fn read_answer(&self) -> io::Result<Result<ApprovalAnswer, Signal>> {
+    fn read_answer(&self) -> io::Result<Reply> {
         let mut line = Vec::new();
         loop {
             match self.wait(None)? {
-                Wakeup::Signal(signal) => return Ok(Err(signal)),
+                Wakeup::Signal(signal) => return Ok(Reply::Signal(signal)),
                 Wakeup::Timeout => {}
                 Wakeup::Input => {
                     let mut block = [0; 4096];
@@ -222,7 +228,7 @@ impl Asker {
                     };
                     line.extend_from_slice(&block[..count]);
                     if count == 0 || line.ends_with(b"\n") {
-                        return Ok(Ok(parse_answer(&String::from_utf8_lossy(&line))));
+                        return Ok(Reply::Answer(parse_answer(&String::from_utf8_lossy(&line))));
                     }
                 }
             }
