@@ -16,6 +16,7 @@ pub mod config;
 
 pub mod journal;
 pub mod sandbox;
+mod socket_table;
 
 mod context;
 pub mod models;

@@ -308,7 +308,7 @@ fn model_notices(provider: &dyn Provider) -> Vec<String> {
     let remote = provider
         .remote_server()
         .map(|server| format!("the model is on another machine: what the run reads is sent to {server}"));
-    provider.notice().into_iter().chain(remote).collect()
+    provider.notice().into_iter().chain(provider.window_warning()).chain(remote).collect()
 }
 
 /// Builds the system message and finds or starts the model's server.

@@ -15,7 +15,6 @@ mod refusals;
 mod server;
 mod signals;
 mod socket;
-mod socket_table;
 mod tcp_socket;
 mod token;
 

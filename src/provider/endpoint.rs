@@ -28,17 +28,20 @@ const MAX_LOADING_WAIT: Duration = Duration::from_secs(1);
 pub(super) struct Endpoint {
     server: Arc<Server>,
     timing: Timing,
+    /// The configured size of the context window.
+    context_size: Option<u32>,
     /// The providers by model. Valid only while the server is healthy.
     providers: Mutex<HashMap<String, Arc<OpenAiProvider>>>,
     failed_at: Mutex<Option<Instant>>,
 }
 
 impl Endpoint {
-    /// Creates an endpoint. `key` is sent to this address only.
-    pub(super) fn new(url: &str, key: Option<String>, timing: Timing) -> Self {
+    /// Creates an endpoint. `key` is sent to this address only. `context_size` is the window that the configuration asks
+    /// for.
+    pub(super) fn new(url: &str, key: Option<String>, context_size: Option<u32>, timing: Timing) -> Self {
         let client = ServerClient::new(url, key, timing.connect);
         let server = Arc::new(Server::new(client, 1, timing));
-        Self { server, timing, providers: Mutex::default(), failed_at: Mutex::default() }
+        Self { server, timing, context_size, providers: Mutex::default(), failed_at: Mutex::default() }
     }
 
     pub(super) fn client(&self) -> &ServerClient {
@@ -53,6 +56,11 @@ impl Endpoint {
     /// Returns the context window of one of the models that were opened, if it is known.
     pub(super) fn window(&self) -> Option<u32> {
         self.providers().values().next().and_then(|provider| provider.window())
+    }
+
+    /// Returns one line for the user if the configuration asks for a larger window than one of the opened models has.
+    pub(super) fn window_warning(&self) -> Option<String> {
+        self.providers().values().find_map(|provider| provider.window_warning())
     }
 
     /// Returns true if no request has failed since the server was found.
@@ -99,7 +107,7 @@ impl Endpoint {
                 Probe::Ready(found) if found.is_unloaded && !load_requested => {
                     sink(Progress::Loading { model: model.to_owned(), fraction: None });
                     load_requested = true;
-                    load_unloaded(self.client(), &found, name, cancel, self.timing.load);
+                    load_unloaded(self.client(), &found, name, self.context_size, cancel, self.timing.load);
                     if cancel.is_cancelled() {
                         return Err(ProviderError::Cancelled);
                     }
@@ -136,7 +144,9 @@ impl Endpoint {
         *self.failed_at() = None;
         // llama-swap reports the capabilities of a model only after it has loaded it. Until then it is probed each time.
         let is_complete = found.is_llama_cpp || found.server_kind != ServerKind::LlamaSwap;
-        let provider = Arc::new(OpenAiProvider::new(Arc::clone(&self.server), model, found));
+        let provider =
+            OpenAiProvider::new(Arc::clone(&self.server), model, found).with_context_size(self.context_size);
+        let provider = Arc::new(provider);
         if is_complete {
             let mut providers = self.providers();
             if providers.len() >= MAX_PROVIDERS {

@@ -102,6 +102,10 @@ impl Provider for FailoverGroup {
         self.first.window()
     }
 
+    fn window_warning(&self) -> Option<String> {
+        self.first.window_warning()
+    }
+
     fn can_force_tool(&self) -> bool {
         self.first.can_force_tool()
     }

@@ -76,6 +76,11 @@ pub trait Provider: Send + Sync {
     /// Returns the context window in tokens, if the server reports it.
     fn window(&self) -> Option<u32>;
 
+    /// Returns one line for the user if the configuration asks for a larger context window than the server has.
+    fn window_warning(&self) -> Option<String> {
+        None
+    }
+
     /// Returns true if [`ChatRequest::force_tool`] is supported.
     fn can_force_tool(&self) -> bool {
         false
@@ -363,4 +368,6 @@ pub struct ServerStatus {
     pub reason: String,
     /// The context window of that model in tokens, if known.
     pub window: Option<u32>,
+    /// What a person should know about it, with one sentence each.
+    pub warnings: Vec<String>,
 }

@@ -91,6 +91,7 @@ impl DaemonService for DaemonDoor {
         let (bind, http) = (&self.context.bind, &self.context.http);
         let address = |status: &ListenerStatus| status.address().map(|address| address.to_string());
         let mut warnings = self.context.warnings.clone();
+        warnings.extend(server.warnings);
         warnings.extend([bind, http].into_iter().filter_map(ListenerStatus::problem));
         Ok(Response::new(GetStatusResponse {
             bind: address(bind).unwrap_or_else(|| Bind::Off.to_string()),

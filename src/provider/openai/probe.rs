@@ -133,17 +133,18 @@ pub fn load_model(
     Ok(())
 }
 
-/// Makes a server load a model that [`Capabilities::is_unloaded`], and waits for it, for at most `timeout`. The next
-/// [`probe`] tells its window.
+/// Makes a server load a model that [`Capabilities::is_unloaded`], and waits for it, for at most `timeout`. The window is
+/// `context_size` tokens where the server lets a client set it. The next [`probe`] tells its window.
 pub fn load_unloaded(
     client: &ServerClient,
     found: &Capabilities,
     model: &str,
+    context_size: Option<u32>,
     cancel: &Cancel,
     timeout: Duration,
 ) {
     let model = found.model.as_deref().unwrap_or(model);
-    server_kind::load(found.server_kind, client, model, cancel, timeout);
+    server_kind::load(found.server_kind, client, model, context_size, cancel, timeout);
 }
 
 /// Returns why a llama.cpp router could not load a model, if it reports a failure.

@@ -23,6 +23,8 @@ pub struct OpenAiProvider {
     token_estimator: TokenEstimator,
     /// The model file, where this program started the server.
     file: Option<PathBuf>,
+    /// The configured size of the context window.
+    context_size: Option<u32>,
     /// Measured once; `None` within means that the server cannot count whole prompts.
     template_overhead: OnceLock<Option<TemplateOverhead>>,
 }
@@ -38,6 +40,7 @@ impl OpenAiProvider {
             served: ServedModel::new(server, name, capabilities),
             token_estimator: TokenEstimator::default(),
             file: None,
+            context_size: None,
             template_overhead: OnceLock::new(),
         }
     }
@@ -46,6 +49,12 @@ impl OpenAiProvider {
     #[must_use]
     pub fn of_file(self, file: &Path) -> Self {
         Self { file: Some(file.to_owned()), ..self }
+    }
+
+    /// Notes the window that the configuration asks for.
+    #[must_use]
+    pub fn with_context_size(self, context_size: Option<u32>) -> Self {
+        Self { context_size, ..self }
     }
 
     pub fn server(&self) -> &Arc<Server> {
@@ -158,6 +167,16 @@ impl Provider for OpenAiProvider {
 
     fn window(&self) -> Option<u32> {
         self.served.capabilities.window
+    }
+
+    fn window_warning(&self) -> Option<String> {
+        let (wanted, window) =
+            self.context_size.zip(self.window()).filter(|(wanted, window)| wanted > window)?;
+        let fact = format!("`context_size` is {wanted} tokens, but the server has a window of {window}");
+        Some(match self.served.capabilities.server_kind.how_to_set_window(wanted) {
+            Some(remedy) => format!("{fact}; {remedy}"),
+            None => fact,
+        })
     }
 
     fn can_switch_thinking_off(&self) -> bool {

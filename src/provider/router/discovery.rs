@@ -9,6 +9,7 @@ use std::{
 
 use serde_json::Value;
 
+use super::server_owner;
 use crate::{
     core::Cancel,
     provider::{
@@ -27,8 +28,12 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// Finds a model server on loopback, and remembers it until it is gone.
 pub(super) struct Discovery {
     ports: Vec<u16>,
+    /// The configured size of the context window.
+    context_size: Option<u32>,
     timing: Timing,
     found: Mutex<Option<Found>>,
+    /// Why servers on some of the ports must not be used, with one sentence each.
+    refusals: Mutex<Vec<String>>,
 }
 
 /// The server that was found.
@@ -55,29 +60,40 @@ impl Found {
 }
 
 impl Discovery {
-    pub(super) fn new(ports: Vec<u16>, timing: Timing) -> Self {
-        Self { ports, timing, found: Mutex::default() }
+    pub(super) fn new(ports: Vec<u16>, context_size: Option<u32>, timing: Timing) -> Self {
+        Self { ports, context_size, timing, found: Mutex::default(), refusals: Mutex::default() }
     }
 
     pub(super) fn ports(&self) -> &[u16] {
         &self.ports
     }
 
-    /// Returns the server that was found last, and looks for one if there is none or it failed since. Takes a few
-    /// milliseconds if nobody listens, and at most [`PATIENCE`].
+    /// Returns why servers on some of the ports must not be used, with one sentence each.
+    pub(super) fn refusals(&self) -> Vec<String> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the server that was found last, and looks for one if there is none, it failed since, or another user has
+    /// its port now. Takes a few milliseconds if nobody listens, and at most [`PATIENCE`].
     pub(super) fn server(&self, cancel: &Cancel) -> Option<Found> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = found.as_ref().filter(|found| found.endpoints[0].is_healthy()) {
+        let can_be_used = |found: &&Found| {
+            found.endpoints[0].is_healthy() && server_owner::refusal(address(found.port)).is_none()
+        };
+        if let Some(found) = found.as_ref().filter(can_be_used) {
             return Some(found.clone());
         }
-        let winner = search(&self.ports, cancel);
+        let mut refusals = Vec::new();
+        let winner = search(&self.ports, cancel, &mut refusals);
+        refusals.iter().for_each(|refusal| tracing::warn!("{refusal}"));
+        *self.refusals.lock().unwrap_or_else(PoisonError::into_inner) = refusals;
         *found = winner.map(|(port, models)| {
             let known = found.take().filter(|known| known.port == port).map(|known| known.endpoints);
             let endpoints = known.unwrap_or_else(|| {
                 let url = format!("http://127.0.0.1:{port}");
                 tracing::info!(url, "found a model server");
-                // No key: who listens there is not known.
-                Arc::new([Endpoint::new(&url, None, self.timing)])
+                // No key: the configuration does not name this server.
+                Arc::new([Endpoint::new(&url, None, self.context_size, self.timing)])
             });
             Found { port, endpoints, models }
         });
@@ -86,8 +102,8 @@ impl Discovery {
 }
 
 /// Asks all ports at once and returns the first of them, in their order, that has a model server with a model, and the
-/// names of its models.
-fn search(ports: &[u16], cancel: &Cancel) -> Option<(u16, Vec<String>)> {
+/// names of its models. Adds to `refusals` why a server must not be used.
+fn search(ports: &[u16], cancel: &Cancel, refusals: &mut Vec<String>) -> Option<(u16, Vec<String>)> {
     let deadline = Instant::now() + PATIENCE;
     let stop = cancel.child();
     let (sender, answers) = mpsc::channel();
@@ -96,7 +112,11 @@ fn search(ports: &[u16], cancel: &Cancel) -> Option<(u16, Vec<String>)> {
     thread::scope(|scope| {
         for (at, &port) in ports.iter().enumerate() {
             let (sender, stop) = (sender.clone(), &stop);
-            let ask = move || sender.send((at, models_at(port, stop))).unwrap_or_default();
+            let ask = move || {
+                let models = models_at(port, stop);
+                let refusal = models.as_ref().and_then(|_| server_owner::refusal(address(port)));
+                sender.send((at, models, refusal)).unwrap_or_default();
+            };
             let thread = thread::Builder::new().name("find-server".to_owned());
             if thread.spawn_scoped(scope, ask).is_err() {
                 results[at] = Some(None);
@@ -110,7 +130,11 @@ fn search(ports: &[u16], cancel: &Cancel) -> Option<(u16, Vec<String>)> {
                 return winner.and_then(|(at, models)| Some((ports[at], models?)));
             }
             match answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok((at, models)) => results[at] = Some(models),
+                Ok((at, models, None)) => results[at] = Some(models),
+                Ok((at, _, Some(refusal))) => {
+                    results[at] = Some(None);
+                    refusals.push(refusal);
+                }
                 // Those that have not answered are left out, and the others count.
                 Err(_) => results.iter_mut().for_each(|result| *result = Some(result.take().flatten())),
             }
@@ -118,10 +142,14 @@ fn search(ports: &[u16], cancel: &Cancel) -> Option<(u16, Vec<String>)> {
     })
 }
 
+fn address(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
 /// Returns the names of the models of the server at a port, none if it is loading one, or `None` if no server that can
 /// be used answers there.
 fn models_at(port: u16, stop: &Cancel) -> Option<Vec<String>> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let address = address(port);
     drop(TcpStream::connect_timeout(&address, PATIENCE).ok()?); // costs much less than a request
     let client = ServerClient::new(&format!("http://{address}"), None, PATIENCE);
     let (status, body) = client.request("/v1/models", None, stop, PATIENCE).ok()?;

@@ -56,11 +56,15 @@ impl EndpointFailure {
     }
 }
 
-/// Returns the error for a search on these ports that found nothing, where nothing else may answer.
-pub(super) fn nothing_found(ports: &[u16]) -> ProviderError {
+/// Returns the error for a search on these ports that found nothing, where nothing else may answer. `refusals` are
+/// sentences about servers that must not be used.
+pub(super) fn nothing_found(ports: &[u16], refusals: &[String]) -> ProviderError {
     let ports = ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
     let fact = format!("no model server answers on this machine, on the ports {ports}");
-    let hint = "start one, or set `endpoint` in config.toml to its address".to_owned();
+    let hint = match refusals.first() {
+        Some(refusal) => refusal.clone(),
+        None => "start one, or set `endpoint` in config.toml to its address".to_owned(),
+    };
     ProviderError::NoServer(NoServer { fact, hint })
 }
 

@@ -4,6 +4,7 @@ mod choice;
 mod discovery;
 mod hints;
 mod local;
+mod server_owner;
 
 use std::{
     collections::HashMap,
@@ -60,6 +61,8 @@ pub struct Router {
     choice: ModelChoice,
     supervisor: Arc<Supervisor>,
     in_process: Arc<OpenModels>,
+    /// The configured size of the context window.
+    context_size: Option<u32>,
     timing: Timing,
 }
 
@@ -78,8 +81,10 @@ impl Router {
         if urls.is_empty() {
             urls.extend(config.named_endpoint());
         }
-        let endpoints =
-            urls.iter().map(|url| Endpoint::new(url, keys.get(&base_url(url)).cloned(), timing)).collect();
+        let endpoints = urls
+            .iter()
+            .map(|url| Endpoint::new(url, keys.get(&base_url(url)).cloned(), config.context_size, timing))
+            .collect();
         let in_process = OpenModels::new(builtin::Settings {
             context_size: config.context_size,
             max_loaded: config.max_loaded_models,
@@ -90,7 +95,7 @@ impl Router {
             pin: config.provider,
             model_dir: config.model_dir.clone(),
             endpoints,
-            discovery: Discovery::new(process.ports.clone(), timing),
+            discovery: Discovery::new(process.ports.clone(), config.context_size, timing),
             agent_endpoints: Mutex::default(),
             keys,
             has_configured_endpoint: !config.endpoints.is_empty()
@@ -101,6 +106,7 @@ impl Router {
             )),
             supervisor: Supervisor::new(Settings::new(config, process), timing),
             in_process,
+            context_size: config.context_size,
             timing,
         }
     }
@@ -171,10 +177,51 @@ impl Router {
         if named.len() >= MAX_AGENT_ENDPOINTS && !named.contains_key(&url) {
             named.clear();
         }
-        let endpoint = named
-            .entry(url.clone())
-            .or_insert_with(|| Arc::new([Endpoint::new(&url, self.keys.get(&url).cloned(), self.timing)]));
+        let endpoint = named.entry(url.clone()).or_insert_with(|| {
+            let key = self.keys.get(&url).cloned();
+            Arc::new([Endpoint::new(&url, key, self.context_size, self.timing)])
+        });
         Some(Arc::clone(endpoint))
+    }
+
+    fn server_status(&self) -> ServerStatus {
+        if self.pin == Some(ProviderKind::Builtin) {
+            return self.in_process_status();
+        }
+        if let Some((pid, client, model)) = self.supervisor.running() {
+            let healthy = is_ready(&client, &model);
+            return ServerStatus {
+                backend: Backend::LlamaServer,
+                endpoint: client.base().to_owned(),
+                healthy,
+                running: true,
+                pid,
+                window: self.supervisor.window(),
+                ..self.with_reason(model)
+            };
+        }
+        let endpoints = self.endpoints_for("", &Cancel::new());
+        let usual = endpoints.iter().find(|endpoint| !endpoint.is_unhealthy()).or(endpoints.first());
+        let Some(endpoint) = usual else {
+            return match self.in_process.running() {
+                Some(_) => self.in_process_status(),
+                None => ServerStatus { endpoint: FALLBACK_ENDPOINT.to_owned(), ..ServerStatus::default() },
+            };
+        };
+        let model = endpoint.model().unwrap_or_default();
+        let healthy = is_ready(endpoint.client(), &model);
+        if !healthy && self.in_process.running().is_some() {
+            return self.in_process_status();
+        }
+        ServerStatus {
+            backend: Backend::Endpoint,
+            endpoint: endpoint.client().base().to_owned(),
+            healthy,
+            model,
+            window: endpoint.window(),
+            warnings: endpoint.window_warning().into_iter().collect(),
+            ..ServerStatus::default()
+        }
     }
 
     fn in_process_status(&self) -> ServerStatus {
@@ -244,7 +291,9 @@ impl Models for Router {
             (Some(ProviderKind::Endpoint), Some(failure)) => {
                 Err(hints::no_server(&failure.endpoints, &failure.error))
             }
-            (Some(ProviderKind::Endpoint), None) => Err(hints::nothing_found(self.discovery.ports())),
+            (Some(ProviderKind::Endpoint), None) => {
+                Err(hints::nothing_found(self.discovery.ports(), &self.discovery.refusals()))
+            }
             _ => self.open_local(model, failure.as_ref(), cancel, sink),
         }
     }
@@ -263,34 +312,10 @@ impl Models for Router {
     }
 
     fn status(&self) -> ServerStatus {
-        if self.pin == Some(ProviderKind::Builtin) {
-            return self.in_process_status();
-        }
-        let running = self.supervisor.running();
-        let backend = if running.is_some() { Backend::LlamaServer } else { Backend::Endpoint };
-        let known = running.map(|(pid, client, model)| (pid, client, model, self.supervisor.window()));
-        let known = known.or_else(|| {
-            let endpoints = self.endpoints_for("", &Cancel::new());
-            let endpoint = endpoints.iter().find(|endpoint| !endpoint.is_unhealthy()).or(endpoints.first())?;
-            Some((0, endpoint.client().clone(), endpoint.model().unwrap_or_default(), endpoint.window()))
-        });
-        let Some((pid, client, model, window)) = known else {
-            return match self.in_process.running() {
-                Some(_) => self.in_process_status(),
-                None => ServerStatus { endpoint: FALLBACK_ENDPOINT.to_owned(), ..ServerStatus::default() },
-            };
-        };
-        // Not `/health`, which tells neither whose server it is nor whether the key is right.
-        let client = client.with_connect_timeout(STATUS_TIMEOUT / 2);
-        let found = probe(&client, &model, &Cancel::new(), STATUS_TIMEOUT / 2);
-        let healthy = matches!(found, Ok(Probe::Ready(_) | Probe::NotLoaded { .. }));
-        if !healthy && pid == 0 && self.in_process.running().is_some() {
-            return self.in_process_status();
-        }
-        let named =
-            if pid == 0 { ServerStatus { model, ..Default::default() } } else { self.with_reason(model) };
-        let endpoint = client.base().to_owned();
-        ServerStatus { backend, endpoint, healthy, running: pid != 0, pid, window, ..named }
+        let status = self.server_status();
+        let refusals = if self.endpoints.is_empty() { self.discovery.refusals() } else { Vec::new() };
+        let warnings = status.warnings.iter().cloned().chain(refusals).collect();
+        ServerStatus { warnings, ..status }
     }
 
     fn take_notice(&self) -> Option<String> {
@@ -301,6 +326,14 @@ impl Models for Router {
         self.supervisor.stop();
         self.in_process.stop();
     }
+}
+
+/// Returns true if a server can answer requests now. Asks not for `/health`, which tells neither whose server it is nor if
+/// the key is right.
+fn is_ready(client: &ServerClient, model: &str) -> bool {
+    let client = client.with_connect_timeout(STATUS_TIMEOUT / 2);
+    let found = probe(&client, model, &Cancel::new(), STATUS_TIMEOUT / 2);
+    matches!(found, Ok(Probe::Ready(_) | Probe::NotLoaded { .. }))
 }
 
 /// Returns the models that a server lists, or none if it does not answer.

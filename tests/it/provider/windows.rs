@@ -20,7 +20,13 @@ use crate::fake_llama::{FakeLlama, Reply, Request, Setup};
 
 /// Returns a router whose only server is this one.
 fn router_for(fake: &FakeLlama) -> Router {
+    router_with(fake, None)
+}
+
+/// Returns the same with a configured `context_size`.
+fn router_with(fake: &FakeLlama, context_size: Option<u32>) -> Router {
     let config = Config {
+        context_size,
         provider: Some(ProviderKind::Endpoint),
         endpoint: Some(fake.url()),
         api_key_env: Some("KEY".to_owned()),
@@ -176,6 +182,60 @@ fn lm_studio_without_a_loaded_model_loads_it_and_tells_the_window_that_it_has_th
     check(&lm_studio("/api/v1/models/load"), "", Some(10_000), "a");
     check(&lm_studio("/v1/chat/completions"), "a", Some(10_000), "a"); // before version 0.4
     check(&lm_studio("/never"), "a", Some(4096), "a"); // the usual window, and not the largest possible
+}
+
+#[test]
+fn lm_studio_loads_a_model_with_the_configured_window() {
+    let fake = |most: u64| {
+        let mut window = None;
+        server(Setup { llama: false, ..Setup::default() }, move |request| match request.path.as_str() {
+            "/v1/models" => Some(json!({"data": [{"id": "a"}]})),
+            "/api/v0/models" => Some(json!({"data": [match window {
+                None => json!({"id": "a", "type": "llm", "state": "not-loaded"}),
+                Some(_) => json!({"id": "a", "type": "llm", "state": "loaded", "loaded_context_length": window}),
+            }]})),
+            "/api/v1/models/load" => {
+                let wanted = request.body["context_length"].as_u64().unwrap_or(4096);
+                window = Some(wanted).filter(|&wanted| wanted <= most);
+                window.map(|_| json!({"status": "loaded"}))
+            }
+            _ => None,
+        })
+    };
+    let warning = |router: &Router| router.status().warnings;
+    let open = |router: &Router| {
+        let wanted = ModelSelector { model: "a", endpoint: None };
+        let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
+        (provider.window(), provider.window_warning())
+    };
+    let server = fake(20_000);
+    let router = router_with(&server, Some(16_384));
+    assert_eq!(open(&router), (Some(16_384), None));
+    assert_eq!(warning(&router), [""; 0]);
+
+    // The memory is too small for it.
+    let server = fake(10_000);
+    let router = router_with(&server, Some(16_384));
+    let text = "`context_size` is 16384 tokens, but the server has a window of 4096; unload the model there, and the \
+        next run loads it with that window";
+    assert_eq!(open(&router), (Some(4096), Some(text.to_owned())));
+    assert_eq!(warning(&router), [text]);
+}
+
+#[test]
+fn a_configured_window_that_ollama_does_not_have_is_reported() {
+    let fake = ollama("");
+    let router = router_with(&fake, Some(16_384));
+    let wanted = ModelSelector { model: "qwen3:8b", endpoint: None };
+    let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
+    let text = "`context_size` is 16384 tokens, but the server has a window of 4096; start Ollama with \
+        OLLAMA_CONTEXT_LENGTH=16384, because its API for chats cannot change it";
+    assert_eq!((provider.window(), provider.window_warning().as_deref()), (Some(4096), Some(text)));
+    assert_eq!(router.status().warnings, [text]);
+
+    let router = router_with(&fake, Some(2048));
+    let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
+    assert_eq!(provider.window_warning(), None);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{File, assert_none, files, source};
 const LAYERS: &[&[&str]] = &[
     &["core"],
     &["config"],
-    &["sandbox"],
+    &["sandbox", "socket_table"],
     &["models", "journal"],
     &["provider", "context", "sessions", "tools", "skills", "subagent_log"],
     &["agent"],

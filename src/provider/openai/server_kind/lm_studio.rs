@@ -37,9 +37,15 @@ pub(super) fn detect(list: &[Value], model: &str) -> Detected {
     }
 }
 
-/// Loads a model. Versions before 0.4 load it with its first request and in no other way.
-pub(super) fn load(questions: &Questions<'_>, model: &str) {
-    if questions.post("/api/v1/models/load", &json!({"model": model})).is_none() {
+/// Loads a model, with a window of `context_size` tokens if that is given. Versions before 0.4 load it with its first
+/// request and in no other way, with the window that is set in their settings.
+pub(super) fn load(questions: &Questions<'_>, model: &str, context_size: Option<u32>) {
+    let load = |body: Value| questions.post("/api/v1/models/load", &body);
+    let loaded = context_size
+        .and_then(|tokens| load(json!({"model": model, "context_length": tokens})))
+        // A window that is too large for the model or the memory is refused.
+        .or_else(|| load(json!({"model": model})));
+    if loaded.is_none() {
         let messages = json!([{"role": "user", "content": "hi"}]);
         let body = json!({"model": model, "messages": messages, "max_tokens": 1, "stream": false});
         questions.post("/v1/chat/completions", &body);

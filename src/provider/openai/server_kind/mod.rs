@@ -85,13 +85,38 @@ pub(super) fn detect(
 }
 
 /// Makes a server load a model that [`Detected::is_unloaded`], as the first request would do. Returns when it is loaded
-/// or cannot be loaded, which the next [`detect`] and the request itself tell. `timeout` is the time for that.
-pub(super) fn load(kind: ServerKind, client: &ServerClient, model: &str, cancel: &Cancel, timeout: Duration) {
+/// or cannot be loaded, which the next [`detect`] and the request itself tell. The window is `context_size` tokens where the
+/// server lets a client set it. `timeout` is the time for that.
+pub(super) fn load(
+    kind: ServerKind,
+    client: &ServerClient,
+    model: &str,
+    context_size: Option<u32>,
+    cancel: &Cancel,
+    timeout: Duration,
+) {
     let questions = Questions { client, cancel, timeout };
     match kind {
         ServerKind::Ollama => ollama::load(&questions, model),
-        ServerKind::LmStudio => lm_studio::load(&questions, model),
+        ServerKind::LmStudio => lm_studio::load(&questions, model, context_size),
         ServerKind::LlamaCpp | ServerKind::Vllm | ServerKind::LlamaSwap | ServerKind::Other => {}
+    }
+}
+
+impl ServerKind {
+    /// Returns what a person can do to give a model a window of `tokens`. The clause ends a sentence.
+    pub(in crate::provider::openai) fn how_to_set_window(self, tokens: u32) -> Option<String> {
+        match self {
+            // Ollama loads a model again with its own window when a request of the OpenAI API follows one with `num_ctx`.
+            Self::Ollama => Some(format!(
+                "start Ollama with OLLAMA_CONTEXT_LENGTH={tokens}, because its API for chats cannot change it"
+            )),
+            Self::LmStudio => {
+                Some("unload the model there, and the next run loads it with that window".to_owned())
+            }
+            Self::Vllm => Some(format!("start vLLM with --max-model-len {tokens}")),
+            Self::LlamaCpp | Self::LlamaSwap | Self::Other => None,
+        }
     }
 }
 

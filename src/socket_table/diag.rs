@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
 };
 
 use rustix::{
@@ -23,6 +23,8 @@ const ERROR: u16 = 2;
 /// `NLM_F_REQUEST`.
 const REQUEST: u16 = 1;
 const IPPROTO_TCP: u8 = 6;
+/// `TCP_LISTEN`.
+const LISTEN: u8 = 10;
 /// `INET_DIAG_NOCOOKIE`, twice: any socket with these addresses.
 const ANY_COOKIE: [u8; 8] = [0xff; 8];
 
@@ -42,12 +44,32 @@ const UID: usize = ID + 48 + 12;
 /// The kernel has no such service, or something is not allowed.
 pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<SocketEntry>> {
     let id = addresses(local, remote);
+    let answer = ask(&request(local, &id))?;
+    // Where no socket is connected like this, a listening one with the same port is found.
+    Ok(entry(&answer)?.filter(|_| answer.get(ID..ID + ADDRESSES) == Some(&id)))
+}
+
+/// Returns the user who listens at `address`, also with a socket for all addresses.
+///
+/// # Errors
+///
+/// As for [`find`].
+pub(super) fn listener(address: SocketAddr) -> io::Result<Option<u32>> {
+    // No connection comes from port 0.
+    let id = addresses(address, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+    let answer = ask(&request(address, &id))?;
+    let entry = entry(&answer)?.filter(|_| answer.get(HEADER + 1) == Some(&LISTEN));
+    Ok(entry.map(|entry| entry.uid))
+}
+
+fn ask(request: &[u8]) -> io::Result<Vec<u8>> {
     let kernel =
         socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
-    sendto(&kernel, &request(local, &id), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-    let mut answer = [0; 1024];
+    sendto(&kernel, request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    let mut answer = vec![0; 1024];
     let (_, length) = recv(&kernel, &mut answer, RecvFlags::DONTWAIT)?;
-    entry(answer.get(..length).unwrap_or(&answer), &id)
+    answer.truncate(length);
+    Ok(answer)
 }
 
 /// `inet_diag_req_v2` with its header.
@@ -68,8 +90,8 @@ fn request(local: SocketAddr, id: &[u8; ADDRESSES]) -> Vec<u8> {
     request
 }
 
-/// Reads the answer to a request for the socket with these addresses.
-fn entry(answer: &[u8], id: &[u8; ADDRESSES]) -> io::Result<Option<SocketEntry>> {
+/// Reads the answer to a request for a socket.
+fn entry(answer: &[u8]) -> io::Result<Option<SocketEntry>> {
     let number = |at: usize| {
         let bytes = answer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
         bytes.map(u32::from_ne_bytes).ok_or_else(|| io::Error::other("the answer of the kernel is too short"))
@@ -83,8 +105,6 @@ fn entry(answer: &[u8], id: &[u8; ADDRESSES]) -> io::Result<Option<SocketEntry>>
                 error => Err(error),
             }
         }
-        // Where no socket is connected like this, a listening one with the same port is found.
-        Some(BY_FAMILY) if answer.get(ID..ID + ADDRESSES) != Some(id) => Ok(None),
         Some(BY_FAMILY) => Ok(Some(SocketEntry { uid: number(UID)?, inode: number(UID + 4)?.into() })),
         _ => Err(io::Error::other("the answer of the kernel is of another type")),
     }

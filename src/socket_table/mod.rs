@@ -1,4 +1,5 @@
-//! Finds the owner of the other end of a TCP connection on this machine in the kernel's socket table.
+//! Finds the owner of a socket on this machine in the kernel's socket table: of the other end of a TCP connection, or of a
+//! listener.
 
 #[cfg(target_os = "linux")]
 mod diag;
@@ -13,21 +14,21 @@ use crate::core::blocking;
 /// Asks the kernel for one socket, which takes microseconds. Where the kernel cannot be asked, reads the list of all
 /// sockets, on a thread for blocking work and one after the other. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct SocketTable {
+pub(crate) struct SocketTable {
     reading: Arc<Semaphore>,
 }
 
 /// The entry of one socket in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SocketEntry {
+pub(crate) struct SocketEntry {
     /// The user whose process opened it. Meaningless once the process has closed it.
-    pub(super) uid: u32,
+    pub(crate) uid: u32,
     /// 0 for a socket that its process has closed.
-    pub(super) inode: u64,
+    pub(crate) inode: u64,
 }
 
 impl SocketTable {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { reading: Arc::new(Semaphore::new(1)) }
     }
 
@@ -36,7 +37,7 @@ impl SocketTable {
     /// # Errors
     ///
     /// The table cannot be read.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         &self,
         local: SocketAddr,
         remote: SocketAddr,
@@ -60,9 +61,37 @@ impl SocketTable {
     }
 }
 
+/// Returns the user whose process listens at an address of this machine. `None` if nobody does, as where the kernel
+/// forwards connections to another machine or container. Takes microseconds.
+///
+/// # Errors
+///
+/// The kernel cannot be asked.
+#[cfg(target_os = "linux")]
+pub(crate) fn owner_of_listener(address: SocketAddr) -> io::Result<Option<u32>> {
+    diag::listener(address)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_owner_of_a_listener_is_found_also_where_it_listens_on_all_addresses() {
+        for address in ["127.0.0.1:0", "0.0.0.0:0", "[::]:0"] {
+            let Ok(listener) = std::net::TcpListener::bind(address) else { continue };
+            let port = listener.local_addr().unwrap().port();
+            let loopback = format!("127.0.0.1:{port}").parse().unwrap();
+            let me = rustix::process::geteuid().as_raw();
+            assert_eq!(owner_of_listener(loopback).unwrap(), Some(me), "{address}");
+            let connection = std::net::TcpStream::connect(loopback).unwrap();
+            assert_eq!(owner_of_listener(loopback).unwrap(), Some(me), "{address}");
+            assert_eq!(owner_of_listener(connection.local_addr().unwrap()).unwrap(), None, "{address}");
+            drop(listener);
+            assert_eq!(owner_of_listener(loopback).unwrap(), None, "{address}");
+        }
+    }
 
     #[tokio::test]
     async fn both_ways_find_the_same_socket() {
