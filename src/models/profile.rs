@@ -105,6 +105,11 @@ impl TaskResults {
             Calling::Steps => self.steps,
         }
     }
+
+    /// Returns the number of tasks that the way which solved most of them has solved.
+    pub fn most_solved(&self) -> u32 {
+        Calling::ALL.into_iter().filter_map(|calling| self.of(calling)).max().unwrap_or(0)
+    }
 }
 
 /// A model file, as its directory has it.

@@ -341,18 +341,19 @@ fn a_model_is_measured() {
         }
     });
     let catalog = TestCatalog::new(&fake.url());
-    let checked: Value = serde_json::from_str(&catalog.run(&["check", "--json"]).success()).unwrap();
+    let checked: Value =
+        serde_json::from_str(&catalog.run(&["check", "--quick", "--json"]).success()).unwrap();
     assert_eq!((&checked["window"], &checked["cached_tokens"]), (&json!(16_384), &json!(900)));
     assert_eq!((&checked["cache_reuse"], &checked["tool_call_valid"]), (&json!(0.9), &json!(true)));
     assert_eq!(checked["model"], "old.gguf");
     assert!(checked["prefill_tokens_per_second"].as_f64().unwrap() > 0.0, "{checked}");
-    let shown = catalog.run(&["check", "some-model"]).success();
+    let shown = catalog.run(&["check", "--quick", "some-model"]).success();
     assert!(shown.contains("Tool call     valid") && shown.contains("It can use tools."), "{shown}");
     fake.assert_clean();
 
     let fake = FakeLlama::start([]).always(|_| Reply::text("I have read it for you."));
     let catalog = TestCatalog::new(&fake.url());
-    let failed = catalog.run(&["check"]);
+    let failed = catalog.run(&["check", "--quick"]);
     assert!(failed.stdout.contains("It cannot use tools."), "{failed:?}");
     assert!(failed.fails(1).contains("it answered in words"));
 }

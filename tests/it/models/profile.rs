@@ -45,6 +45,12 @@ fn a_model_that_needs_steps_is_found_and_used_so() {
     let checked = catalog.run(&["check", "--json"]);
     let result: Value = serde_json::from_str(&checked.stdout).unwrap();
     let tasks = json!({"tried": 12, "native": 1, "text": 1, "steps": 6, "own_sampling": 1});
+    // It did not make the one native call that it was asked for.
+    assert_eq!(
+        (checked.code, &result["tool_call_valid"], &result["can_use_tools"]),
+        (0, &json!(false), &json!(true))
+    );
+    assert!(result["verdict"].as_str().unwrap().ends_with("It can use tools."), "{result}");
     assert_eq!((&result["tasks"], &result["calling"]), (&tasks, &json!("steps")), "{checked:?}");
     assert_eq!((&result["temperature"], &result["stored"]), (&json!(0.1), &json!(true)));
     // Each way begins all its requests with the same bytes, which the server reads once.
@@ -79,12 +85,24 @@ fn a_model_that_needs_steps_is_found_and_used_so() {
 }
 
 #[test]
+fn a_model_that_calls_no_tool_in_any_way_fails_the_check() {
+    let fake = FakeLlama::start([]).always(|_| Reply::text("I would like to, but I do not know how."));
+    let catalog = TestCatalog::new(&fake.url());
+    let checked = catalog.run(&["check", "--json"]);
+    let result: Value = serde_json::from_str(&checked.stdout).unwrap();
+    assert_eq!((checked.code, &result["can_use_tools"]), (1, &json!(false)), "{checked:?}");
+    let why = "in none of the three ways of calling tools did the model solve more than 1 of 12 tasks";
+    assert!(checked.stderr.contains(why), "{checked:?}");
+}
+
+#[test]
 fn a_quick_check_stores_nothing() {
     let fake = FakeLlama::start([]).always(steps_only);
     let catalog = TestCatalog::new(&fake.url());
     let checked = catalog.run(&["check", "--quick", "--json"]);
     let result: Value = serde_json::from_str(&checked.stdout).unwrap();
     assert_eq!((&result["tasks"], &result["stored"]), (&Value::Null, &json!(false)), "{checked:?}");
+    assert_eq!((checked.code, &result["can_use_tools"]), (1, &json!(false)), "one call decides");
     assert!(!catalog.home.root().join("profiles").exists());
 }
 

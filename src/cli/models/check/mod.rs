@@ -33,6 +33,9 @@ use trial::{Trial, try_ways};
 
 const BUILTIN_ENGINE: &str = "the built-in engine";
 
+const WITHOUT_TOOLS: &str =
+    "use it for questions only, and choose a model that was trained on tools for work with files";
+
 /// The time for the requests that measure the speed, together, after the model is loaded.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
@@ -44,7 +47,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// at `endpoint` if it answers, or else a llama-server that is started and stopped again, or else the
 /// built-in engine. The daemon is not needed.
 ///
-/// The exit status is 1 if the model cannot call a tool, and 6 if there is no model server.
+/// The exit status is 0 if one of the three ways works well enough for runs to use it, or with --quick if the model made
+/// the one call that it was asked for. Otherwise it is 1. It is 6 if there is no model server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst models check
@@ -103,18 +107,29 @@ pub(super) fn run(
         CheckReport { model, endpoint, window: *window, took: *took, measured, trial: *trial, stored };
     let text = if args.json { format!("{}\n", json_pretty(&report.to_json())) } else { report.to_text() };
     to_stdout(|out, _| Ok(out.write_all(text.as_bytes())?))?;
-    verdict(measured)
+    verdict(&checked)
 }
 
-/// Returns success if the model made a valid tool call.
-fn verdict(measured: &Measurements) -> Result<ExitCode, CliError> {
-    match &measured.tool_call {
+/// Returns success if one of the ways of calling tools works. Where no tasks were tried, one call decides.
+fn verdict(checked: &CheckResult) -> Result<ExitCode, CliError> {
+    if let Some(trial) = checked.trial.filter(Trial::has_enough_tasks) {
+        return match trial.best {
+            Some(_) => Ok(ExitCode::SUCCESS),
+            None => Err(CliError::failed(format!(
+                "in none of the three ways of calling tools did the model solve more than {} of {} tasks",
+                trial.tasks.most_solved(),
+                trial.tasks.tried
+            ))
+            .hint(WITHOUT_TOOLS)),
+        };
+    }
+    match &checked.measured.tool_call {
         Some(ToolCallCheck::Valid) => Ok(ExitCode::SUCCESS),
-        Some(ToolCallCheck::Invalid(why)) => Err(CliError::failed(
-            "the model did not call the tool that it was asked to call",
-        )
-        .cause(why)
-        .hint("use it for questions only, and choose a model that was trained on tools for work with files")),
+        Some(ToolCallCheck::Invalid(why)) => {
+            Err(CliError::failed("the model did not call the tool that it was asked to call")
+                .cause(why)
+                .hint(WITHOUT_TOOLS))
+        }
         None => Err(CliError::failed("a minute was not enough to check this model")
             .hint("choose a smaller model, or one with fewer bits per parameter")),
     }

@@ -50,9 +50,10 @@ impl CheckReport<'_> {
             "tasks": self.trial.map(|trial| profile_lines::tasks_to_json(&trial.tasks)),
             "calling": self.trial.and_then(|trial| trial.best).map(Calling::as_str),
             "temperature": self.trial.and_then(|trial| trial.temperature),
+            "can_use_tools": self.can_use_tools(),
             "stored": self.stored,
             "seconds": self.took.as_secs_f64(),
-            "verdict": verdict(measured),
+            "verdict": self.verdict(),
         })
     }
 
@@ -107,11 +108,23 @@ impl CheckReport<'_> {
             .chain(trial.iter().flatten())
             .map(|(label, value)| format!("{label:<13} {}\n", printable(value)))
             .collect();
-        page.push_str(&format!("\n{}\n", verdict(measured)));
+        page.push_str(&format!("\n{}\n", self.verdict()));
         if self.stored {
             page.push_str("Runs use this where their agent leaves it open.\n");
         }
         page
+    }
+
+    /// Returns true if one of the ways of calling tools works. Where no tasks were tried, one call decides.
+    fn can_use_tools(&self) -> Option<bool> {
+        match self.trial.filter(Trial::has_enough_tasks) {
+            Some(trial) => Some(trial.best.is_some()),
+            None => self.measured.tool_call.as_ref().map(|call| *call == ToolCallCheck::Valid),
+        }
+    }
+
+    fn verdict(&self) -> String {
+        verdict(self.measured, self.can_use_tools())
     }
 }
 
@@ -129,7 +142,7 @@ fn describe_cache(cache: Option<CacheReuse>) -> String {
 }
 
 /// Sums the results up in a few sentences. People read about five to seven tokens per second.
-fn verdict(measured: &Measurements) -> String {
+fn verdict(measured: &Measurements, can_use_tools: Option<bool>) -> String {
     let mut parts = Vec::new();
     parts.push(match measured.decode {
         None if measured.tool_call.is_some() => {
@@ -153,9 +166,9 @@ fn verdict(measured: &Measurements) -> String {
         let what = if cache.cached == 0 { "nothing" } else { "little" };
         parts.push(format!("The server keeps {what} between turns, so long conversations become slow."));
     }
-    parts.push(match measured.tool_call {
-        Some(ToolCallCheck::Valid) => "It can use tools.".to_owned(),
-        Some(ToolCallCheck::Invalid(_)) => "It cannot use tools.".to_owned(),
+    parts.push(match can_use_tools {
+        Some(true) => "It can use tools.".to_owned(),
+        Some(false) => "It cannot use tools.".to_owned(),
         None => "Whether it can use tools is not known.".to_owned(),
     });
     parts.join(" ")
@@ -178,7 +191,7 @@ mod tests {
             call_was_prompted: false,
         };
         assert_eq!(
-            verdict(&good),
+            verdict(&good, Some(true)),
             "It writes much faster than you read. A file of 4000 tokens takes 6 s to read. It can use tools."
         );
         let bad = Measurements {
@@ -189,13 +202,13 @@ mod tests {
             ..good
         };
         assert_eq!(
-            verdict(&bad),
+            verdict(&bad, Some(false)),
             "It writes too slowly to wait for: use it from cron, or take a smaller model. A file of 4000 tokens takes \
              13 minutes to read. The server keeps nothing between turns, so long conversations become slow. It cannot \
              use tools."
         );
         assert_eq!(
-            verdict(&Measurements::default()),
+            verdict(&Measurements::default(), None),
             "It was too slow to be measured. Whether it can use tools is not known."
         );
     }
