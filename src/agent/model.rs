@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     config::AgentConfig,
-    core::{AnswerOption, AnswerOptions, Cancel, SessionId, ToolChoice, ToolDef},
+    core::{AnswerFormat, AnswerOption, AnswerOptions, Cancel, SessionId, ToolChoice, ToolDef},
     provider::{ModelSelector, Models, Progress, Provider, ProviderError, ToolRole},
 };
 
@@ -88,7 +88,17 @@ pub(super) fn check_options(
         (option, _) => model.provider.supports(option),
     };
     let unsupported = options.used().find(|option| !is_supported(*option));
+    let not_held = match &options.format {
+        AnswerFormat::JsonSchema(schema) if schema.strict == Some(true) => model.provider.not_held(schema),
+        _ => None,
+    };
     match unsupported {
+        None if let Some(word) = not_held => {
+            let message = format!(
+                "the model that answers here cannot be held to the strict schema of the format: it does not know {word}"
+            );
+            Err(RunError::new(FailureKind::Request, message))
+        }
         None => Ok(options),
         Some(option) => {
             let message = format!("the model that answers here does not support `{}`", option.as_str());

@@ -6,7 +6,7 @@ use super::{
     ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, endpoint::Endpoint,
     openai::OpenAiProvider,
 };
-use crate::core::{AnswerOption, Cancel, ModelIdentity};
+use crate::core::{AnswerOption, Cancel, JsonSchema, ModelIdentity};
 
 /// One model at several servers. A request goes to the first server, and to the next one if that fails before any part
 /// of the answer has arrived.
@@ -100,6 +100,10 @@ impl Provider for FailoverGroup {
 
     fn window(&self) -> Option<u32> {
         self.first.window()
+    }
+
+    fn not_held(&self, schema: &JsonSchema) -> Option<String> {
+        self.first.not_held(schema)
     }
 
     fn window_warning(&self) -> Option<String> {

@@ -25,7 +25,8 @@ use std::{fmt, io, sync::Arc};
 pub use self::without_builtin as builtin;
 pub use crate::config::ToolRole;
 use crate::core::{
-    AnswerOption, AnswerOptions, Cancel, Message, ModelIdentity, Sampling, SessionId, ToolCall, ToolDef,
+    AnswerOption, AnswerOptions, Cancel, JsonSchema, Message, ModelIdentity, Sampling, SessionId, ToolCall,
+    ToolDef,
 };
 pub(crate) use chat::steps::{REMINDER, REMINDER_AFTER_CHANGE, RESULT_OF, SMALL_MODEL};
 pub use request_parts::{PartTokens, RequestParts};
@@ -75,6 +76,12 @@ pub trait Provider: Send + Sync {
 
     /// Returns the context window in tokens, if the server reports it.
     fn window(&self) -> Option<u32>;
+
+    /// Returns the first word of a schema that an answer would not be held to, with its place, as far as that is known before
+    /// the request is sent.
+    fn not_held(&self, _schema: &JsonSchema) -> Option<String> {
+        None
+    }
 
     /// Returns one line for the user if the configuration asks for a larger context window than the server has.
     fn window_warning(&self) -> Option<String> {

@@ -15,7 +15,7 @@ use super::{
     turn_builder::TurnBuilder,
 };
 use crate::{
-    core::{self, AnswerFormat, AnswerOption, Cancel, Message, Role},
+    core::{self, AnswerFormat, AnswerOption, Cancel, JsonSchema, Message, Role},
     provider::{
         ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, Usage,
         chat::{AnswerParser, prompted, steps},
@@ -196,6 +196,11 @@ impl Provider for ChatModel {
 
     fn supports(&self, option: AnswerOption) -> bool {
         matches!(option, AnswerOption::Format | AnswerOption::NamedTool | AnswerOption::Seed)
+    }
+
+    fn not_held(&self, schema: &JsonSchema) -> Option<String> {
+        let schema = serde_json::from_str(&schema.schema).unwrap_or_default();
+        Grammar::not_held(&inline_references(&schema))
     }
 
     fn works_in_steps(&self, tool_role: ToolRole) -> bool {

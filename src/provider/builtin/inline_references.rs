@@ -1,6 +1,6 @@
 //! Replaces the references in a JSON schema by what they refer to, because the grammar of the engine knows none.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The depth to which references are followed. A schema that refers to itself ends there with a value of any kind.
 const MAX_DEPTH: u32 = 16;
@@ -42,15 +42,15 @@ impl Copy<'_> {
         let found = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
         match (found, depth.checked_sub(1)) {
             (Some(found), Some(depth)) => self.value(found, depth),
-            _ => Value::Object(Map::new()),
+            // Beyond the depth, any value fits.
+            (Some(_), None) => Value::Object(Map::new()),
+            (None, _) => json!({"$ref": reference}),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

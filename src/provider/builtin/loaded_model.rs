@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    core::{AnswerOption, Cancel, ModelIdentity},
+    core::{AnswerOption, Cancel, JsonSchema, ModelIdentity},
     provider::{
         ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn,
         slots::{SlotError, Slots},
@@ -141,6 +141,10 @@ impl Provider for InProcess {
 
     fn supports(&self, option: AnswerOption) -> bool {
         self.model.model().is_none_or(|model| model.supports(option))
+    }
+
+    fn not_held(&self, schema: &JsonSchema) -> Option<String> {
+        self.model.model()?.not_held(schema)
     }
 
     fn works_in_steps(&self, tool_role: ToolRole) -> bool {

@@ -4,6 +4,7 @@
 //! alternatives. It may come from a client, so everything in it is bounded.
 
 mod compile;
+mod held;
 mod parse;
 mod scalar;
 
@@ -37,6 +38,13 @@ impl Grammar {
     /// Accepts a value that fits `schema`.
     pub fn value(schema: &Value) -> Self {
         Self::new(Shapes::of_value(schema))
+    }
+
+    /// Returns the first word of `schema` that no grammar holds, with its place, such as `pattern in properties/id`. An
+    /// answer fits everything else that the schema says.
+    pub fn not_held(schema: &Value) -> Option<String> {
+        let too_large = || Shapes::of_value(schema).is_full().then(|| "its size".to_owned());
+        held::not_held(schema).or_else(too_large)
     }
 
     fn new(shapes: Shapes) -> Self {

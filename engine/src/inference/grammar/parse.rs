@@ -1,8 +1,8 @@
 //! One parse of a JSON text while it is written.
 
 use super::{
-    compile::{ANY, Id, Shape, Shapes, WORD},
-    scalar::{Number, Text, TextStep},
+    compile::{ANY, Id, Lengths, Range, Shape, Shapes, WORD},
+    scalar::{Integer, Number, Text, TextStep},
 };
 
 /// The deepest nesting of values. At that depth nothing but closing brackets is accepted.
@@ -19,10 +19,16 @@ enum Frame {
         shape: Id,
         space: bool,
     },
-    Text(Text),
-    Number {
-        fraction: bool,
-        at: Number,
+    Text {
+        at: Text,
+        /// Characters so far.
+        count: usize,
+        lengths: Lengths,
+    },
+    Number(Number),
+    Integer {
+        at: Integer,
+        range: Range,
     },
     /// In one of the literals, of which `read` bytes have come.
     Literal {
@@ -71,6 +77,12 @@ enum Inside {
     Comma { space: bool },
 }
 
+impl Frame {
+    fn text(lengths: Lengths) -> Self {
+        Self::Text { at: Text::Plain, count: 0, lengths }
+    }
+}
+
 impl Array {
     fn new(shape: Id) -> Self {
         Self { shape, count: 0, at: Inside::OPEN }
@@ -108,15 +120,27 @@ impl Parse {
                 next.push(self);
             }
             Frame::Value { shape, .. } => self.value(shape, byte, shapes, next),
-            Frame::Text(text) => match text.step(byte) {
-                Some(TextStep::Inside(text)) => next.push(self.with(Frame::Text(text))),
-                Some(TextStep::End) => next.push(self),
-                None => {}
+            Frame::Text { at: Text::Plain, count, lengths } if byte != b'"' && count >= lengths.max => {}
+            Frame::Text { at, count, lengths } => match at.step(byte) {
+                Some(TextStep::Inside(at)) => {
+                    let count = count + usize::from(at == Text::Plain);
+                    next.push(self.with(Frame::Text { at, count, lengths }));
+                }
+                Some(TextStep::End) if count >= lengths.min => next.push(self),
+                Some(TextStep::End) | None => {}
             },
-            Frame::Number { fraction, at } => {
-                if let Some(at) = at.step(byte, fraction) {
-                    next.push(self.with(Frame::Number { fraction, at }));
+            Frame::Number(at) => {
+                if let Some(at) = at.step(byte) {
+                    next.push(self.with(Frame::Number(at)));
                 } else if at.may_end() {
+                    // A byte that does not continue the number ends it, and belongs to what is around it.
+                    self.step(byte, shapes, next);
+                }
+            }
+            Frame::Integer { at, range } => {
+                if let Some(at) = at.step(byte, range.min, range.max) {
+                    next.push(self.with(Frame::Integer { at, range }));
+                } else if at.may_end(range.min, range.max) {
                     // A byte that does not continue the number ends it, and belongs to what is around it.
                     self.step(byte, shapes, next);
                 }
@@ -159,16 +183,21 @@ impl Parse {
                 }
             }
             Shape::Any => match byte {
-                b'"' => next.push(self.with(Frame::Text(Text::Plain))),
-                b'-' | b'0'..=b'9' => self.number(true, byte, next),
+                b'"' => next.push(self.with(Frame::text(Lengths::ANY))),
+                b'-' | b'0'..=b'9' => self.number(byte, next),
                 b'{' if !full => {
                     next.push(self.with(Frame::Object(Object::new(shape))));
                 }
                 b'[' if !full => next.push(self.with(Frame::Array(Array::new(shape)))),
                 _ => self.value(WORD, byte, shapes, next),
             },
-            Shape::Text if byte == b'"' => next.push(self.with(Frame::Text(Text::Plain))),
-            Shape::Number { fraction } => self.number(*fraction, byte, next),
+            Shape::Text(lengths) if byte == b'"' => next.push(self.with(Frame::text(*lengths))),
+            Shape::Number => self.number(byte, next),
+            Shape::Integer(range) => {
+                if let Some(at) = Integer::default().step(byte, range.min, range.max) {
+                    next.push(self.with(Frame::Integer { at, range: *range }));
+                }
+            }
             Shape::Literal(texts) => {
                 for (choice, text) in texts.iter().enumerate().filter(|(_, text)| text.first() == Some(&byte))
                 {
@@ -185,13 +214,13 @@ impl Parse {
             Shape::Object { .. } if byte == b'{' && !full => {
                 next.push(self.with(Frame::Object(Object::new(shape))));
             }
-            Shape::Text | Shape::Array { .. } | Shape::Object { .. } => {}
+            Shape::Text(_) | Shape::Array { .. } | Shape::Object { .. } => {}
         }
     }
 
-    fn number(self, fraction: bool, byte: u8, next: &mut Vec<Self>) {
-        if let Some(at) = Number::Start.step(byte, fraction) {
-            next.push(self.with(Frame::Number { fraction, at }));
+    fn number(self, byte: u8, next: &mut Vec<Self>) {
+        if let Some(at) = Number::Start.step(byte) {
+            next.push(self.with(Frame::Number(at)));
         }
     }
 

@@ -5,6 +5,10 @@ const MAX_INTEGER_DIGITS: u8 = 18;
 const MAX_FRACTION_DIGITS: u8 = 17;
 const MAX_EXPONENT_DIGITS: u8 = 2;
 
+/// The least and the greatest integer that can be written.
+pub(super) const MIN_INTEGER: i64 = -MAX_INTEGER;
+pub(super) const MAX_INTEGER: i64 = 999_999_999_999_999_999;
+
 /// The state of a string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Text {
@@ -28,6 +32,15 @@ pub(super) enum Text {
         from: u8,
         to: u8,
     },
+}
+
+/// The state of an integer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Integer {
+    negative: bool,
+    digits: u8,
+    /// The digits so far.
+    magnitude: i64,
 }
 
 /// The state of a number. Counts are of digits.
@@ -102,18 +115,63 @@ impl Text {
     }
 }
 
+impl Integer {
+    /// Returns the state after `byte`, or `None` if no integer from `min` to `max` begins so.
+    pub(super) fn step(self, byte: u8, min: i64, max: i64) -> Option<Self> {
+        let next = match byte {
+            b'-' if self == Self::default() => Self { negative: true, ..self },
+            // No digit may follow a zero at the beginning.
+            b'0'..=b'9' if self.digits < MAX_INTEGER_DIGITS && (self.magnitude > 0 || self.digits == 0) => {
+                Self {
+                    digits: self.digits + 1,
+                    magnitude: self.magnitude * 10 + i64::from(byte - b'0'),
+                    ..self
+                }
+            }
+            _ => return None,
+        };
+        next.can_become(min, max).then_some(next)
+    }
+
+    /// Returns true if the integer is complete.
+    pub(super) fn may_end(self, min: i64, max: i64) -> bool {
+        let value = if self.negative { -self.magnitude } else { self.magnitude };
+        self.digits > 0 && (min..=max).contains(&value)
+    }
+
+    /// Returns true if more digits, or none, make an integer from `min` to `max`.
+    fn can_become(self, min: i64, max: i64) -> bool {
+        let (min, max) = if self.negative { (-max, -min) } else { (min, max) };
+        if self.digits == 0 {
+            return max >= 0;
+        }
+        if self.magnitude == 0 {
+            return min <= 0 && max >= 0;
+        }
+        // The integers that begin with these digits, for each number of digits that can follow.
+        let (mut least, mut most) = (self.magnitude, self.magnitude);
+        for _ in self.digits..=MAX_INTEGER_DIGITS {
+            if least <= max && most >= min {
+                return true;
+            }
+            (least, most) = (least.saturating_mul(10), most.saturating_mul(10).saturating_add(9));
+        }
+        false
+    }
+}
+
 impl Number {
     /// Returns the state after `byte`, or `None` if it does not continue the number.
-    pub(super) fn step(self, byte: u8, fraction: bool) -> Option<Self> {
+    pub(super) fn step(self, byte: u8) -> Option<Self> {
         Some(match (self, byte) {
             (Self::Start, b'-') => Self::Minus,
             (Self::Start | Self::Minus, b'0') => Self::Zero,
             (Self::Start | Self::Minus, b'1'..=b'9') => Self::Whole(1),
             (Self::Whole(count), b'0'..=b'9') if count < MAX_INTEGER_DIGITS => Self::Whole(count + 1),
-            (Self::Zero | Self::Whole(_), b'.') if fraction => Self::Point,
+            (Self::Zero | Self::Whole(_), b'.') => Self::Point,
             (Self::Point, b'0'..=b'9') => Self::Fraction(1),
             (Self::Fraction(count), b'0'..=b'9') if count < MAX_FRACTION_DIGITS => Self::Fraction(count + 1),
-            (Self::Zero | Self::Whole(_) | Self::Fraction(_), b'e' | b'E') if fraction => Self::E,
+            (Self::Zero | Self::Whole(_) | Self::Fraction(_), b'e' | b'E') => Self::E,
             (Self::E, b'+' | b'-') => Self::Sign,
             (Self::E | Self::Sign, b'0'..=b'9') => Self::Exponent(1),
             (Self::Exponent(count), b'0'..=b'9') if count < MAX_EXPONENT_DIGITS => Self::Exponent(count + 1),

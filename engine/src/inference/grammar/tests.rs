@@ -195,3 +195,113 @@ fn a_value_is_one_of_several_objects() {
         assert!(!is_whole(text), "{text}");
     }
 }
+
+/// Returns true if `text` is a whole value that fits.
+#[track_caller]
+fn fits(schema: &Value, text: &str) -> bool {
+    let mut grammar = Grammar::value(schema);
+    grammar.advance(text.as_bytes()) && {
+        // A number ends with what comes after it.
+        let mut list = Grammar::value(&json!({"type": "array", "items": schema}));
+        list.advance(format!("[{text}]").as_bytes()) && list.is_complete()
+    }
+}
+
+#[test]
+fn integers_stay_in_their_range() {
+    let ranges = [
+        (json!({"minimum": 3, "maximum": 120}), 3, 120),
+        (json!({"minimum": -20, "maximum": -3}), -20, -3),
+        (json!({"minimum": -7, "maximum": 250}), -7, 250),
+        (json!({"exclusiveMinimum": 9, "exclusiveMaximum": 11}), 10, 10),
+        (json!({"minimum": 0.5, "maximum": 99.5}), 1, 99),
+        (json!({"minimum": 95}), 95, i64::MAX),
+        (json!({"maximum": 0}), i64::MIN, 0),
+    ];
+    for (mut schema, min, max) in ranges {
+        schema["type"] = json!("integer");
+        for value in -1200..1200_i64 {
+            assert_eq!(fits(&schema, &value.to_string()), (min..=max).contains(&value), "{value} {schema}");
+        }
+        assert_eq!(fits(&schema, "123456789012345678"), max == i64::MAX, "{schema}");
+    }
+    let schema = json!({"type": "integer", "minimum": 3, "maximum": 120});
+    let mut grammar = Grammar::value(&schema);
+    let first: String = (b'-'..=b'9').filter(|byte| grammar.allows(&[*byte])).map(char::from).collect();
+    assert_eq!(first, "123456789", "no text can begin that no integer ends");
+    for text in ["03", "3.0", "3e1", "-3", "--3"] {
+        assert!(!fits(&schema, text), "{text}");
+    }
+    assert!(fits(&json!({"type": "number", "minimum": 3}), "2.5"), "not held");
+}
+
+#[test]
+fn texts_keep_their_length() {
+    let schema = json!({"type": "string", "minLength": 2, "maxLength": 3});
+    for text in [r#""ab""#, r#""abc""#, r#""é日𝄞""#, r#""\n\u00e9""#, r#""\ud834\udd1ea""#, r#""\"a\\""#]
+    {
+        assert!(fits(&schema, text), "{text}");
+    }
+    for text in [r#""""#, r#""a""#, r#""abcd""#, r#""é日𝄞a""#, r#""\ud834\udd1e""#, r#""abc\n""#] {
+        assert!(!fits(&schema, text), "{text}");
+    }
+    assert!(fits(&json!({"type": "string", "maxLength": 0}), r#""""#));
+}
+
+#[test]
+fn all_of_several_schemas_hold() {
+    let named = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let aged = json!({
+        "type": "object", "required": ["age"],
+        "properties": {"age": {"type": "integer", "minimum": 1}, "name": {"maxLength": 3}},
+    });
+    let schema = json!({"allOf": [named, aged], "description": "both"});
+    assert!(fits(&schema, r#"{"name": "Ann", "age": 7}"#));
+    for text in [
+        r#"{"name": "Anna", "age": 7}"#,
+        r#"{"name": "Ann"}"#,
+        r#"{"age": 7}"#,
+        r#"{"name": "Ann", "age": 0}"#,
+    ] {
+        assert!(!fits(&schema, text), "{text}");
+    }
+    assert_eq!(Grammar::not_held(&schema), None);
+    assert!(accepts(&schema, r#"{"name": "Ann", "age": 7}"#));
+    let contradiction = json!({"allOf": [{"type": "string"}, {"type": "integer"}]});
+    assert_eq!(Grammar::not_held(&contradiction).as_deref(), Some("allOf"));
+    let mut deep = json!({"type": "string"});
+    for _ in 0..200 {
+        deep = json!({"allOf": [deep.clone(), {"properties": {"a": deep}}]});
+        if deep.to_string().len() > 100_000 {
+            break;
+        }
+    }
+    assert!(Grammar::value(&deep).advance(b"\""));
+}
+
+#[test]
+fn what_no_grammar_holds_is_named_with_its_place() {
+    let check = |schema: Value, expected: Option<&str>| {
+        assert_eq!(Grammar::not_held(&schema).as_deref(), expected, "{schema}");
+    };
+    check(schema(), None);
+    check(
+        json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "x"}}}),
+        Some("pattern in properties/a"),
+    );
+    check(json!({"type": "array", "items": {"type": "string", "format": "uuid"}}), Some("format in items"));
+    check(json!({"type": "number", "minimum": 1}), Some("minimum"));
+    check(json!({"type": ["integer", "null"], "maximum": 1}), None);
+    check(json!({"type": "array", "uniqueItems": true}), Some("uniqueItems"));
+    check(json!({"type": "array", "prefixItems": []}), Some("prefixItems"));
+    check(json!({"anyOf": [{"type": "null"}, {"not": {}}]}), Some("not in anyOf"));
+    check(json!({"anyOf": [{"type": "null"}], "type": "object"}), Some("type"));
+    check(json!({"$ref": "#/missing"}), Some("$ref"));
+    check(json!({"type": "object", "required": ["a"]}), Some("required"));
+    check(json!({"type": "any"}), Some("type"));
+    check(json!({"minimum": 1}), Some("minimum"));
+    check(json!({"title": "t", "description": "d", "default": 1, "enum": [1, 2]}), None);
+    let members: serde_json::Map<String, Value> =
+        (0..5000).map(|at| (at.to_string(), json!({"type": "string"}))).collect();
+    check(json!({"type": "object", "properties": members}), Some("its size"));
+}
