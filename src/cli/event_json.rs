@@ -49,24 +49,28 @@ pub(super) fn to_json(event: &Event) -> Value {
         Event::ContextSnapshot(e) => {
             json!({"type": "context_snapshot", "context": e.context.as_ref().map(context_to_json)})
         }
-        Event::Progress(e) => match &e.progress {
-            Some(Progress::Queued(q)) => {
-                json!({"type": "queued", "place": q.place, "waiting_for": q.waiting_for})
-            }
-            Some(Progress::Loading(l)) => {
-                json!({"type": "loading", "model": l.model, "fraction": l.fraction})
-            }
-            Some(Progress::Prefill(p)) => {
-                json!({"type": "prefill", "processed": p.processed, "total": p.total, "cached": p.cached})
-            }
-            Some(Progress::Postponed(p)) => json!({"type": "postponed", "seconds": p.seconds}),
-            None => json!({"type": "progress"}),
-        },
+        Event::Progress(e) => progress_to_json(e),
         Event::Compacted(e) => {
             json!({"type": "compacted", "tokens_before": e.tokens_before, "tokens_after": e.tokens_after})
         }
         Event::Worker(e) => worker_event_to_json(e),
         Event::Notice(e) => json!({"type": "notice", "text": e.text}),
+    }
+}
+
+fn progress_to_json(progress: &pb::ProgressEvent) -> Value {
+    match &progress.progress {
+        Some(Progress::Queued(q)) => {
+            json!({"type": "queued", "place": q.place, "waiting_for": q.waiting_for})
+        }
+        Some(Progress::Loading(l)) => {
+            json!({"type": "loading", "model": l.model, "fraction": l.fraction})
+        }
+        Some(Progress::Prefill(p)) => {
+            json!({"type": "prefill", "processed": p.processed, "total": p.total, "cached": p.cached})
+        }
+        Some(Progress::Postponed(p)) => json!({"type": "postponed", "seconds": p.seconds}),
+        None => json!({"type": "progress"}),
     }
 }
 
