@@ -31,6 +31,7 @@ mod session;
 mod shared;
 mod subagent;
 mod toolset;
+mod undo;
 
 pub use agent_core::AgentCore;
 pub use conversation::Conversation;
@@ -42,3 +43,4 @@ pub use request::{
 };
 pub use run::Run;
 pub use subagent::SubagentWatch;
+pub use undo::{ChangedCall, ChangedRun, PlannedUndo, UndoError, UndoTarget};

@@ -63,6 +63,11 @@ impl RunRegistry {
         self.lock().remove(run);
     }
 
+    /// Returns true if a client started this run and it is in progress.
+    pub(super) fn has(&self, run: &RunId) -> bool {
+        self.lock().contains_key(run)
+    }
+
     /// Passes a decision on to the run. Returns false if the call does not wait for one.
     pub(super) fn decide(&self, run: &RunId, call: &CallId, command: Command) -> bool {
         self.lock().get(run).is_some_and(|run| run.decide(call, command))

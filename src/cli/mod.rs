@@ -19,6 +19,7 @@ pub mod skills;
 mod status;
 mod subagent_names;
 pub mod table;
+mod undo;
 mod units;
 mod web;
 mod working_dir;
@@ -101,6 +102,7 @@ enum Command {
     Skills(skills::Args),
     Sessions(sessions::Args),
     Approvals(approvals::Args),
+    Undo(undo::Args),
     Web(web::Args),
     Daemon(daemon::Args),
     Rpc(rpc::Args),
@@ -153,6 +155,7 @@ fn dispatch(
         Command::Run(args) => run::run(args, &home, environment),
         Command::Status(args) => status::run(&args, &home),
         Command::Approvals(args) => approvals::run(args, &home),
+        Command::Undo(args) => undo::run(args, &home),
         Command::Web(args) => web::run(&args, &home, environment),
         Command::Daemon(args) => daemon::run(&args, &home, environment),
         Command::Rpc(args) => rpc::run(&args, &home),

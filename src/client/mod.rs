@@ -17,7 +17,7 @@ use tower::service_fn;
 
 use crate::pb::{
     MESSAGE_LIMIT, agent_service_client::AgentServiceClient, approval_service_client::ApprovalServiceClient,
-    daemon_service_client::DaemonServiceClient,
+    daemon_service_client::DaemonServiceClient, undo_service_client::UndoServiceClient,
 };
 
 /// The time in which the daemon accepts a connection and begins its reply. Every reply begins within about a second;
@@ -111,6 +111,10 @@ pub fn agent(channel: Channel) -> AgentServiceClient<Channel> {
 
 pub fn approvals(channel: Channel) -> ApprovalServiceClient<Channel> {
     ApprovalServiceClient::new(channel).max_decoding_message_size(MESSAGE_LIMIT)
+}
+
+pub fn undo(channel: Channel) -> UndoServiceClient<Channel> {
+    UndoServiceClient::new(channel).max_decoding_message_size(MESSAGE_LIMIT)
 }
 
 pub fn daemon(channel: Channel) -> DaemonServiceClient<Channel> {

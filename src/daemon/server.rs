@@ -12,7 +12,7 @@ use crate::{
     doors::{
         GrpcServices,
         kaiak::KaiakDoor,
-        kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, ListenerStatus, StatusContext},
+        kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, ListenerStatus, StatusContext, UndoDoor},
         roz::RozDoor,
     },
 };
@@ -181,6 +181,7 @@ async fn serve_grpc(
     services.add(DaemonDoor::service(core.clone(), Arc::new(status))).await;
     services.add(RozDoor::service(core.clone())).await;
     services.add(ApprovalDoor::service(core.clone())).await;
+    services.add(UndoDoor::service(core.clone())).await;
     tonic::transport::Server::builder()
         .initial_stream_window_size(4 * 1024 * 1024)
         .initial_connection_window_size(8 * 1024 * 1024)

@@ -61,6 +61,8 @@ pub(super) enum Line {
     CommandEnd {
         call: String,
     },
+    /// An undo has come to its end.
+    Complete,
 }
 
 /// A change that is about to be made.
@@ -157,6 +159,19 @@ impl Entry {
         let mut lines = self.lines(call, tool, changes)?;
         push_line(&mut lines, &Line::CommandEnd { call: call.to_owned() });
         self.append(lines)
+    }
+
+    /// Records that an undo has come to its end. Without it, the undo counts as interrupted. Does nothing if nothing was
+    /// changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Entry::record`].
+    pub fn complete(&self) -> Result<(), JournalError> {
+        let is_empty = matches!(*self.file.lock().unwrap_or_else(PoisonError::into_inner), EntryFile::None);
+        let mut line = Vec::new();
+        push_line(&mut line, &Line::Complete);
+        if is_empty { Ok(()) } else { self.append(line) }
     }
 
     /// Stores the contents of the changes and returns their lines.

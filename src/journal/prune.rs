@@ -120,7 +120,7 @@ fn candidate(path: PathBuf) -> Option<Candidate> {
                 }
             }
             Ok(Line::CommandStart { tree, .. }) => contents.push(tree),
-            Ok(Line::CommandEnd { .. }) | Err(_) => {}
+            Ok(Line::CommandEnd { .. } | Line::Complete) | Err(_) => {}
         }
     }
     contents.sort_unstable();

@@ -29,6 +29,8 @@ pub struct StoredEntry {
     pub changes: Vec<Change>,
     /// The commands that had not ended when the program did.
     pub open_commands: Vec<OpenCommand>,
+    /// It is an undo that has come to its end.
+    pub is_complete: bool,
 }
 
 /// A command of which it is not recorded what it has changed.
@@ -104,7 +106,8 @@ impl Journal {
         if head.run != *run {
             return Err(lines.damaged("it is the entry of another run"));
         }
-        let mut entry = StoredEntry { head, changes: Vec::new(), open_commands: Vec::new() };
+        let mut entry =
+            StoredEntry { head, changes: Vec::new(), open_commands: Vec::new(), is_complete: false };
         while let Some(line) = lines.next()? {
             let parsed: Line =
                 serde_json::from_slice(&line).map_err(|error| lines.damaged(&error.to_string()))?;
@@ -123,6 +126,7 @@ impl StoredEntry {
                 self.open_commands.push(OpenCommand { call, tool, at, tree, bytes, changes_before });
             }
             Line::CommandEnd { call } => self.open_commands.retain(|open| open.call != call),
+            Line::Complete => self.is_complete = true,
         }
     }
 }

@@ -9,12 +9,14 @@ mod sandbox;
 pub mod schema;
 mod syntax;
 mod toolbox;
+mod undo;
 mod work_dir;
 mod workspace;
 
 pub use commands::{CommandHost, CommandResult, CommandRunner};
 pub(crate) use syntax::{Syntax, SyntaxError, syntax};
 pub use toolbox::{ClientTool, Concurrency, Executor, ToolBox, ToolBoxError};
+pub use undo::{PlannedFile, RestoreResult, Restored, UndoPlan, UndoStep};
 pub use work_dir::{WorkDir, WorkDirError};
 pub use workspace::{FileError, InnerPath, Workspace};
 
@@ -41,6 +43,15 @@ pub fn sandbox_description() -> &'static str {
         let description = "not confined by the kernel: Landlock exists only on Linux".to_owned();
         description
     })
+}
+
+/// What the file tools may do beneath the working directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SandboxRights {
+    /// Read, list, write, create and replace files.
+    Files,
+    /// Also make symbolic links and remove directories, to take back what a command has done.
+    Undo,
 }
 
 /// A tool that runs in the daemon. Its methods may block: the agent calls them on blocking threads.

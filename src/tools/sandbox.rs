@@ -11,6 +11,8 @@ use landlock::{
     RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
 };
 
+use super::SandboxRights;
+
 /// The newest set of access rights that is asked for. Older kernels enforce the rights that they know;
 /// Linux 5.13 was the first with Landlock.
 const RIGHTS: ABI = ABI::V5;
@@ -19,9 +21,13 @@ const RIGHTS: ABI = ABI::V5;
 ///
 /// A restriction can never be lifted from a thread again, so each call needs a new thread. It costs
 /// 35 µs, of which Landlock takes 9.
-pub(super) fn run_sandboxed<T: Send>(root: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -> T {
+pub(super) fn run_sandboxed<T: Send>(
+    root: BorrowedFd<'_>,
+    rights: SandboxRights,
+    work: impl FnOnce() -> T + Send,
+) -> T {
     let restricted = || {
-        if let Err(error) = restrict(root) {
+        if let Err(error) = restrict(root, rights) {
             tracing::debug!(%error, "Landlock is not available for this call");
         }
         work()
@@ -34,7 +40,7 @@ pub(super) fn run_sandboxed<T: Send>(root: BorrowedFd<'_>, work: impl FnOnce() -
 pub(super) fn description() -> String {
     let tried = thread::spawn(|| {
         let root = File::open("/").map_err(|error| error.to_string())?;
-        restrict(root.as_fd()).map_err(|error| error.to_string())
+        restrict(root.as_fd(), SandboxRights::Files).map_err(|error| error.to_string())
     });
     let status = match tried.join() {
         Ok(Ok(status)) => status,
@@ -59,27 +65,30 @@ pub(super) fn description() -> String {
     }
 }
 
-fn restrict(root: BorrowedFd<'_>) -> Result<RestrictionStatus, RulesetError> {
+fn restrict(root: BorrowedFd<'_>, rights: SandboxRights) -> Result<RestrictionStatus, RulesetError> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(RIGHTS))?
         .handle_access(AccessNet::from_all(RIGHTS))?
         .create()?
-        .add_rule(PathBeneath::new(root, allowed_access()))?;
+        .add_rule(PathBeneath::new(root, allowed_access(rights)))?;
     ruleset.restrict_self()
 }
 
-/// Returns the rights that the file tools need: to read, list, write, create and replace. They may not
-/// execute anything, and may not create devices or symbolic links.
-fn allowed_access() -> BitFlags<AccessFs> {
-    AccessFs::ReadFile
+/// Returns the rights that the work needs. It may not execute anything, and may not create devices.
+fn allowed_access(rights: SandboxRights) -> BitFlags<AccessFs> {
+    let files = AccessFs::ReadFile
         | AccessFs::ReadDir
         | AccessFs::WriteFile
         | AccessFs::Truncate
         | AccessFs::MakeReg
         | AccessFs::MakeDir
         | AccessFs::RemoveFile
-        | AccessFs::Refer
+        | AccessFs::Refer;
+    match rights {
+        SandboxRights::Files => files,
+        SandboxRights::Undo => files | AccessFs::MakeSym | AccessFs::RemoveDir,
+    }
 }
 
 #[cfg(test)]
@@ -94,9 +103,9 @@ mod tests {
         fs::write(outside.path().join("canary"), "secret").unwrap();
         fs::write(inside.path().join("file"), "text").unwrap();
         let root = fs::File::open(inside.path()).unwrap();
-        let (status, file, canary, write) = run_sandboxed(root.as_fd(), || {
+        let (status, file, canary, write) = run_sandboxed(root.as_fd(), SandboxRights::Files, || {
             (
-                restrict(root.as_fd()).unwrap().ruleset,
+                restrict(root.as_fd(), SandboxRights::Files).unwrap().ruleset,
                 fs::read(inside.path().join("file")),
                 fs::read(outside.path().join("canary")),
                 fs::write(outside.path().join("new"), ""),

@@ -9,7 +9,7 @@ use std::{
 use rustix::io::Errno;
 
 use super::{
-    Effect, FileError, Proposal,
+    Effect, FileError, Proposal, SandboxRights,
     workspace::{Record, Workspace},
 };
 use crate::{
@@ -96,6 +96,20 @@ impl WorkDir {
         Self { workspace: Arc::clone(&self.workspace), recording: recording.map(of_call) }
     }
 
+    /// Returns true if this is still the directory of that path and that number of the file system.
+    pub fn is_at(&self, dir: &Path, inode: u64) -> bool {
+        self.real_path().map(Path::new) == Some(dir) && self.workspace.inode() == Some(inode)
+    }
+
+    /// Records that an undo has come to its end.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Path`].
+    pub fn complete_entry(&self) -> Result<(), JournalError> {
+        self.recording.as_ref().map_or(Ok(()), |recording| recording.entry.complete())
+    }
+
     /// Adds a line to the preview of a change that cannot be taken back, because the file is too large for the journal.
     pub(super) fn with_undo_note(&self, mut proposal: Proposal) -> Proposal {
         if let (Some(recording), Effect::Change(change)) = (&self.recording, &proposal.effect)
@@ -150,20 +164,43 @@ impl WorkDir {
     /// network access. This is a second line of defence: [`Workspace`] confines the paths on its own
     /// where the kernel has no Landlock.
     pub(super) fn run_sandboxed<T: Send>(&self, work: impl FnOnce(&Workspace) -> T + Send) -> T {
-        #[cfg(target_os = "linux")]
-        return super::sandbox::run_sandboxed(self.workspace.root(), || work(&self.workspace));
-        #[cfg(not(target_os = "linux"))]
-        work(&self.workspace)
+        self.run_with(SandboxRights::Files, work)
     }
 
-    /// Runs `work` as [`WorkDir::run_sandboxed`] does. What `work` gives to its second argument is recorded in the journal,
-    /// by another thread, because the sandbox lets `work` open nothing in the data directory.
+    fn run_with<T: Send>(&self, rights: SandboxRights, work: impl FnOnce(&Workspace) -> T + Send) -> T {
+        #[cfg(target_os = "linux")]
+        return super::sandbox::run_sandboxed(self.workspace.root(), rights, || work(&self.workspace));
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = rights;
+            work(&self.workspace)
+        }
+    }
+
+    /// Runs `work` as [`WorkDir::run_sandboxed`] does. What `work` gives to its second argument is recorded in the journal.
     pub(super) fn change_sandboxed<T: Send>(
         &self,
         work: impl FnOnce(&Workspace, Record<'_>) -> T + Send,
     ) -> T {
+        self.recording_with(SandboxRights::Files, work)
+    }
+
+    /// Runs `work` as [`WorkDir::change_sandboxed`] does, with the right to make links and to remove directories.
+    pub(super) fn restore_sandboxed<T: Send>(
+        &self,
+        work: impl FnOnce(&Workspace, Record<'_>) -> T + Send,
+    ) -> T {
+        self.recording_with(SandboxRights::Undo, work)
+    }
+
+    /// Another thread writes the journal, because the sandbox lets `work` open nothing in the data directory.
+    fn recording_with<T: Send>(
+        &self,
+        rights: SandboxRights,
+        work: impl FnOnce(&Workspace, Record<'_>) -> T + Send,
+    ) -> T {
         let Some(Recording { entry, call, tool }) = &self.recording else {
-            return self.run_sandboxed(|workspace| work(workspace, &|_| Ok(())));
+            return self.run_with(rights, |workspace| work(workspace, &|_| Ok(())));
         };
         thread::scope(|scope| {
             let (requests, received) = mpsc::channel::<(Vec<NewChange>, mpsc::SyncSender<_>)>();
@@ -172,7 +209,7 @@ impl WorkDir {
                     reply.send(entry.record(call, tool, changes)).ok(); // fails only if nobody waits for it
                 }
             });
-            self.run_sandboxed(move |workspace| {
+            self.run_with(rights, move |workspace| {
                 work(workspace, &|changes| {
                     let path =
                         changes.last().map(|change| change.path.display().to_string()).unwrap_or_default();
@@ -201,6 +238,11 @@ impl WorkDir {
     pub fn without_home(dir: &Path) -> Result<Self, WorkDirError> {
         let home = Home::find(Some("/nonexistent/kontekst".into())).expect("a directory is given");
         Self::new(dir, &home)
+    }
+
+    /// Returns the entry in which the changes are recorded.
+    pub(super) fn entry(&self) -> Option<Arc<Entry>> {
+        self.recording.as_ref().map(|recording| Arc::clone(&recording.entry))
     }
 }
 

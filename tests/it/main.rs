@@ -29,5 +29,6 @@ mod tasks;
 mod terminal;
 mod test_home;
 mod tidy;
+mod undo;
 mod wait;
 mod weak_models;

@@ -18,7 +18,7 @@ use crate::{
     client,
     config::Home,
     core::{Environment, SessionId},
-    pb::StartRunCommand,
+    pb::{ListChangedRunsRequest, StartRunCommand},
     sessions::Sessions,
 };
 
@@ -156,7 +156,10 @@ pub(super) fn run(mut args: Args, home: &Home, environment: &Environment) -> Res
         let result = runtime.block_on(run.drive(connected.stream, start.clone()));
         attempts += 1;
         match result {
-            Ok(ending) => return run.exit_code(&ending),
+            Ok(ending) => {
+                runtime.block_on(note_changes(home, &mut run.renderer));
+                return run.exit_code(&ending);
+            }
             Err(RunConnectionError::Daemon(_)) if !run.has_started() && attempts < MAX_ATTEMPTS => {}
             Err(RunConnectionError::Daemon(error) | RunConnectionError::NoReply(error)) => {
                 run.renderer.end_line().ok();
@@ -169,6 +172,19 @@ pub(super) fn run(mut args: Args, home: &Home, environment: &Environment) -> Res
                 return Err(CliError::failed("cannot write to stdout").cause(error.to_string()));
             }
         }
+    }
+}
+
+/// Says how many files the run has changed. Says nothing if the daemon is gone, because the run is over.
+async fn note_changes(home: &Home, renderer: &mut RunRenderer) {
+    let Some(run_id) = renderer.run_with_changes().map(str::to_owned) else { return };
+    let Ok(stream) = client::probe(home) else { return };
+    let Ok(channel) = client::channel(stream).await else { return };
+    let request = ListChangedRunsRequest { dir: String::new(), run_id };
+    if let Ok(listed) = client::undo(channel).list_changed_runs(request).await
+        && let Some(run) = listed.into_inner().runs.first()
+    {
+        renderer.note_changes(run.files);
     }
 }
 

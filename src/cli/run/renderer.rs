@@ -56,6 +56,9 @@ pub(super) struct RunRenderer {
     /// What the calls print that run now, by call id.
     outputs: HashMap<String, CommandOutput>,
     subagent_names: SubagentNames,
+    run_id: String,
+    /// A tool of the daemon has run.
+    ran_tools: bool,
 }
 
 impl RunRenderer {
@@ -76,6 +79,8 @@ impl RunRenderer {
             last_call: String::new(),
             outputs: HashMap::new(),
             subagent_names: SubagentNames::default(),
+            run_id: String::new(),
+            ran_tools: false,
         }
     }
 
@@ -89,6 +94,11 @@ impl RunRenderer {
     ///
     /// Returns the error of stdout: [`io::ErrorKind::BrokenPipe`] if its reader closed it.
     pub(super) fn render(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Started(started) => started.run_id.clone_into(&mut self.run_id),
+            Event::ToolStarted(_) | Event::Worker(_) => self.ran_tools = true,
+            _ => {}
+        }
         match self.format {
             Format::Json => self.write_stdout(&format!("{}\n", json_line(&event_json::to_json(event)))),
             Format::Text => self.render_text(event),
@@ -204,6 +214,23 @@ impl RunRenderer {
             self.progress.clear();
             write_stderr(&format!("{}\n", self.palette.dim(text)));
         }
+    }
+
+    /// Returns the run if it may have changed files and the user wants to know.
+    pub(super) fn run_with_changes(&self) -> Option<&str> {
+        let wanted = self.format == Format::Text && self.changes_level() <= self.verbosity;
+        Some(&*self.run_id).filter(|_| wanted && self.ran_tools)
+    }
+
+    /// Says how many files the run has changed.
+    pub(super) fn note_changes(&mut self, files: i32) {
+        let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+        self.note(self.changes_level(), &format!("changed {files}; `kontekst undo` takes it back"));
+    }
+
+    /// Returns how much a user must want to see to be told about changes. A program that reads stderr has not asked.
+    fn changes_level(&self) -> Verbosity {
+        if self.stderr_is_terminal { Verbosity::Normal } else { Verbosity::Verbose }
     }
 
     /// Breaks a text between its words where a terminal would break it inside of them.

@@ -1,4 +1,4 @@
-//! The kontekst gRPC door: `kontekst.AgentService`, `kontekst.ApprovalService` and `kontekst.DaemonService`.
+//! The kontekst gRPC door: `kontekst.AgentService`, `kontekst.ApprovalService`, `kontekst.UndoService` and `kontekst.DaemonService`.
 
 mod agent_service;
 mod approval_service;
@@ -6,8 +6,10 @@ mod convert;
 mod daemon_service;
 mod own_decisions;
 mod stream;
+mod undo_service;
 mod watch;
 
 pub use agent_service::AgentDoor;
 pub use approval_service::ApprovalDoor;
 pub use daemon_service::{DaemonDoor, ListenerStatus, StatusContext};
+pub use undo_service::UndoDoor;

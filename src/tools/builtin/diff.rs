@@ -24,7 +24,7 @@ const DEADLINE: Duration = Duration::from_millis(300);
 ///
 /// If the diff is too long, a line in parentheses, which is not part of the patch, says how much is
 /// hidden.
-pub(super) fn unified(path: &str, old: Option<&str>, new: &str) -> String {
+pub(in crate::tools) fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     match old {
         None => new_file(path, new),
         Some(old) if old == new => String::new(),

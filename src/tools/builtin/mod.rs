@@ -1,7 +1,7 @@
 //! The tools that are built into the daemon.
 
 mod args;
-mod diff;
+pub(super) mod diff;
 mod edit_file;
 mod elsewhere;
 mod failure;

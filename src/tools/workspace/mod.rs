@@ -8,6 +8,7 @@ mod error;
 mod identity;
 mod location;
 mod path;
+mod place;
 mod read;
 mod resolve;
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub(super) mod tests;
 pub use error::FileError;
 pub(super) use location::{ExistingFile, Location, Record};
 pub use path::InnerPath;
+pub(super) use place::{Found, Place, PlaceError};
 
 use std::{
     fs::File,

@@ -1,0 +1,271 @@
+//! Lists what runs have changed, and takes it back.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    core::{RunId, clock::unix_millis},
+    journal::{EntryHead, Journal, JournalError, StoredEntry, Undoes},
+    tools::{Restored, UndoPlan, WorkDir, WorkDirError},
+};
+
+use super::{agent_core::AgentCore, bridge::blocking, shared::Shared};
+
+/// The most runs that one listing has.
+const MAX_LISTED: usize = 100;
+/// The most entries in which a call is looked for.
+const MAX_SEARCHED: usize = 1000;
+
+/// The changes that shall be taken back.
+#[derive(Clone, Debug)]
+pub enum UndoTarget {
+    /// Those of the last run that changed something in this directory, above it or below it, and was not undone yet.
+    Last(PathBuf),
+    /// Those of a run or of an undo: its id or the start of one.
+    Run(String),
+    /// Those of one call: its id or the start of one.
+    Call(String),
+}
+
+/// A run or an undo that changed files.
+#[derive(Clone, Debug)]
+pub struct ChangedRun {
+    pub head: EntryHead,
+    pub calls: Vec<ChangedCall>,
+    /// The number of paths that it changed.
+    pub files: usize,
+    /// The undo that took all of it back.
+    pub undone_by: Option<RunId>,
+}
+
+/// The changes of one call.
+#[derive(Clone, Debug, Default)]
+pub struct ChangedCall {
+    /// Empty for an undo.
+    pub id: String,
+    pub tool: String,
+    pub paths: Vec<PathBuf>,
+}
+
+/// A plan, with what it is about.
+#[derive(Clone, Debug)]
+pub struct PlannedUndo {
+    pub head: EntryHead,
+    /// The call whose changes are taken back. `None` for all changes of the run.
+    pub call: Option<String>,
+    pub plan: UndoPlan,
+}
+
+/// Why nothing can be taken back.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    #[error("no run has changed anything in `{}`, or all of it was taken back", .0.display())]
+    Nothing(PathBuf),
+    #[error("no call `{0}` has changed a file")]
+    NoCall(String),
+    #[error("`{0}` is the start of the ids of several calls")]
+    AmbiguousCall(String),
+    #[error("`{}` is not the directory any more in which the run worked", .0.display())]
+    OtherDirectory(PathBuf),
+    #[error("the run {0} is still in progress")]
+    Active(RunId),
+    #[error("the files have changed since the plan was made")]
+    Stale,
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    WorkDir(#[from] WorkDirError),
+    #[error("a worker thread failed: {0}")]
+    Panicked(String),
+}
+
+impl AgentCore {
+    /// Returns the runs and undos that changed something in a directory, above it or below it, the newest first, 100 at
+    /// most. `None` stands for all directories.
+    ///
+    /// # Errors
+    ///
+    /// [`UndoError::Journal`].
+    pub async fn changed_runs(&self, dir: Option<PathBuf>) -> Result<Vec<ChangedRun>, UndoError> {
+        self.undo_work(move |shared| changed_runs(&shared.storage.journal, dir.as_deref())).await
+    }
+
+    /// Returns what one run has changed, or `None` if it changed nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`UndoError::Journal`].
+    pub async fn changed_by(&self, run: RunId) -> Result<Option<ChangedRun>, UndoError> {
+        self.undo_work(move |shared| match shared.storage.journal.read(&run) {
+            Ok(entry) => Ok(Some(changed_run(entry, &HashMap::new()))),
+            Err(JournalError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        })
+        .await
+    }
+
+    /// Plans an undo and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Any [`UndoError`] but [`UndoError::Stale`].
+    pub async fn plan_undo(&self, target: UndoTarget) -> Result<PlannedUndo, UndoError> {
+        self.undo_work(move |shared| plan(shared, &target).map(|(planned, _)| planned)).await
+    }
+
+    /// Takes changes back. `token` is that of the plan that a person has seen. `report` is told what became of each path.
+    ///
+    /// # Errors
+    ///
+    /// [`UndoError::Stale`] if the plan would be another one now. Nothing was changed then.
+    pub async fn undo(
+        &self,
+        target: UndoTarget,
+        token: String,
+        mut report: impl FnMut(Restored) + Send + 'static,
+    ) -> Result<(), UndoError> {
+        self.undo_work(move |shared| carry_out(shared, &target, &token, &mut report)).await
+    }
+
+    async fn undo_work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared) -> Result<T, UndoError> + Send + 'static,
+    ) -> Result<T, UndoError> {
+        let shared = Arc::clone(&self.shared);
+        let done = blocking(move || work(&shared)).join().await;
+        done.unwrap_or_else(|error| Err(UndoError::Panicked(error.message)))
+    }
+}
+
+fn changed_runs(journal: &Journal, dir: Option<&Path>) -> Result<Vec<ChangedRun>, UndoError> {
+    let heads = journal.heads()?;
+    let undone = undone(journal, &heads);
+    let dir = dir.map(without_links);
+    let is_meant = |head: &EntryHead| dir.as_ref().is_none_or(|dir| is_related(&head.dir, dir));
+    let heads = heads.into_iter().filter(is_meant);
+    // An entry that cannot be read is left out here, and said where it is named.
+    let entries = heads.filter_map(|head| journal.read(&head.run).ok()).take(MAX_LISTED);
+    Ok(entries.map(|entry| changed_run(entry, &undone)).collect())
+}
+
+fn changed_run(entry: StoredEntry, undone: &HashMap<RunId, RunId>) -> ChangedRun {
+    let paths: BTreeSet<&PathBuf> = entry.changes.iter().map(|change| &change.path).collect();
+    let files = paths.len();
+    let mut calls: Vec<ChangedCall> = Vec::new();
+    for change in &entry.changes {
+        let call = match calls.iter_mut().find(|call| call.id == change.call) {
+            Some(call) => call,
+            None => {
+                calls.push(ChangedCall {
+                    id: change.call.clone(),
+                    tool: change.tool.clone(),
+                    paths: Vec::new(),
+                });
+                calls.last_mut().expect("it was just added")
+            }
+        };
+        if !call.paths.contains(&change.path) {
+            call.paths.push(change.path.clone());
+        }
+    }
+    let undone_by = undone.get(&entry.head.run).cloned();
+    ChangedRun { head: entry.head, calls, files, undone_by }
+}
+
+/// Returns the runs that were taken back, each with the undo that did it. `heads` are those of all entries, the newest
+/// first. An undo that was taken back itself, or that was interrupted, does not count.
+fn undone(journal: &Journal, heads: &[EntryHead]) -> HashMap<RunId, RunId> {
+    let mut undone = HashMap::new();
+    for head in heads {
+        if let Some(Undoes { run, call }) = &head.undoes
+            && call.is_empty()
+            && !undone.contains_key(&head.run)
+            && journal.read(&head.run).is_ok_and(|entry| entry.is_complete)
+        {
+            undone.insert(run.clone(), head.run.clone());
+        }
+    }
+    undone
+}
+
+/// A shell may name a directory by a path with links, and the journal has none.
+fn without_links(dir: &Path) -> PathBuf {
+    std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned())
+}
+
+/// Returns true if one directory is the other or has it in it.
+fn is_related(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+/// Finds the entry, and the call if only one is meant.
+fn find(journal: &Journal, target: &UndoTarget) -> Result<(StoredEntry, Option<String>), UndoError> {
+    match target {
+        UndoTarget::Run(text) => Ok((journal.read(&journal.resolve(text)?)?, None)),
+        UndoTarget::Last(dir) => {
+            let real = without_links(dir);
+            let heads = journal.heads()?;
+            let undone = undone(journal, &heads);
+            let mut runs = heads.iter().filter(|head| {
+                head.undoes.is_none() && !undone.contains_key(&head.run) && is_related(&head.dir, &real)
+            });
+            let head = runs.next().ok_or_else(|| UndoError::Nothing(dir.clone()))?;
+            Ok((journal.read(&head.run)?, None))
+        }
+        UndoTarget::Call(text) => {
+            let start = || text.chars().take(64).collect();
+            for head in journal.heads()?.into_iter().take(MAX_SEARCHED) {
+                let Ok(entry) = journal.read(&head.run) else { continue };
+                let mut ids: Vec<&str> = entry.changes.iter().map(|change| &*change.call).collect();
+                ids.retain(|id| !text.is_empty() && id.starts_with(&**text));
+                ids.sort_unstable();
+                ids.dedup();
+                match ids[..] {
+                    [] => {}
+                    [id] => {
+                        let id = id.to_owned();
+                        return Ok((entry, Some(id)));
+                    }
+                    _ => return Err(UndoError::AmbiguousCall(start())),
+                }
+            }
+            Err(UndoError::NoCall(start()))
+        }
+    }
+}
+
+fn plan(shared: &Shared, target: &UndoTarget) -> Result<(PlannedUndo, WorkDir), UndoError> {
+    let journal = &shared.storage.journal;
+    let (entry, call) = find(journal, target)?;
+    let StoredEntry { head, .. } = &entry;
+    if shared.registry.has(&head.run) {
+        return Err(UndoError::Active(head.run.clone()));
+    }
+    let work_dir = WorkDir::new(&head.dir, &shared.storage.home)?;
+    if !work_dir.is_at(&head.dir, head.inode) {
+        return Err(UndoError::OtherDirectory(head.dir.clone()));
+    }
+    let plan = UndoPlan::new(&work_dir, journal, &entry, call.as_deref())?;
+    Ok((PlannedUndo { head: entry.head, call, plan }, work_dir))
+}
+
+fn carry_out(
+    shared: &Shared,
+    target: &UndoTarget,
+    token: &str,
+    report: &mut dyn FnMut(Restored),
+) -> Result<(), UndoError> {
+    let journal = &shared.storage.journal;
+    let (PlannedUndo { head, call, plan }, work_dir) = plan(shared, target)?;
+    if plan.token() != token {
+        return Err(UndoError::Stale);
+    }
+    let undoes = Undoes { run: head.run.clone(), call: call.unwrap_or_default() };
+    let own = EntryHead { run: RunId::new(), at: unix_millis(), undoes: Some(undoes), ..head };
+    let work_dir = work_dir.recorded(journal, own);
+    plan.carry_out(&work_dir, journal, report);
+    Ok(work_dir.complete_entry()?)
+}

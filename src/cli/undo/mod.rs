@@ -1,0 +1,227 @@
+//! `kontekst undo`: takes back what a run has changed.
+
+mod list;
+mod question;
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use serde_json::{Value, json};
+use tonic::{Code, Status, transport::Channel};
+
+use super::{
+    error::{CliError, ExitStatus},
+    json::json_pretty,
+    output::to_stdout,
+    printable::{PrintableWriter, literal, literal_line},
+    units::age,
+    working_dir,
+};
+use crate::{
+    client::{self, ClientError},
+    config::Home,
+    pb::{
+        ChangedRun, PlannedPath, UndoPlan, UndoRequest, UndoTarget, UndonePath,
+        undo_service_client::UndoServiceClient, undo_target::Target,
+    },
+};
+
+/// Take back what a run has changed
+///
+/// Without an argument this is the last run that changed something in this directory. What will be done is shown first,
+/// and nothing is done without a yes. Contents, modes, links and deletions are restored, and directories that the run
+/// made are removed if nothing else is in them. A file that something else has changed since stays as it is, and is named.
+///
+/// What is taken back can itself be taken back: `kontekst undo --list` names the undo, and `kontekst undo ID` reverses it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  kontekst undo
+  kontekst undo --list
+  kontekst undo 0198c2
+  kontekst undo --call call_7f3a --yes
+
+Exit status: 1 if a file was not restored, 3 if there is no terminal to ask on and no --yes")]
+pub(super) struct Args {
+    /// The run or the undo whose changes are taken back; its id can be shortened
+    #[arg(value_name = "RUN", conflicts_with = "call")]
+    run: Option<String>,
+    /// Take back the changes of one call only; its id can be shortened
+    #[arg(long, value_name = "ID")]
+    call: Option<String>,
+    /// List the runs that changed something in this directory, or the calls of RUN
+    #[arg(short, long, conflicts_with_all = ["call", "yes"])]
+    list: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// The directory in which the run worked [default: the current directory]
+    #[arg(short = 'C', long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    working_dir: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
+    let dir = working_dir::chosen_or_current(args.working_dir)?;
+    let runtime = client::runtime()?;
+    let stream = client::ensure(home)?.stream;
+    let mut service = runtime.block_on(async { client::channel(stream).await.map(client::undo) })?;
+    if args.list {
+        let (all, chosen) = (args.run.is_some(), args.run);
+        let listed = runtime.block_on(list::fetch(&mut service, if all { String::new() } else { dir }))?;
+        return list::print(&listed, chosen.as_deref(), args.json);
+    }
+    let target = match (args.run, args.call) {
+        (Some(run), _) => Target::RunId(run),
+        (None, Some(call)) => Target::CallId(call),
+        (None, None) => Target::LastIn(dir),
+    };
+    let planned = runtime.block_on(service.plan_undo(UndoTarget { target: Some(target) }));
+    let plan = planned.map_err(failed)?.into_inner();
+    if !args.json {
+        to_stdout(|out, is_terminal| show(&plan, &mut PrintableWriter::new(out, is_terminal)))?;
+    }
+    let restorable = plan.paths.iter().filter(|path| path.refused.is_empty()).count();
+    let undone = if restorable == 0 {
+        Vec::new()
+    } else {
+        if !args.yes {
+            confirm(&plan, restorable, args.json)?;
+        }
+        runtime.block_on(undo(&mut service, &plan)).map_err(failed)?
+    };
+    finish(&plan, &undone, args.json)
+}
+
+/// Asks the user.
+///
+/// # Errors
+///
+/// [`ExitStatus::NeedsApproval`] without a terminal, and [`ExitStatus::Denied`] for a no.
+fn confirm(plan: &UndoPlan, restorable: usize, json: bool) -> Result<(), CliError> {
+    let text = format!("take back {}? [y]es [N]o: ", paths(restorable));
+    match question::ask(&text) {
+        Some(true) => Ok(()),
+        Some(false) => Err(CliError::denied("nothing was taken back")),
+        None => {
+            if json {
+                to_stdout(|out, _| Ok(writeln!(out, "{}", json_pretty(&to_json(plan, &[])))?))?;
+            }
+            Err(CliError::needs_approval("nothing was taken back, because there is no terminal to ask on")
+                .hint("add --yes to take it back without a question"))
+        }
+    }
+}
+
+/// Orders what the plan says, and returns what became of each path.
+async fn undo(service: &mut UndoServiceClient<Channel>, plan: &UndoPlan) -> Result<Vec<UndonePath>, Status> {
+    let run = plan.run.clone().unwrap_or_default();
+    let target = if plan.call_id.is_empty() {
+        Target::RunId(run.run_id)
+    } else {
+        Target::CallId(plan.call_id.clone())
+    };
+    let request =
+        UndoRequest { target: Some(UndoTarget { target: Some(target) }), token: plan.token.clone() };
+    let mut stream = service.undo(request).await?.into_inner();
+    let mut undone = Vec::new();
+    while let Some(path) = stream.message().await? {
+        undone.push(path);
+    }
+    Ok(undone)
+}
+
+fn show(plan: &UndoPlan, out: &mut dyn Write) -> Result<(), CliError> {
+    let run = plan.run.clone().unwrap_or_default();
+    writeln!(out, "{}", title(&run))?;
+    for PlannedPath { path, preview, refused } in &plan.paths {
+        if refused.is_empty() {
+            let mut lines = preview.lines();
+            writeln!(out, "\n  {}", literal(lines.next().unwrap_or_default()))?;
+            for line in lines {
+                writeln!(out, "    {}", literal(line))?;
+            }
+        } else {
+            writeln!(out, "\n  {} stays as it is: {}", literal_line(path), literal_line(refused))?;
+        }
+    }
+    if plan.paths.is_empty() {
+        writeln!(out, "  everything is as it was before; there is nothing to take back")?;
+    }
+    Ok(writeln!(out)?)
+}
+
+/// Returns a line about a run: its first words, its age, its id and its directory.
+fn title(run: &ChangedRun) -> String {
+    let what = if run.undoes_run_id.is_empty() { "run" } else { "undo of the run" };
+    let words = literal_line(&run.words);
+    format!("{what} \"{words}\", {}, in {} ({})", list::age_of(run), literal_line(&run.dir), run.run_id)
+}
+
+/// Says what was done. Fails if a path was not restored.
+fn finish(plan: &UndoPlan, undone: &[UndonePath], json: bool) -> Result<ExitCode, CliError> {
+    let planned = plan.paths.iter().filter(|path| !path.refused.is_empty());
+    let refused: Vec<(&str, &str)> = if undone.is_empty() {
+        planned.map(|path| (&*path.path, &*path.refused)).collect()
+    } else {
+        let refused = undone.iter().filter(|path| !path.refused.is_empty());
+        refused.map(|path| (&*path.path, &*path.refused)).collect()
+    };
+    let restored = undone.iter().filter(|path| path.refused.is_empty() && !path.kept).count();
+    to_stdout(|out, is_terminal| {
+        if json {
+            return Ok(writeln!(out, "{}", json_pretty(&to_json(plan, undone)))?);
+        }
+        let mut out = PrintableWriter::new(out, is_terminal);
+        for kept in undone.iter().filter(|path| path.kept) {
+            writeln!(out, "kept {}: other files are in it", literal_line(&kept.path))?;
+        }
+        if restored > 0 {
+            writeln!(out, "took back {}", paths(restored))?;
+        }
+        Ok(())
+    })?;
+    if refused.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let were = if refused.len() == 1 { "was" } else { "were" };
+    let error = CliError::failed(format!("{} {were} not restored", paths(refused.len())));
+    Err(refused.iter().take(20).fold(error, |error, (path, reason)| error.cause(format!("{path}: {reason}"))))
+}
+
+fn paths(count: usize) -> String {
+    if count == 1 { "1 path".to_owned() } else { format!("{count} paths") }
+}
+
+fn to_json(plan: &UndoPlan, undone: &[UndonePath]) -> Value {
+    let run = plan.run.clone().unwrap_or_default();
+    let became = |path: &PlannedPath| undone.iter().rev().find(|done| done.path == path.path);
+    let paths = plan.paths.iter().map(|path| {
+        let done = became(path);
+        let refused = done.map_or(&path.refused, |done| &done.refused);
+        json!({
+            "path": path.path, "preview": path.preview,
+            "restored": done.is_some_and(|done| done.refused.is_empty() && !done.kept),
+            "kept": done.is_some_and(|done| done.kept),
+            "refused": Some(refused).filter(|refused| !refused.is_empty()),
+        })
+    });
+    let call = Some(&plan.call_id).filter(|call| !call.is_empty());
+    json!({
+        "run": run.run_id, "call": call, "dir": run.dir, "words": run.words, "at_ms": run.at_unix_ms,
+        "paths": paths.collect::<Vec<_>>(),
+    })
+}
+
+/// Turns the daemon's answer into an error with a hint.
+fn failed(status: Status) -> CliError {
+    let error = |exit: ExitStatus| CliError::new(exit, status.message().to_owned());
+    match status.code() {
+        Code::NotFound | Code::InvalidArgument => {
+            error(ExitStatus::Usage).hint("run `kontekst undo --list` to see what can be taken back")
+        }
+        Code::FailedPrecondition | Code::DataLoss | Code::Internal => error(ExitStatus::Failed),
+        Code::Aborted => error(ExitStatus::Failed).hint("run the command again to see what it would do now"),
+        _ => ClientError::from(status).into(),
+    }
+}

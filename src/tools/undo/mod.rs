@@ -1,0 +1,177 @@
+//! Takes back what a run has changed: a plan that a person can read, and the work itself.
+//!
+//! Nothing is overwritten that somebody else has changed since: each file is compared with what the run left, and compared
+//! again on the way. What is taken back is recorded like any other change, so that it can be taken back in turn.
+
+mod preview;
+mod restore;
+#[cfg(test)]
+mod tests;
+
+pub use restore::{RestoreResult, Restored};
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    WorkDir, Workspace,
+    workspace::{Found, PlaceError},
+};
+use crate::journal::{Change, FileState, Journal, JournalError, StoredEntry};
+
+/// What an undo would do.
+#[derive(Clone, Debug)]
+pub struct UndoPlan {
+    /// Sorted by path.
+    pub files: Vec<PlannedFile>,
+}
+
+/// One path of a plan.
+#[derive(Clone, Debug)]
+pub struct PlannedFile {
+    /// Relative to the working directory.
+    pub path: PathBuf,
+    pub step: UndoStep,
+}
+
+#[derive(Clone, Debug)]
+pub enum UndoStep {
+    Restore {
+        now: FileState,
+        to: FileState,
+        /// What this does, for a person.
+        preview: String,
+    },
+    /// It stays as it is, for this reason.
+    Refuse(String),
+}
+
+/// Why a file is refused.
+const CHANGED_SINCE: &str = "it was changed since";
+const CHANGED_BETWEEN: &str = "it was changed by something else between two changes of the run";
+const NOT_KEPT: &str = "its content before the run was too large to be kept";
+const GONE: &str = "its content before the run is not in the journal any more";
+const NAMES: &str = "it has other names, whose mode would change with it";
+const SPECIAL: &str = "it was a device, a socket or a FIFO";
+
+impl UndoPlan {
+    /// Plans to take back the changes of `entry`, or only those of one call. Reads the files and changes nothing. Paths that
+    /// are as they were before are left out.
+    ///
+    /// Costs a read of each file that was changed.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::WrongContent`] if the journal was tampered with.
+    pub fn new(
+        work_dir: &WorkDir,
+        journal: &Journal,
+        entry: &StoredEntry,
+        call: Option<&str>,
+    ) -> Result<Self, JournalError> {
+        let mut chains: BTreeMap<&Path, Vec<&Change>> = BTreeMap::new();
+        for change in entry.changes.iter().filter(|change| call.is_none_or(|call| change.call == call)) {
+            chains.entry(&change.path).or_default().push(change);
+        }
+        let mut files = Vec::new();
+        for (path, chain) in chains {
+            let found = work_dir.run_sandboxed(|workspace| look(workspace, path, journal.max_file_bytes()));
+            let step = match found {
+                Err(error) => Some(UndoStep::Refuse(error.to_string())),
+                Ok(found) => plan_file(journal, path, &found, &chain)?,
+            };
+            files.extend(step.map(|step| PlannedFile { path: path.to_owned(), step }));
+        }
+        Ok(Self { files })
+    }
+
+    /// Returns a text that differs whenever the plan does. Whoever has seen the plan sends it along with the order.
+    pub fn token(&self) -> String {
+        let mut digest = Sha256::new();
+        for PlannedFile { path, step } in &self.files {
+            let text = match step {
+                UndoStep::Restore { now, to, .. } => format!("{path:?} {now:?} {to:?}\n"),
+                UndoStep::Refuse(reason) => format!("{path:?} {reason}\n"),
+            };
+            digest.update(text);
+        }
+        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns the number of paths that would be restored.
+    pub fn restored(&self) -> usize {
+        self.files.iter().filter(|file| matches!(file.step, UndoStep::Restore { .. })).count()
+    }
+}
+
+/// Looks at a path. A directory that is missing on the way counts as a missing file.
+fn look(workspace: &Workspace, path: &Path, limit: u64) -> Result<Found, PlaceError> {
+    match workspace.place(path)? {
+        Some(place) => place.look(limit),
+        None => Ok(Found::missing()),
+    }
+}
+
+/// Plans one path. Returns `None` if there is nothing to do.
+fn plan_file(
+    journal: &Journal,
+    path: &Path,
+    found: &Found,
+    chain: &[&Change],
+) -> Result<Option<UndoStep>, JournalError> {
+    let refuse = |reason: &str| Ok(Some(UndoStep::Refuse(reason.to_owned())));
+    let Some((to, not_kept)) = state_before(&found.state, chain) else {
+        let took_effect = chain.iter().any(|change| found.state.is_same_content(&change.after));
+        return refuse(if took_effect { CHANGED_BETWEEN } else { CHANGED_SINCE });
+    };
+    if to == found.state {
+        return Ok(None);
+    }
+    let same = to.is_same_content(&found.state);
+    let content = match &to {
+        FileState::Other => return refuse(SPECIAL),
+        FileState::File { .. } if same && found.names > 1 => return refuse(NAMES),
+        FileState::File { .. } if same => None,
+        FileState::File { .. } if not_kept => return refuse(NOT_KEPT),
+        FileState::File { sha256, bytes, .. } => match journal.contents().read(*sha256, *bytes) {
+            Ok(content) => Some(content),
+            Err(error @ JournalError::WrongContent { .. }) => return Err(error),
+            Err(_) => return refuse(GONE),
+        },
+        FileState::Missing | FileState::Link { .. } | FileState::Dir { .. } => None,
+    };
+    let preview = preview::of(path, found, &to, content.as_deref());
+    Ok(Some(UndoStep::Restore { now: found.state.clone(), to, preview }))
+}
+
+/// Goes back from `now` through the changes, the newest first. Returns what was there before the oldest, and whether its
+/// content was too large to be kept. Returns `None` if something else has changed the file.
+///
+/// A change that was recorded and did not happen, because the program was ended or the call failed, is passed over.
+fn state_before(now: &FileState, chain: &[&Change]) -> Option<(FileState, bool)> {
+    let mut state = now.clone();
+    let mut not_kept = false;
+    for change in chain.iter().rev() {
+        if state.is_same_content(&change.after) {
+            state = before_of(change, &state);
+            not_kept = change.not_kept;
+        } else if !state.is_same_content(&change.before) {
+            return None;
+        }
+    }
+    Some((state, not_kept))
+}
+
+/// Returns what was there before a change. A mode that somebody else has set since stays.
+fn before_of(change: &Change, now: &FileState) -> FileState {
+    match (change.before.mode(), change.after.mode(), now.mode()) {
+        (Some(before), Some(after), Some(now)) if before == after || now != after => {
+            change.before.clone().with_mode(now)
+        }
+        _ => change.before.clone(),
+    }
+}

@@ -1,0 +1,363 @@
+//! Undo of what the real tools do, with hostile changes in between.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    config::{Home, ToolsConfig, UndoConfig},
+    core::{CallId, Cancel, OwnListeners, RunId, ToolOutcome},
+    journal::{Entry, EntryHead, Undoes},
+    tools::{Executor, ToolBox, builtin},
+};
+
+/// A working directory, a journal and the real tools.
+struct TestUndo {
+    dir: tempfile::TempDir,
+    journal: Arc<Journal>,
+    tools: ToolBox,
+    work_dir: WorkDir,
+    run: RunId,
+    calls: u32,
+}
+
+impl TestUndo {
+    fn new() -> Self {
+        Self::with_config(|_| {})
+    }
+
+    fn with_config(change: impl FnOnce(&mut UndoConfig)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::find(Some(dir.path().join("home"))).unwrap();
+        home.create().unwrap();
+        fs::create_dir(dir.path().join("work")).unwrap();
+        let mut config = UndoConfig::default();
+        change(&mut config);
+        let journal = Journal::new(&home, &config);
+        let tools = ToolBox::new(builtin::all(&ToolsConfig::default(), &OwnListeners::default()));
+        let work_dir = WorkDir::new(&dir.path().join("work"), &home).unwrap();
+        let mut test = Self { dir, journal, tools, work_dir, run: RunId::new(), calls: 0 };
+        test.begin_run(None);
+        test
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join("work").join(name)
+    }
+
+    fn put(&self, name: &str, content: &str) {
+        fs::write(self.file(name), content).unwrap();
+    }
+
+    fn content(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    /// Lets the tools record in a new entry.
+    fn begin_run(&mut self, undoes: Option<Undoes>) {
+        self.run = RunId::new();
+        let home = Home::find(Some(self.dir.path().join("home"))).unwrap();
+        let head = EntryHead {
+            run: self.run.clone(),
+            dir: PathBuf::new(),
+            inode: 0,
+            at: 0,
+            words: String::new(),
+            undoes,
+        };
+        self.work_dir =
+            WorkDir::new(&self.dir.path().join("work"), &home).unwrap().recorded(&self.journal, head);
+    }
+
+    fn call(&mut self, tool: &str, args: &Value) {
+        let Some(Executor::Daemon(tool)) = self.tools.find(tool) else { panic!("{tool}") };
+        self.calls += 1;
+        let of_call = self.work_dir.for_call(&CallId::new(format!("call_{}", self.calls)), &tool.def().name);
+        let proposal = tool.propose(args, &of_call);
+        let outcome = tool.execute(args, &of_call, &proposal, &Cancel::new());
+        assert!(matches!(outcome, ToolOutcome::Done(_)), "{outcome:?}");
+    }
+
+    fn write(&mut self, path: &str, content: &str) {
+        self.call("write_file", &json!({"path": path, "content": content}));
+    }
+
+    fn plan(&self, run: &RunId, call: Option<&str>) -> UndoPlan {
+        let entry = self.journal.read(run).unwrap();
+        UndoPlan::new(&self.work_dir, &self.journal, &entry, call).unwrap()
+    }
+
+    /// Takes a run back, in an entry of its own, and returns the paths that were not restored with the reasons.
+    fn undo(&mut self, run: &RunId) -> Vec<(PathBuf, String)> {
+        let plan = self.plan(run, None);
+        self.begin_run(Some(Undoes { run: run.clone(), call: String::new() }));
+        let mut refused = Vec::new();
+        plan.carry_out(&self.work_dir, &self.journal, &mut |restored| {
+            if let RestoreResult::Refused(reason) = restored.result {
+                refused.push((restored.path, reason));
+            }
+        });
+        refused
+    }
+
+    /// Returns everything in the working directory: a path and what it is.
+    fn tree(&self) -> Vec<(PathBuf, String)> {
+        let mut tree = Vec::new();
+        collect(&self.file(""), &mut tree);
+        tree.sort();
+        tree
+    }
+}
+
+fn collect(dir: &Path, tree: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let meta = fs::symlink_metadata(&path).unwrap();
+        let mode = meta.permissions().mode() & 0o7777;
+        let what = if meta.is_symlink() {
+            format!("link {:?}", fs::read_link(&path).unwrap())
+        } else if meta.is_dir() {
+            collect(&path, tree);
+            format!("dir {mode:o}")
+        } else {
+            format!("file {mode:o} {:?}", fs::read(&path).unwrap())
+        };
+        tree.push((path, what));
+    }
+}
+
+#[test]
+fn a_run_is_taken_back_and_the_undo_too() {
+    let mut test = TestUndo::new();
+    test.put("old", "one\ntwo\n");
+    fs::set_permissions(test.file("old"), fs::Permissions::from_mode(0o751)).unwrap();
+    let before = test.tree();
+    let run = test.run.clone();
+    test.call("edit_file", &json!({"path": "old", "old_str": "two", "new_str": "2"}));
+    test.call("edit_file", &json!({"path": "old", "old_str": "one", "new_str": "1"}));
+    test.write("a/b/new", "new\n");
+    let after = test.tree();
+    assert_eq!(test.plan(&run, None).restored(), 4);
+    assert_eq!(test.undo(&run), []);
+    assert_eq!(test.tree(), before);
+    assert!(test.plan(&run, None).files.is_empty(), "nothing is left to take back");
+    let undo = test.run.clone();
+    assert_eq!(test.undo(&undo), []);
+    assert_eq!(test.tree(), after);
+    assert_eq!(test.undo(&run), []);
+    assert_eq!(test.tree(), before);
+}
+
+#[test]
+fn one_call_is_taken_back_if_no_later_one_changed_the_file() {
+    let mut test = TestUndo::new();
+    test.put("f", "1\n");
+    test.call("edit_file", &json!({"path": "f", "old_str": "1", "new_str": "2"}));
+    test.write("g", "g\n");
+    test.call("edit_file", &json!({"path": "f", "old_str": "2", "new_str": "3"}));
+    let run = test.run.clone();
+    let first = test.plan(&run, Some("call_1"));
+    assert!(matches!(&first.files[0].step, UndoStep::Refuse(reason) if reason == CHANGED_SINCE));
+    let last = test.plan(&run, Some("call_3"));
+    assert_eq!((last.files.len(), last.restored()), (1, 1));
+    last.carry_out(&test.work_dir, &test.journal, &mut |restored| {
+        assert_eq!(restored.result, RestoreResult::Done)
+    });
+    assert_eq!(test.content("f"), "2\n");
+    assert_eq!(test.content("g"), "g\n");
+}
+
+#[test]
+fn what_has_changed_since_stays_and_the_rest_is_restored() {
+    let mut test = TestUndo::new();
+    for name in ["edited", "between", "removed", "mode", "fine"] {
+        test.put(name, "before\n");
+    }
+    let run = test.run.clone();
+    for name in ["edited", "between", "removed", "mode", "fine", "new/kept"] {
+        if name == "new/kept" {
+            test.write(name, "mine\n");
+        } else {
+            test.call("edit_file", &json!({"path": name, "old_str": "before", "new_str": "after"}));
+        }
+    }
+    test.put("edited", "somebody else\n");
+    test.put("between", "somebody else\n");
+    test.call("edit_file", &json!({"path": "between", "old_str": "somebody else", "new_str": "run"}));
+    fs::remove_file(test.file("removed")).unwrap();
+    fs::set_permissions(test.file("mode"), fs::Permissions::from_mode(0o700)).unwrap();
+    test.put("new/other", "not of the run\n");
+    let refused = test.undo(&run);
+    let reasons: Vec<(&str, &str)> =
+        refused.iter().map(|(path, reason)| (path.to_str().unwrap(), &**reason)).collect();
+    assert_eq!(
+        reasons,
+        [("between", CHANGED_BETWEEN), ("edited", CHANGED_SINCE), ("removed", CHANGED_SINCE)]
+    );
+    assert_eq!(test.content("edited"), "somebody else\n");
+    assert_eq!(test.content("fine"), "before\n");
+    assert_eq!(test.content("mode"), "before\n");
+    let mode = fs::metadata(test.file("mode")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700, "a mode that somebody else has set stays");
+    assert!(!test.file("new/kept").exists());
+    assert_eq!(test.content("new/other"), "not of the run\n", "a directory with other files stays");
+}
+
+#[test]
+fn a_link_that_takes_a_place_leads_nowhere() {
+    let mut test = TestUndo::new();
+    let outside = test.dir.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::create_dir(test.file("dir")).unwrap();
+    test.put("dir/f", "before\n");
+    test.put("g", "before\n");
+    let run = test.run.clone();
+    for name in ["dir/f", "g"] {
+        test.call("edit_file", &json!({"path": name, "old_str": "before", "new_str": "after"}));
+    }
+    // The same content lies outside, so that only the link shows that it is not the file of the run.
+    fs::write(outside.join("f"), "after\n").unwrap();
+    fs::rename(test.file("dir"), test.file("moved")).unwrap();
+    symlink(&outside, test.file("dir")).unwrap();
+    fs::remove_file(test.file("g")).unwrap();
+    symlink(outside.join("f"), test.file("g")).unwrap();
+    let refused = test.undo(&run);
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    assert_eq!(refused[0].1, "a directory above it is a link now");
+    assert_eq!(fs::read_to_string(outside.join("f")).unwrap(), "after\n");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+}
+
+#[test]
+fn a_link_that_takes_a_place_after_the_plan_leads_nowhere() {
+    let mut test = TestUndo::new();
+    let outside = test.dir.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("f"), "after\n").unwrap();
+    fs::create_dir(test.file("dir")).unwrap();
+    test.put("dir/f", "before\n");
+    let run = test.run.clone();
+    test.call("edit_file", &json!({"path": "dir/f", "old_str": "before", "new_str": "after"}));
+    let plan = test.plan(&run, None);
+    assert_eq!(plan.restored(), 1);
+    fs::rename(test.file("dir"), test.file("moved")).unwrap();
+    symlink(&outside, test.file("dir")).unwrap();
+    let mut results = Vec::new();
+    plan.carry_out(&test.work_dir, &test.journal, &mut |restored| results.push(restored.result));
+    assert!(matches!(&results[..], [RestoreResult::Refused(_)]), "{results:?}");
+    assert_eq!(fs::read_to_string(outside.join("f")).unwrap(), "after\n");
+}
+
+#[test]
+fn a_directory_in_the_place_of_a_file_is_not_touched() {
+    let mut test = TestUndo::new();
+    let run = test.run.clone();
+    test.write("f", "new\n");
+    fs::remove_file(test.file("f")).unwrap();
+    fs::create_dir(test.file("f")).unwrap();
+    test.put("f/inner", "mine\n");
+    assert_eq!(test.undo(&run), [(PathBuf::from("f"), CHANGED_SINCE.to_owned())]);
+    assert_eq!(test.content("f/inner"), "mine\n");
+}
+
+#[test]
+fn another_name_of_a_file_keeps_its_content() {
+    let mut test = TestUndo::new();
+    test.put("f", "before\n");
+    let run = test.run.clone();
+    test.call("edit_file", &json!({"path": "f", "old_str": "before", "new_str": "after"}));
+    let other = test.dir.path().join("other name");
+    fs::hard_link(test.file("f"), &other).unwrap();
+    assert_eq!(test.undo(&run), []);
+    assert_eq!(test.content("f"), "before\n");
+    assert_eq!(fs::read_to_string(other).unwrap(), "after\n");
+}
+
+#[test]
+fn a_journal_that_was_tampered_with_changes_nothing() {
+    let mut test = TestUndo::new();
+    test.put("f", "before\n");
+    let run = test.run.clone();
+    test.call("edit_file", &json!({"path": "f", "old_str": "before", "new_str": "after"}));
+    let folder = test.dir.path().join("home/undo/contents");
+    let folder = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let kept = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    fs::write(&kept, "evil!!\n").unwrap();
+    let entry = test.journal.read(&run).unwrap();
+    let error = UndoPlan::new(&test.work_dir, &test.journal, &entry, None).unwrap_err();
+    assert!(error.to_string().ends_with("does not have the content that its name says"), "{error}");
+    fs::remove_file(&kept).unwrap();
+    assert_eq!(test.undo(&run), [(PathBuf::from("f"), GONE.to_owned())]);
+    assert_eq!(test.content("f"), "after\n");
+}
+
+#[test]
+fn a_file_that_was_too_large_is_named() {
+    let mut test = TestUndo::with_config(|config| config.max_file_bytes = 8);
+    test.put("large", "more than eight bytes\n");
+    test.put("small", "few\n");
+    let run = test.run.clone();
+    test.call("edit_file", &json!({"path": "large", "old_str": "more", "new_str": "MORE"}));
+    test.call("edit_file", &json!({"path": "small", "old_str": "few", "new_str": "FEW"}));
+    assert_eq!(test.undo(&run), [(PathBuf::from("large"), NOT_KEPT.to_owned())]);
+    assert_eq!(test.content("small"), "few\n");
+}
+
+/// A change that was recorded and never made, as after a crash between the two.
+#[test]
+fn a_change_that_was_only_recorded_is_passed_over() {
+    let mut test = TestUndo::new();
+    test.put("f", "1\n");
+    let run = test.run.clone();
+    test.call("edit_file", &json!({"path": "f", "old_str": "1", "new_str": "2"}));
+    let entry = test.entry();
+    let (before, after) = (FileState::file(b"2\n", 0o644), FileState::file(b"3\n", 0o644));
+    let change = crate::journal::NewChange {
+        content: Some(b"2\n".to_vec()),
+        ..crate::journal::NewChange::of("f".into(), before, after)
+    };
+    entry.record("call_9", "write_file", vec![change]).unwrap();
+    let missing = crate::journal::NewChange::of("g".into(), FileState::Missing, FileState::file(b"", 0o644));
+    entry.record("call_9", "write_file", vec![missing]).unwrap();
+    assert_eq!(test.undo(&run), []);
+    assert_eq!(test.content("f"), "1\n");
+}
+
+impl TestUndo {
+    /// Returns the entry that the tools record in.
+    fn entry(&self) -> Arc<Entry> {
+        self.work_dir.entry().unwrap()
+    }
+}
+
+#[test]
+fn a_preview_says_what_will_be_done() {
+    let mut test = TestUndo::new();
+    test.put("old", "one\n");
+    let run = test.run.clone();
+    test.call("edit_file", &json!({"path": "old", "old_str": "one", "new_str": "two"}));
+    test.write("dir/new", "new\n");
+    let previews: Vec<String> = test
+        .plan(&run, None)
+        .files
+        .into_iter()
+        .map(|file| match file.step {
+            UndoStep::Restore { preview, .. } => preview,
+            UndoStep::Refuse(reason) => reason,
+        })
+        .collect();
+    assert_eq!(
+        previews,
+        [
+            "remove the directory dir, if it is empty\n",
+            "remove dir/new\n--- dir/new\n+++ dir/new\n@@ -1,1 +0,0 @@\n-new\n",
+            "restore old\n--- old\n+++ old\n@@ -1,1 +1,1 @@\n-two\n+one\n",
+        ]
+    );
+}

@@ -1,0 +1,318 @@
+//! A place in the tree by its real path: what is there, and how it becomes again what it was. Nothing on the way to it
+//! may be a link, so a link that took the name of a directory leads nowhere.
+
+use std::{
+    fs::File,
+    io::{Read as _, Write as _},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::ffi::{OsStrExt as _, OsStringExt as _},
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{self, AtFlags, FileType, Mode, OFlags, RawMode, Stat},
+    io::Errno,
+};
+use uuid::Uuid;
+
+use super::{
+    Workspace, read,
+    resolve::{HANDLE, enter_dir},
+};
+use crate::journal::{ContentHasher, FileState};
+
+/// The size of the largest file whose hash is computed: 1 GiB.
+const MAX_HASHED: u64 = 1 << 30;
+
+/// A name in an open directory. Both were no links when they were looked at.
+pub(in crate::tools) struct Place {
+    dir: OwnedFd,
+    name: std::ffi::OsString,
+}
+
+/// What was found at a place.
+pub(in crate::tools) struct Found {
+    pub state: FileState,
+    /// The content of a file, unless it is larger than the limit.
+    pub content: Option<Vec<u8>>,
+    /// The number of names of the file.
+    pub names: u64,
+    identity: Option<Identity>,
+}
+
+/// What changes whenever somebody else replaces or writes a file.
+type Identity = (u64, u64, i64, i64, i64, i64, i64, RawMode);
+
+/// Why a place cannot be looked at or changed.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::tools) enum PlaceError {
+    #[error("a directory above it is a link now")]
+    Link,
+    #[error("it has {0} bytes now, too many to look at")]
+    TooLarge(u64),
+    #[error("it was changed meanwhile")]
+    Changed,
+    #[error("the directory has other files in it")]
+    NotEmpty,
+    #[error("it is a device, a socket or a FIFO")]
+    Special,
+    #[error("{0}")]
+    Io(#[from] Errno),
+    #[error("{0}")]
+    File(#[from] std::io::Error),
+}
+
+impl Found {
+    pub(in crate::tools) fn missing() -> Self {
+        Self { state: FileState::Missing, content: None, names: 0, identity: None }
+    }
+}
+
+impl Workspace {
+    /// Returns the place of a real path, or `None` if the directory that it would be in does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::Link`] and [`PlaceError::Io`].
+    pub(in crate::tools) fn place(&self, path: &Path) -> Result<Option<Place>, PlaceError> {
+        let mut dir = fs::openat(&self.root, ".", HANDLE, Mode::empty())?;
+        for name in path.parent().into_iter().flat_map(Path::iter) {
+            dir = match enter_dir(dir.as_fd(), name) {
+                Ok(dir) => dir,
+                Err(Errno::NOENT) => return Ok(None),
+                // A file has taken the name, or a link, for which the kernel has the same error.
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    let stat = fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    return match FileType::from_raw_mode(stat.st_mode) {
+                        FileType::Symlink => Err(PlaceError::Link),
+                        _ => Ok(None),
+                    };
+                }
+                Err(errno) => return Err(errno.into()),
+            };
+        }
+        Ok(path.file_name().map(|name| Place { dir, name: name.to_owned() }))
+    }
+}
+
+impl Place {
+    /// Looks at what is there. The content of a file of more than `limit` bytes is read for its hash and not returned.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::TooLarge`] and [`PlaceError::Io`].
+    pub(in crate::tools) fn look(&self, limit: u64) -> Result<Found, PlaceError> {
+        let stat = match fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(Found::missing()),
+            Err(errno) => return Err(errno.into()),
+        };
+        let of = |state| Found { state, content: None, names: names(&stat), identity: Some(identity(&stat)) };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => self.read(limit),
+            FileType::Directory => Ok(of(FileState::Dir { mode: stat.st_mode & 0o7777 })),
+            FileType::Symlink => {
+                let target = fs::readlinkat(&self.dir, &*self.name, Vec::new())?;
+                let target = PathBuf::from(std::ffi::OsString::from_vec(target.into_bytes()));
+                Ok(of(FileState::Link { target }))
+            }
+            _ => Ok(of(FileState::Other)),
+        }
+    }
+
+    fn read(&self, limit: u64) -> Result<Found, PlaceError> {
+        let fd = fs::openat(&self.dir, &*self.name, read::READ_FLAGS | OFlags::NOFOLLOW, Mode::empty())?;
+        let stat = fs::fstat(&fd)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(PlaceError::Changed);
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if size > MAX_HASHED {
+            return Err(PlaceError::TooLarge(size));
+        }
+        let mut file = File::from(fd);
+        let mut content = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0));
+        (&mut file).take(limit).read_to_end(&mut content)?;
+        let mut hash = ContentHasher::default();
+        hash.update(&content);
+        let rest = hash.update_from(&mut file.take(MAX_HASHED))?;
+        let state = hash.finish(stat.st_mode);
+        let content = (rest == 0).then_some(content);
+        Ok(Found { state, content, names: names(&stat), identity: Some(identity(&stat)) })
+    }
+
+    /// Returns true if the directory that is there has nothing in it.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::Io`] if it cannot be listed.
+    pub(in crate::tools) fn is_empty_dir(&self) -> Result<bool, PlaceError> {
+        for entry in fs::Dir::read_from(self.open_dir()?)? {
+            let entry = entry?;
+            if ![c".", c".."].contains(&entry.file_name()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes what `found` describes. A directory must be empty.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::Changed`] if something else is there now.
+    pub(in crate::tools) fn remove(&self, found: &Found) -> Result<(), PlaceError> {
+        let is_dir = matches!(found.state, FileState::Dir { .. });
+        // The modification time of a directory changes when files in it are removed.
+        if !is_dir {
+            self.check_unchanged(found)?;
+        }
+        let flags = if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        match fs::unlinkat(&self.dir, &*self.name, flags) {
+            Ok(()) => self.sync_dir(),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Err(PlaceError::NotEmpty),
+            Err(Errno::NOTDIR | Errno::ISDIR | Errno::NOENT) => Err(PlaceError::Changed),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Makes a file with this content, in one step: there is the old file or the new one, never a part.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::Changed`] if there is not what `found` describes any more.
+    pub(in crate::tools) fn write(&self, found: &Found, content: &[u8], mode: u32) -> Result<(), PlaceError> {
+        let temp = temporary_name();
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(fs::openat(&self.dir, &temp, flags, Mode::from_raw_mode(0o600))?);
+        let written = file
+            .write_all(content)
+            .and_then(|()| Ok(fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?))
+            .and_then(|()| file.sync_all());
+        self.finish(&temp, found, written.map_err(PlaceError::from))
+    }
+
+    /// Makes a symbolic link with this target.
+    ///
+    /// # Errors
+    ///
+    /// As [`Place::write`].
+    pub(in crate::tools) fn link(&self, found: &Found, target: &Path) -> Result<(), PlaceError> {
+        let temp = temporary_name();
+        let made = fs::symlinkat(target.as_os_str().as_bytes(), &self.dir, &temp);
+        self.finish(&temp, found, made.map_err(PlaceError::from))
+    }
+
+    /// Gives the temporary file its name, if what is there is still what was found.
+    fn finish(&self, temp: &str, found: &Found, made: Result<(), PlaceError>) -> Result<(), PlaceError> {
+        let named = made.and_then(|()| match found.state {
+            FileState::Missing => self.rename_unless_exists(temp),
+            _ => {
+                self.check_unchanged(found)?;
+                Ok(fs::renameat(&self.dir, temp, &self.dir, &*self.name)?)
+            }
+        });
+        if named.is_err() {
+            fs::unlinkat(&self.dir, temp, AtFlags::empty()).ok(); // the first error is returned
+        }
+        named.and_then(|()| self.sync_dir())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn rename_unless_exists(&self, temp: &str) -> Result<(), PlaceError> {
+        let flags = fs::RenameFlags::NOREPLACE;
+        match fs::renameat_with(&self.dir, temp, &self.dir, &*self.name, flags) {
+            Err(Errno::EXIST) => Err(PlaceError::Changed),
+            Err(Errno::INVAL | Errno::NOSYS) => self.rename_if_missing(temp),
+            renamed => Ok(renamed?),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn rename_unless_exists(&self, temp: &str) -> Result<(), PlaceError> {
+        self.rename_if_missing(temp)
+    }
+
+    fn rename_if_missing(&self, temp: &str) -> Result<(), PlaceError> {
+        match fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(fs::renameat(&self.dir, temp, &self.dir, &*self.name)?),
+            _ => Err(PlaceError::Changed),
+        }
+    }
+
+    /// Makes a directory where nothing is.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::Changed`] if something is there.
+    pub(in crate::tools) fn make_dir(&self, mode: u32) -> Result<(), PlaceError> {
+        match fs::mkdirat(&self.dir, &*self.name, Mode::from_raw_mode(0o700)) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Err(PlaceError::Changed),
+            Err(errno) => return Err(errno.into()),
+        }
+        let made = self.open_dir()?;
+        fs::fchmod(&made, Mode::from_raw_mode(mode & 0o7777))?;
+        self.sync_dir()
+    }
+
+    /// Sets the permission bits of a file or directory that is as it was found.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::Changed`].
+    pub(in crate::tools) fn set_mode(&self, found: &Found, mode: u32) -> Result<(), PlaceError> {
+        let opened = match found.state {
+            FileState::Dir { .. } => self.open_dir()?,
+            _ => fs::openat(&self.dir, &*self.name, read::READ_FLAGS | OFlags::NOFOLLOW, Mode::empty())?,
+        };
+        if Some(identity(&fs::fstat(&opened)?)) != found.identity {
+            return Err(PlaceError::Changed);
+        }
+        fs::fchmod(&opened, Mode::from_raw_mode(mode & 0o7777))?;
+        Ok(fs::fsync(&opened)?)
+    }
+
+    fn open_dir(&self) -> Result<OwnedFd, PlaceError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(fs::openat(&self.dir, &*self.name, flags, Mode::empty())?)
+    }
+
+    fn check_unchanged(&self, found: &Found) -> Result<(), PlaceError> {
+        match fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if Some(identity(&stat)) == found.identity => Ok(()),
+            _ => Err(PlaceError::Changed),
+        }
+    }
+
+    fn sync_dir(&self) -> Result<(), PlaceError> {
+        // `dir` may be opened with `O_PATH`, and such a handle cannot be synced.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(fs::openat(&self.dir, ".", flags, Mode::empty()).and_then(fs::fsync)?)
+    }
+}
+
+fn temporary_name() -> String {
+    format!(".kontekst-{}.tmp", Uuid::new_v4().simple())
+}
+
+#[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the types differ by system")]
+fn identity(stat: &Stat) -> Identity {
+    (
+        stat.st_dev as u64,
+        stat.st_ino as u64,
+        stat.st_size as i64,
+        stat.st_mtime as i64,
+        stat.st_mtime_nsec as i64,
+        stat.st_ctime as i64,
+        stat.st_ctime_nsec as i64,
+        stat.st_mode as RawMode,
+    )
+}
+
+#[allow(clippy::useless_conversion, reason = "u32 or u64, depending on the architecture")]
+fn names(stat: &Stat) -> u64 {
+    stat.st_nlink.into()
+}
