@@ -46,6 +46,9 @@ _kontekst() {
             kontekst,status)
                 cmd="kontekst__subcmd__status"
                 ;;
+            kontekst,undo)
+                cmd="kontekst__subcmd__undo"
+                ;;
             kontekst,web)
                 cmd="kontekst__subcmd__web"
                 ;;
@@ -144,6 +147,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help,status)
                 cmd="kontekst__subcmd__help__subcmd__status"
+                ;;
+            kontekst__subcmd__help,undo)
+                cmd="kontekst__subcmd__help__subcmd__undo"
                 ;;
             kontekst__subcmd__help,web)
                 cmd="kontekst__subcmd__help__subcmd__web"
@@ -314,7 +320,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run status agents models skills sessions approvals web daemon rpc help"
+            opts="-h -V --help --version run status agents models skills sessions approvals undo web daemon rpc help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -694,7 +700,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help)
-            opts="run status agents models skills sessions approvals web daemon rpc help"
+            opts="run status agents models skills sessions approvals undo web daemon rpc help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1128,6 +1134,20 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__undo)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1783,6 +1803,38 @@ _kontekst() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__undo)
+            opts="-l -y -C -h -V --call --list --yes --working-dir --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --call)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --working-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -192,6 +192,7 @@ fn undone(journal: &Journal, heads: &[EntryHead]) -> HashMap<RunId, RunId> {
 }
 
 /// A shell may name a directory by a path with links, and the journal has none.
+#[expect(clippy::disallowed_methods, reason = "the path is only compared with those of the journal")]
 fn without_links(dir: &Path) -> PathBuf {
     std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned())
 }

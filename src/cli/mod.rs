@@ -85,7 +85,8 @@ Files:
   ~/.kontekst/agents/NAME/        an agent: config.toml (model, sampling) and agent.md (system prompt)
   ~/.kontekst/skills/             prompt templates: NAME.md or NAME/SKILL.md
   ~/.kontekst/sessions/ID.jsonl   stored conversations, one message per line
-  ~/.kontekst/teams/ID.jsonl      what the workers of a session did, one event per line"
+  ~/.kontekst/teams/ID.jsonl      what the workers of a session did, one event per line
+  ~/.kontekst/undo/               what runs have changed, for `kontekst undo`"
     )
 )]
 struct Cli {

@@ -175,7 +175,7 @@ impl ContentHasher {
 }
 
 /// Accepts only a path that stays below the directory that it is relative to.
-fn inner_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+pub(super) fn inner_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
     let path = path_text::deserialize(deserializer)?;
     if is_inner(&path) {
         Ok(path)
@@ -195,7 +195,7 @@ fn is_inner(path: &Path) -> bool {
 }
 
 /// A path as text, or as its bytes if it is not UTF-8.
-mod path_text {
+pub(super) mod path_text {
     use std::{
         ffi::OsString,
         os::unix::ffi::{OsStrExt as _, OsStringExt as _},
@@ -210,14 +210,19 @@ mod path_text {
         Bytes(Vec<u8>),
     }
 
-    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::journal) fn serialize<S: Serializer>(
+        path: &Path,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         match path.to_str() {
             Some(text) => serializer.serialize_str(text),
             None => serializer.collect_seq(path.as_os_str().as_bytes()),
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    pub(in crate::journal) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<PathBuf, D::Error> {
         Ok(match PathText::deserialize(deserializer)? {
             PathText::Text(text) => PathBuf::from(text),
             PathText::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes)),

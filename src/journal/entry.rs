@@ -127,16 +127,22 @@ impl Entry {
         self.append(lines)
     }
 
-    /// Records that a command is about to run in the tree that `tree` describes. Until [`Entry::record_command_end`],
+    /// Records that a command is about to run in the tree that `tree` describes. `tree` stores what the description names.
+    /// Until [`Entry::record_command_end`],
     /// everything that differs from this tree counts as changed by the command.
     ///
     /// # Errors
     ///
     /// As [`Entry::record`].
-    pub fn record_command_start(&self, call: &str, tool: &str, tree: &[u8]) -> Result<(), JournalError> {
+    pub fn record_command_start(
+        &self,
+        call: &str,
+        tool: &str,
+        tree: impl FnOnce() -> Result<Vec<u8>, JournalError>,
+    ) -> Result<(), JournalError> {
         let _hold = self.journal.hold();
         self.journal.home.create_undo()?;
-        let Kept { hash, bytes, new } = self.journal.contents.keep(tree)?;
+        let Kept { hash, bytes, new } = self.journal.contents.keep(&tree()?)?;
         self.journal.note_added(if new { bytes } else { 0 });
         let mut lines = Vec::new();
         let (call, tool, at) = (call.to_owned(), tool.to_owned(), clock::unix_millis());

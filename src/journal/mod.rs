@@ -9,6 +9,7 @@ mod contents;
 mod entry;
 mod prune;
 mod read;
+mod tree;
 
 #[cfg(test)]
 mod tests;
@@ -18,19 +19,21 @@ pub use contents::{Contents, Kept};
 pub use entry::{Entry, EntryHead, NewChange, Undoes};
 pub use prune::Pruned;
 pub use read::{OpenCommand, StoredEntry};
+pub use tree::{FileStamp, SeenFiles, TreeFile, parse_tree, tree_bytes};
 
 use std::{
+    collections::HashMap,
     io,
     path::PathBuf,
     sync::{
-        Arc, PoisonError, RwLock, RwLockReadGuard,
+        Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use crate::{
     config::{Home, HomeError, PathError, UndoConfig},
-    core::RunId,
+    core::{RunId, error_chain},
 };
 
 /// The journal of a data directory. One process at a time may have it: the daemon.
@@ -43,6 +46,8 @@ pub struct Journal {
     removal: RwLock<()>,
     /// The bytes that were added since the journal was last pruned.
     added: AtomicU64,
+    /// The files of working directories whose contents are stored, for commands.
+    seen: Mutex<HashMap<PathBuf, SeenFiles>>,
     /// When the journal was last pruned, in seconds since 1970.
     pruned_at: AtomicU64,
 }
@@ -67,8 +72,14 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// Returns the error of the system, where there is one. It has no path of the data directory in it.
-    pub fn io(&self) -> Option<&io::Error> {
+    /// Returns why something was not recorded, without a path of the data directory, because the model reads it. The log
+    /// has the whole error.
+    pub fn reason(&self) -> String {
+        tracing::error!(error = error_chain(self), "a change was not recorded");
+        self.io().map_or_else(|| "the journal cannot be written".to_owned(), ToString::to_string)
+    }
+
+    fn io(&self) -> Option<&io::Error> {
         match self {
             Self::Path(error) | Self::Home(HomeError::Path(error)) => Some(&error.source),
             Self::Home(HomeError::OpenToOthers { source, .. }) => Some(source),
@@ -90,6 +101,7 @@ impl Journal {
             config: config.clone(),
             removal: RwLock::new(()),
             added: AtomicU64::new(0),
+            seen: Mutex::default(),
             pruned_at: AtomicU64::new(0),
         })
     }
@@ -114,7 +126,7 @@ impl Journal {
     }
 
     /// Holds off the removal of anything while the returned guard lives.
-    pub fn hold(&self) -> RwLockReadGuard<'_, ()> {
+    fn hold(&self) -> RwLockReadGuard<'_, ()> {
         self.removal.read().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{ContentHash, FileState, Journal, entry::Line, read::Lines};
+use super::{ContentHash, Contents, FileState, Journal, entry::Line, parse_tree, read::Lines};
 use crate::core::clock;
 
 /// The most entries that are kept. It bounds the time that one look through all of them takes.
@@ -51,9 +51,12 @@ impl Journal {
     /// What cannot be read or removed is left for the next time. Reads each entry once, and looks at each content once.
     pub fn prune(&self) -> Pruned {
         let _removing = self.removal.write().unwrap_or_else(PoisonError::into_inner);
+        self.forget_seen_files();
         let mut sizes = self.content_sizes();
-        let mut entries: Vec<Candidate> =
-            self.run_files().unwrap_or_default().into_iter().filter_map(candidate).collect();
+        let mut entries: Vec<Candidate> = {
+            let files = self.run_files().unwrap_or_default().into_iter();
+            files.filter_map(|path| candidate(path, &self.contents)).collect()
+        };
         entries.sort_by_key(|entry| Reverse(entry.modified));
         let oldest = SystemTime::now()
             .checked_sub(Duration::from_secs(u64::from(self.config.keep_days) * 24 * 3600))
@@ -107,23 +110,34 @@ fn listed(dir: &Path) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-/// Reads the contents that an entry names. Returns `None` if the file cannot be read, so that it stays.
-fn candidate(path: PathBuf) -> Option<Candidate> {
+/// Reads the contents that an entry needs. Returns `None` if the file cannot be read, so that it stays.
+fn candidate(path: PathBuf, kept: &Contents) -> Option<Candidate> {
     let meta = fs::symlink_metadata(&path).ok()?;
     let mut contents = Vec::new();
+    // The record of the tree of a command is needed until the changes of the command are recorded.
+    let mut trees: Vec<(String, ContentHash, u64)> = Vec::new();
     let mut lines = Lines::open(&path).ok()?;
     while let Ok(Some(line)) = lines.next() {
         match serde_json::from_slice(&line) {
-            Ok(Line::Change(change)) => {
-                if let FileState::File { sha256, .. } = change.before {
-                    contents.push(sha256);
-                }
-            }
-            Ok(Line::CommandStart { tree, .. }) => contents.push(tree),
-            Ok(Line::CommandEnd { .. } | Line::Complete) | Err(_) => {}
+            Ok(Line::Change(change)) => contents.extend(content_of(&change.before)),
+            Ok(Line::CommandStart { call, tree, bytes, .. }) => trees.push((call, tree, bytes)),
+            Ok(Line::CommandEnd { call }) => trees.retain(|(of, ..)| *of != call),
+            Ok(Line::Complete) | Err(_) => {}
         }
+    }
+    for (_, tree, bytes) in trees {
+        contents.push(tree);
+        let files = kept.read(tree, bytes).map(|tree| parse_tree(&tree)).unwrap_or_default();
+        contents.extend(files.iter().filter_map(|file| content_of(&file.state)));
     }
     contents.sort_unstable();
     contents.dedup();
     Some(Candidate { path, modified: meta.modified().ok()?, bytes: meta.len(), contents })
+}
+
+fn content_of(state: &FileState) -> Option<ContentHash> {
+    match state {
+        FileState::File { sha256, .. } => Some(*sha256),
+        FileState::Missing | FileState::Link { .. } | FileState::Dir { .. } | FileState::Other => None,
+    }
 }

@@ -2,6 +2,7 @@
 
 pub mod builtin;
 mod commands;
+mod gitignore;
 mod protected;
 mod read_effect;
 #[cfg(target_os = "linux")]
@@ -9,6 +10,7 @@ mod sandbox;
 pub mod schema;
 mod syntax;
 mod toolbox;
+mod tree;
 mod undo;
 mod work_dir;
 mod workspace;

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     config::Home,
-    core::{CallId, error_chain},
+    core::CallId,
     journal::{Entry, EntryHead, Journal, JournalError, NewChange},
 };
 
@@ -99,6 +99,11 @@ impl WorkDir {
     /// Returns true if this is still the directory of that path and that number of the file system.
     pub fn is_at(&self, dir: &Path, inode: u64) -> bool {
         self.real_path().map(Path::new) == Some(dir) && self.workspace.inode() == Some(inode)
+    }
+
+    /// Returns the entry in which changes are recorded, and the id and the tool of the call.
+    pub(super) fn recording(&self) -> Option<(&Entry, &str, &str)> {
+        self.recording.as_ref().map(|Recording { entry, call, tool }| (&**entry, &**call, &**tool))
     }
 
     /// Records that an undo has come to its end.
@@ -217,19 +222,13 @@ impl WorkDir {
                     requests.send((changes, reply)).ok(); // then there is no answer either
                     match answer.recv() {
                         Ok(Ok(())) => Ok(()),
-                        Ok(Err(error)) => Err(FileError::NotRecorded(path, not_recorded(&error))),
+                        Ok(Err(error)) => Err(FileError::NotRecorded(path, error.reason())),
                         Err(_) => Err(FileError::NotRecorded(path, "the journal has stopped".to_owned())),
                     }
                 })
             })
         })
     }
-}
-
-/// Returns the reason without a path of the data directory, because the model reads it. The log has the whole error.
-fn not_recorded(error: &JournalError) -> String {
-    tracing::error!(error = error_chain(error), "a change was not recorded");
-    error.io().map_or_else(|| "the journal cannot be written".to_owned(), ToString::to_string)
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::{
-    fake_llama::{FakeLlama, Reply},
+    fake_llama::{FakeLlama, Reply, process::wait_for_exit},
     hostile_input::{Random, rounds},
     test_home::TestHome,
+    wait::wait_until,
 };
 
 /// Returns a call that writes a file.
@@ -123,7 +124,7 @@ fn another_directory_of_the_same_path_is_left_alone() {
 }
 
 #[test]
-fn the_terminal_is_asked_and_told() {
+fn the_terminal_is_asked_and_the_run_says_what_it_changed() {
     let calls = Reply::calls([write("f", "f\n")]);
     let model = FakeLlama::start([calls, Reply::text("done")]);
     let home = TestHome::new(&model.url());
@@ -167,10 +168,10 @@ fn a_killed_daemon_leaves_what_can_be_taken_back() {
         let mut child = home.spawn(&["run", "-q", "--new", "--auto-approve", "go"]);
         // The journal grows while the files change. It is killed after some of the changes.
         let until = random.below(40);
-        crate::wait::wait_until("some files are new", || {
-            (0..=until).all(|n| content(&home, &format!("f{n}")) == "new\n")
-        });
-        kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
+        wait_until("some files are new", || (0..=until).all(|n| content(&home, &format!("f{n}")) == "new\n"));
+        let daemon = home.daemon().unwrap();
+        kill_process(daemon, Signal::KILL).unwrap();
+        wait_for_exit(daemon.as_raw_nonzero().get().unsigned_abs());
         child.kill().unwrap();
         child.wait().unwrap();
         for n in 0..40 {

@@ -44,17 +44,18 @@ impl UndoService for UndoDoor {
         let ListChangedRunsRequest { dir, run_id } = request.into_inner();
         let runs = if run_id.is_empty() {
             let dir = Some(dir).filter(|dir| !dir.is_empty()).map(PathBuf::from);
-            self.core.changed_runs(dir).await.map_err(status)?
+            self.core.changed_runs(dir).await.map_err(|error| status(&error))?
         } else {
             let run =
                 run_id.parse().map_err(|_| Status::invalid_argument("run_id is not the id of a run"))?;
-            self.core.changed_by(run).await.map_err(status)?.into_iter().collect()
+            self.core.changed_by(run).await.map_err(|error| status(&error))?.into_iter().collect()
         };
         Ok(Response::new(ListChangedRunsResponse { runs: runs.into_iter().map(changed_run).collect() }))
     }
 
     async fn plan_undo(&self, request: Request<UndoTarget>) -> Result<Response<UndoPlan>, Status> {
-        let planned = self.core.plan_undo(target(Some(request.into_inner()))?).await.map_err(status)?;
+        let planned =
+            self.core.plan_undo(target(Some(request.into_inner()))?).await.map_err(|error| status(&error))?;
         let token = planned.plan.token();
         let mut left = MAX_PREVIEWS;
         let paths = planned.plan.files.into_iter().map(|file| {
@@ -87,7 +88,7 @@ impl UndoService for UndoDoor {
                 move |restored| drop(sender.send(Ok(undone_path(restored))))
             };
             if let Err(error) = core.undo(target, token, report).await {
-                sender.send(Err(status(error))).ok(); // fails only if the client has left
+                sender.send(Err(status(&error))).ok(); // fails only if the client has left
             }
         });
         Ok(Response::new(UnboundedReceiverStream::new(receiver)))
@@ -143,8 +144,8 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn status(error: UndoError) -> Status {
-    let message = error_chain(&error);
+fn status(error: &UndoError) -> Status {
+    let message = error_chain(error);
     match error {
         UndoError::Nothing(_) | UndoError::NoCall(_) | UndoError::Journal(JournalError::NotFound(_)) => {
             Status::not_found(message)

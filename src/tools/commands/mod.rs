@@ -12,7 +12,7 @@ pub use runner::{CommandHost, CommandResult, CommandRunner};
 
 use crate::{
     config::{CommandApproval, PathError},
-    tools::{CommandPreview, Proposal, WorkDir},
+    tools::{CommandPreview, Proposal, WorkDir, tree},
 };
 use rules::Rule;
 
@@ -27,7 +27,8 @@ impl CommandRunner {
         work_dir: &WorkDir,
     ) -> Proposal {
         let read = line::read(line);
-        let confinement = format!("{}, at most {seconds} s.", self.confinement());
+        let not_covered = tree::not_covered(work_dir).note();
+        let confinement = format!("{}, at most {seconds} s.{not_covered}", self.confinement());
         let preview = preview::preview(line, read.as_ref().map_err(|reason| *reason), &confinement);
         let caution = match (&read, self.unconfined()) {
             (Err(reason), _) => Some(format!("what the line runs is not known: {reason}")),

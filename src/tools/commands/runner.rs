@@ -6,7 +6,7 @@ use crate::{
     config::{CommandApproval, CommandsConfig, Home, SandboxMode},
     core::{Cancel, Environment},
     sandbox::{CommandSpec, Ending, Layers, Limits, Sandbox},
-    tools::{WorkDir, protected},
+    tools::{WorkDir, protected, tree},
 };
 
 use super::{environment, output::Output};
@@ -117,7 +117,9 @@ impl CommandRunner {
             }
         };
         let sandbox = Sandbox::new(self.launcher.clone(), self.found().layers, self.hidden.clone());
-        let end = sandbox.run(&spec, cancel, &mut on_output).map_err(|error| error.to_string())?;
+        let end = tree::run_covered(work_dir, || sandbox.run(&spec, cancel, &mut on_output))
+            .map_err(|error| format!("its changes cannot be kept for `kontekst undo`: {}", error.reason()))?
+            .map_err(|error| error.to_string())?;
         let summary = summary(end.ending, end.duration, &spec.limits);
         Ok(CommandResult { ending: end.ending, summary, output: output.into_text() })
     }

@@ -3,10 +3,12 @@
 //! Nothing is overwritten that somebody else has changed since: each file is compared with what the run left, and compared
 //! again on the way. What is taken back is recorded like any other change, so that it can be taken back in turn.
 
+#[cfg(test)]
+mod model_tests;
 mod preview;
 mod restore;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use restore::{RestoreResult, Restored};
 
@@ -18,7 +20,7 @@ use std::{
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    WorkDir, Workspace,
+    WorkDir, Workspace, tree,
     workspace::{Found, PlaceError},
 };
 use crate::journal::{Change, FileState, Journal, JournalError, StoredEntry};
@@ -74,13 +76,19 @@ impl UndoPlan {
         call: Option<&str>,
     ) -> Result<Self, JournalError> {
         let mut chains: BTreeMap<&Path, Vec<&Change>> = BTreeMap::new();
-        for change in entry.changes.iter().filter(|change| call.is_none_or(|call| change.call == call)) {
+        let unfinished = unfinished(work_dir, journal, entry)?;
+        let changes = entry.changes.iter().chain(&unfinished);
+        for change in changes.filter(|change| call.is_none_or(|call| change.call == call)) {
             chains.entry(&change.path).or_default().push(change);
         }
         let mut files = Vec::new();
         for (path, chain) in chains {
             let found = work_dir.run_sandboxed(|workspace| look(workspace, path, journal.max_file_bytes()));
             let step = match found {
+                // The run made the link, and it goes before this is restored.
+                Err(PlaceError::Link) if goes_from_link_to_dir(&files, path) => {
+                    plan_file(journal, path, &Found::missing(), &chain)?
+                }
                 Err(error) => Some(UndoStep::Refuse(error.to_string())),
                 Ok(found) => plan_file(journal, path, &found, &chain)?,
             };
@@ -108,6 +116,35 @@ impl UndoPlan {
     }
 }
 
+/// Returns true if a directory above the path is a link now and will be a directory.
+fn goes_from_link_to_dir(planned: &[PlannedFile], path: &Path) -> bool {
+    planned.iter().any(|file| {
+        let becomes_dir = matches!(
+            file.step,
+            UndoStep::Restore { now: FileState::Link { .. }, to: FileState::Dir { .. }, .. }
+        );
+        becomes_dir && path.starts_with(&file.path)
+    })
+}
+
+/// Returns the changes of the commands that had not ended when the program did. Where a later change of the run is
+/// recorded, the file is left to that.
+fn unfinished(
+    work_dir: &WorkDir,
+    journal: &Journal,
+    entry: &StoredEntry,
+) -> Result<Vec<Change>, JournalError> {
+    let mut changes = Vec::new();
+    for command in &entry.open_commands {
+        let later = &entry.changes[command.changes_before..];
+        let found =
+            tree::changes_of(work_dir.workspace(), journal.contents(), command, journal.max_file_bytes())?;
+        changes
+            .extend(found.into_iter().filter(|change| later.iter().all(|other| other.path != change.path)));
+    }
+    Ok(changes)
+}
+
 /// Looks at a path. A directory that is missing on the way counts as a missing file.
 fn look(workspace: &Workspace, path: &Path, limit: u64) -> Result<Found, PlaceError> {
     match workspace.place(path)? {
@@ -125,6 +162,10 @@ fn plan_file(
 ) -> Result<Option<UndoStep>, JournalError> {
     let refuse = |reason: &str| Ok(Some(UndoStep::Refuse(reason.to_owned())));
     let Some((to, not_kept)) = state_before(&found.state, chain) else {
+        // It was taken back already.
+        if chain.first().is_some_and(|oldest| found.state.is_same_content(&oldest.before)) {
+            return Ok(None);
+        }
         let took_effect = chain.iter().any(|change| found.state.is_same_content(&change.after));
         return refuse(if took_effect { CHANGED_BETWEEN } else { CHANGED_SINCE });
     };
@@ -133,6 +174,7 @@ fn plan_file(
     }
     let same = to.is_same_content(&found.state);
     let content = match &to {
+        FileState::Other if not_kept => return refuse(NOT_KEPT),
         FileState::Other => return refuse(SPECIAL),
         FileState::File { .. } if same && found.names > 1 => return refuse(NAMES),
         FileState::File { .. } if same => None,
@@ -168,8 +210,9 @@ fn state_before(now: &FileState, chain: &[&Change]) -> Option<(FileState, bool)>
 
 /// Returns what was there before a change. A mode that somebody else has set since stays.
 fn before_of(change: &Change, now: &FileState) -> FileState {
+    let same_kind = std::mem::discriminant(&change.before) == std::mem::discriminant(&change.after);
     match (change.before.mode(), change.after.mode(), now.mode()) {
-        (Some(before), Some(after), Some(now)) if before == after || now != after => {
+        (Some(before), Some(after), Some(now)) if same_kind && (before == after || now != after) => {
             change.before.clone().with_mode(now)
         }
         _ => change.before.clone(),

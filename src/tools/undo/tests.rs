@@ -18,21 +18,21 @@ use crate::{
 };
 
 /// A working directory, a journal and the real tools.
-struct TestUndo {
+pub(in crate::tools) struct TestUndo {
     dir: tempfile::TempDir,
-    journal: Arc<Journal>,
+    pub(in crate::tools) journal: Arc<Journal>,
     tools: ToolBox,
-    work_dir: WorkDir,
-    run: RunId,
-    calls: u32,
+    pub(in crate::tools) work_dir: WorkDir,
+    pub(in crate::tools) run: RunId,
+    pub(in crate::tools) calls: u32,
 }
 
 impl TestUndo {
-    fn new() -> Self {
+    pub(in crate::tools) fn new() -> Self {
         Self::with_config(|_| {})
     }
 
-    fn with_config(change: impl FnOnce(&mut UndoConfig)) -> Self {
+    pub(in crate::tools) fn with_config(change: impl FnOnce(&mut UndoConfig)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::find(Some(dir.path().join("home"))).unwrap();
         home.create().unwrap();
@@ -47,20 +47,20 @@ impl TestUndo {
         test
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(in crate::tools) fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join("work").join(name)
     }
 
-    fn put(&self, name: &str, content: &str) {
+    pub(in crate::tools) fn put(&self, name: &str, content: &str) {
         fs::write(self.file(name), content).unwrap();
     }
 
-    fn content(&self, name: &str) -> String {
+    pub(in crate::tools) fn content(&self, name: &str) -> String {
         fs::read_to_string(self.file(name)).unwrap()
     }
 
     /// Lets the tools record in a new entry.
-    fn begin_run(&mut self, undoes: Option<Undoes>) {
+    pub(in crate::tools) fn begin_run(&mut self, undoes: Option<Undoes>) {
         self.run = RunId::new();
         let home = Home::find(Some(self.dir.path().join("home"))).unwrap();
         let head = EntryHead {
@@ -75,7 +75,7 @@ impl TestUndo {
             WorkDir::new(&self.dir.path().join("work"), &home).unwrap().recorded(&self.journal, head);
     }
 
-    fn call(&mut self, tool: &str, args: &Value) {
+    pub(in crate::tools) fn call(&mut self, tool: &str, args: &Value) {
         let Some(Executor::Daemon(tool)) = self.tools.find(tool) else { panic!("{tool}") };
         self.calls += 1;
         let of_call = self.work_dir.for_call(&CallId::new(format!("call_{}", self.calls)), &tool.def().name);
@@ -94,7 +94,7 @@ impl TestUndo {
     }
 
     /// Takes a run back, in an entry of its own, and returns the paths that were not restored with the reasons.
-    fn undo(&mut self, run: &RunId) -> Vec<(PathBuf, String)> {
+    pub(in crate::tools) fn undo(&mut self, run: &RunId) -> Vec<(PathBuf, String)> {
         let plan = self.plan(run, None);
         self.begin_run(Some(Undoes { run: run.clone(), call: String::new() }));
         let mut refused = Vec::new();
@@ -107,7 +107,7 @@ impl TestUndo {
     }
 
     /// Returns everything in the working directory: a path and what it is.
-    fn tree(&self) -> Vec<(PathBuf, String)> {
+    pub(in crate::tools) fn tree(&self) -> Vec<(PathBuf, String)> {
         let mut tree = Vec::new();
         collect(&self.file(""), &mut tree);
         tree.sort();
@@ -167,7 +167,7 @@ fn one_call_is_taken_back_if_no_later_one_changed_the_file() {
     let last = test.plan(&run, Some("call_3"));
     assert_eq!((last.files.len(), last.restored()), (1, 1));
     last.carry_out(&test.work_dir, &test.journal, &mut |restored| {
-        assert_eq!(restored.result, RestoreResult::Done)
+        assert_eq!(restored.result, RestoreResult::Done);
     });
     assert_eq!(test.content("f"), "2\n");
     assert_eq!(test.content("g"), "g\n");

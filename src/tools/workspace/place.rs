@@ -97,6 +97,16 @@ impl Workspace {
     }
 }
 
+impl Workspace {
+    /// Opens the regular file of a real path for reading. Returns `None` if there is none.
+    pub(in crate::tools) fn open_real(&self, path: &Path) -> Option<File> {
+        let place = self.place(path).ok()??;
+        let flags = read::READ_FLAGS | OFlags::NOFOLLOW;
+        let file = File::from(fs::openat(&place.dir, &*place.name, flags, Mode::empty()).ok()?);
+        file.metadata().ok()?.is_file().then_some(file)
+    }
+}
+
 impl Place {
     /// Looks at what is there. The content of a file of more than `limit` bytes is read for its hash and not returned.
     ///

@@ -1,6 +1,5 @@
 //! Walks the directory tree by open directory handles and never follows a symbolic link.
 
-mod gitignore;
 mod pattern;
 
 use std::{
@@ -13,9 +12,8 @@ use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use super::Failure;
 use crate::{
     core::Cancel,
-    tools::{Effect, FileError, Workspace, read_effect},
+    tools::{Effect, FileError, Workspace, gitignore::IgnoreRules, read_effect},
 };
-use gitignore::IgnoreRules;
 
 pub(super) use pattern::Pattern;
 

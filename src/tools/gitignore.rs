@@ -7,7 +7,7 @@ use ignore::{
     gitignore::{Gitignore, GitignoreBuilder},
 };
 
-use crate::tools::Workspace;
+use super::Workspace;
 
 /// The maximum number of bytes that are read of one `.gitignore` file.
 const MAX_BYTES: u64 = 64 * 1024;

@@ -1,0 +1,164 @@
+//! What ordinary commands change is found, whatever it is.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::Command,
+};
+
+use super::*;
+use crate::{
+    core::CallId,
+    tools::undo::{UndoPlan, UndoStep, tests::TestUndo},
+};
+
+/// Runs a line in the working directory and records what it changes.
+fn run(test: &TestUndo, line: &str) {
+    let work_dir = test.work_dir.for_call(&CallId::new("command".to_owned()), "run_command");
+    run_covered(&work_dir, || sh(test, line)).unwrap();
+}
+
+fn sh(test: &TestUndo, line: &str) {
+    assert!(
+        Command::new("sh").args(["-c", line]).current_dir(test.file("")).status().unwrap().success(),
+        "{line}"
+    );
+}
+
+/// Returns the paths that were recorded for the run.
+fn changed(test: &TestUndo) -> Vec<String> {
+    let entry = test.journal.read(&test.run).unwrap();
+    assert!(entry.open_commands.is_empty());
+    entry.changes.iter().map(|change| change.path.display().to_string()).collect()
+}
+
+#[test]
+fn every_kind_of_change_is_found_and_taken_back() {
+    let mut test = TestUndo::new();
+    fs::create_dir_all(test.file("dir/inner")).unwrap();
+    for name in ["same", "grown", "rewritten", "gone", "mode", "dir/inner/f", "becomes dir"] {
+        test.put(name, "before\n");
+    }
+    symlink("same", test.file("link")).unwrap();
+    let before = test.tree();
+    run(
+        &test,
+        "echo more >> grown; printf 'BEFORE\\n' > rewritten; rm gone; chmod 700 mode; rm -r dir; echo new > new; \
+         ln -sf elsewhere link; rm 'becomes dir'; mkdir 'becomes dir'; echo x > 'becomes dir/x'; touch same; mkfifo fifo",
+    );
+    let mut paths = changed(&test);
+    paths.sort();
+    assert_eq!(
+        paths,
+        [
+            "becomes dir",
+            "becomes dir/x",
+            "dir",
+            "dir/inner",
+            "dir/inner/f",
+            "fifo",
+            "gone",
+            "grown",
+            "link",
+            "mode",
+            "new",
+            "rewritten"
+        ]
+    );
+    let run = test.run.clone();
+    assert_eq!(test.undo(&run), []);
+    assert_eq!(test.tree(), before);
+}
+
+#[test]
+fn a_file_that_is_rewritten_at_once_is_found() {
+    let mut test = TestUndo::new();
+    for round in 0..20 {
+        test.begin_run(None);
+        test.put("f", "1111\n");
+        run(&test, "printf '2222\\n' > f");
+        assert_eq!(changed(&test), ["f"], "round {round}");
+        let id = test.run.clone();
+        assert_eq!(test.undo(&id), []);
+        assert_eq!(test.content("f"), "1111\n");
+    }
+}
+
+#[test]
+fn a_command_that_changes_nothing_leaves_nothing_to_take_back() {
+    let test = TestUndo::new();
+    test.put("f", "1\n");
+    run(&test, "cat f");
+    assert_eq!(changed(&test), [""; 0]);
+}
+
+#[test]
+fn what_is_left_out_is_named_and_not_touched() {
+    let mut test = TestUndo::with_config(|config| config.max_file_bytes = 10);
+    test.put(".gitignore", "built/\n");
+    for dir in [".git", "node_modules", "src/target", "built", "src/kept"] {
+        fs::create_dir_all(test.file(dir)).unwrap();
+        test.put(&format!("{dir}/f"), "1\n");
+    }
+    test.put("large", "more than ten bytes\n");
+    let uncovered = not_covered(&test.work_dir);
+    assert_eq!(
+        uncovered.note(),
+        "\n`kontekst undo` will not cover built/, node_modules/, src/target/, large."
+    );
+    run(&test, "for f in */f src/*/f .git/f large; do echo 2 > $f; done");
+    let mut paths = changed(&test);
+    paths.sort();
+    assert_eq!(paths, ["large", "src/kept/f"]);
+    let id = test.run.clone();
+    let refused = test.undo(&id);
+    assert_eq!(refused.len(), 1);
+    assert_eq!(refused[0].0.to_str(), Some("large"));
+    assert!(refused[0].1.contains("too large"), "{refused:?}");
+    assert_eq!((test.content("src/kept/f"), test.content("built/f")), ("1\n".to_owned(), "2\n".to_owned()));
+}
+
+#[test]
+fn a_tree_with_too_many_files_is_said() {
+    let everything = NotCovered { everything: true, ..NotCovered::default() };
+    assert_eq!(everything.note(), "\n`kontekst undo` will not cover this: there are more than 50000 files.");
+    let test = TestUndo::new();
+    (0..11).for_each(|n| test.put(&format!("f{n}"), ""));
+    let limits = |entries| Limits { entries, bytes: 100, file_bytes: 100 };
+    assert!(scan(test.work_dir.workspace(), limits(11)).is_ok());
+    assert!(scan(test.work_dir.workspace(), limits(10)).is_err());
+    test.put("a", "12345678901234567890");
+    test.put("b", "12345678901234567890");
+    let limits = Limits { bytes: 30, ..limits(100) };
+    let tree = scan(test.work_dir.workspace(), limits).unwrap();
+    let over: Vec<_> = tree.over(limits).map(|(path, _)| path.to_str().unwrap()).collect();
+    assert_eq!(over, ["b"], "the second file does not fit any more");
+}
+
+/// A process that ends in the middle of a command is as good as a panic in it: nothing is recorded after.
+#[test]
+fn an_interrupted_command_is_taken_back_too() {
+    let mut test = TestUndo::new();
+    test.put("f", "before\n");
+    test.put("gone", "before\n");
+    fs::set_permissions(test.file("f"), fs::Permissions::from_mode(0o640)).unwrap();
+    let before = test.tree();
+    let work_dir = test.work_dir.for_call(&CallId::new("command".to_owned()), "run_command");
+    let interrupted = catch_unwind(AssertUnwindSafe(|| {
+        run_covered(&work_dir, || {
+            sh(&test, "echo after > f; rm gone; mkdir -p new/dir; echo x > new/dir/x");
+            panic!("as if the process had ended");
+        })
+    }));
+    assert!(interrupted.is_err());
+    let run = test.run.clone();
+    let entry = test.journal.read(&run).unwrap();
+    assert_eq!((entry.changes.len(), entry.open_commands.len()), (0, 1));
+    // What the record needs stays when the journal is pruned.
+    test.journal.prune();
+    let plan = UndoPlan::new(&test.work_dir, &test.journal, &entry, None).unwrap();
+    assert!(plan.files.iter().all(|file| matches!(file.step, UndoStep::Restore { .. })), "{plan:?}");
+    assert_eq!(test.undo(&run), []);
+    assert_eq!(test.tree(), before);
+}
