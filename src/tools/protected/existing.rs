@@ -19,6 +19,8 @@ const TIME_LIMIT: Duration = Duration::from_millis(300);
 /// Directories of git itself, in which git writes, and the entries in them that steer it.
 const GIT: &str = ".git";
 const STEERS_GIT: &[&str] = &["hooks", "config", "config.worktree", "info"];
+/// Directories of build systems, which are large and have nothing in them that is protected.
+const BUILT: &[&str] = &["node_modules", "target", "__pycache__", ".venv", "venv"];
 
 /// Returns the paths of the protected files and directories that exist, relative to the working directory and without
 /// links. Of a `.git` only what steers git, because commands may commit. In a tree that is too large for the limits some
@@ -48,7 +50,7 @@ pub(in crate::tools) fn existing(workspace: &Workspace) -> Vec<PathBuf> {
                 found.extend(STEERS_GIT.contains(&name).then(|| PathBuf::from(path)));
             } else if is_protected(&path, kind) {
                 found.push(PathBuf::from(path));
-            } else if kind == FileType::Directory {
+            } else if kind == FileType::Directory && !BUILT.contains(&name) {
                 open.push_back(path);
             }
         }

@@ -211,6 +211,32 @@ fn commands_get_no_keys_and_no_terminal() {
 }
 
 #[test]
+fn the_sandbox_holds_commands_and_they_may_run_without_a_question() {
+    let model = FakeLlama::start([
+        command(
+            "echo in > made; echo out > ../outside; cat ../home/config.toml; echo hook > .git/hooks/x; pwd",
+        ),
+        Reply::text("done"),
+    ]);
+    let home = home(&model, "approval = \"sandboxed\"\n");
+    fs::create_dir_all(home.work_dir().join(".git/hooks")).unwrap();
+    let output = home.run(&["run", "go"]);
+    let confined =
+        home.run(&["status"]).success().contains("In the sandbox: it writes only in the working directory");
+    if !confined {
+        // This machine lacks a layer, so each command asks.
+        output.fails(3);
+        assert!(!exists(&home, "made"));
+        return;
+    }
+    output.success();
+    assert!(exists(&home, "made") && !exists(&home, "../outside") && !exists(&home, ".git/hooks/x"));
+    let result = result(&model);
+    assert!(!result.contains("provider") && result.ends_with("/work"), "{result}");
+    model.assert_clean();
+}
+
+#[test]
 fn an_approval_can_be_remembered_for_the_directory() {
     let model = FakeLlama::start([]).always(|request| {
         let messages = request.body["messages"].as_array().unwrap();
