@@ -27,18 +27,25 @@ pub enum Ending {
 /// Why a command has not run.
 #[derive(Debug)]
 pub enum SandboxError {
-    /// A layer that the configuration requires is missing. Has the reason.
-    Refused(String),
     /// The processes of the sandbox cannot be started.
     Start(io::Error),
     /// The sandbox could not be set up. Has the step and the reason.
     SetUp(String),
 }
 
+impl SandboxError {
+    /// Returns what went wrong, without what it means.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Self::Start(error) => error.to_string(),
+            Self::SetUp(reason) => reason.clone(),
+        }
+    }
+}
+
 impl fmt::Display for SandboxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(reason) => write!(f, "commands need a sandbox, and {reason}"),
             Self::Start(error) => write!(f, "cannot start the sandbox: {error}"),
             Self::SetUp(reason) => write!(f, "cannot set up the sandbox: {reason}"),
         }

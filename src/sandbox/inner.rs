@@ -1,14 +1,17 @@
-//! The process that confines itself and becomes the command.
+//! The process that confines itself and becomes the command, or its parent in a process namespace.
 
 use std::{io, os::unix::process::CommandExt as _, process::Command};
 
-use super::job::{self, Job, Report};
+use super::{
+    job::{self, Job, Report},
+    system,
+};
 
-/// The first argument of an executable in this role. Its stdin is a socket, over which it reads a [`Job`] and writes a
-/// [`Report`] if the command cannot be started.
+/// The first argument of an executable in this role. Its stdin is a socket, over which it reads a [`Job`]. It writes a
+/// [`Report`] if the command cannot be started, and in a process namespace also at the end of the command.
 pub const ROLE: &str = "inner-command";
 
-/// Becomes the command. Returns only if that fails.
+/// Becomes the command, or starts it and waits for its end.
 ///
 /// # Errors
 ///
@@ -18,8 +21,8 @@ pub fn run() -> io::Result<()> {
     end_with_parent()?;
     // A keeper that ended before the call above has closed the socket.
     let Some(job) = job::receive::<Job>(&control)? else { return Ok(()) };
-    let error = become_command(&job);
-    job::send(&control, &Report::Failed(error.to_string()))
+    let report = start(&job).unwrap_or_else(|error| Report::Failed(error.to_string()));
+    job::send(&control, &report)
 }
 
 #[cfg(target_os = "linux")]
@@ -34,19 +37,32 @@ fn end_with_parent() -> io::Result<()> {
     Ok(())
 }
 
-fn become_command(job: &Job) -> io::Error {
+fn start(job: &Job) -> io::Result<Report> {
     // A session of its own has no terminal.
-    if let Err(error) = rustix::process::setsid() {
-        return error.into();
+    rustix::process::setsid()?;
+    system::confine(job)?;
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &job.line]).env_clear();
+    shell.envs(job.environment.iter().map(|(name, value)| (name, value)));
+    if let Some(temporary) = &job.temporary {
+        shell.env("TMPDIR", temporary);
     }
-    shell(job).exec()
+    if job.layers.namespaces { wait_as_first(shell) } else { Err(shell.exec()) }
 }
 
-fn shell(job: &Job) -> Command {
-    let mut command = Command::new("/bin/sh");
-    command
-        .args(["-c", &job.line])
-        .env_clear()
-        .envs(job.environment.iter().map(|(name, value)| (name, value)));
-    command
+/// Starts the command and waits for it and for every process that loses its parent. When the first process of a
+/// namespace ends, the kernel ends all others.
+fn wait_as_first(mut shell: Command) -> io::Result<Report> {
+    use rustix::process::{Pid, WaitOptions, wait};
+    let shell = Pid::from_child(&shell.process_group(0).spawn()?);
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == shell => {
+                let signal = status.terminating_signal().unwrap_or_default();
+                return Ok(status.exit_status().map_or(Report::Signalled(signal), Report::Exited));
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }

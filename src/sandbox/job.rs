@@ -26,6 +26,10 @@ pub(super) struct Job {
     pub network: bool,
     pub limits: Limits,
     pub layers: Layers,
+    /// Whether a part of a layer is not enough.
+    pub whole: bool,
+    /// The directory for temporary files of a command without a file system view of its own. The keeper makes it.
+    pub temporary: Option<PathBuf>,
 }
 
 /// From the inner process to the keeper, and from the keeper to the daemon.

@@ -1,4 +1,4 @@
-//! The two independent layers of the sandbox, and whether this machine has them.
+//! The two independent layers of the sandbox.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,21 +1,36 @@
 //! Runs command lines: starts them, reads their output, limits them, and ends them with everything that they started.
 //!
 //! Three processes take part. The daemon starts its own executable as the *keeper* of one command ([`keeper`]), which
-//! starts it once more as the *inner* process ([`inner`]). The inner process gives up what the command may not have
-//! and becomes `sh`. The keeper stays outside: it ends everything when the command is over, or when its socket to the
-//! daemon closes, as it does when the daemon dies.
+//! starts it once more as the *inner* process ([`inner`]). The inner process gives up what the command may not have,
+//! and becomes `sh` or its parent. The keeper stays outside: it ends everything when the command is over, or when its
+//! socket to the daemon closes, as it does when the daemon dies.
+//!
+//! Two independent layers hold the command ([`Layers`]), and `docs/sandbox.md` says what each of them holds.
 
 mod command;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod end;
+mod found_layers;
+mod hidden;
 mod inner;
 mod job;
 mod keeper;
 mod layers;
+#[cfg(target_os = "linux")]
+mod linux;
 mod processes;
 mod runner;
 
+#[cfg(not(target_os = "linux"))]
+use elsewhere as system;
+#[cfg(target_os = "linux")]
+use linux as system;
+
 pub use command::{CommandSpec, Limits};
 pub use end::{CommandEnd, Ending, SandboxError};
+pub use found_layers::FoundLayers;
+pub use hidden::hidden_in_home;
 pub use inner::{ROLE as INNER_ROLE, run as run_inner};
 pub use keeper::{ROLE as KEEPER_ROLE, run as run_keeper};
 pub use layers::Layers;

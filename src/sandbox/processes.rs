@@ -1,8 +1,11 @@
 //! The processes of a command: all of them end when the command does.
 
-use std::{fs, io, path::PathBuf, process::Child};
+use std::{fs, io, os::fd::OwnedFd, path::PathBuf, process::Child};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid},
+};
 
 /// Returns the path of the running program, also after an upgrade has replaced its file.
 pub(super) fn this_executable() -> io::Result<PathBuf> {
@@ -20,6 +23,24 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(())
+}
+
+/// Returns a handle that can be read when the process has ended, where the system has such handles.
+#[cfg(target_os = "linux")]
+pub(super) fn handle(process: &Child) -> io::Result<Option<OwnedFd>> {
+    use rustix::process::{PidfdFlags, pidfd_open};
+    Ok(Some(pidfd_open(Pid::from_child(process), PidfdFlags::empty())?))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn handle(_: &Child) -> io::Result<Option<OwnedFd>> {
+    Ok(None)
+}
+
+/// Returns true if the process has ended. It can still be waited for.
+pub(super) fn has_ended(process: &Child) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    !matches!(waitid(WaitId::Pid(Pid::from_child(process)), options), Ok(None) | Err(Errno::INTR))
 }
 
 /// Ends all that `inner` has started. `inner` has not been waited for yet.
@@ -63,4 +84,38 @@ fn parents() -> Vec<(Pid, Pid)> {
         Some((Pid::from_raw(pid)?, Pid::from_raw(parent)?))
     });
     processes.collect()
+}
+
+/// Counts the processes of the command, where the kernel does not limit them.
+pub(super) struct Count {
+    limit: u64,
+    /// The threads of the machine when the processes were last counted.
+    before: u64,
+}
+
+impl Count {
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, before: threads_of_machine() }
+    }
+
+    /// Returns true if there are more than the limit. Looks at each process only if the machine has many new threads.
+    pub(super) fn is_exceeded(&mut self) -> bool {
+        let now = threads_of_machine();
+        self.before = self.before.min(now);
+        if now - self.before <= self.limit / 2 {
+            return false;
+        }
+        let count = descendants(rustix::process::getpid()).len() as u64;
+        count > self.limit
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn threads_of_machine() -> u64 {
+    rustix::system::sysinfo().procs.into()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn threads_of_machine() -> u64 {
+    0
 }

@@ -20,6 +20,7 @@ use rustix::{
 use super::{
     command::CommandSpec,
     end::{CommandEnd, Ending, SandboxError},
+    hidden,
     job::{self, Job, Report},
     keeper,
     layers::Layers,
@@ -38,12 +39,18 @@ pub struct Sandbox {
     launcher: PathBuf,
     layers: Layers,
     hidden: Vec<PathBuf>,
+    whole: bool,
 }
 
 impl Sandbox {
     /// `launcher` is this program. `hidden` are absolute paths that no command may read; they need not exist.
     pub fn new(launcher: PathBuf, layers: Layers, hidden: Vec<PathBuf>) -> Self {
-        Self { launcher, layers, hidden }
+        Self { launcher, layers, hidden, whole: false }
+    }
+
+    /// Lets nothing run if the kernel has only a part of a layer.
+    pub(super) fn require_whole_layers(&mut self, whole: bool) {
+        self.whole = whole;
     }
 
     /// Runs a command and blocks until it and everything that it started have ended.
@@ -88,10 +95,12 @@ impl Sandbox {
             line: command.line.to_owned(),
             environment: command.environment.clone(),
             read_only: command.read_only.clone(),
-            hidden: self.hidden.clone(),
+            hidden: hidden::existing(&self.hidden),
             network: command.network,
             limits: command.limits.clone(),
             layers: self.layers,
+            whole: self.whole,
+            temporary: None,
         }
     }
 

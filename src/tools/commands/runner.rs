@@ -1,27 +1,19 @@
 //! Runs command lines in the sandbox.
 
-use std::{path::PathBuf, sync::OnceLock, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::OnceLock,
+    time::Duration,
+};
 
 use crate::{
     config::{CommandApproval, CommandsConfig, Home, SandboxMode},
     core::{Cancel, Environment},
-    sandbox::{CommandSpec, Ending, Layers, Limits, Sandbox},
+    sandbox::{CommandSpec, Ending, FoundLayers, Layers, Limits, Sandbox, hidden_in_home},
     tools::{WorkDir, protected, tree},
 };
 
 use super::{environment, output::Output};
-
-/// What the machine has of the sandbox.
-struct FoundLayers {
-    layers: Layers,
-    missing: Option<String>,
-}
-
-impl FoundLayers {
-    fn find(_: &std::path::Path) -> Self {
-        Self { layers: Layers::NONE, missing: Some("no layer of it is there".to_owned()) }
-    }
-}
 
 /// What commands get from the daemon's process.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +65,7 @@ impl CommandRunner {
     pub fn new(config: &CommandsConfig, host: &CommandHost, home: &Home) -> Option<Self> {
         let launcher = host.launcher.clone()?;
         let mut hidden = vec![home.root().to_owned()];
+        hidden.extend(hidden_in_home(&home.expand(Path::new("~"))));
         hidden.extend(config.hidden.iter().map(|path| home.expand(path)));
         Some(Self {
             config: config.clone(),

@@ -1,5 +1,7 @@
 //! Commands and their sandbox, with the real program in all of its roles.
 
+mod escapes;
+mod limits;
 mod running;
 
 use std::{fs::File, os::fd::AsFd as _, path::Path};

@@ -1,0 +1,251 @@
+//! What a command sees of the file system: all of it read-only, its working directory with all rights, temporary
+//! directories and devices of its own, and nothing of what is hidden.
+
+use std::{
+    fs, io,
+    os::{
+        fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+        unix::fs::FileTypeExt as _,
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{CWD, Mode, OFlags, ResolveFlags, open, openat2, symlink},
+    io::Errno,
+    mount::{
+        MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change,
+        move_mount, open_tree,
+    },
+    process::chdir,
+};
+
+use super::{
+    mount_table::{self, restrict},
+    step::Step as _,
+};
+use crate::sandbox::job::Job;
+
+/// No set-user-id program and no device works on these mounts.
+const PLAIN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+
+const READ_ONLY: MountFlags = PLAIN.union(MountFlags::RDONLY);
+
+/// Directories that are private to a command and begin empty. It may write in them.
+pub(super) const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+
+/// Directories that a command finds empty, because they hold the sockets of other programs.
+const EMPTIED: [&str; 2] = ["/run", "/var/run"];
+
+/// What is needed of the emptied directories: the programs of NixOS and of Guix.
+const KEPT: [&str; 2] = ["/run/current-system", "/run/wrappers"];
+
+/// The devices that a command has.
+pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+
+/// Builds the view in the mount namespace of this process, whose working directory is that of the command.
+pub(super) fn build(job: &Job, foreign_sockets: &[PathBuf]) -> io::Result<()> {
+    let work_dir = fs::read_link("/proc/self/cwd").step(|| "find the working directory".to_owned())?;
+    check_place(&work_dir, job)?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .step(|| "keep mounts to ourselves".to_owned())?;
+    let whole =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let tree = open_tree(CWD, ".", whole).step(|| "open the working directory".to_owned())?;
+    let kept = Kept::open(job.network)?;
+    let covered = covered_dirs();
+    for mount in mount_table::read()? {
+        if !covered.iter().any(|dir| mount.path.starts_with(dir)) {
+            restrict(&mount.path, mount.flags | READ_ONLY)?;
+        }
+    }
+    let size = job.limits.temporary;
+    for dir in &covered {
+        cover(dir, size)?;
+    }
+    build_dev(&kept.devices, size)?;
+    kept.restore()?;
+    attach(tree.as_fd(), &work_dir)?;
+    for dir in existing(&EMPTIED) {
+        restrict(&dir, READ_ONLY)?;
+    }
+    for path in &job.hidden {
+        hide(path)?;
+    }
+    let is_foreign =
+        |path: &&PathBuf| path.symlink_metadata().is_ok_and(|socket| socket.file_type().is_socket());
+    for path in foreign_sockets.iter().filter(is_foreign) {
+        hide(path)?;
+    }
+    protect(&job.read_only, &work_dir)?;
+    chdir(&work_dir).step(|| "enter the working directory".to_owned())
+}
+
+/// Refuses a working directory that would bring back what is covered, or that is hidden itself.
+fn check_place(work_dir: &Path, job: &Job) -> io::Result<()> {
+    let shown = work_dir.display();
+    if let Some(hidden) = job.hidden.iter().find(|hidden| work_dir.starts_with(hidden)) {
+        return Err(io::Error::other(format!(
+            "{shown} is in {}, which commands do not see",
+            hidden.display()
+        )));
+    }
+    let system = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp/x", "/var/tmp/x"];
+    let holds = |dir: &&str| Path::new(dir).starts_with(work_dir);
+    let is_in = |dir: &&str| ["/proc", "/sys", "/dev"].contains(dir) && work_dir.starts_with(dir);
+    match system.iter().find(|dir| {
+        (holds(dir) && !TEMPORARY.iter().any(|temporary| work_dir == Path::new(temporary))) || is_in(dir)
+    }) {
+        Some(dir) => Err(io::Error::other(format!("{shown} is no directory to work in, because of {dir}"))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the directories that get a file system of their own. Links to them, as `/var/run` is on most systems, are
+/// none.
+fn covered_dirs() -> Vec<PathBuf> {
+    let mut dirs = existing(&["/dev"]);
+    dirs.extend(existing(&TEMPORARY));
+    dirs.extend(existing(&EMPTIED));
+    dirs
+}
+
+fn existing(dirs: &[&str]) -> Vec<PathBuf> {
+    let is_dir = |dir: &&&str| Path::new(dir).symlink_metadata().is_ok_and(|dir| dir.is_dir());
+    dirs.iter().filter(is_dir).map(PathBuf::from).collect()
+}
+
+fn cover(dir: &Path, size: u64) -> io::Result<()> {
+    let mode = if TEMPORARY.iter().any(|temporary| dir == Path::new(temporary)) { "1777" } else { "0755" };
+    new_file_system(dir, &format!("mode={mode},size={size}"))
+}
+
+fn new_file_system(dir: &Path, options: &str) -> io::Result<()> {
+    let options = std::ffi::CString::new(options)?;
+    mount("tmpfs", dir, "tmpfs", PLAIN, options.as_c_str()).step(|| format!("cover {}", dir.display()))
+}
+
+/// Files below the covered directories that a command sees nevertheless.
+struct Kept {
+    devices: Vec<(&'static str, OwnedFd)>,
+    others: Vec<(PathBuf, OwnedFd)>,
+}
+
+impl Kept {
+    fn open(network: bool) -> io::Result<Self> {
+        let handle = |path: &Path| open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let mut devices = Vec::new();
+        for name in DEVICES {
+            let device = Path::new("/dev").join(name);
+            devices.push((name, handle(&device).step(|| format!("open {}", device.display()))?));
+        }
+        let mut paths: Vec<PathBuf> = KEPT.iter().map(PathBuf::from).collect();
+        if network {
+            // Most often a link to a file in /run, without which no name is found.
+            let resolver = handle(Path::new("/etc/resolv.conf")).ok();
+            let path = resolver.and_then(|file| fs::read_link(handle_path(file.as_fd())).ok());
+            paths.extend(path.filter(|path| path.starts_with("/run")));
+        }
+        let others = paths.into_iter().filter_map(|path| Some((path.clone(), handle(&path).ok()?)));
+        Ok(Self { devices, others: others.collect() })
+    }
+
+    fn restore(&self) -> io::Result<()> {
+        for (path, handle) in &self.others {
+            if handle_path(handle.as_fd()).is_dir() {
+                fs::create_dir_all(path)?;
+            } else {
+                path.parent().map_or(Ok(()), fs::create_dir_all)?;
+                fs::write(path, "")?;
+            }
+            bind(handle.as_fd(), path)?;
+            restrict(path, READ_ONLY)?;
+        }
+        Ok(())
+    }
+}
+
+fn handle_path(handle: BorrowedFd<'_>) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+}
+
+fn bind(from: BorrowedFd<'_>, to: &Path) -> io::Result<()> {
+    mount_bind(handle_path(from), to).step(|| format!("show {}", to.display()))
+}
+
+fn build_dev(devices: &[(&str, OwnedFd)], size: u64) -> io::Result<()> {
+    let dev = Path::new("/dev");
+    for (name, handle) in devices {
+        let node = dev.join(name);
+        fs::write(&node, "")?;
+        bind(handle.as_fd(), &node)?;
+    }
+    for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
+        symlink(format!("/proc/self/fd{target}"), dev.join(name))?;
+    }
+    let memory = dev.join("shm");
+    fs::create_dir(&memory)?;
+    new_file_system(&memory, &format!("mode=1777,size={size}"))?;
+    restrict(dev, READ_ONLY)
+}
+
+/// Mounts the working directory where it was, with all rights.
+fn attach(tree: BorrowedFd<'_>, work_dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(work_dir).step(|| "make the working directory".to_owned())?;
+    move_mount(tree, "", CWD, work_dir, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+        .step(|| "show the working directory".to_owned())?;
+    for mount in mount_table::read()?.iter().filter(|mount| mount.path.starts_with(work_dir)) {
+        restrict(&mount.path, mount.flags.difference(MountFlags::empty()) | PLAIN)?;
+    }
+    Ok(())
+}
+
+/// Covers a file or a directory that exists with nothing.
+fn hide(path: &Path) -> io::Result<()> {
+    let what = || format!("hide {}", path.display());
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        // What this user cannot reach, no command can.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error).step(what),
+        Ok(metadata) if metadata.is_dir() => {
+            mount("tmpfs", path, "tmpfs", READ_ONLY, c"mode=0555,size=4k,nr_inodes=2").step(what)
+        }
+        Ok(_) => {
+            // A device on a mount without devices cannot be opened.
+            mount_bind("/dev/null", path).step(what)?;
+            restrict(path, READ_ONLY)
+        }
+    }
+}
+
+/// Makes paths in the working directory read-only. Each directory above one becomes a mount of its own, so that it cannot
+/// be renamed and made anew.
+fn protect(paths: &[PathBuf], work_dir: &Path) -> io::Result<()> {
+    let mut parents = std::collections::BTreeSet::new();
+    for path in paths {
+        parents.extend(path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()));
+    }
+    // A parent comes before what is in it.
+    for parent in parents {
+        bind_to_itself(parent, work_dir, PLAIN)?;
+    }
+    paths.iter().try_for_each(|path| bind_to_itself(path, work_dir, READ_ONLY))
+}
+
+fn bind_to_itself(path: &Path, work_dir: &Path, flags: MountFlags) -> io::Result<()> {
+    let what = || format!("protect {}", path.display());
+    let open = || {
+        let root = open(work_dir, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        openat2(root, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty(), rules)
+    };
+    let target = match open() {
+        // It has gone since it was listed, or it is a link, on which nothing can be mounted.
+        Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => return Ok(()),
+        opened => opened.step(what)?,
+    };
+    let target = handle_path(target.as_fd());
+    mount_bind(&target, &target).step(what)?;
+    restrict(&work_dir.join(path), flags)
+}

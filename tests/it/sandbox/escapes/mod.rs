@@ -1,0 +1,178 @@
+//! Commands that try to get out of the sandbox, with both layers and with each alone, as root and as an ordinary user.
+
+mod table;
+mod targets;
+
+use std::{
+    fs::{self, File},
+    os::{fd::AsFd as _, unix::fs::PermissionsExt as _},
+    path::PathBuf,
+};
+
+use kontekst::{
+    core::Cancel,
+    sandbox::{CommandSpec, FoundLayers, Layers, Limits, Sandbox},
+};
+use tempfile::TempDir;
+
+use targets::Targets;
+
+const NAMESPACES: Layers = Layers { namespaces: true, filters: false };
+const FILTERS: Layers = Layers { namespaces: false, filters: true };
+
+/// The user that commands run as.
+struct Runner {
+    launcher: PathBuf,
+    user: Option<u32>,
+    _dir: TempDir,
+}
+
+impl Runner {
+    fn same_user() -> Self {
+        let launcher = env!("CARGO_BIN_EXE_kontekst").into();
+        Self { launcher, user: None, _dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// Returns `None` if this is not root, which alone can become another user.
+    fn other_user() -> Option<Self> {
+        const NOBODY: u32 = 65534;
+        if !rustix::process::getuid().is_root() || !PathBuf::from("/usr/bin/setpriv").exists() {
+            return None;
+        }
+        let dir = TempDir::with_prefix_in("launcher-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let launcher = dir.path().join("launcher");
+        let program = env!("CARGO_BIN_EXE_kontekst");
+        let script = format!(
+            "#!/bin/sh\nexec /usr/bin/setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {program} \"$@\"\n"
+        );
+        fs::write(&launcher, script).unwrap();
+        fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+        Some(Self { launcher, user: Some(NOBODY), _dir: dir })
+    }
+
+    fn all() -> Vec<Self> {
+        [Some(Self::same_user()), Self::other_user()].into_iter().flatten().collect()
+    }
+
+    /// Runs lines one after the other in one command, and returns the effects of all.
+    fn run(&self, lines: &[&str], layers: Layers) -> Vec<String> {
+        let targets = Targets::new(self.user);
+        let dir = File::open(targets.work_dir()).unwrap();
+        let line: String = lines.iter().map(|line| format!("(\n{line}\n)\n")).collect();
+        let mut environment = targets.variables();
+        if layers.filters {
+            environment.push(("FILTERS".to_owned(), "1".to_owned()));
+        }
+        let command = CommandSpec {
+            line: &line,
+            work_dir: dir.as_fd(),
+            environment,
+            read_only: Targets::read_only(),
+            network: false,
+            limits: Limits::default(),
+        };
+        let sandbox = Sandbox::new(self.launcher.clone(), layers, targets.hidden());
+        let mut output = Vec::new();
+        let end = sandbox.run(&command, &Cancel::new(), &mut |chunk| output.extend_from_slice(chunk));
+        let end = end.unwrap_or_else(|error| panic!("{layers:?}, user {:?}: {error}", self.user));
+        let output = String::from_utf8_lossy(&output);
+        if std::env::var_os("KONTEKST_TEST_SHOW").is_some() {
+            eprintln!("{layers:?} {end:?}\n{output}");
+        }
+        targets.effects(&output, layers != FILTERS)
+    }
+
+    /// Runs lines together, and each alone if there was an effect, to find out which line had it.
+    fn effects(&self, lines: &[&str], layers: Layers) -> Vec<String> {
+        if self.run(lines, layers).is_empty() {
+            return Vec::new();
+        }
+        let alone = lines.iter().flat_map(|line| {
+            let effects = self.run(&[line], layers);
+            effects.into_iter().map(move |effect| format!("{line}\n    {effect}"))
+        });
+        let mut found: Vec<String> = alone.collect();
+        if found.is_empty() {
+            found = self.run(lines, layers);
+        }
+        found.iter_mut().for_each(|effect| *effect = format!("{layers:?}, user {:?}: {effect}", self.user));
+        found
+    }
+}
+
+/// Runs lines with each of these sets of layers, as each user. Sets that this machine does not have are left out.
+#[track_caller]
+fn check(lines: &[&str], sets: &[Layers]) {
+    let mut effects = Vec::new();
+    for runner in Runner::all() {
+        let found = FoundLayers::find(&runner.launcher);
+        let has = |set: &&Layers| {
+            (found.layers.namespaces || !set.namespaces) && (found.layers.filters || !set.filters)
+        };
+        for set in sets.iter().filter(has) {
+            effects.extend(runner.effects(lines, *set));
+        }
+    }
+    assert!(effects.is_empty(), "{} effects outside:\n{}", effects.len(), effects.join("\n"));
+}
+
+const EACH: &[Layers] = &[Layers::BOTH, NAMESPACES, FILTERS];
+
+#[test]
+fn files() {
+    check(table::FILES, EACH);
+}
+
+#[test]
+fn sockets() {
+    check(table::SOCKETS, EACH);
+}
+
+#[test]
+fn processes() {
+    check(table::PROCESSES, EACH);
+}
+
+#[test]
+fn secrets() {
+    check(table::SECRETS, EACH);
+}
+
+#[test]
+fn survivors() {
+    check(table::SURVIVORS, &[Layers::BOTH, NAMESPACES, FILTERS, Layers::NONE]);
+}
+
+#[test]
+fn terminals() {
+    check(table::TERMINAL, EACH);
+}
+
+#[test]
+fn the_kernel() {
+    check(table::KERNEL, &[Layers::BOTH, FILTERS]);
+}
+
+#[test]
+fn privileges() {
+    check(table::PRIVILEGES, EACH);
+}
+
+/// Landlock knows no rule against a single name in a directory that can be written.
+#[test]
+fn protected_files() {
+    check(table::PROTECTED, &[Layers::BOTH, NAMESPACES]);
+}
+
+/// The same commands without a sandbox: their effects show that the tests above would see them.
+#[test]
+fn effects_are_seen_without_a_sandbox() {
+    let runner = Runner::same_user();
+    for (lines, least) in
+        [(table::FILES, 40), (table::SOCKETS, 20), (table::SECRETS, 8), (table::PROTECTED, 20)]
+    {
+        let seen = lines.iter().filter(|line| !runner.run(&[line], Layers::NONE).is_empty()).count();
+        assert!(seen >= least, "only {seen} of {} commands had an effect", lines.len());
+    }
+}
