@@ -213,7 +213,11 @@ fn hide(path: &Path) -> io::Result<()> {
         }
         Ok(_) => {
             // A device on a mount without devices cannot be opened.
-            mount_bind("/dev/null", path).step(what)?;
+            match mount_bind("/dev/null", path) {
+                // A socket that its program has removed meanwhile.
+                Err(Errno::NOENT) if path.symlink_metadata().is_err() => return Ok(()),
+                result => result.step(what)?,
+            }
             restrict(path, READ_ONLY)
         }
     }
