@@ -40,7 +40,7 @@ async fn the_changes_of_a_run_and_of_its_workers_are_one_entry() {
     let entries = entries(&test);
     let [entry] = &entries[..] else { panic!("{entries:?}") };
     assert_eq!(entry.head.words, "go on");
-    assert_eq!(entry.head.dir, fs::canonicalize(test.work_dir()).unwrap());
+    assert_eq!(entry.head.dir, test.work_dir());
     let paths: Vec<_> = entry.changes.iter().map(|change| change.path.to_str().unwrap()).collect();
     assert_eq!(paths, ["a", "a/b", "a/b/c", "old", "w"]);
     let is_dir = |state: &FileState| matches!(state, FileState::Dir { .. });

@@ -14,7 +14,7 @@ fn output_and_exit_status_are_those_of_the_shell() {
     for fixture in fixtures() {
         let (ending, output) = fixture.run("echo a; echo b >&2; printf c; pwd; exit 3");
         assert_eq!(ending, Ending::Exited(3));
-        assert_eq!(output, format!("a\nb\nc{}\n", fixture.path().canonicalize().unwrap().display()));
+        assert_eq!(output, format!("a\nb\nc{}\n", fixture.path().display()));
         assert_eq!(fixture.run("no-such-command-at-all 2>/dev/null").0, Ending::Exited(127));
         assert_eq!(fixture.run("kill -9 $$").0, Ending::Signalled(9));
         assert_eq!(fixture.run("env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^TMPDIR=").1.lines().count(), 1);

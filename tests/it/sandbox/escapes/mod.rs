@@ -75,11 +75,8 @@ impl Runner {
         let sandbox = Sandbox::new(self.launcher.clone(), layers, targets.hidden());
         let mut output = Vec::new();
         let end = sandbox.run(&command, &Cancel::new(), &mut |chunk| output.extend_from_slice(chunk));
-        let end = end.unwrap_or_else(|error| panic!("{layers:?}, user {:?}: {error}", self.user));
+        end.unwrap_or_else(|error| panic!("{layers:?}, user {:?}: {error}", self.user));
         let output = String::from_utf8_lossy(&output);
-        if std::env::var_os("KONTEKST_TEST_SHOW").is_some() {
-            eprintln!("{layers:?} {end:?}\n{output}");
-        }
         targets.effects(&output, layers != FILTERS)
     }
 
