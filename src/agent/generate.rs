@@ -188,10 +188,10 @@ async fn send(
     let stopped = watch.as_ref().map(RepeatedText::stopped);
     let mut call = blocking(move || {
         let mut sink = |delta| {
-            if let (Some(watch), Delta::Text(piece) | Delta::Reasoning(piece) | Delta::Call(piece)) =
-                (&mut watch, &delta)
-            {
-                watch.push(piece);
+            match (&mut watch, &delta) {
+                (Some(watch), Delta::Text(piece) | Delta::Reasoning(piece)) => watch.push(piece),
+                (Some(watch), Delta::Call(piece)) => watch.push_call(piece),
+                _ => {}
             }
             if let (Some(budget), Delta::Reasoning(thought)) = (&budget, &delta) {
                 budget.spend(thought);

@@ -62,7 +62,7 @@ impl Home {
         let user_home = user_home.filter(|path| path.is_absolute());
         let root = match (chosen.filter(|path| !path.as_os_str().is_empty()), &user_home) {
             (Some(root), _) => std::path::absolute(&root).unwrap_or(root),
-            (None, Some(user_home)) => user_home.join(".kontekst"),
+            (None, Some(user_home)) => default_root(user_home),
             (None, None) => return Err(NoHome),
         };
         Ok(Self { root, user_home })
@@ -75,9 +75,10 @@ impl Home {
     /// # Errors
     ///
     /// [`HomeError`] if one of them belongs to another user, or stays open to others. The home directory of the user is
-    /// never created.
+    /// not created for the default directory in it.
     pub fn create(&self) -> Result<(), HomeError> {
-        if let Some(user_home) = self.user_home.as_ref().filter(|user_home| self.root.starts_with(user_home))
+        if let Some(user_home) = self.user_home.as_ref()
+            && self.root == default_root(user_home)
             && !user_home.try_exists().context(user_home)?
         {
             return Err(HomeError::NoUserHome { path: user_home.clone() });
@@ -259,6 +260,11 @@ impl Home {
             _ => path.to_owned(),
         }
     }
+}
+
+/// Returns the data directory of a user who has not chosen another one.
+fn default_root(user_home: &Path) -> PathBuf {
+    user_home.join(".kontekst")
 }
 
 /// Creates a directory that must not exist yet, for this user only.

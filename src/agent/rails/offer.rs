@@ -12,10 +12,21 @@ const WEB_FETCH: &str = "web_fetch";
 const NETWORK: [&str; 10] =
     ["web", "website", "site", "homepage", "internet", "online", "url", "link", "download", "fetch"];
 
+const RUN_COMMAND: &str = "run_command";
+
+/// The words of a request that wants something to be run, in lower case.
+const RUNNING: [&str; 24] = [
+    "run", "runs", "rerun", "execute", "test", "tests", "build", "builds", "compile", "compiles", "install",
+    "command", "commands", "script", "shell", "terminal", "lint", "git", "commit", "cargo", "npm", "pytest",
+    "starte", "teste",
+];
+
 /// The tools that a run has no use for.
 pub(in crate::agent) struct Offer {
     is_on: bool,
     answers_only: bool,
+    /// The request or the agent speaks of something to run. Small models run a command where they should change a file.
+    runs_commands: bool,
     /// An address stands in the conversation, or is likely to be needed. Stays true.
     has_address: bool,
 }
@@ -23,10 +34,10 @@ pub(in crate::agent) struct Offer {
 impl Offer {
     /// `request` is what the user wrote, and `system` the text of the agent.
     pub(super) fn new(is_on: bool, request: &str, system: &str) -> Self {
-        let words = request.to_lowercase();
-        let names_network = words.split(|c: char| !c.is_alphanumeric()).any(|word| NETWORK.contains(&word));
+        let names_network = has_word(request, &NETWORK);
+        let runs_commands = has_word(request, &RUNNING) || has_word(system, &RUNNING);
         let has_address = names_network || has_url(system) || request.split_whitespace().any(is_host);
-        Self { is_on, answers_only: asks_only_for_an_answer(request), has_address }
+        Self { is_on, answers_only: asks_only_for_an_answer(request), runs_commands, has_address }
     }
 
     /// Returns the names of tools that may not be called now. `conversation` is what the model sees.
@@ -44,8 +55,15 @@ impl Offer {
                 None => message.role == Role::User && has_url(&message.content),
             });
         let changing = CHANGING_TOOLS.into_iter().filter(|_| self.answers_only);
-        changing.chain(Some(WEB_FETCH).filter(|_| !self.has_address)).collect()
+        changing
+            .chain(Some(RUN_COMMAND).filter(|_| !self.runs_commands))
+            .chain(Some(WEB_FETCH).filter(|_| !self.has_address))
+            .collect()
     }
+}
+
+fn has_word(text: &str, words: &[&str]) -> bool {
+    text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word))
 }
 
 /// Returns true if the text has an address with a scheme, or one of the usual names of hosts.

@@ -13,6 +13,13 @@ const WINDOW: usize = 4096;
 const MAX_PERIOD: usize = WINDOW / 16;
 /// The bytes that have to repeat where the text has no words: empty tables, lines, zeros and the like are data.
 const MIN_DATA: usize = 4 * WINDOW;
+/// The bytes that have to repeat in a call of a tool that reads: its arguments are names and patterns. A small model on a
+/// CPU takes about 20 seconds for them.
+const SHORT_WINDOW: usize = 1024;
+/// The tools that read, as a call in steps has them at its beginning.
+const READING: [&str; 4] = ["\"read_file\"", "\"list_files\"", "\"search_files\"", "\"web_fetch\""];
+/// The beginning of a call that has the name of its tool, in bytes.
+const CALL_HEAD: usize = 40;
 /// The bytes after which the end is looked at again.
 const STEP: usize = 512;
 /// What is left of the repetitions in an answer that was stopped.
@@ -41,6 +48,8 @@ pub(in crate::agent) struct RepeatedText {
     unchecked: usize,
     /// The bytes at the end that repeat.
     repeated: usize,
+    /// The first bytes of the call that is being written.
+    call_head: String,
     stopped: StoppedAnswer,
 }
 
@@ -65,11 +74,20 @@ impl RepeatedText {
     /// `cancel` is triggered when the answer repeats itself.
     pub(in crate::agent) fn new(cancel: Cancel) -> Self {
         let stopped = StoppedAnswer { bytes: Arc::default(), cancel };
-        Self { tail: Vec::new(), total: 0, unchecked: 0, repeated: 0, stopped }
+        Self { tail: Vec::new(), total: 0, unchecked: 0, repeated: 0, call_head: String::new(), stopped }
     }
 
     pub(in crate::agent) fn stopped(&self) -> StoppedAnswer {
         self.stopped.clone()
+    }
+
+    /// Adds a piece of a call.
+    pub(in crate::agent) fn push_call(&mut self, piece: &str) {
+        if self.call_head.len() < CALL_HEAD {
+            let end = piece.floor_char_boundary(CALL_HEAD - self.call_head.len());
+            self.call_head.push_str(&piece[..end]);
+        }
+        self.push(piece);
     }
 
     /// Adds a piece of the answer.
@@ -84,18 +102,27 @@ impl RepeatedText {
             return;
         }
         let new = std::mem::take(&mut self.unchecked);
-        let end = &self.tail[self.tail.len().saturating_sub(WINDOW)..];
+        let reads = is_reading(&self.call_head);
+        let window = if reads { SHORT_WINDOW } else { WINDOW };
+        let end = &self.tail[self.tail.len().saturating_sub(window)..];
         let Some(period) = period(end) else {
             self.repeated = 0;
             return;
         };
         self.repeated = (self.repeated + new).max(end.len());
-        let enough = if has_words(&end[..period]) { WINDOW } else { MIN_DATA };
-        if end.len() == WINDOW && self.repeated >= enough && self.stopped.tokens().is_none() {
+        let enough = if reads || has_words(&end[..period]) { window } else { MIN_DATA };
+        if end.len() == window && self.repeated >= enough && self.stopped.tokens().is_none() {
             self.stopped.bytes.store(self.total, Relaxed);
             self.stopped.cancel.cancel();
         }
     }
+}
+
+/// Returns true for the beginning of a call of a tool that reads.
+fn is_reading(call: &str) -> bool {
+    call.split_once(':').is_some_and(|(key, tool)| {
+        key.contains("\"tool\"") && READING.iter().any(|name| tool.trim_start().starts_with(name))
+    })
 }
 
 /// Returns an answer that was stopped without the repetitions at its end, except for two.
@@ -169,6 +196,24 @@ mod tests {
             }
         }
         assert!(stopped_after(&"日本語です。".repeat(1000), 18).is_some());
+    }
+
+    #[test]
+    fn a_pattern_that_repeats_itself_is_stopped_sooner() {
+        let stopped_after = |call: &str| {
+            let mut watch = RepeatedText::new(Cancel::new());
+            let stop = call.as_bytes().chunks(3).position(|piece| {
+                watch.push_call(std::str::from_utf8(piece).unwrap());
+                watch.stopped().cancel.is_cancelled()
+            });
+            stop.map(|at| at * 3)
+        };
+        let pattern = r"\\.py".repeat(4000);
+        let search = stopped_after(&format!(r#"{{"tool": "search_files", "pattern": "{pattern}"#));
+        assert!(search.is_some_and(|bytes| bytes < 2 * SHORT_WINDOW), "{search:?}");
+        let write =
+            stopped_after(&format!(r#"{{"tool": "write_file", "path": "read_file", "content": "{pattern}"#));
+        assert!(write.is_some_and(|bytes| bytes > MIN_DATA), "{write:?}");
     }
 
     #[test]

@@ -15,6 +15,8 @@ use crate::{
 const MIN_LINES: usize = 3;
 /// A write that keeps fewer of the old lines, in percent, drops most of the file.
 const MIN_KEPT: usize = 50;
+/// A write that keeps at least so many of the old words, in percent, has them in other lines.
+const SAME_WORDS: usize = 80;
 /// A file of at most this many lines may be written in other words, if it does not get shorter.
 const FEW_LINES: usize = 10;
 /// The tools after whose calls the model knows the file.
@@ -128,10 +130,12 @@ fn lost_text<'a>(
     }
     let known = conversation.clone().any(|message| names_file(message, path, call) || shows(message, old));
     let (reason, why) = if known {
-        let (kept, all) = kept_lines(old, new);
+        let (kept, all) = kept_parts(lines(old), lines(new));
+        let (kept_words, all_words) = kept_parts(words(old), words(new));
+        let is_reformatted = kept_words * 100 >= all_words * SAME_WORDS;
         let is_reworded = all <= FEW_LINES && lines(new).count() >= all;
         let is_dictated = || requests().any(|request| dictates(request, new));
-        if all < MIN_LINES || kept * 100 >= all * MIN_KEPT || is_reworded || is_dictated() {
+        if all < MIN_LINES || kept * 100 >= all * MIN_KEPT || is_reformatted || is_reworded || is_dictated() {
             return None;
         }
         (Reason::DropsLines, format!("only {kept} of the {all} lines of {path} would be left"))
@@ -175,16 +179,16 @@ fn shows(message: &Message, old: &str) -> bool {
     message.role == Role::User && message.content.contains(old.trim())
 }
 
-/// Returns how many of the old lines are in the new text, and how many there are. Blank lines do not count.
-fn kept_lines(old: &str, new: &str) -> (usize, usize) {
+/// Returns how many of the old parts are among the new ones, and how many there are.
+fn kept_parts<'a>(old: impl Iterator<Item = &'a str>, new: impl Iterator<Item = &'a str>) -> (usize, usize) {
     let mut counts: HashMap<&str, usize> = HashMap::new();
-    for line in lines(new) {
-        *counts.entry(line).or_default() += 1;
+    for part in new {
+        *counts.entry(part).or_default() += 1;
     }
     let (mut kept, mut all) = (0, 0);
-    for line in lines(old) {
+    for part in old {
         all += 1;
-        if let Some(count @ 1..) = counts.get_mut(line) {
+        if let Some(count @ 1..) = counts.get_mut(part) {
             *count -= 1;
             kept += 1;
         }
@@ -192,8 +196,13 @@ fn kept_lines(old: &str, new: &str) -> (usize, usize) {
     (kept, all)
 }
 
+/// Returns the lines that are not blank.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -258,6 +267,8 @@ mod tests {
         assert_eq!(judged("1\n2\n", "4\n", known()), None, "a very short file");
         assert!(judged("1\n2\n3\n4\n5\n", "debug: true\n", known()).is_some());
         assert_eq!(judged("1\n2\n3\n", "one\ntwo\nthree\n", known()), None, "in other words");
+        let (json, one_line) = ("{\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3\n}\n", "{\"a\":1,\"b\":5,\"c\":3}");
+        assert_eq!(judged(json, one_line, known()), None, "the same words on one line");
         let asked = |request: &str| [known(), vec![Message::text(Role::User, request)]].concat();
         assert_eq!(judged("1\n2\n3\n", "a: 1\nb: 2\n", asked("a.txt is to hold:\na: 1\nb: 2")), None);
         assert!(judged("1\n2\n3\n", "a: 1\nb: 2\n", asked("Append to a.txt:\na: 1\nb: 2")).is_some());

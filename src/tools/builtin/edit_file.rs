@@ -142,8 +142,8 @@ impl EditFile {
             let hint = not_found_hint::not_found_hint(target.workspace(), path, content, old, is_shown());
             return Err(format!("old_str not found in {path}{hint}").into());
         }
-        let chosen =
-            matches.choose(occurrence, path.as_str(), || matches.example().filter(|_| is_shown()))?;
+        let chosen = matches
+            .choose(occurrence, path.as_str(), || if is_shown() { matches.examples() } else { Vec::new() })?;
         let message = match occurrence {
             Occurrence::Nth(n) => format!("Replaced occurrence {n} in {path}"),
             Occurrence::Only | Occurrence::All => {

@@ -1,4 +1,5 @@
-//! Gathers the beginning of a run: the names of the files in its working directory, and the files that the prompt names.
+//! Gathers the beginning of a run: the names of the files in its working directory, and the files that the prompt names or
+//! quotes.
 
 use std::{
     collections::BTreeSet,
@@ -6,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::walk::{self, Pattern};
+use super::{
+    search_files::files_with,
+    walk::{self, Pattern},
+};
 use crate::{
     core::Cancel,
     tools::{Effect, WorkDir, Workspace, read_effect},
@@ -23,6 +27,13 @@ const TIME_LIMIT: Duration = Duration::from_millis(500);
 /// The most words of a prompt that are tried as names of files, and the longest of them in bytes.
 const MAX_WORDS: usize = 200;
 const MAX_WORD: usize = 200;
+/// The most texts in quotes that are looked for, and their lengths in bytes.
+const MAX_QUOTES: usize = 4;
+const QUOTE_LENGTH: std::ops::RangeInclusive<usize> = 3..=200;
+/// A text that stands in more files says too little.
+const MAX_FILES_WITH_QUOTE: usize = 3;
+/// The time for the search of one text in quotes.
+const SEARCH_TIME: Duration = Duration::from_millis(250);
 
 /// The beginning of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -35,7 +46,8 @@ pub struct Opening {
     pub read: Vec<String>,
 }
 
-/// Lists the working directory and reads the files that `prompt` names, in at most about `max_bytes` bytes.
+/// Lists the working directory and reads the files that `prompt` names, and those in which a text stands that it has in
+/// quotes, in at most about `max_bytes` bytes.
 ///
 /// Nothing is read for which a call of a tool would ask somebody: a directory or a file whose name says that it holds
 /// secrets or settings. Returns `None` for such a directory.
@@ -45,7 +57,8 @@ pub fn opening(work_dir: &WorkDir, prompt: &str, max_bytes: usize, cancel: &Canc
             return None;
         }
         let (names, more) = listed(workspace, cancel);
-        let named = named_files(workspace, prompt, &names);
+        let mut named = named_files(workspace, prompt, &names);
+        add_quoted_files(&mut named, workspace, prompt, cancel);
         let mut opening = Opening { listed: names.len(), ..Opening::default() };
         opening.push_names(&names, more, max_bytes / 4);
         for (at, path) in named.iter().enumerate() {
@@ -125,6 +138,43 @@ fn named_files(workspace: &Workspace, prompt: &str, listed: &[String]) -> Vec<St
         })
         .take(MAX_FILES)
         .collect()
+}
+
+/// Adds the files that have a text which the prompt has in quotes, if few have it.
+fn add_quoted_files(files: &mut Vec<String>, workspace: &Workspace, prompt: &str, cancel: &Cancel) {
+    for quote in quotes(prompt) {
+        if files.iter().any(|path| path.ends_with(quote)) {
+            continue;
+        }
+        let found = files_with(workspace, quote, MAX_FILES_WITH_QUOTE + 1, SEARCH_TIME, cancel);
+        if found.len() <= MAX_FILES_WITH_QUOTE {
+            let new: Vec<String> = found.into_iter().filter(|path| !files.contains(path)).collect();
+            files.extend(new);
+        }
+    }
+    files.truncate(MAX_FILES);
+}
+
+/// Returns the texts in double quotes and in backticks.
+fn quotes(prompt: &str) -> impl Iterator<Item = &str> {
+    let mut rest = prompt;
+    let mut next = move || {
+        loop {
+            let open = rest.find(['"', '`', '“'])?;
+            let quote = rest[open..].chars().next()?;
+            let close = if quote == '“' { '”' } else { quote };
+            let inner = &rest[open + quote.len_utf8()..];
+            let end = inner.find([close, '\n'])?;
+            let is_closed = inner[end..].starts_with(close);
+            rest = &inner[end + inner[end..].chars().next()?.len_utf8()..];
+            if is_closed {
+                return Some(&inner[..end]);
+            }
+        }
+    };
+    std::iter::from_fn(move || next())
+        .filter(|text| QUOTE_LENGTH.contains(&text.len()) && text.contains(char::is_alphanumeric))
+        .take(MAX_QUOTES)
 }
 
 /// Removes what stands around a name in a sentence.
@@ -220,6 +270,26 @@ mod tests {
              src/deep/a.py holds:\n```\nx = 1\n```\n\nb.txt holds:\n```\ntwo\n```"
         );
         assert_eq!(Dir::new(&[]).opening("hi", 4000).text, "The working directory has no files.");
+    }
+
+    #[test]
+    fn the_files_with_a_text_in_quotes_are_read() {
+        let dir = Dir::new(&[
+            ("a.py", "print(\"Good mornin\")\n"),
+            ("b.py", "x = 1\n"),
+            (".env", "Good mornin"),
+            ("c/one", "common"),
+            ("c/two", "common"),
+            ("c/three", "common"),
+            ("c/four", "common"),
+        ]);
+        let read = |prompt: &str| dir.opening(prompt, 4000).read;
+        assert_eq!(read("Correct \"Good mornin\" to \"Good morning\"."), ["a.py"]);
+        assert_eq!(read("In b.py, use `print` for “x = 1”"), ["b.py", "a.py"]);
+        for nothing in ["it is \"Good morn\"", "\"common\"", "\"Good\nmornin\"", "\"\" `x` \"", "Good mornin"]
+        {
+            assert_eq!(read(nothing), Vec::<String>::new(), "{nothing}");
+        }
     }
 
     #[test]

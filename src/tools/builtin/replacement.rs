@@ -10,6 +10,8 @@ use std::{
 
 use serde_json::Value;
 
+/// The maximum number of examples in an error.
+const MAX_EXAMPLES: usize = 3;
 /// The maximum length of an example in an error, in bytes.
 const MAX_EXAMPLE: usize = 200;
 /// The maximum number of line numbers that an error lists.
@@ -61,21 +63,30 @@ impl<'a> Matches<'a> {
     /// # Errors
     ///
     /// A sentence for the model if it must choose among several, or has chosen one that there is not. The first has the
-    /// `example` of a text that stands there once.
+    /// `examples`: for each occurrence its line, and a text around it that stands in the file once.
     pub(super) fn choose(
         &self,
         occurrence: Occurrence,
         path: &str,
-        example: impl FnOnce() -> Option<Value>,
+        examples: impl FnOnce() -> Vec<(usize, Value)>,
     ) -> Result<RangeInclusive<usize>, String> {
         let count = self.count;
         match occurrence {
-            Occurrence::Only if count > 1 => Err(format!(
-                "old_str is found {count} times in {path} ({}); to replace one, add the lines around it to old_str and \
-                 new_str{}; to replace all of them, call edit_file again with replace_all: true",
-                self.line_numbers(),
-                example().map(|example| format!(", for example old_str {example}")).unwrap_or_default()
-            )),
+            Occurrence::Only if count > 1 => {
+                let examples: Vec<String> = examples()
+                    .into_iter()
+                    .map(|(line, example)| format!("line {line}: old_str {example}"))
+                    .collect();
+                let example = match &examples[..] {
+                    [] => String::new(),
+                    examples => format!(" (for {})", examples.join("; for ")),
+                };
+                Err(format!(
+                    "old_str is found {count} times in {path} ({}); to replace one, add the lines around it to old_str \
+                     and new_str{example}; to replace all of them, call edit_file again with replace_all: true",
+                    self.line_numbers(),
+                ))
+            }
             Occurrence::Only | Occurrence::All => Ok(1..=count),
             Occurrence::Nth(n) if n <= count => Ok(n..=n),
             Occurrence::Nth(n) => {
@@ -84,15 +95,33 @@ impl<'a> Matches<'a> {
         }
     }
 
-    /// Returns the last occurrence together with the line before it, as a JSON string, if that stands in the file once.
-    /// Small models copy an example, and take an advice that has none for the one that has.
-    pub(super) fn example(&self) -> Option<Value> {
-        let at = self.searched.rfind(&*self.old)?;
-        let line_before = self.searched[..at].rfind('\n')?;
-        let start = self.searched[..line_before].rfind('\n').map_or(0, |end| end + 1);
-        let example = &self.searched[start..at + self.old.len()];
-        let is_unique = self.searched.matches(example).count() == 1;
-        (is_unique && example.len() <= MAX_EXAMPLE).then(|| Value::from(example))
+    /// Returns each occurrence with its line, and together with the lines before it, as a JSON string that stands in the
+    /// file once. Returns nothing if there are many occurrences, or for one of them there is no such text. Small models copy
+    /// an example, and take an advice that has none for the one that has.
+    pub(super) fn examples(&self) -> Vec<(usize, Value)> {
+        if self.count > MAX_EXAMPLES {
+            return Vec::new();
+        }
+        let examples: Option<Vec<_>> = self
+            .searched
+            .match_indices(&*self.old)
+            .map(|(at, _)| Some((self.searched[..at].matches('\n').count() + 1, self.unique_text(at)?)))
+            .collect();
+        examples.unwrap_or_default()
+    }
+
+    /// Returns the occurrence at `at` with as many lines before it, or after it, as it needs to be the only one.
+    fn unique_text(&self, at: usize) -> Option<Value> {
+        let text = &*self.searched;
+        let end = at + self.old.len();
+        let starts = text[..at].rmatch_indices('\n').map(|(newline, _)| newline + 1).chain([0]);
+        let ends = text[end..].match_indices('\n').skip(1).map(|(newline, _)| end + newline);
+        starts
+            .map(|start| &text[start..end])
+            .take_while(|part| part.len() <= MAX_EXAMPLE)
+            .chain(ends.map(|end| &text[at..end]).take_while(|part| part.len() <= MAX_EXAMPLE))
+            .find(|part| text.matches(*part).count() == 1)
+            .map(Value::from)
     }
 
     /// Returns the content with `new` in place of the chosen occurrences.
@@ -225,7 +254,7 @@ mod tests {
     #[track_caller]
     fn check(content: &str, old: &str, new: &str, expected: &str) {
         let matches = Matches::find(content, old);
-        let chosen = matches.choose(Occurrence::All, "f", || None).unwrap();
+        let chosen = matches.choose(Occurrence::All, "f", Vec::new).unwrap();
         assert_eq!(matches.replace(&chosen, new, 1000).unwrap(), expected, "{content:?}: {old:?} -> {new:?}");
     }
 
@@ -253,15 +282,19 @@ mod tests {
     fn equal_text_with_other_line_ends_is_another_occurrence() {
         let matches = Matches::find("a\nb\nx\r\na\r\nb\r\n", "a\nb");
         assert_eq!(
-            matches.choose(Occurrence::Only, "f", || matches.example()).unwrap_err(),
+            matches.choose(Occurrence::Only, "f", || matches.examples()).unwrap_err(),
             "old_str is found 2 times in f (lines 1, 4); to replace one, add the lines around it to old_str and \
-             new_str, for example old_str \"x\\na\\nb\"; to replace all of them, call edit_file again with replace_all: \
-             true"
+             new_str (for line 1: old_str \"a\\nb\\nx\"; for line 4: old_str \"x\\na\\nb\"); to replace all of them, call \
+             edit_file again with replace_all: true"
         );
-        assert_eq!(matches.choose(Occurrence::Nth(2), "f", || None), Ok(2..=2));
+        let twice = Matches::find("[a]\nt = 1\n[b]\nt = 1\n", "t = 1");
+        assert!(twice.choose(Occurrence::Only, "f", || twice.examples()).unwrap_err().contains(
+            "new_str (for line 2: old_str \"[a]\\nt = 1\"; for line 4: old_str \"[b]\\nt = 1\"); to replace"
+        ));
+        assert_eq!(matches.choose(Occurrence::Nth(2), "f", Vec::new), Ok(2..=2));
         assert!(
             Matches::find("x x x", "x")
-                .choose(Occurrence::Only, "f", || None)
+                .choose(Occurrence::Only, "f", Vec::new)
                 .unwrap_err()
                 .contains("(line 1)")
         );

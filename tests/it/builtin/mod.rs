@@ -196,7 +196,7 @@ fn a_second_client_waits_in_the_queue_and_is_notified() {
     let home = home();
     home.write(
         "agents/slow/config.toml",
-        "model = \"tiny\"\ntool_role = true\n[sampling]\ntemperature = 0.0\nmax_tokens = 12000\n",
+        "model = \"tiny\"\ntool_role = true\n[sampling]\ntemperature = 0.0\nmax_tokens = 12000\n[rails]\nrepeats = false\n",
     );
     let mut first = home.spawn(&["run", "--session", "a", "--agent", "slow", "!long"]);
     first.stdout.as_mut().unwrap().read_exact(&mut [0; 16]).unwrap();

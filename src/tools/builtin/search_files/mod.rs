@@ -16,6 +16,7 @@ use crate::{
 };
 use file_search::{FileSearch, Limits};
 
+pub(super) use remaining::files_with;
 pub use remaining::{ReplacedText, remaining_places};
 
 /// The maximum number of files that one call looks at.

@@ -44,9 +44,6 @@ pub struct ReplacedText {
 /// Looks at the files that `search_files` looks at without a question, for a few seconds at most. What is not found by
 /// then does not stand anywhere.
 pub fn remaining_places(work_dir: &WorkDir, text: &ReplacedText, cancel: &Cancel) -> Vec<String> {
-    let pattern =
-        RegexMatcherBuilder::new().fixed_strings(true).line_terminator(Some(b'\n')).build(&text.old);
-    let Ok(pattern) = pattern else { return Vec::new() };
     work_dir.run_sandboxed(|workspace| {
         if read_effect::of_directory(workspace) != Effect::Reads {
             return Vec::new();
@@ -58,21 +55,51 @@ pub fn remaining_places(work_dir: &WorkDir, text: &ReplacedText, cancel: &Cancel
             if places.len() == MAX_PLACES || cancel.is_cancelled() || Instant::now() > end {
                 break;
             }
-            let Ok(path) = workspace.path(&name) else { continue };
-            if read_effect::of_file(workspace, &path) != Effect::Reads {
-                continue;
-            }
-            let Ok(file) = workspace.open(&path) else { continue };
-            let mut searcher = SearcherBuilder::new()
-                .binary_detection(BinaryDetection::quit(0))
-                .heap_limit(Some(MAX_LINE))
-                .build();
-            let mut found = Places { name: &name, text, places: &mut places };
-            // An error of the file ends the search in it.
-            searcher.search_reader(&pattern, Interruptible { file, cancel, end }, &mut found).ok();
+            find_in_file(workspace, &mut Places { name: &name, text, places: &mut places }, end, cancel);
         }
         places
     })
+}
+
+/// Returns the first files that have the text by itself, at most `max` of them, as far as they are found within `time`.
+pub(in crate::tools::builtin) fn files_with(
+    workspace: &Workspace,
+    text: &str,
+    max: usize,
+    time: Duration,
+    cancel: &Cancel,
+) -> Vec<String> {
+    let end = Instant::now() + time;
+    let text = ReplacedText { old: text.to_owned(), new: String::new(), files: None };
+    let mut found = Vec::new();
+    for name in walk::all_files(workspace, MAX_FILES, time) {
+        if found.len() == max || cancel.is_cancelled() || Instant::now() > end {
+            break;
+        }
+        let mut places = Vec::new();
+        find_in_file(workspace, &mut Places { name: &name, text: &text, places: &mut places }, end, cancel);
+        if !places.is_empty() {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// Adds the places in one file. A file that a person would be asked about has none.
+fn find_in_file(workspace: &Workspace, places: &mut Places<'_>, end: Instant, cancel: &Cancel) {
+    let mut pattern = RegexMatcherBuilder::new();
+    let Ok(pattern) = pattern.fixed_strings(true).line_terminator(Some(b'\n')).build(&places.text.old) else {
+        return;
+    };
+    let Ok(path) = workspace.path(places.name) else { return };
+    if read_effect::of_file(workspace, &path) != Effect::Reads {
+        return;
+    }
+    let Ok(file) = workspace.open(&path) else { return };
+    let mut searcher =
+        SearcherBuilder::new().binary_detection(BinaryDetection::quit(0)).heap_limit(Some(MAX_LINE)).build();
+    // An error of the file ends the search in it.
+    searcher.search_reader(&pattern, Interruptible { file, cancel, end }, places).ok();
 }
 
 /// Returns the files to look at. A name without a directory may also mean the only file of this name below.
