@@ -8,14 +8,14 @@ use std::{
 
 use serde_json::Value;
 
-use super::{WRITE_FILE, error_ladder::first_line, unfinished_answers::Unfinished};
+use super::{EDIT_FILE, WRITE_FILE, error_ladder::first_line, unfinished_answers::Unfinished};
 use crate::{
     core::{ToolCall, ToolOutcome},
     tools::{Change, Fingerprint, Syntax, SyntaxError, syntax},
 };
 
 /// The tools of the daemon that change files.
-pub(super) const CHANGING_TOOLS: [&str; 2] = [WRITE_FILE, "edit_file"];
+pub(super) const CHANGING_TOOLS: [&str; 2] = [WRITE_FILE, EDIT_FILE];
 
 /// A file that was changed by the run.
 struct ChangedFile {

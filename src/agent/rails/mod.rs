@@ -3,6 +3,7 @@
 //! The model is told first. If that does not help, the run fails with the reason, because an ending that is not what was
 //! asked for must not look like one that is.
 
+mod all_places;
 mod change_request;
 mod changed_place;
 mod copied_answers;
@@ -25,6 +26,7 @@ use crate::{
     provider::{FinishReason, Turn},
     tools::{Change, Effect, builtin::ReplacedText},
 };
+use all_places::AllPlaces;
 use changed_place::{changed_place, line_count};
 use copied_answers::CopiedAnswers;
 
@@ -44,6 +46,7 @@ pub(super) use write_guard::WriteGuard;
 
 /// The tool that writes whole files.
 pub(super) const WRITE_FILE: &str = "write_file";
+pub(super) const EDIT_FILE: &str = "edit_file";
 
 /// The rails of one run.
 pub(super) struct Rails {
@@ -62,6 +65,7 @@ pub(super) struct Rails {
     must_call: bool,
     pub(super) error_ladder: ErrorLadder,
     pub(super) write_guard: WriteGuard,
+    pub(super) all_places: AllPlaces,
 }
 
 impl Rails {
@@ -81,6 +85,7 @@ impl Rails {
             must_call: false,
             error_ladder: ErrorLadder::default(),
             write_guard: WriteGuard::default(),
+            all_places: AllPlaces::new(request),
         }
     }
 

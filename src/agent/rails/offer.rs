@@ -15,8 +15,8 @@ const NETWORK: [&str; 10] =
 const RUN_COMMAND: &str = "run_command";
 
 /// The words of a request that wants something to be run, in lower case.
-const RUNNING: [&str; 24] = [
-    "run", "runs", "rerun", "execute", "test", "tests", "build", "builds", "compile", "compiles", "install",
+const RUNNING: [&str; 23] = [
+    "run", "rerun", "execute", "test", "tests", "build", "builds", "compile", "compiles", "install",
     "command", "commands", "script", "shell", "terminal", "lint", "git", "commit", "cargo", "npm", "pytest",
     "starte", "teste",
 ];

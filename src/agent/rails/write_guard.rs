@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::WRITE_FILE;
+use super::{EDIT_FILE, WRITE_FILE};
 use crate::{
     core::{CallId, Message, Role, RunId},
     tools::{Change, builtin::named_instead},
@@ -20,7 +20,7 @@ const SAME_WORDS: usize = 80;
 /// A file of at most this many lines may be written in other words, if it does not get shorter.
 const FEW_LINES: usize = 10;
 /// The tools after whose calls the model knows the file.
-const FILE_TOOLS: [&str; 3] = ["read_file", "edit_file", WRITE_FILE];
+const FILE_TOOLS: [&str; 3] = ["read_file", EDIT_FILE, WRITE_FILE];
 /// The words with which people ask for a whole new file, in lower case.
 const REPLACING: [&str; 21] = [
     "truncate ",

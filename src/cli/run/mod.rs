@@ -18,7 +18,7 @@ use crate::{
     client,
     config::Home,
     core::{Environment, SessionId},
-    pb::{ListChangedRunsRequest, StartRunCommand},
+    pb::{ListChangedRunsRequest, StartRunCommand, run_event::Event},
     sessions::Sessions,
 };
 
@@ -157,6 +157,9 @@ pub(super) fn run(mut args: Args, home: &Home, environment: &Environment) -> Res
         attempts += 1;
         match result {
             Ok(ending) => {
+                if !start.checks.is_empty() {
+                    note_unchecked(&ending, &mut run.renderer);
+                }
                 runtime.block_on(note_changes(home, &mut run.renderer));
                 return run.exit_code(&ending);
             }
@@ -172,6 +175,13 @@ pub(super) fn run(mut args: Args, home: &Home, environment: &Environment) -> Res
                 return Err(CliError::failed("cannot write to stdout").cause(error.to_string()));
             }
         }
+    }
+}
+
+/// Says that the checks that the user asked for have not run, if that is so.
+fn note_unchecked(ending: &Event, renderer: &mut RunRenderer) {
+    if matches!(ending, Event::Completed(completed) if completed.checks_passed.is_none()) {
+        renderer.note(Verbosity::Normal, "no check has run, because the model has changed nothing");
     }
 }
 

@@ -158,7 +158,7 @@ fn add_quoted_files(files: &mut Vec<String>, workspace: &Workspace, prompt: &str
 /// Returns the texts in double quotes and in backticks.
 fn quotes(prompt: &str) -> impl Iterator<Item = &str> {
     let mut rest = prompt;
-    let mut next = move || {
+    let next = move || {
         loop {
             let open = rest.find(['"', '`', '“'])?;
             let quote = rest[open..].chars().next()?;
@@ -172,7 +172,7 @@ fn quotes(prompt: &str) -> impl Iterator<Item = &str> {
             }
         }
     };
-    std::iter::from_fn(move || next())
+    std::iter::from_fn(next)
         .filter(|text| QUOTE_LENGTH.contains(&text.len()) && text.contains(char::is_alphanumeric))
         .take(MAX_QUOTES)
 }

@@ -85,6 +85,14 @@ fn nothing_is_checked_where_nothing_was_changed() {
 }
 
 #[test]
+fn a_run_without_changes_says_that_no_check_has_run() {
+    let model = FakeLlama::start([Reply::text("It is good.")]);
+    let output = home(&model, "").run(&["run", "--check", CHECK, "Is it good?"]);
+    assert!(output.stderr.contains("no check has run, because the model has changed nothing"), "{output:?}");
+    assert_eq!(output.success(), "It is good.\n");
+}
+
+#[test]
 fn a_change_by_a_command_is_checked_too() {
     let script = vec![command("echo good > state.txt"), Reply::text("Done.")];
     let (model, output, events) = run(script, Some("bad\n"));

@@ -102,3 +102,18 @@ async fn a_write_over_an_unread_file_is_turned_back_again_if_it_drops_most_of_it
     assert!(results[1].contains("only 0 of the 3 lines of a.txt would be left"), "{results:?}");
     assert_eq!(test.read("a.txt"), new, "the third one was carried out");
 }
+
+#[tokio::test]
+async fn an_edit_of_all_places_is_turned_back_once_where_one_may_be_meant() {
+    let edit = || {
+        let args = json!({"path": "a.txt", "old_str": "t = 1", "new_str": "t = 2", "replace_all": true});
+        Step::Call(vec![("edit_file", args)])
+    };
+    let test = TestCore::new([edit(), edit(), Step::Say("done")]);
+    test.write("a.txt", "[a]\nt = 1\n[b]\nt = 1\n");
+    assert_eq!(answer(&test.run(test.request("set the t of b to 2 in a.txt")).await), "done");
+    let result = first_result(&test);
+    assert!(result.starts_with("Nothing was changed: old_str stands in a.txt 2 times, and "), "{result}");
+    assert!(result.contains("[a]\nt = 1\n[b]\nt = 1\n"), "{result}");
+    assert_eq!(test.read("a.txt"), "[a]\nt = 2\n[b]\nt = 2\n", "the model insisted");
+}
