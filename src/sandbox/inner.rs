@@ -7,8 +7,8 @@ use super::{
     system,
 };
 
-/// The first argument of an executable in this role. Its stdin is a socket, over which it reads a [`Job`]. It writes a
-/// [`Report`] if the command cannot be started, and in a process namespace also at the end of the command.
+/// The first argument of an executable in this role. Its stdin is a socket, over which it reads a `Job`. It writes a
+/// `Report` if the command cannot be started, and in a process namespace also at the end of the command.
 pub const ROLE: &str = "inner-command";
 
 /// Becomes the command, or starts it and waits for its end.

@@ -22,8 +22,8 @@ use super::{
     processes, system,
 };
 
-/// The first argument of an executable in this role. Its stdin is a socket, over which it reads a [`Job`] and writes a
-/// [`Report`]. Its stdout and stderr are the output of the command.
+/// The first argument of an executable in this role. Its stdin is a socket, over which it reads a `Job` and writes a
+/// `Report`. Its stdout and stderr are the output of the command.
 pub const ROLE: &str = "keep-command";
 
 /// The time between two looks at the number of processes, where the kernel does not limit it.

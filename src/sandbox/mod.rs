@@ -1,7 +1,7 @@
 //! Runs command lines: starts them, reads their output, limits them, and ends them with everything that they started.
 //!
-//! Three processes take part. The daemon starts its own executable as the *keeper* of one command ([`keeper`]), which
-//! starts it once more as the *inner* process ([`inner`]). The inner process gives up what the command may not have,
+//! Three processes take part. The daemon starts its own executable as the *keeper* of one command (`keeper.rs`), which
+//! starts it once more as the *inner* process (`inner.rs`). The inner process gives up what the command may not have,
 //! and becomes `sh` or its parent. The keeper stays outside: it ends everything when the command is over, or when its
 //! socket to the daemon closes, as it does when the daemon dies.
 //!

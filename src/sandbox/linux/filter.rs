@@ -50,6 +50,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
     libc::SYS_fspick,
+    SYS_OPEN_TREE_ATTR,
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
     // The machine.
@@ -153,6 +154,9 @@ const MODES: &[(c_long, u8)] = &[
     (libc::SYS_mknod, 1),
 ];
 
+/// The flags with which a file is made. One without a name can get a name later.
+const CREATING: [u64; 2] = [libc::O_CREAT as u64, (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64];
+
 /// Calls that can make a file, by the argument that has the flags. The next one is the mode.
 const OPENS: &[(c_long, u8)] = &[
     (libc::SYS_openat, 2),
@@ -164,6 +168,7 @@ const OPENS: &[(c_long, u8)] = &[
 const SYS_FCHMODAT2: c_long = 452;
 const SYS_SETXATTRAT: c_long = 463;
 const SYS_REMOVEXATTRAT: c_long = 466;
+const SYS_OPEN_TREE_ATTR: c_long = 467;
 const SYS_FILE_SETATTR: c_long = 469;
 
 /// Flags of `clone` for new namespaces.
@@ -177,8 +182,9 @@ const NAMESPACE_FLAGS: [u64; 7] = [
     libc::CLONE_NEWNET as u64,
 ];
 
-/// Terminal requests that write into the input of a terminal.
-const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+/// Terminal requests that write into the input of a terminal: `TIOCSTI` and `TIOCLINUX`, whose type is another one with
+/// each C library.
+const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
 
 /// `personality` values that are harmless: the usual one, and the question for the present one.
 const PERSONALITIES: [u64; 2] = [0, 0xffff_ffff];
@@ -222,7 +228,8 @@ fn rules(job: &Job) -> Result<Rules, seccompiler::BackendError> {
         );
     }
     for (call, flags) in OPENS {
-        rules.insert(*call, SET_ID.iter().map(|bit| creates_with(*flags, *bit)).collect::<Result<_, _>>()?);
+        let modes = SET_ID.iter().flat_map(|bit| CREATING.map(|flag| creates_with((*flags, flag), *bit)));
+        rules.insert(*call, modes.collect::<Result<_, _>>()?);
     }
     rules.insert(libc::SYS_personality, vec![none_of(0, &PERSONALITIES)?]);
     // In a network namespace of its own, a command can have servers and clients of its own. Unix sockets are found by
@@ -258,10 +265,10 @@ fn argument(index: u8, compare: Compare, value: u64) -> Result<SeccompRule, secc
     SeccompRule::new(vec![SeccompCondition::new(index, Length::Dword, compare, value)?])
 }
 
-fn creates_with(flags: u8, bit: u64) -> Result<SeccompRule, seccompiler::BackendError> {
-    let create = u64::from(libc::O_CREAT.unsigned_abs());
+/// `flags` is the argument with the flags, and the one of them that is looked for. `bit` is the one of the mode.
+fn creates_with((flags, flag): (u8, u64), bit: u64) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![
-        SeccompCondition::new(flags, Length::Dword, Compare::MaskedEq(create), create)?,
+        SeccompCondition::new(flags, Length::Dword, Compare::MaskedEq(flag), flag)?,
         SeccompCondition::new(flags + 1, Length::Dword, Compare::MaskedEq(bit), bit)?,
     ])
 }

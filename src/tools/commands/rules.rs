@@ -23,11 +23,23 @@ const INTERPRETERS: &[&str] = &[
     "vim", "emacs", "tclsh", "Rscript", "julia", "osascript",
 ];
 
-/// Arguments with which some programs run others.
+/// Arguments with which some programs run others, or write files. A long one may be cut, as many programs allow.
 const RUNNING_ARGUMENTS: &[(&str, &[&str])] = &[
     ("find", &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"]),
     ("fd", &["-x", "--exec", "-X", "--exec-batch"]),
-    ("git", &["-c", "--config-env", "--exec-path", "--ext-diff", "--upload-pack", "--receive-pack"]),
+    (
+        "git",
+        &[
+            "-c",
+            "--config-env",
+            "--exec-path",
+            "--ext-diff",
+            "--upload-pack",
+            "--receive-pack",
+            "-O",
+            "--output",
+        ],
+    ),
     ("tar", &["--to-command", "--checkpoint-action", "--use-compress-program", "-I"]),
     ("sort", &["--compress-program"]),
     ("rg", &["--pre", "--hostname-bin"]),
@@ -129,7 +141,10 @@ fn runs_another(words: &[String]) -> bool {
     let has = |arguments: &&[&str]| {
         words[1..].iter().any(|word| {
             let option = word.split('=').next().unwrap_or_default();
+            let is_part =
+                |argument: &str| option.len() > 2 && option.starts_with("--") && argument.starts_with(option);
             arguments.contains(&option)
+                || arguments.iter().any(|argument| is_part(argument))
                 || (option.starts_with("-c") && arguments.contains(&"-c") && name == "git")
         })
     };
@@ -193,7 +208,9 @@ mod tests {
         let git = super::tests::rules(&["git"]);
         assert!(allow(&git, &read("git log").unwrap()));
         assert!(!allow(&git, &read("git -c core.pager=x log").unwrap()));
-        assert!(!allow(&git, &read("git -ccore.pager=x log").unwrap()));
+        for line in ["git -ccore.pager=x log", "git diff --output=x", "git diff --outp x", "git grep -O x"] {
+            assert!(!allow(&git, &read(line).unwrap()), "{line}");
+        }
     }
 
     #[test]

@@ -27,6 +27,16 @@ struct Runner {
     _dir: TempDir,
 }
 
+/// Returns a line in which the arguments of Perl's `syscall` are variables, because it refuses constants.
+fn with_variables(line: &str) -> String {
+    let call = "perl -e 'sub call { my @a = @_; syscall(shift @a, @a) } ";
+    if line.contains("syscall(") {
+        line.replace("syscall(", "call(").replace("perl -e '", call)
+    } else {
+        line.to_owned()
+    }
+}
+
 impl Runner {
     fn same_user() -> Self {
         let launcher = env!("CARGO_BIN_EXE_kontekst").into();
@@ -59,7 +69,7 @@ impl Runner {
     fn run(&self, lines: &[&str], layers: Layers) -> Vec<String> {
         let targets = Targets::new(self.user);
         let dir = File::open(targets.work_dir()).unwrap();
-        let line: String = lines.iter().map(|line| format!("(\n{line}\n)\n")).collect();
+        let line: String = lines.iter().map(|line| format!("(\n{}\n)\n", with_variables(line))).collect();
         let mut environment = targets.variables();
         if layers.filters {
             environment.push(("FILTERS".to_owned(), "1".to_owned()));

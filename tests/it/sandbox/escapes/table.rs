@@ -307,6 +307,7 @@ pub(super) const KERNEL: &[&str] = &[
     r#"perl -e 'syscall(257, -100, "rooted3", 0101, 04755) >= 0 and -u "rooted3" and print "EFFECT"'"#,
     r#"perl -e 'syscall(437, -100, "rooted4", pack("Q3", 0101, 04755, 0), 24) >= 0 and -u "rooted4" and print "EFFECT"'"#,
     r#"perl -e 'syscall(133, "rooted5", 0104755, 0) == 0 and -u "rooted5" and print "EFFECT"'"#,
+    r#"perl -e '$f = syscall(257, -100, ".", 020200002, 04755); $n = "/proc/self/fd/$f"; syscall(265, -100, $n, -100, "rooted6", 0x400); -u "rooted6" and print "EFFECT"'"#,
 ];
 
 /// What only a privileged program may do. None of it would change the machine if it worked.
