@@ -49,10 +49,15 @@ impl Runner {
         if !rustix::process::getuid().is_root() || !PathBuf::from("/usr/bin/setpriv").exists() {
             return None;
         }
-        let dir = TempDir::with_prefix_in("launcher-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let dir = TempDir::with_prefix_in("launcher-", targets::base(Some(NOBODY))).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let launcher = dir.path().join("launcher");
-        let program = env!("CARGO_BIN_EXE_kontekst");
+        let program = dir.path().join("kontekst");
+        let built = env!("CARGO_BIN_EXE_kontekst");
+        if fs::hard_link(built, &program).is_err() {
+            fs::copy(built, &program).unwrap();
+        }
+        let program = program.display();
         let script = format!(
             "#!/bin/sh\nexec /usr/bin/setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {program} \"$@\"\n"
         );

@@ -48,7 +48,7 @@ impl Targets {
     pub(super) fn new(user: Option<u32>) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(1);
         let mark = format!("{}{:05}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let root = TempDir::with_prefix_in("escapes-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let root = TempDir::with_prefix_in("escapes-", base(user)).unwrap();
         let temporary = TempDir::with_prefix_in("escapes-", "/tmp").unwrap();
         let at = |path: &str| root.path().join(path);
         make_files(root.path(), temporary.path());
@@ -274,6 +274,14 @@ fn give_to(user: Option<u32>, dir: &Path) {
             std::os::unix::fs::lchown(entry.path(), Some(user), Some(user)).unwrap();
         }
     }
+}
+
+/// Returns a directory that the user can reach, and that is not one of those for temporary files, which the sandbox hides.
+/// The build folder of root may be below its home, which nobody else enters.
+pub(super) fn base(user: Option<u32>) -> &'static Path {
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let is_open = |dir: &Path| fs::metadata(dir).is_ok_and(|meta| meta.mode() & 0o001 != 0);
+    if user.is_none() || built.ancestors().all(is_open) { built } else { Path::new("/var/lib") }
 }
 
 /// A shell that runs with the rights of another user, if this is root.
