@@ -15,10 +15,10 @@ const NETWORK: [&str; 10] =
 const RUN_COMMAND: &str = "run_command";
 
 /// The words of a request that wants something to be run, in lower case.
-const RUNNING: [&str; 23] = [
+const RUNNING: [&str; 22] = [
     "run", "rerun", "execute", "test", "tests", "build", "builds", "compile", "compiles", "install",
-    "command", "commands", "script", "shell", "terminal", "lint", "git", "commit", "cargo", "npm", "pytest",
-    "starte", "teste",
+    "command", "commands", "script", "shell", "lint", "git", "commit", "cargo", "npm", "pytest", "starte",
+    "teste",
 ];
 
 /// The tools that a run has no use for.
@@ -103,6 +103,17 @@ fn is_host(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_words_of_the_default_agent_ask_for_no_command() {
+        let system = "You are a helpful assistant that runs on the user's own machine, in the directory the user works \
+                      in. Answer in plain text for a terminal.";
+        assert!(!Offer::new(true, "Raise the limit to 20 MB.", system).runs_commands);
+        assert!(
+            Offer::new(true, "Raise the limit to 20 MB.", "After a change, run `make check`.").runs_commands
+        );
+        assert!(Offer::new(true, "Make the tests pass", system).runs_commands);
+    }
 
     #[test]
     fn addresses_are_found_and_names_of_files_are_not() {
