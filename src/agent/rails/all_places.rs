@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::change_request::has_word;
 use crate::tools::Change;
 
 /// The words of a request that may mean all places, in lower case. "Replace" and "rename" do without more words.
@@ -47,9 +48,7 @@ pub(in crate::agent) struct AllPlaces {
 
 impl AllPlaces {
     pub(super) fn new(request: &str) -> Self {
-        let request = request.to_lowercase();
-        let may_mean_all = request.split(|c: char| !c.is_alphanumeric()).any(|word| ALL.contains(&word));
-        Self { may_mean_all, turned_back: HashSet::new() }
+        Self { may_mean_all: has_word(request, &ALL), turned_back: HashSet::new() }
     }
 
     /// Judges an edit with the arguments `args`. Returns the reason why it is turned back.

@@ -6,10 +6,7 @@ use crate::{
     provider::{FinishReason, Turn},
 };
 
-use super::unfinished_answers::AnswerCheck;
-
-/// The model is asked again this often in a run.
-const MAX_ASKED_AGAIN: u32 = 2;
+use super::unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN};
 
 pub(super) const NOTE: &str = "No file has been changed yet. Call write_file or edit_file now.";
 
@@ -56,8 +53,10 @@ impl MissingChange {
         }
         let fact = "the model was asked for a change and changed no file".to_owned();
         if self.asked_again == MAX_ASKED_AGAIN {
-            return Err(RunError::new(FailureKind::Model, fact)
-                .hint("ask in other words, or use a larger model (`kontekst models`); without this check: `unfinished = false` under [rails] of the agent"));
+            return Err(RunError::new(FailureKind::Model, fact).hint(
+                "ask in other words, or use a larger model (`kontekst models`); without this check: \
+                 `unfinished = false` under [rails] of the agent",
+            ));
         }
         self.asked_again += 1;
         Ok(AnswerCheck::AskAgain { fact, message: NOTE.to_owned(), must_call: true })

@@ -69,7 +69,8 @@ pub(super) struct Rails {
 }
 
 impl Rails {
-    /// `request` is what the user wrote, and `system` the text of the agent. `change_expected` says that the request asks for a change of files, and that the run has the tools for it.
+    /// `request` is what the user wrote, and `system` the text of the agent. `change_expected` says that the request asks
+    /// for a change of files, and that the run has the tools for it.
     pub(super) fn new(config: RailsConfig, request: &str, system: &str, change_expected: bool) -> Self {
         let offer = Offer::new(config.offer, request, system);
         Self {
@@ -144,7 +145,7 @@ impl Rails {
             return Ok(AnswerCheck::Finished);
         }
         let files = &self.file_changes;
-        // Where no change was asked for, that one failed may be the answer.
+        // An answer may report that a change failed, unless the user asked for a change.
         let counts_failure = self.missing_change.is_expected();
         let problem = || self.copied_answers.check(&turn.content).or_else(|| files.problem(counts_failure));
         let check = match self.unfinished_answers.check(turn, has_tools, problem)? {

@@ -1,18 +1,19 @@
 //! Chooses the tools that are of no use in a run, so that a model that works in steps cannot call them.
 
 use super::{
-    change_request::{asks_only_for_an_answer, is_file_name},
+    change_request::{asks_only_for_an_answer, has_word, is_file_name},
     file_changes::CHANGING_TOOLS,
 };
-use crate::core::{Message, Role};
+use crate::{
+    core::{Message, Role},
+    tools::builtin::RUN_COMMAND,
+};
 
 const WEB_FETCH: &str = "web_fetch";
 
 /// The words of a request that wants something from the network, in lower case.
 const NETWORK: [&str; 10] =
     ["web", "website", "site", "homepage", "internet", "online", "url", "link", "download", "fetch"];
-
-const RUN_COMMAND: &str = "run_command";
 
 /// The words of a request that wants something to be run, in lower case.
 const RUNNING: [&str; 22] = [
@@ -48,7 +49,7 @@ impl Offer {
         if !self.is_on {
             return Vec::new();
         }
-        // What the model wrote itself is no source of addresses.
+        // An address that the model wrote itself does not count: it may have made it up.
         self.has_address = self.has_address
             || conversation.any(|message| match &message.tool_result {
                 Some(result) => has_url(&result.output),
@@ -60,10 +61,6 @@ impl Offer {
             .chain(Some(WEB_FETCH).filter(|_| !self.has_address))
             .collect()
     }
-}
-
-fn has_word(text: &str, words: &[&str]) -> bool {
-    text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word))
 }
 
 /// Returns true if the text has an address with a scheme, or one of the usual names of hosts.

@@ -6,12 +6,9 @@ use crate::{
 };
 
 use super::{
-    AnswerCheck,
     change_request::{Place, Replacement, replacements},
+    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
 };
-
-/// The model is asked again this often in a run.
-const MAX_ASKED_AGAIN: u32 = 2;
 
 /// The longest text that a message repeats, in bytes.
 const MAX_TEXT: usize = 80;
@@ -26,8 +23,8 @@ pub(in crate::agent) struct RemainingText {
 }
 
 impl RemainingText {
-    /// `request` is what the user wrote. `change_expected` says that it asks for a change of files beyond doubt. If it does
-    /// not, only the files count that the run changes.
+    /// `request` is what the user wrote. `change_expected` says that it clearly asks for a change of files. If it does not,
+    /// only the files count that the run changes.
     pub(super) fn new(request: &str, change_expected: bool) -> Self {
         let mut replacements = replacements(request);
         replacements.retain(|replacement| change_expected || replacement.place == Place::ChangedFiles);

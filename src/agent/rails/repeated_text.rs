@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
+use super::change_request::has_word;
 use crate::core::Cancel;
 
 /// The end of an answer that is looked at, in bytes. All of it has to be repetitions of one text.
@@ -22,7 +23,7 @@ const READING: [&str; 4] = ["\"read_file\"", "\"list_files\"", "\"search_files\"
 const CALL_HEAD: usize = 40;
 /// The bytes after which the end is looked at again.
 const STEP: usize = 512;
-/// What is left of the repetitions in an answer that was stopped.
+/// The number of repetitions that are left in an answer that was stopped.
 const KEPT: usize = 2;
 
 /// Words of a request that may want such a text, in lower case.
@@ -35,9 +36,8 @@ const BYTES_PER_TOKEN: usize = 4;
 
 /// Returns true if the request may want a text that repeats itself.
 pub(super) fn may_want_repetition(request: &str) -> bool {
-    let request = request.to_lowercase();
     let mut words = request.split(|c: char| !c.is_alphanumeric());
-    words.any(|word| WANTING.contains(&word) || word.parse::<u64>().is_ok_and(|number| number >= MANY))
+    has_word(request, &WANTING) || words.any(|word| word.parse::<u64>().is_ok_and(|number| number >= MANY))
 }
 
 /// Reads one answer as it arrives: its text, its thought and its calls. Uses a few KiB however long the answer is.

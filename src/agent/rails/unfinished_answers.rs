@@ -5,8 +5,8 @@ use crate::{
     provider::{FinishReason, Turn},
 };
 
-/// The model is asked again this often in a run.
-const MAX_ASKED_AGAIN: u32 = 2;
+/// The model is asked again this often in a run, for each kind of problem.
+pub(super) const MAX_ASKED_AGAIN: u32 = 2;
 
 pub(super) const EMPTY: &str = "Your answer was empty. Give your answer now.";
 const REPETITION: &str = "You wrote the same text again and again and were stopped. Do not repeat it. Take the next step, or give \

@@ -13,7 +13,7 @@ mod tests;
 
 pub(super) use questions::asks_only_for_an_answer;
 pub(super) use replacements::{Place, Replacement, replacements};
-pub(super) use words::is_file_name;
+pub(super) use words::{has_word, is_file_name};
 
 use words::{
     CHANGE, CODE_TARGETS, COPY, CREATE, EXPLAIN, FILL, KINDS_OF_CODE, KINDS_OF_FILE, PUT, QUESTION, Word,
@@ -23,7 +23,7 @@ use words::{
 /// The longest instruction that is judged, in bytes. A longer one is a text with a request in it.
 const MAX_INSTRUCTION: usize = 2000;
 
-/// Returns true if the prompt asks for a change of files, beyond doubt.
+/// Returns true if the prompt clearly asks for a change of files.
 pub(in crate::agent) fn asks_for_a_change(prompt: &str) -> bool {
     // Data from stdin comes first and the instruction last, with an empty line between them.
     let mut paragraphs = prompt.rsplit("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());

@@ -81,7 +81,7 @@ const OTHER_CHANGES: &[&str] = &[
     "lösche",
 ];
 
-/// Returns true if the prompt asks for an answer and for no change, beyond doubt.
+/// Returns true if the prompt clearly asks for an answer and for no change.
 pub(in crate::agent::rails) fn asks_only_for_an_answer(prompt: &str) -> bool {
     // Data from stdin comes first and the instruction last, with an empty line between them.
     let instruction = prompt.trim_end().rsplit("\n\n").next().unwrap_or(prompt).trim();

@@ -298,6 +298,11 @@ pub(super) fn is_boundary(words: &[Word], at: usize) -> bool {
     before.ends_clause || you_to || BEFORE_IMPERATIVE.contains(&&*before.lower)
 }
 
+/// Returns true if one of the words, which are in lower case, stands in the text.
+pub(in crate::agent::rails) fn has_word(text: &str, words: &[&str]) -> bool {
+    text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word))
+}
+
 /// Returns true for the name of a file: one with an extension that files have, or one of the few without.
 pub(in crate::agent::rails) fn is_file_name(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
