@@ -1,4 +1,4 @@
-//! How fast the built-in engine reads and writes, next to llama.cpp on the same file in the same run.
+//! Measures how fast the built-in engine reads and writes, next to llama.cpp on the same file in the same run.
 //!
 //!     KONTEKST_LLAMA_SERVER=llama-server cargo bench --bench engine -- MODEL.gguf [PROMPT-TOKENS] [ANSWER-TOKENS]
 //!

@@ -1,4 +1,4 @@
-//! How much longer `true` takes in the sandbox than with `sh -c true`, side by side.
+//! Measures how much longer `true` takes in the sandbox than with `sh -c true`, side by side.
 //!
 //!     cargo bench --bench sandbox
 //!
@@ -20,7 +20,7 @@ use kontekst::{
     sandbox::{CommandSpec, Layers, Limits, Sandbox},
 };
 
-/// How often each row is measured.
+/// The number of measurements of each row.
 const ROUNDS: usize = 200;
 
 const LAYERS: [(&str, Layers); 4] = [

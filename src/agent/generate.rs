@@ -33,7 +33,7 @@ pub(super) enum Visibility {
     Hidden,
 }
 
-/// Why a request brought no answer.
+/// A reason why a request brought no answer.
 pub(super) enum GenerateError {
     Stop(Stop),
     /// Never [`ProviderError::Cancelled`], which is [`Stop::Cancelled`].

@@ -19,7 +19,7 @@ pub struct PendingApproval {
     pub agent: String,
     /// The undecided calls, in the model's order.
     pub calls: Vec<ProposedCall>,
-    /// When the first of them was proposed.
+    /// The time at which the first of them was proposed.
     pub since: SystemTime,
 }
 

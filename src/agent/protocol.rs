@@ -187,7 +187,7 @@ pub enum Outcome {
     Failed(RunError),
 }
 
-/// Why a run failed: what happened, and a hint if the user can do something about it.
+/// The reason why a run failed, and a hint if the user can do something about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RunError {
@@ -198,7 +198,7 @@ pub struct RunError {
     pub busy: bool,
     /// The HTTP status of the model server, if that was the failure.
     pub server_status: Option<u16>,
-    /// When the model server wants to be asked again, in seconds.
+    /// The seconds after which the model server wants to be asked again.
     pub retry_after: Option<u32>,
 }
 

@@ -96,7 +96,7 @@ pub struct SubagentOptions {
     pub root_session: Option<SessionId>,
 }
 
-/// Which of the daemon's tools a run may use.
+/// The tools of the daemon that a run may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DaemonTools {
     #[default]
@@ -130,7 +130,7 @@ pub(super) fn needs_work_dir(tool: &str) -> bool {
     !["web_fetch", "skill", SPAWN_WORKER].contains(&tool)
 }
 
-/// When the calls of one turn are proposed.
+/// The order in which the calls of one turn are proposed and run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApprovalBatching {
     /// All calls of the turn at once. None of them runs before each has its decision.

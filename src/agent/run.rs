@@ -82,7 +82,7 @@ pub(super) struct EventSender {
 /// run.
 pub(super) struct EndPermit(mpsc::OwnedPermit<QueuedEvent>);
 
-/// Why a run stops before the model has finished.
+/// A reason why a run stops before the model has finished.
 pub(super) enum Stop {
     /// The run was cancelled, or its client is gone.
     Cancelled,

@@ -59,7 +59,7 @@ pub struct PlannedUndo {
     pub plan: UndoPlan,
 }
 
-/// Why nothing can be taken back.
+/// A reason why nothing can be taken back.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     #[error("no run has changed anything in `{}`, or all of it was taken back", .0.display())]

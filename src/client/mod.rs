@@ -24,7 +24,7 @@ use crate::pb::{
 /// only a process that is stopped or hangs takes longer. What follows the beginning of a reply has no limit.
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why the daemon cannot be reached.
+/// A reason why the daemon cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error("the daemon is not running")]

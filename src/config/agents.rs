@@ -56,7 +56,7 @@ pub struct AgentConfig {
     pub unknown_keys: Vec<String>,
 }
 
-/// Why an agent cannot be used.
+/// A reason why an agent cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     #[error("no agent `{name}`; there are: {}", list(available))]

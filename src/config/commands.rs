@@ -37,7 +37,7 @@ pub struct CommandsConfig {
 /// The longest time limit of a command line, in seconds.
 pub const MAX_SECONDS: u64 = 86_400;
 
-/// Which command lines need an approval.
+/// The command lines that need an approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandApproval {
@@ -51,7 +51,7 @@ pub enum CommandApproval {
     Never,
 }
 
-/// How much of a sandbox commands need.
+/// The part of the sandbox without which no command runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxMode {

@@ -26,7 +26,7 @@ pub struct Home {
 #[error("cannot determine the home directory of this user")]
 pub struct NoHome;
 
-/// Why the data directory cannot be used.
+/// A reason why the data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
     /// Another user owns the directory and could replace its files.

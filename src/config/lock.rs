@@ -21,7 +21,7 @@ pub struct Lock {
     _file: File,
 }
 
-/// Why a lock was not acquired.
+/// A reason why a lock was not acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error("another process holds `{}`", path.display())]

@@ -168,7 +168,7 @@ impl Default for Config {
     }
 }
 
-/// Why the configuration cannot be used.
+/// A reason why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error(transparent)]

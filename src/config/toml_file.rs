@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
 
 use super::{PathError, file::read_text};
 
-/// Why a TOML file cannot be used.
+/// A reason why a TOML file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TomlError {
     /// The text is not TOML, or a value has the wrong type or is out of range. Lines and columns count from 1.

@@ -1,4 +1,4 @@
-//! Which model answers.
+//! The identity of the model that answers.
 
 use std::path::PathBuf;
 

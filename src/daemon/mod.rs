@@ -68,7 +68,7 @@ impl ConfigOverrides {
     }
 }
 
-/// Why the daemon could not start.
+/// A reason why the daemon could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     #[error(transparent)]

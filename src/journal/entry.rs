@@ -30,7 +30,7 @@ pub struct EntryHead {
     /// The first words of the prompt.
     #[serde(default)]
     pub words: String,
-    /// What this entry takes back, if it is an undo.
+    /// The changes that this entry takes back, if it is an undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<Undoes>,
 }

@@ -48,11 +48,11 @@ pub struct Journal {
     added: AtomicU64,
     /// The files of working directories whose contents are stored, for commands.
     seen: Mutex<HashMap<PathBuf, SeenFiles>>,
-    /// When the journal was last pruned, in seconds since 1970.
+    /// The time at which the journal was last pruned, in seconds since 1970.
     pruned_at: AtomicU64,
 }
 
-/// Why the journal cannot be written or read.
+/// A reason why the journal cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     #[error(transparent)]

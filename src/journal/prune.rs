@@ -48,7 +48,7 @@ impl Journal {
     /// Removes the entries that are older than the configuration keeps them, then the oldest ones until the rest is small
     /// enough, and the contents that no entry names. Meanwhile nothing is added.
     ///
-    /// What cannot be read or removed is left for the next time. Reads each entry once, and looks at each content once.
+    /// Leaves what cannot be read or removed for the next time. Reads each entry once, and looks at each content once.
     pub fn prune(&self) -> Pruned {
         let _removing = self.removal.write().unwrap_or_else(PoisonError::into_inner);
         self.forget_seen_files();
@@ -78,7 +78,7 @@ impl Journal {
                 }
             }
         }
-        // What is left is named by no entry.
+        // No entry names the contents that are left.
         for hash in sizes.keys() {
             pruned.contents += usize::from(fs::remove_file(self.contents.path(*hash)).is_ok());
         }

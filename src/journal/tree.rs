@@ -28,7 +28,7 @@ pub struct TreeFile {
     pub not_kept: bool,
 }
 
-/// What changes whenever a file is written or replaced. Times are seconds and nanoseconds since 1970.
+/// The metadata of a file that change whenever it is written or replaced. Times are seconds and nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileStamp {
     pub inode: u64,

@@ -61,7 +61,7 @@ impl Calling {
 pub struct Profile {
     /// The version of kontekst that made the check.
     pub kontekst: String,
-    /// When the check ended, in RFC 3339.
+    /// The time at which the check ended, in RFC 3339.
     pub checked: String,
     /// The way that solved the most tasks. Absent if too few tasks were tried or none was solved.
     pub calling: Option<Calling>,
@@ -139,7 +139,7 @@ struct ServerKey {
     model: String,
 }
 
-/// Why a profile could not be stored.
+/// A reason why a profile could not be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     #[error("the model file is not there any more, or its path is not UTF-8")]

@@ -30,7 +30,7 @@ pub fn with_model(config: &str, model: &str) -> Result<String, toml_edit::TomlEr
     Ok(document.to_string())
 }
 
-/// Why the model of another program cannot be linked.
+/// A reason why the model of another program cannot be linked.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     #[error("`{}` is there already and is another model", .0.display())]

@@ -248,7 +248,7 @@ pub enum Delta {
     Progress(Progress),
 }
 
-/// Why no text has arrived yet.
+/// The reason why no text has arrived yet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
     /// Other requests are answered first. Position 1 is next.
@@ -274,7 +274,7 @@ pub struct Turn {
     pub truncated_tokens: Option<u32>,
 }
 
-/// Why the model stopped writing.
+/// The reason why the model stopped writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FinishReason {
     #[default]
@@ -294,7 +294,7 @@ pub struct Usage {
     pub cached: u32,
 }
 
-/// Why a model gave no answer.
+/// A reason why a model gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     #[error("cancelled")]
@@ -306,7 +306,7 @@ pub enum ProviderError {
     Status {
         status: u16,
         message: String,
-        /// When the server wants to be asked again, in seconds.
+        /// The seconds after which the server wants to be asked again.
         retry_after: Option<u32>,
     },
     /// The prompt does not fit the context window. A number that the server did not say is 0.
@@ -332,7 +332,7 @@ fn describe_overflow(prompt_tokens: u32, window: u32) -> String {
     }
 }
 
-/// Why no model server is available, and one line on what to do about it.
+/// A reason why no model server is available, and one line on what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoServer {
     pub fact: String,
@@ -371,10 +371,10 @@ pub struct ServerStatus {
     pub pid: u32,
     /// The model it serves, if known.
     pub model: String,
-    /// Why that model answers, in a few words, where kontekst chose it. Empty otherwise.
+    /// The reason why that model answers, in a few words, where kontekst chose it. Empty otherwise.
     pub reason: String,
     /// The context window of that model in tokens, if known.
     pub window: Option<u32>,
-    /// What a person should know about it, with one sentence each.
+    /// Facts that a person should know about it, with one sentence each.
     pub warnings: Vec<String>,
 }

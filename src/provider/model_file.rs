@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::NoServer;
 
-/// Why there is no file for a model.
+/// A reason why there is no file for a model.
 #[derive(Debug)]
 pub(super) enum ModelFileError {
     Absent(NoServer),

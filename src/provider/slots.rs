@@ -30,7 +30,7 @@ struct Shared {
 struct State {
     limit: usize,
     busy: usize,
-    /// When the last request ended.
+    /// The end of the last request.
     idle_since: Instant,
     /// The waiting requests, each with what wakes it. The first one is next.
     queue: BTreeMap<Ticket, Arc<Condvar>>,
@@ -56,7 +56,7 @@ pub struct Permit {
     shared: Arc<Shared>,
 }
 
-/// Why there is no slot for a request.
+/// A reason why there is no slot for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SlotError {
     Cancelled,

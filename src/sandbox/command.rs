@@ -19,7 +19,7 @@ pub struct CommandSpec<'a> {
     pub limits: Limits,
 }
 
-/// What a command may use.
+/// The resources that a command may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The time after which the command is ended.

@@ -1,4 +1,4 @@
-//! How a command ended.
+//! The end of a command.
 
 use std::{fmt, io, time::Duration};
 
@@ -24,7 +24,7 @@ pub enum Ending {
     Cancelled,
 }
 
-/// Why a command has not run.
+/// A reason why a command has not run.
 #[derive(Debug)]
 pub enum SandboxError {
     /// The processes of the sandbox cannot be started.

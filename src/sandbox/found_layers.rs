@@ -13,12 +13,12 @@ use super::{
 };
 use crate::core::Cancel;
 
-/// What this machine has of the sandbox.
+/// The layers of the sandbox that work on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundLayers {
     /// The layers that work, some of them perhaps not wholly.
     pub layers: Layers,
-    /// Why the sandbox is not whole, as a part of a sentence. `None` if both layers are whole.
+    /// The reason why the sandbox is not whole, as a part of a sentence. `None` if both layers are whole.
     pub missing: Option<String>,
 }
 

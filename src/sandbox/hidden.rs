@@ -31,7 +31,7 @@ const HIDDEN: &[&str] = &[
     ".config/discord", ".config/Slack", ".local/share/TelegramDesktop", ".purple", ".weechat", ".config/weechat",
     // Wallets.
     ".bitcoin", ".ethereum", ".electrum", ".config/solana", ".monero",
-    // What was typed and copied.
+    // Histories of what was typed and copied.
     ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
     ".sqlite_history", ".lesshst", ".viminfo", ".local/share/fish/fish_history", ".local/share/klipper", ".Xauthority",
     ".ICEauthority", ".config/pulse/cookie",

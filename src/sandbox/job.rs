@@ -1,4 +1,4 @@
-//! What the processes of one command send to each other over their sockets: one line of JSON for each message.
+//! The messages that the processes of one command send to each other over their sockets: one line of JSON for each.
 
 use std::{
     fs::File,
@@ -26,7 +26,7 @@ pub(super) struct Job {
     pub network: bool,
     pub limits: Limits,
     pub layers: Layers,
-    /// Whether a part of a layer is not enough.
+    /// A layer of which only a part works is an error.
     pub whole: bool,
     /// The directory for temporary files of a command without a file system view of its own. The keeper makes it.
     pub temporary: Option<PathBuf>,

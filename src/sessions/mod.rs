@@ -53,7 +53,7 @@ pub struct SessionSummary {
     pub active: bool,
 }
 
-/// Why a session cannot be used.
+/// A reason why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// A run in this or another process has the session open.

@@ -45,7 +45,7 @@ const UID: usize = ID + 48 + 12;
 pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<SocketEntry>> {
     let id = addresses(local, remote);
     let answer = ask(&request(local, &id))?;
-    // Where no socket is connected like this, a listening one with the same port is found.
+    // The kernel answers with a listening socket of the same port if no socket is connected like this.
     Ok(entry(&answer)?.filter(|_| answer.get(ID..ID + ADDRESSES) == Some(&id)))
 }
 

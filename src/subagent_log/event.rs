@@ -64,7 +64,7 @@ pub enum SubagentEventKind {
     },
 }
 
-/// Why a subagent failed.
+/// The reason why a subagent failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCause {

@@ -30,7 +30,7 @@ use crate::{
     core::SessionId,
 };
 
-/// Why a log cannot be used.
+/// A reason why a log cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SubagentLogError {
     #[error(transparent)]

@@ -18,7 +18,7 @@ pub struct SubagentSummary {
     pub exit: Option<SubagentExit>,
     pub turns: u32,
     pub tool_calls: u32,
-    /// Why the subagent failed, if it did.
+    /// The reason why the subagent failed, if it did.
     pub failure: Option<String>,
 }
 

@@ -47,7 +47,7 @@ pub fn sandbox_description() -> &'static str {
     })
 }
 
-/// What the file tools may do beneath the working directory.
+/// The rights of the file tools beneath the working directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SandboxRights {
     /// Read, list, write, create and replace files.

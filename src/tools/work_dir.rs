@@ -25,7 +25,7 @@ pub struct WorkDir {
     recording: Option<Recording>,
 }
 
-/// Where the changes of a call are recorded.
+/// The journal entry in which the changes of a call are recorded.
 #[derive(Clone)]
 struct Recording {
     entry: Arc<Entry>,

@@ -1,7 +1,7 @@
 //! Holds an answer to one call of a tool that only reads, or to one of a few sentences.
 //!
-//! When the model begins to call another tool, its answer ends there: what such a call would write or change is not for the
-//! model to decide.
+//! An answer in which the model begins to call another tool ends there: what such a call would write or change is not for
+//! the model to decide.
 
 use kontekst_engine::{Constraint as _, grammar::Grammar};
 

@@ -51,7 +51,7 @@ pub enum Content {
     },
 }
 
-/// Why there is no answer.
+/// A reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
     /// The part of the conversation that the model sees does not fit its context window. Counts are of tokens.

@@ -1,4 +1,4 @@
-//! How the daemon is started, found, replaced and stopped.
+//! Starts, finds, replaces and stops daemons.
 
 use std::{fs, io::Write as _};
 

@@ -26,7 +26,7 @@ pub(crate) struct TerminalCommand {
     output: mpsc::Receiver<Vec<u8>>,
     /// Everything that was on the screen.
     screen: String,
-    /// How much of the screen earlier waits have passed.
+    /// The part of the screen that earlier waits have passed, in bytes.
     passed: usize,
     /// Keeps what was typed and not read.
     terminal: File,

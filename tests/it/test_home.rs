@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_kontekst");
 
-/// How long a test waits for a command before it kills it.
+/// The time that a test waits for a command before it kills it.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The most memory that the daemon may take for a client that reads nothing, in KiB. docs/doors.md states it.

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::time::timeout;
 
-/// How long a test waits before it fails. It is generous, because the machine may be busy.
+/// The time that a test waits before it fails. It is generous, because the machine may be busy.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A time limit that no test reaches. A test sets it to be sure that something else ends an operation.

@@ -31,7 +31,7 @@ pub use self::tensor_type::TensorType;
 /// The longest header that is read, in bytes. The largest vocabularies of today take 20 MiB.
 pub const MAX_HEADER_BYTES: u64 = 256 << 20;
 
-/// Why a header cannot be read.
+/// A reason why a header cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GgufError {
     #[error("it is not a GGUF file")]
@@ -65,7 +65,7 @@ pub enum Value {
     Skipped(u64),
 }
 
-/// Which values of a header are kept, and how much memory they may take.
+/// Says which values of a header are kept, and how much memory they may take.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     /// Memory for all values together, in bytes.

@@ -30,7 +30,7 @@ pub struct PrefillProgress {
     pub total: u32,
 }
 
-/// Why decoding ended before its time.
+/// The reason why decoding ended before its time.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     #[error("cancelled")]

@@ -1,4 +1,4 @@
-//! Why a model cannot be opened or run.
+//! A reason why a model cannot be opened or run.
 
 use std::{
     any::Any,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::{gguf::GgufError, inference::shape::ARCHITECTURES};
 
-/// Why a model cannot be opened or run.
+/// A reason why a model cannot be opened or run.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("{path} cannot be read", path = .path.display())]

@@ -50,7 +50,7 @@ pub struct Generation {
     pub decode_time: Duration,
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinishReason {
     /// The model ended its answer.

@@ -23,7 +23,7 @@ pub(crate) struct Shape {
     pub epsilon: f32,
     pub context: usize,
     pub rope: Rope,
-    /// Which set of `rope_factors_` is used: `short` up to the length that the model was first made for, else `long`.
+    /// The set of `rope_factors_` that is used: `short` up to the length that the model was first made for, else `long`.
     pub rope_factors: &'static str,
     /// Layers that see only a window of the text, in some models.
     pub local: Option<LocalAttention>,

@@ -44,7 +44,7 @@ pub(in crate::agent) struct UnfinishedAnswers {
     asked_again: u32,
 }
 
-/// Why an answer is not finished.
+/// The reason why an answer is not finished.
 pub(super) struct Unfinished {
     /// The reason with which the run fails if asking again does not help.
     pub(super) fact: String,

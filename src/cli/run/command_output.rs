@@ -1,4 +1,4 @@
-//! What a running command prints, as lines for the terminal.
+//! The output of a running command, as lines for the terminal.
 
 use crate::cli::printable::printable;
 

@@ -39,7 +39,7 @@ pub(super) struct RunConnection<'a> {
     signal: Option<u8>,
 }
 
-/// Why the connection ended before the run did.
+/// The reason why the connection ended before the run did.
 pub(super) enum RunConnectionError {
     Daemon(CliError),
     /// The daemon hangs, so that another attempt would wait in vain as well.

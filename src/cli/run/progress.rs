@@ -1,5 +1,5 @@
-//! What a run waits for: on a terminal a line that the next output replaces, and elsewhere lines if the user wants to see
-//! everything.
+//! Shows the reason for which a run waits: on a terminal in a line that the next output replaces, and elsewhere in lines
+//! if the user wants to see everything.
 
 use std::{
     io::{self, Write as _},

@@ -59,7 +59,7 @@ enum Signal {
     Closed,
 }
 
-/// Why a question is taken away.
+/// The reason why a question is taken away.
 #[derive(Clone, Copy)]
 pub(super) enum WithdrawalReason {
     /// Another client approved the call.

@@ -53,7 +53,7 @@ pub(super) struct RunRenderer {
     call_descriptions: HashMap<String, String>,
     /// The id of the call whose line was written last.
     last_call: String,
-    /// What the calls print that run now, by call id.
+    /// The output of the calls that run now, by call id.
     outputs: HashMap<String, CommandOutput>,
     subagent_names: SubagentNames,
     run_id: String,

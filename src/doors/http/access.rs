@@ -38,7 +38,7 @@ pub(super) struct Admission {
     pub(super) token: bool,
 }
 
-/// Why a request is refused.
+/// A reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("Bad Request: exactly one Host header is required")]

@@ -28,7 +28,7 @@ pub(super) struct HttpError {
     pub(super) param: Option<&'static str>,
     /// A name for the kind of error. Only OpenAI's APIs send it.
     pub(super) code: Option<&'static str>,
-    /// When to ask again, in seconds.
+    /// The seconds after which the client may ask again.
     pub(super) retry_after: Option<u32>,
 }
 

@@ -63,7 +63,7 @@ struct Lifecycle {
     shut_down: bool,
 }
 
-/// Why nothing more is read.
+/// The reason why nothing more is read.
 enum ReadEnd {
     /// The client sent `exit`. Holds the exit code.
     Exit(u8),

@@ -49,7 +49,7 @@ enum Phase {
     Closed(CloseReason),
 }
 
-/// Why a question can no longer be answered.
+/// A reason why a question can no longer be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CloseReason {
     Responded,

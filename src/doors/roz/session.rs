@@ -28,7 +28,7 @@ use super::{
     watch::{OpenSessionGuard, OpenSessions},
 };
 
-/// Why a session is over.
+/// The reason why a session is over.
 enum SessionEnd {
     /// It ended as it should. The client still reads what is queued.
     Done,

@@ -36,7 +36,7 @@ pub(super) enum Action {
     Refuse(Refusal),
 }
 
-/// Why a request is refused.
+/// A reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     NoSession,

@@ -68,7 +68,7 @@ pub enum PullEvent {
     Saving,
 }
 
-/// Why a download failed.
+/// A reason why a download failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
     /// The source is malformed.

@@ -175,7 +175,7 @@ pub(super) fn get(
     Err(RequestError::Final(PullError::Answer { host, fact: format!("more than {MAX_REDIRECTS} redirects") }))
 }
 
-/// Why there is no response.
+/// A reason why there is no response.
 pub(super) enum RequestError {
     /// The connection to this host failed. Another try may help.
     Broken(String, io::Error),

@@ -56,7 +56,7 @@ pub struct Settings {
     pub launcher: Option<PathBuf>,
 }
 
-/// Which model is to be opened.
+/// The model that is to be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ModelSource {
     /// The starter model, which is part of the program.
@@ -83,7 +83,7 @@ struct State {
 
 struct OpenModel {
     source: ModelSource,
-    /// When the file was modified. A file that was replaced since is loaded anew.
+    /// The time at which the file was modified. A file that was replaced since is loaded anew.
     modified: Option<SystemTime>,
     model: Arc<LoadedModel>,
 }
@@ -93,7 +93,7 @@ struct Unsupported {
     reason: String,
 }
 
-/// Why a file could not be loaded.
+/// A reason why a file could not be loaded.
 enum LoadError {
     Engine(EngineError),
     Template(TemplateError),
@@ -105,7 +105,7 @@ impl From<EngineError> for LoadError {
     }
 }
 
-/// Why a model could not be opened.
+/// A reason why a model could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
     /// The engine does not support the model. The text says why.
@@ -259,7 +259,7 @@ impl OpenModels {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the engine cannot run a file, if that is known.
+    /// Returns the reason why the engine cannot run a file, if that is known.
     fn unsupported(&self, source: &ModelSource) -> Option<String> {
         let ModelSource::File(file) = source else { return None };
         let state = self.lock();

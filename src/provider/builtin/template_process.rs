@@ -72,7 +72,7 @@ impl<'a> TemplateProcess<'a> {
     }
 }
 
-/// Why a process is waited for no longer.
+/// The event that ends the wait for a process.
 enum Event {
     /// All that it wrote.
     Answered(io::Result<Vec<u8>>),
@@ -139,7 +139,7 @@ impl TemplateProcess<'_> {
 fn exchange(input: &[u8], stdin: Option<impl Write>, stdout: Option<impl Read>) -> io::Result<Vec<u8>> {
     let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else { return Ok(Vec::new()) };
     match stdin.write_all(input) {
-        // How the process ended says why.
+        // The end of the process says why.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         written => written?,
     }

@@ -38,7 +38,7 @@ pub(super) struct Attempts<'a> {
     loading_wait: Duration,
 }
 
-/// Why an attempt gave no answer.
+/// A reason why an attempt gave no answer.
 enum AttemptError {
     /// The server is still loading its model.
     Loading,

@@ -37,7 +37,7 @@ struct State {
 pub(super) struct Chosen {
     file: PathBuf,
     pub name: String,
-    /// Why it was chosen, in a few words.
+    /// The reason why it was chosen, in a few words.
     pub reason: String,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Discovery {
     context_size: Option<u32>,
     timing: Timing,
     found: Mutex<Option<Found>>,
-    /// Why servers on some of the ports must not be used, with one sentence each.
+    /// The reasons why servers on some of the ports must not be used, with one sentence each.
     refusals: Mutex<Vec<String>>,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct RunningServer {
     pub started: Instant,
     /// Set when the server is ready.
     pub provider: OnceLock<Arc<OpenAiProvider>>,
-    /// When the model was last opened. The slots know when the last request ended.
+    /// The time at which the model was last opened. The slots know when the last request ended.
     used: Mutex<Instant>,
     record: Mutex<Option<ServerRecord>>,
 }

@@ -57,7 +57,7 @@ fn ruleset(job: &Job) -> Result<RulesetStatus, RulesetError> {
     }
     let all = AccessFs::from_all(RIGHTS) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
     if job.layers.namespaces {
-        // What the view shows may be listed: names that are hidden have nothing below them there.
+        // All directories of the view may be listed, because those that are hidden are empty there.
         rules = rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
         rules = rules.allow(Path::new("/dev"), AccessFs::ReadFile | AccessFs::ReadDir)?;
         for dir in TEMPORARY.iter().chain(&["/dev/shm"]) {
@@ -72,7 +72,7 @@ fn ruleset(job: &Job) -> Result<RulesetStatus, RulesetError> {
     }
     let work_dir = fs::read_link("/proc/self/cwd").unwrap_or_default();
     let hidden = rules.hidden.to_vec();
-    // Where something in it is hidden, the directories above that get no new names.
+    // No names can be made in the directories above a path that is hidden in the working directory.
     rules = rules.allow_around(&work_dir, &hidden, all)?;
     Ok(rules.ruleset.restrict_self()?.ruleset)
 }

@@ -18,12 +18,13 @@ use super::job::Job;
 pub(super) use namespaces::start_loopback;
 pub(super) use privileges::close_inherited_files;
 
-/// What the keeper does before it starts the inner process, which then is the first one in its namespaces.
+/// Takes the keeper into the namespaces of the command. The next process that it starts, the inner one, is the first in
+/// them.
 pub(super) fn enter(job: &Job) -> io::Result<()> {
     if job.layers.namespaces { namespaces::enter(job) } else { Ok(()) }
 }
 
-/// What the inner process does before it starts the command.
+/// Confines the inner process. Must be called before it starts the command.
 pub(super) fn confine(job: &Job) -> io::Result<()> {
     if job.layers.namespaces {
         proc_mount::mount_new(&job.limits)?;

@@ -1,4 +1,4 @@
-//! What a command sees of the file system: all of it read-only, its working directory with all rights, temporary
+//! The view that a command has of the file system: all of it read-only, its working directory with all rights, temporary
 //! directories and devices of its own, and nothing of what is hidden.
 
 use std::{
@@ -37,7 +37,7 @@ pub(super) const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 /// Directories that a command finds empty, because they hold the sockets of other programs.
 const EMPTIED: [&str; 2] = ["/run", "/var/run"];
 
-/// What is needed of the emptied directories: the programs of NixOS and of Guix.
+/// The parts of the emptied directories that commands need: the programs of NixOS and of Guix.
 const KEPT: [&str; 2] = ["/run/current-system", "/run/wrappers"];
 
 /// The devices that a command has.
@@ -205,7 +205,7 @@ fn hide(path: &Path) -> io::Result<()> {
     let what = || format!("hide {}", path.display());
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        // What this user cannot reach, no command can.
+        // A path that this user cannot reach is out of reach for commands, too.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(error).step(what),
         Ok(metadata) if metadata.is_dir() => {

@@ -30,7 +30,7 @@ pub(super) struct SimpleCommand {
     pub text: String,
     /// The words as the program gets them, if every shell reads them in the same way.
     pub words: Option<Vec<String>>,
-    /// What a person should notice, such as `writes out.txt`.
+    /// Remarks for the person who decides, such as `writes out.txt`.
     pub marks: Vec<String>,
 }
 

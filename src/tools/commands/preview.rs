@@ -1,4 +1,4 @@
-//! What a person reads about a command line before it runs.
+//! The text that a person reads about a command line before it runs.
 
 use std::fmt::Write as _;
 

@@ -15,7 +15,7 @@ use crate::{
 
 use super::{environment, output::Output};
 
-/// What commands get from the daemon's process.
+/// The values of the daemon's process that commands need.
 #[derive(Clone, Debug, Default)]
 pub struct CommandHost {
     /// This program, which starts the sandbox. Without it, there are no commands.
@@ -31,11 +31,11 @@ pub struct CommandRunner {
     /// The paths that no command reads.
     hidden: Vec<PathBuf>,
     environment: Vec<(String, String)>,
-    /// What the machine has of the sandbox, once it was needed.
+    /// The layers of the sandbox that work on this machine. Found when the first command needs them.
     found: OnceLock<FoundLayers>,
 }
 
-/// How a command line ended.
+/// The result of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandResult {
     pub ending: Ending,

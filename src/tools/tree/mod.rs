@@ -35,7 +35,7 @@ struct Limits {
     file_bytes: u64,
 }
 
-/// What undo will not cover of a command.
+/// The changes of a command that undo will not cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct NotCovered {
     /// The tree has too many entries, so nothing is covered.

@@ -1,4 +1,4 @@
-//! What ordinary commands change is found, whatever it is.
+//! All kinds of changes that ordinary commands make are found.
 
 use std::{
     fs,
@@ -155,7 +155,7 @@ fn an_interrupted_command_is_taken_back_too() {
     let run = test.run.clone();
     let entry = test.journal.read(&run).unwrap();
     assert_eq!((entry.changes.len(), entry.open_commands.len()), (0, 1));
-    // What the record needs stays when the journal is pruned.
+    // The contents that the record needs stay when the journal is pruned.
     test.journal.prune();
     let plan = UndoPlan::new(&test.work_dir, &test.journal, &entry, None).unwrap();
     assert!(plan.files.iter().all(|file| matches!(file.step, UndoStep::Restore { .. })), "{plan:?}");

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::journal::{Change, FileState, Journal, JournalError, StoredEntry};
 
-/// What an undo would do.
+/// The changes that an undo would make.
 #[derive(Clone, Debug)]
 pub struct UndoPlan {
     /// Sorted by path.
@@ -45,14 +45,14 @@ pub enum UndoStep {
     Restore {
         now: FileState,
         to: FileState,
-        /// What this does, for a person.
+        /// A description for a person of what this does.
         preview: String,
     },
     /// It stays as it is, for this reason.
     Refuse(String),
 }
 
-/// Why a file is refused.
+/// The reasons why files are refused.
 const CHANGED_SINCE: &str = "it was changed since";
 const CHANGED_BETWEEN: &str = "it was changed by something else between two changes of the run";
 const NOT_KEPT: &str = "its content before the run was too large to be kept";

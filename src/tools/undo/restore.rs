@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// What became of one path.
+/// The result for one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     pub path: PathBuf,

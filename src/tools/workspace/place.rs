@@ -32,7 +32,7 @@ pub(in crate::tools) struct Place {
     name: std::ffi::OsString,
 }
 
-/// What was found at a place.
+/// The state of a place when it was looked at.
 pub(in crate::tools) struct Found {
     pub state: FileState,
     /// The content of a file, unless it is larger than the limit.
@@ -42,10 +42,10 @@ pub(in crate::tools) struct Found {
     identity: Option<Identity>,
 }
 
-/// What changes whenever somebody else replaces or writes a file.
+/// The metadata that change whenever somebody replaces or writes a file.
 type Identity = (u64, u64, i64, i64, i64, i64, i64, RawMode);
 
-/// Why a place cannot be looked at or changed.
+/// A reason why a place cannot be looked at or changed.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::tools) enum PlaceError {
     #[error("a directory above it is a link now")]

@@ -73,7 +73,8 @@ fn replaces(form: &Form<'_>) -> bool {
     form.has('w') && !form.has('k') && !form.one_line
 }
 
-/// Which occurrence of a text a form means: `Some(None)` if it does not say, and `None` if it is not understood.
+/// Returns the occurrence of a text that a form means: `Some(None)` if it does not say, and `None` if it is not
+/// understood.
 fn occurrence(form: &Form<'_>) -> Option<Option<u32>> {
     let mut unknown = form.pieces.iter().filter(|piece| piece.letter == 'u');
     match (unknown.next(), form.has('0') || form.has('j')) {

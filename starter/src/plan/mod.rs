@@ -48,7 +48,7 @@ pub(crate) enum Change {
         path: String,
         old: String,
         new: String,
-        /// Which one of several, from 1, or 0 for all.
+        /// The number of the occurrence among several, from 1, or 0 for all.
         occurrence: Option<u32>,
     },
 }

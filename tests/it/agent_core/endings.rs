@@ -1,4 +1,4 @@
-//! How runs start and end.
+//! The starts and ends of runs.
 
 use kontekst::{
     agent::protocol::{Event, FailureKind, Outcome},

@@ -1,4 +1,4 @@
-//! What a run takes from the profile of its model, and what counts before it.
+//! The settings that a run takes from the profile of its model, and those that count before it.
 
 use kontekst::{
     agent::{RunOverrides, StartRun},

@@ -1,4 +1,4 @@
-//! What the user is told about the model: once in each session, and again when it changes.
+//! The notice that tells the user about the model: once in each session, and again when it changes.
 
 use kontekst::agent::protocol::Event;
 

@@ -15,7 +15,7 @@ use kontekst::{
 };
 use serde_json::Value;
 
-/// What the model does for one request.
+/// The behaviour of the model for one request.
 pub(crate) enum Step {
     Say(&'static str),
     /// The same in pieces of 4 KiB. The text must be ASCII.

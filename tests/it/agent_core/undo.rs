@@ -1,4 +1,4 @@
-//! What runs change is in the journal before it is changed.
+//! Every change of a run is in the journal before it is made.
 
 use std::{fs, path::Path};
 

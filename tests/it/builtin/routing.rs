@@ -1,4 +1,4 @@
-//! Which provider answers, and what the user is told about it.
+//! The choice of the provider that answers, and what the user is told about it.
 
 use std::fs;
 

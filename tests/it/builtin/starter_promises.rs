@@ -1,4 +1,4 @@
-//! What docs/models.md promises of the starter model: plain requests, and what each of them does.
+//! The promises of docs/models.md about the starter model: plain requests, and what each of them does.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Which runs are offered commands.
+//! The runs that are offered commands.
 
 use serde_json::Value;
 

@@ -30,7 +30,7 @@ use reply::Client;
 pub(crate) use reply::{Reply, gate};
 use serde_json::{Value, json};
 
-/// How long a test waits for a request before it fails. It is generous, because the machine may be busy.
+/// The time that a test waits for a request before it fails. It is generous, because the machine may be busy.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The properties that the server reports.
@@ -41,7 +41,7 @@ pub(crate) struct Setup {
     /// The number of slots, in `/props`.
     pub slots: usize,
     pub model_path: String,
-    /// Whether its chat template supports tools.
+    /// Its chat template supports tools.
     pub tools: bool,
     /// If false, it is another OpenAI-compatible server, without `/props` and `/tokenize`.
     pub llama: bool,

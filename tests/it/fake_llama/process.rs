@@ -33,7 +33,7 @@ pub(crate) struct FakeBinary {
     go_on: File,
 }
 
-/// How the next process behaves.
+/// The behaviour of the next process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mode {
     /// Serves. Chat requests are answered with what [`FakeBinary::answer`] was given, else with `hello`.

@@ -1,4 +1,4 @@
-//! What a client of OpenAI's API asks of an answer: formats, forced calls and settings, and the errors of the model server.
+//! Requests of OpenAI's API about the answer: formats, forced calls and settings, and the errors of the model server.
 
 use serde_json::{Value, json};
 

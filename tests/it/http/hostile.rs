@@ -13,10 +13,10 @@ use crate::{
     hostile_input::{Random, rounds},
 };
 
-/// How long a fuzzed request waits for an answer. One that announces more than it sends gets none.
+/// The time that a fuzzed request waits for an answer. One that announces more than it sends gets none.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What a mutation inserts.
+/// The bytes that a mutation inserts.
 const PIECES: [&[u8]; 24] = [
     b"\r\n",
     b"\r",

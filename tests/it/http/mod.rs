@@ -26,7 +26,7 @@ use crate::{
     test_home::TestHome,
 };
 
-/// How long a test waits on a socket before it fails.
+/// The time that a test waits on a socket before it fails.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A daemon that serves HTTP on a free port.

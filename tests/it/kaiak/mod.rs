@@ -27,7 +27,7 @@ use crate::{
     test_home::TestHome,
 };
 
-/// How long a test waits for a frame before it fails.
+/// The time that a test waits for a frame before it fails.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 const MAIN: &str = "fn main() {\n    old_method();\n}\n";

@@ -28,7 +28,7 @@ pub(super) struct HubResponse {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
-    /// How many bytes of the body are sent.
+    /// The bytes of the body that are sent.
     cut: usize,
     hang: bool,
 }

@@ -1,4 +1,4 @@
-//! What `models check` finds out about the ways of calling tools, and what becomes of it.
+//! The profile that `models check` makes of the ways of calling tools, and its use.
 
 use kontekst::{
     config::Home,

@@ -1,4 +1,4 @@
-//! How turns end, and what happens when a client disconnects.
+//! The ends of turns, and of connections.
 
 use std::time::Duration;
 

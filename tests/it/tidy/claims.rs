@@ -92,7 +92,7 @@ fn no_test_sleeps_or_asserts_a_time() {
     assert_none("tests that sleep or measure", &found);
 }
 
-/// Where a `select!` does not begin with the cancel, and why.
+/// The files in which a `select!` does not begin with the cancel, and the reasons.
 const OTHER_SELECTS: &[(&str, &str)] = &[
     ("src/daemon/signals.rs", "a second signal has to be seen after the first one has cancelled everything"),
     ("src/daemon/server.rs", "it waits for connections that were cancelled before, with a limit of time"),
@@ -102,7 +102,7 @@ const OTHER_SELECTS: &[(&str, &str)] = &[
     ("src/cli/rpc/listen.rs", "the signals are the cancel"),
 ];
 
-/// How the future of an arm that cancels ends.
+/// The ends of the future of an arm that cancels.
 const CANCELS: &[&str] = &[".cancelled()", ".stopped()", ".closed()", "interrupted"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which module may use which: layers from top to bottom, and no circles inside a folder.
+//! The uses of one module by another: layers from top to bottom, and no circles inside a folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 

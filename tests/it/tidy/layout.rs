@@ -36,7 +36,7 @@ fn every_rust_file_is_declared() {
     assert_none("no module declares these, so nothing compiles them", &forgotten);
 }
 
-/// Where a module's files still lie in two places, which is to go away.
+/// The modules whose files still lie in two places, which is to go away.
 const SPLIT_MODULES: &[&str] = &[];
 
 #[test]

@@ -1,6 +1,7 @@
 //! Rules about the source that the compiler does not check.
 
 mod claims;
+mod documentation;
 mod layers;
 mod layout;
 mod source;

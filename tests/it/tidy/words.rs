@@ -43,7 +43,7 @@ const PRIVATE: &[&str] = &[
 /// Two words that only mean something private together.
 const PRIVATE_PAIRS: &[(&str, &str)] = &[("by", "heart")];
 
-/// Where such a word is still there, or means what it says: a path, or the begin of one, and the word.
+/// The places where such a word is still there, or means what it says: a path, or the beginning of one, and the word.
 const ALLOWED: &[(&str, &str)] = &[("src/tools/builtin/web_fetch/html/mod.rs", "emitter")];
 
 #[test]

@@ -26,7 +26,7 @@ pub enum Outcome {
     Stopped(String),
 }
 
-/// Why a template gave no text.
+/// A reason why a template gave no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// It is no valid template, or it refuses this conversation.

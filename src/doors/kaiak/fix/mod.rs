@@ -49,7 +49,7 @@ pub(super) struct FixInput {
     pub context_window: u32,
 }
 
-/// Why the work ended early.
+/// The reason why the work ended early.
 enum Stop {
     /// The client is gone or the request was cancelled.
     Cancelled,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::shape::{LOGITS, Shape};
 use crate::matmul::{Matmul, Packed, Precision, Right, View};
 
-/// Which matrix.
+/// Names a matrix of the network.
 #[derive(Clone, Copy)]
 pub enum Matrix {
     Qkv(usize),

@@ -310,7 +310,7 @@ pub(super) const KERNEL: &[&str] = &[
     r#"perl -e '$f = syscall(257, -100, ".", 020200002, 04755); $n = "/proc/self/fd/$f"; syscall(265, -100, $n, -100, "rooted6", 0x400); -u "rooted6" and print "EFFECT"'"#,
 ];
 
-/// What only a privileged program may do. None of it would change the machine if it worked.
+/// Actions that only a privileged program may take. None of them would change the machine if it worked.
 pub(super) const PRIVILEGES: &[&str] = &[
     r#"v=$(cat /proc/sys/kernel/core_pattern) && echo "$v" > /proc/sys/kernel/core_pattern && echo EFFECT"#,
     r#"v=$(cat /proc/sys/vm/swappiness) && echo "$v" > /proc/sys/vm/swappiness && echo EFFECT"#,

@@ -1,4 +1,5 @@
-//! What the commands of the table aim at, all of it made for one test, and how it is seen that something happened to it.
+//! The targets of the commands of the table, all of them made for one test, and the signs that something happened to
+//! them.
 
 use std::{
     collections::BTreeMap,
@@ -226,7 +227,7 @@ impl Drop for Targets {
     fn drop(&mut self) {
         self.process.kill().ok();
         self.process.wait().ok();
-        // What a layer that fails, or none, has let happen.
+        // Removes what commands could make because a layer failed or there was none.
         for path in self.left_files() {
             fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).ok();
         }

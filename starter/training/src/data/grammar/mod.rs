@@ -44,7 +44,7 @@ const PHRASES: &[(char, &str)] = &[
         "[replace|replace|replace|replace|change|change|change|swap|rename|turn|substitute|switch|edit|modify|update|convert|correct|fix|alter]",
     ),
     ('B', "[with|with|with|to|to|to|by|by|for|into|->|=>]"),
-    // Where a change is.
+    // Places of a change.
     ('I', "[in|in|in|in|in|inside|within|of|from]"),
     (
         'Q',

@@ -43,7 +43,7 @@ enum Done {
     File(&'static str, &'static str),
 }
 
-/// What a model has read so far.
+/// The texts that a model has read so far.
 struct Seen {
     /// The number of answers before this one.
     turn: usize,
@@ -72,7 +72,7 @@ impl Seen {
     }
 }
 
-/// What became of a run.
+/// The end of a run, compared with its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     /// The task is done, and the run says so.

@@ -78,7 +78,7 @@ fn in_directory(draw: &mut Draw) -> Request {
     call("list", text, Call::list(within(&directory, "*")))
 }
 
-/// Where, with a space before it, and the pattern that it makes of another.
+/// Draws a place with a space before it. Returns it with the pattern that it makes of another one.
 fn place(draw: &mut Draw, pattern: &str) -> (String, String) {
     let phrase = |draw: &mut Draw, text: &str| expand(draw, text).replace(" ,", ",");
     let directory = draw.directory();
