@@ -31,7 +31,7 @@ use crate::{
 /// and nothing is done without a yes. Contents, modes, links and deletions are restored, and directories that the run
 /// made are removed if nothing else is in them. A file that something else has changed since stays as it is, and is named.
 ///
-/// What is taken back can itself be taken back: `kontekst undo --list` names the undo, and `kontekst undo ID` reverses it.
+/// An undo can itself be taken back: `kontekst undo --list` names the undo, and `kontekst undo ID` reverses it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst undo

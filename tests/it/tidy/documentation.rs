@@ -11,36 +11,28 @@ fn documentation_begins_with_a_sentence() {
     let found: Vec<_> = files
         .iter()
         .filter(|file| file.is_rust())
-        .flat_map(|file| clauses(&file.text).map(|line| format!("{}:{line}", file.path)))
+        .flat_map(|file| clauses(&file.text).into_iter().map(|line| format!("{}:{line}", file.path)))
         .collect();
     assert_none("documentation that begins with a clause", &found);
 }
 
 /// Returns the numbers of the lines where documentation begins with a clause.
-fn clauses(text: &str) -> impl Iterator<Item = usize> {
-    let lines = || text.lines().map(str::trim_start);
-    let befores = std::iter::once("").chain(lines());
-    let afters = lines().skip(1).chain([""]);
-    let begins = |((before, line), after): ((&str, &str), &str)| {
-        let first = documentation(line)?.split(' ').next()?;
+fn clauses(text: &str) -> Vec<usize> {
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let is_documentation = |line: &str| line.starts_with("///") || line.starts_with("//!");
+    let is_clause = |at: &usize| {
+        let begins = is_documentation(lines[*at]) && (*at == 0 || !is_documentation(lines[*at - 1]));
         // The help of an argument is no sentence.
-        (documentation(before).is_none() && CLAUSES.contains(&first) && !after.starts_with("#[arg"))
-            .then_some(())
+        let is_help = lines.get(*at + 1).is_some_and(|next| next.starts_with("#[arg"));
+        let word = lines[*at].split(' ').nth(1).unwrap_or_default();
+        begins && !is_help && CLAUSES.contains(&word)
     };
-    befores
-        .zip(lines())
-        .zip(afters)
-        .zip(1..)
-        .filter_map(move |(lines, number)| begins(lines).map(|()| number))
-}
-
-fn documentation(line: &str) -> Option<&str> {
-    line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! "))
+    (0..lines.len()).filter(is_clause).map(|at| at + 1).collect()
 }
 
 #[test]
 fn clauses_are_found() {
     let text =
         "//! Why not.\n\n/// A part.\n/// What follows is no beginning.\nfn a() {\n    /// Where it is.\n";
-    assert_eq!(clauses(text).collect::<Vec<_>>(), [1, 6]);
+    assert_eq!(clauses(text), [1, 6]);
 }
