@@ -1429,7 +1429,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__run)
-            opts="-a -s -n -C -q -v -h -V --agent --session --new --working-dir --auto-approve --allow --check --workers --bare --on-deny --no-stdin --no-skill --json --quiet --verbose --help --version"
+            opts="-a -s -n -C -q -v -h -V --no-stdin --no-skill --agent --session --new --working-dir --workers --bare --auto-approve --allow --check --on-deny --json --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -153,7 +153,7 @@ fn dispatch(
 ) -> Result<ExitCode, CliError> {
     let home = home(environment)?;
     match command {
-        Command::Run(args) => run::run(args, &home, environment),
+        Command::Run(args) => run::run(&args, &home, environment),
         Command::Status(args) => status::run(&args, &home),
         Command::Approvals(args) => approvals::run(args, &home),
         Command::Undo(args) => undo::run(args, &home),

@@ -52,7 +52,7 @@ const QUIET_AFTER_WITHDRAWAL: Duration = Duration::from_secs(1);
 ///
 /// Subagents propose while the user still answers an earlier question, so calls wait in a queue and only one of them is
 /// asked at a time.
-pub(super) struct Approver {
+pub(in crate::cli) struct Approver {
     policy: Policy,
     palette: Palette,
     queue: VecDeque<ProposedToolCall>,
@@ -81,6 +81,12 @@ impl Approver {
             run_ends: false,
             lacked_terminal: false,
         }
+    }
+
+    /// Forgets the run before. What the user has always allowed stays allowed.
+    pub(super) fn begin(&mut self) {
+        self.close();
+        (self.run_ends, self.lacked_terminal, self.quiet) = (false, false, QUIET);
     }
 
     /// Returns true if a call was denied, and the run ended, because there was no terminal to ask on.

@@ -72,6 +72,14 @@ impl<'a> RunConnection<'a> {
         Self { renderer, approver, home, make_active, started: false, held: Vec::new(), signal: None }
     }
 
+    /// Forgets the run before, so that another one can be sent.
+    pub(super) fn begin(&mut self) {
+        (self.started, self.signal) = (false, None);
+        self.held.clear();
+        self.approver.begin();
+        self.renderer.begin();
+    }
+
     /// Returns true if the daemon has started the run. It must not be sent again then.
     pub(super) fn has_started(&self) -> bool {
         self.started

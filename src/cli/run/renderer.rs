@@ -21,7 +21,10 @@ use crate::{
 };
 
 use super::{
-    approval_prompt::format_arguments, command_output::CommandOutput, held_answer::HeldAnswer,
+    approval_prompt::format_arguments,
+    command_output::CommandOutput,
+    context_line::{format_compaction, format_context},
+    held_answer::HeldAnswer,
     progress::ProgressLine,
 };
 
@@ -38,7 +41,7 @@ pub(super) enum Format {
 const MAX_VALUE_CHARS: usize = 60;
 
 /// Writes the events of one run to stdout and stderr.
-pub(super) struct RunRenderer {
+pub(in crate::cli) struct RunRenderer {
     format: Format,
     verbosity: Verbosity,
     stdout_is_terminal: bool,
@@ -63,8 +66,12 @@ pub(super) struct RunRenderer {
 
 impl RunRenderer {
     pub(super) fn new(format: Format, verbosity: Verbosity, environment: &Environment) -> Self {
+        let palette = Palette::new(io::stderr().is_terminal(), environment);
+        Self::with_palette(format, verbosity, palette)
+    }
+
+    fn with_palette(format: Format, verbosity: Verbosity, palette: Palette) -> Self {
         let stderr_is_terminal = io::stderr().is_terminal();
-        let palette = Palette::new(stderr_is_terminal, environment);
         Self {
             format,
             verbosity,
@@ -82,6 +89,11 @@ impl RunRenderer {
             run_id: String::new(),
             ran_tools: false,
         }
+    }
+
+    /// Forgets the run before, so that the events of another one can be shown.
+    pub(super) fn begin(&mut self) {
+        *self = Self::with_palette(self.format, self.verbosity, self.palette);
     }
 
     pub(super) fn palette(&self) -> Palette {
@@ -365,30 +377,4 @@ impl RunRenderer {
 /// Writes to stderr. If stderr is closed, there is nowhere left to report that.
 fn write_stderr(text: &str) {
     io::stderr().write_all(text.as_bytes()).ok();
-}
-
-fn format_compaction(compacted: pb::CompactedEvent) -> String {
-    let (before, after) = (compacted.tokens_before, compacted.tokens_after);
-    format!(
-        "the conversation was summarised from {before} to {after} tokens; the session file still has all of it"
-    )
-}
-
-/// Formats how full the context window is: `context: 812/4096 tokens (20 %) | system …`.
-fn format_context(context: &pb::ContextSnapshot) -> String {
-    let percent = i64::from(context.total_tokens) * 100 / i64::from(context.context_size.max(1));
-    let cached = match (context.prompt_tokens, context.cached_tokens) {
-        (Some(prompt), Some(cached)) => format!(" | prompt {prompt}, {cached} cached"),
-        _ => String::new(),
-    };
-    let answer = context.answer_tokens.map(|answer| format!(" | answer {answer}")).unwrap_or_default();
-    format!(
-        "context: {}/{} tokens ({percent} %) | system {} tools {} history {} memory {}{cached}{answer}",
-        context.total_tokens,
-        context.context_size,
-        context.system_tokens,
-        context.tool_tokens,
-        context.history_tokens,
-        context.memory_tokens,
-    )
 }

@@ -1,0 +1,49 @@
+//! The arguments that say what the run may do, and what must hold after it.
+
+use crate::{
+    cli::{error::CliError, output::Palette},
+    pb::StartRunCommand,
+};
+
+use super::{
+    allowed::Allowed,
+    approver::{Approver, OnDeny, Policy},
+};
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Tools and approval")]
+pub(in crate::cli) struct ApprovalArgs {
+    /// Approve every tool call, except writes to files that run code or hold settings
+    #[arg(long)]
+    auto_approve: bool,
+
+    /// Approve calls of these tools without asking; `run_command(cargo test)` means the commands that begin with these words
+    #[arg(long, value_name = "TOOL")]
+    allow: Vec<String>,
+
+    /// Run this command after the model has changed files; if it fails, the model reads why and goes on, at most three times
+    #[arg(long, value_name = "COMMAND")]
+    check: Vec<String>,
+
+    /// What happens after a tool call was denied
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDeny::End)]
+    on_deny: OnDeny,
+}
+
+impl ApprovalArgs {
+    /// Puts what the run may do into `start`, and returns what decides about its other calls.
+    ///
+    /// # Errors
+    ///
+    /// A value of `--allow` is wrong.
+    pub(super) fn apply(&self, start: &mut StartRunCommand, palette: Palette) -> Result<Approver, CliError> {
+        let allowed = Allowed::parse(&self.allow)?;
+        start.opening = true;
+        start.commands = true;
+        start.allowed_commands = allowed.commands;
+        start.checks.clone_from(&self.check);
+        let policy =
+            Policy { auto_approve: self.auto_approve, allowed_tools: allowed.tools, on_deny: self.on_deny };
+        Ok(Approver::new(policy, palette))
+    }
+}

@@ -1,0 +1,33 @@
+//! The arguments that say what the model reads.
+
+use crate::cli::error::CliError;
+
+use super::prompt::{PromptInput, StdinUse, read_prompt};
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Prompt")]
+pub(in crate::cli) struct InputArgs {
+    /// The prompt; `-` reads it from stdin
+    #[arg(value_name = "PROMPT", help_heading = "Arguments", trailing_var_arg = true)]
+    pub(in crate::cli) words: Vec<String>,
+
+    /// Do not read stdin
+    #[arg(long)]
+    no_stdin: bool,
+
+    /// Send a prompt that starts with `/` as it is, without looking for a skill
+    #[arg(long)]
+    no_skill: bool,
+}
+
+impl InputArgs {
+    /// Builds the prompt, and reads stdin if it is a part of it. `warn` gets a message if stdin is silent.
+    pub(super) fn read(&self, warn: &mut dyn FnMut(&str)) -> Result<PromptInput, CliError> {
+        let (words, stdin) = match self.words.as_slice() {
+            [word] if word == "-" => (&[][..], StdinUse::Always),
+            words if self.no_stdin => (words, StdinUse::Never),
+            words => (words, StdinUse::Auto),
+        };
+        read_prompt(words, stdin, !self.no_skill, warn)
+    }
+}

@@ -1,0 +1,34 @@
+//! The arguments that say what is printed, and in which form.
+
+use crate::{cli::output::Verbosity, core::Environment};
+
+use super::renderer::{Format, RunRenderer};
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(in crate::cli) struct OutputArgs {
+    /// Print every event as one line of JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Print nothing but errors on stderr
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Print the model's reasoning, the results of tools and the size of the context on stderr
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl OutputArgs {
+    /// Makes what prints the events of a run in this form.
+    pub(super) fn renderer(&self, environment: &Environment) -> RunRenderer {
+        let format = if self.json { Format::Json } else { Format::Text };
+        let verbosity = match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
+        };
+        RunRenderer::new(format, verbosity, environment)
+    }
+}

@@ -1,0 +1,111 @@
+//! Sends runs to the daemon, one after another, each until its end.
+
+use std::process::ExitCode;
+
+use tokio::runtime::Runtime;
+
+use crate::{
+    cli::{error::CliError, output::Verbosity},
+    client,
+    config::Home,
+    pb::{ListChangedRunsRequest, StartRunCommand, run_event::Event},
+};
+
+use super::{
+    approver::Approver,
+    connection::{RunConnection, RunConnectionError},
+    renderer::RunRenderer,
+};
+
+/// The number of times that a run is sent. A daemon that is about to stop can accept a connection and then drop it;
+/// the next attempt reaches its successor.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// A client of the daemon that sends one run at a time.
+pub(in crate::cli) struct RunSender<'a> {
+    home: &'a Home,
+    runtime: Runtime,
+    connection: RunConnection<'a>,
+}
+
+impl<'a> RunSender<'a> {
+    /// Makes a sender. If `make_active` is true, the session of each run becomes the active one.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no runtime.
+    pub(in crate::cli) fn new(
+        home: &'a Home,
+        renderer: RunRenderer,
+        approver: Approver,
+        make_active: bool,
+    ) -> Result<Self, CliError> {
+        let connection = RunConnection::new(home, renderer, approver, make_active);
+        Ok(Self { home, runtime: client::runtime()?, connection })
+    }
+
+    /// Sends a run, shows its events and asks about its calls until it ends. Starts a daemon if none answers. Returns the
+    /// last event, which [`RunSender::exit_code`] judges.
+    ///
+    /// # Errors
+    ///
+    /// The daemon cannot be reached, or its connection broke before the end of the run, or stdout cannot be written. A
+    /// reader that closed stdout is an error with the status `OutputClosed`.
+    pub(in crate::cli) fn send(&mut self, start: &StartRunCommand) -> Result<Event, CliError> {
+        self.connection.begin();
+        let mut attempts = 0;
+        loop {
+            let connected = client::ensure(self.home)?;
+            for notice in connected.notices {
+                self.connection.renderer.note(Verbosity::Normal, &notice);
+            }
+            let result = self.runtime.block_on(self.connection.drive(connected.stream, start.clone()));
+            attempts += 1;
+            match result {
+                Ok(ending) => {
+                    self.note_ending(start, &ending);
+                    return Ok(ending);
+                }
+                Err(RunConnectionError::Daemon(_))
+                    if !self.connection.has_started() && attempts < MAX_ATTEMPTS => {}
+                Err(RunConnectionError::Daemon(error) | RunConnectionError::NoReply(error)) => {
+                    self.connection.renderer.end_line().ok();
+                    return Err(error);
+                }
+                Err(RunConnectionError::Stdout(error)) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Returns the exit code for the last event of the run that was sent last.
+    ///
+    /// # Errors
+    ///
+    /// The run did not do what it was asked to do.
+    pub(in crate::cli) fn exit_code(&self, ending: &Event) -> Result<ExitCode, CliError> {
+        self.connection.exit_code(ending)
+    }
+
+    /// Says what a user would otherwise not notice about a run that is over.
+    fn note_ending(&mut self, start: &StartRunCommand, ending: &Event) {
+        let renderer = &mut self.connection.renderer;
+        let unchecked = matches!(ending, Event::Completed(completed) if completed.checks_passed.is_none());
+        if unchecked && !start.checks.is_empty() {
+            renderer.note(Verbosity::Normal, "no check has run, because the model has changed nothing");
+        }
+        self.runtime.block_on(note_changes(self.home, renderer));
+    }
+}
+
+/// Says how many files the run has changed. Says nothing if the daemon is gone, because the run is over.
+async fn note_changes(home: &Home, renderer: &mut RunRenderer) {
+    let Some(run_id) = renderer.run_with_changes().map(str::to_owned) else { return };
+    let Ok(stream) = client::probe(home) else { return };
+    let Ok(channel) = client::channel(stream).await else { return };
+    let request = ListChangedRunsRequest { dir: String::new(), run_id };
+    if let Ok(listed) = client::undo(channel).list_changed_runs(request).await
+        && let Some(run) = listed.into_inner().runs.first()
+    {
+        renderer.note_changes(run.files);
+    }
+}
