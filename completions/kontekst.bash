@@ -199,6 +199,9 @@ _kontekst() {
             kontekst__subcmd__help__subcmd__sessions,list)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__list"
                 ;;
+            kontekst__subcmd__help__subcmd__sessions,rename)
+                cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__rename"
+                ;;
             kontekst__subcmd__help__subcmd__sessions,set-agent)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__set__subcmd__agent"
                 ;;
@@ -262,6 +265,9 @@ _kontekst() {
             kontekst__subcmd__sessions,list)
                 cmd="kontekst__subcmd__sessions__subcmd__list"
                 ;;
+            kontekst__subcmd__sessions,rename)
+                cmd="kontekst__subcmd__sessions__subcmd__rename"
+                ;;
             kontekst__subcmd__sessions,set-agent)
                 cmd="kontekst__subcmd__sessions__subcmd__set__subcmd__agent"
                 ;;
@@ -282,6 +288,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__sessions__subcmd__help,list)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__list"
+                ;;
+            kontekst__subcmd__sessions__subcmd__help,rename)
+                cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__rename"
                 ;;
             kontekst__subcmd__sessions__subcmd__help,set-agent)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__set__subcmd__agent"
@@ -994,7 +1003,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__sessions)
-            opts="list show workers use delete set-agent"
+            opts="list show rename workers use delete set-agent"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1022,6 +1031,20 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__sessions__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__sessions__subcmd__rename)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1485,7 +1508,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions)
-            opts="-h -V --json --help --version list show workers use delete set-agent help"
+            opts="-h -V --json --help --version list show rename workers use delete set-agent help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1513,7 +1536,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions__subcmd__help)
-            opts="list show workers use delete set-agent help"
+            opts="list show rename workers use delete set-agent help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1555,6 +1578,20 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__help__subcmd__rename)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1638,6 +1675,20 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__sessions__subcmd__rename)
+            opts="-h -V --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__sessions__subcmd__set__subcmd__agent)
             opts="-h -V --session --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1657,7 +1708,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions__subcmd__show)
-            opts="-h -V --json --help --version"
+            opts="-v -h -V --verbose --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1,7 +1,11 @@
 //! Builds a run: loads the agent, opens the working directory, the session and the model. Everything here may
 //! block, because it reads files and may start a model server.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
     config::{AgentConfig, AgentError, RailsConfig, ToolRole},
@@ -77,7 +81,8 @@ pub(super) fn prepare(
     let tools = with_spawn_tool(tools, shared, &agent, &limits, &request.tools.daemon);
     let timeout = Duration::from_secs(shared.config.tools.timeout_seconds);
     let tools = RunTools::new(tools, request.tools, Arc::clone(&work_dir), timeout)?;
-    let log = open_log(shared, &request.history, &slot.id, parent.as_ref())?;
+    let origin = (parent.as_ref(), request.working_dir.as_deref());
+    let log = open_log(shared, &request.history, &slot.id, origin)?;
     let asks_for_change = asks_for_a_change(request.prompt.user_text());
     let can_be_checked = !request.change_optional && tools.can_change_files();
     events.send_blocking(Event::Started {
@@ -123,9 +128,8 @@ pub(super) fn prepare(
     let recorder = Recorder::new(id.clone(), model.agent.id.to_string(), log, slot.guard);
     let window = Window::new(budget, history_budget, history);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
-    let change_expected = asks_for_change && can_be_checked;
-    let words = own_words(&request.prompt);
-    let rails = Rails::new(model.agent.rails.clone(), words, &model.system, change_expected);
+    let (words, expects_change) = (own_words(&request.prompt), asks_for_change && can_be_checked);
+    let rails = Rails::new(model.agent.rails.clone(), words, &model.system, expects_change);
     Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks })
 }
 
@@ -290,15 +294,19 @@ fn open_log(
     shared: &Shared,
     history: &History,
     session: &SessionId,
-    parent: Option<&SessionId>,
+    (parent, working_dir): (Option<&SessionId>, Option<&Path>),
 ) -> Result<Option<SessionLog>, RunError> {
     let storage = |error| RunError::from_source(FailureKind::Storage, &error);
+    let sessions = &shared.storage.sessions;
     let log = match history {
         History::Provided(_) | History::InMemory(_) => None,
-        History::New | History::Session(_) => Some(shared.storage.sessions.open(session).map_err(storage)?),
+        History::New | History::Session(_) => Some(sessions.open(session).map_err(storage)?),
     };
-    if let Some(parent) = parent {
-        shared.storage.sessions.set_parent(session, parent).map_err(storage)?;
+    match (parent, working_dir) {
+        (Some(parent), _) => sessions.set_parent(session, parent).map_err(storage)?,
+        // It only tells people where they have worked, so no run fails because of it.
+        (None, Some(dir)) if log.is_some() => drop(sessions.set_working_dir(session, dir)),
+        (None, _) => {}
     }
     Ok(log)
 }

@@ -9,7 +9,9 @@ pub mod error;
 mod event_json;
 mod json;
 mod models;
+mod nearest;
 mod output;
+mod pager;
 pub mod printable;
 mod role;
 mod rpc;
@@ -163,6 +165,6 @@ fn dispatch(
         Command::Models(args) => models::run(args, &home, environment, proxy),
         Command::Agents(args) => to_stdout(|out, is_terminal| agents::run(args, &home, out, is_terminal)),
         Command::Skills(args) => to_stdout(|out, is_terminal| skills::run(args, &home, out, is_terminal)),
-        Command::Sessions(args) => to_stdout(|out, is_terminal| sessions::run(args, &home, out, is_terminal)),
+        Command::Sessions(args) => sessions::run_on_stdout(args, &home, environment),
     }
 }

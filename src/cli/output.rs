@@ -17,6 +17,24 @@ pub(super) enum Verbosity {
     Verbose,
 }
 
+/// The place to which a command prints.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Screen {
+    /// False for a pipe or a file.
+    pub(super) is_terminal: bool,
+    /// The columns of the terminal, if it says how many it has.
+    pub(super) width: Option<usize>,
+}
+
+impl Screen {
+    pub(super) fn of_stdout() -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let size = is_terminal.then(|| rustix::termios::tcgetwinsize(io::stdout()).ok()).flatten();
+        let width = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+        Self { is_terminal, width }
+    }
+}
+
 /// Runs a command that prints to stdout, and flushes what it printed.
 ///
 /// `print` also gets whether stdout is a terminal. A reader that closes the pipe early, as `head` does, is

@@ -1,8 +1,11 @@
 //! Tables on the terminal.
 
-use std::io::{self, Write};
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
 
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::printable::printable;
 
@@ -29,23 +32,76 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     ///
     /// Returns the error of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_columns(out, &self.widths().map(Some))
+    }
+
+    /// Writes the table in lines of at most `width` columns. Columns with nothing below their heading are left out. Then
+    /// the columns in `flexible` are cut, the first of them first, but none below its least width, which comes with its
+    /// number.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `out`.
+    pub fn write_within(
+        &self,
+        width: usize,
+        flexible: &[(usize, usize)],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut widths = self.widths().map(Some);
+        for (column, width) in widths.iter_mut().enumerate() {
+            if !self.rows[0][column].is_empty() && self.rows[1..].iter().all(|row| row[column].is_empty()) {
+                *width = None;
+            }
+        }
+        for (column, least) in flexible {
+            let all: usize = widths.iter().flatten().map(|width| width + 2).sum();
+            if let Some(own) = &mut widths[*column] {
+                *own = own.saturating_sub(all.saturating_sub(width + 2)).max(*least.min(own));
+            }
+        }
+        self.write_columns(out, &widths)
+    }
+
+    fn widths(&self) -> [usize; COLUMNS] {
         let mut widths = [0; COLUMNS];
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.width());
             }
         }
+        widths
+    }
+
+    fn write_columns(&self, out: &mut dyn Write, widths: &[Option<usize>; COLUMNS]) -> io::Result<()> {
         for row in &self.rows {
             let mut line = String::new();
             for (width, cell) in widths.iter().zip(row) {
-                line.push_str(cell);
+                let Some(width) = width else { continue };
+                let cell = cut(cell, *width);
+                line.push_str(&cell);
                 // `{:<w$}` would count characters, but 日 takes two cells of a terminal.
-                line.extend(std::iter::repeat_n(' ', width - cell.width() + 2));
+                line.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.width()) + 2));
             }
             writeln!(out, "{}", line.trim_end())?;
         }
         Ok(())
     }
+}
+
+/// Cuts a text to `width` cells of a terminal, with an ellipsis at its end.
+pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    if text.width() <= width {
+        return Cow::Borrowed(text);
+    }
+    let mut cut = String::new();
+    for c in text.chars() {
+        if cut.width() + c.width().unwrap_or(0) + 1 > width {
+            break;
+        }
+        cut.push(c);
+    }
+    Cow::Owned(format!("{}…", cut.trim_end()))
 }
 
 #[cfg(test)]
@@ -69,5 +125,49 @@ mod tests {
                é
         "#]]
         .assert_eq(&String::from_utf8(out).unwrap());
+    }
+
+    #[test]
+    fn a_table_is_cut_to_the_width_of_the_terminal() {
+        let mut table = Table::new(["ID", "TITLE", "AGENT", "DIR"]);
+        table.row([
+            "abc".to_owned(),
+            "a title of many words 日本".to_owned(),
+            String::new(),
+            "~/src/project".to_owned(),
+        ]);
+        let check = |width, expect: expect_test::Expect| {
+            let mut out = Vec::new();
+            table.write_within(width, &[(1, 10), (3, 6)], &mut out).unwrap();
+            expect.assert_eq(&String::from_utf8(out).unwrap());
+        };
+        check(
+            80,
+            expect![[r#"
+            ID   TITLE                       DIR
+            abc  a title of many words 日本  ~/src/project
+        "#]],
+        );
+        check(
+            36,
+            expect![[r#"
+            ID   TITLE             DIR
+            abc  a title of many…  ~/src/project
+        "#]],
+        );
+        check(
+            27,
+            expect![[r#"
+                ID   TITLE       DIR
+                abc  a title o…  ~/src/pro…
+            "#]],
+        );
+        check(
+            5,
+            expect![[r#"
+            ID   TITLE       DIR
+            abc  a title o…  ~/src…
+        "#]],
+        );
     }
 }

@@ -72,6 +72,11 @@ impl SessionId {
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
+
+    /// Returns true for an id like those that [`SessionId::new`] makes, and false for a name that somebody has chosen.
+    pub fn is_generated(&self) -> bool {
+        self.as_str().len() == 36 && Uuid::try_parse(self.as_str()).is_ok()
+    }
 }
 
 impl Default for SessionId {

@@ -8,8 +8,11 @@ mod feedback;
 mod history_repair;
 mod log;
 mod meta;
+mod overview;
 mod record;
+mod resolve;
 mod tail;
+mod title;
 mod transcript;
 
 #[cfg(test)]
@@ -17,11 +20,12 @@ mod tests;
 
 pub use feedback::Feedback;
 pub use log::SessionLog;
+pub use overview::Overview;
 pub use record::Record;
 pub use tail::{Tail, summary_messages};
 pub use transcript::{Entries, Entry, Transcript};
 
-use std::{fs, io, path::PathBuf, time::SystemTime};
+use std::{collections::HashSet, fs, io, path::PathBuf, time::SystemTime};
 
 use crate::{
     config::{
@@ -31,6 +35,7 @@ use crate::{
     },
     core::{Name, SessionId},
 };
+use meta::Meta;
 
 /// All sessions of one data directory. It is cheap to create and to clone, and holds no file open.
 #[derive(Clone, Debug)]
@@ -48,6 +53,10 @@ pub struct SessionSummary {
     pub default_agent: Option<Name>,
     /// The session whose run started this one as a worker.
     pub parent: Option<SessionId>,
+    /// The title that a person has given. [`Sessions::overviews`] returns one for each session.
+    pub title: Option<String>,
+    /// The working directory of the last run. Runs of earlier versions have stored none.
+    pub working_dir: Option<PathBuf>,
     pub bytes: u64,
     pub modified: SystemTime,
     pub active: bool,
@@ -61,9 +70,9 @@ pub enum SessionError {
     Busy(SessionId),
     #[error("no session `{0}`")]
     NotFound(String),
-    /// Several session ids start with the given text.
-    #[error("`{text}` is the start of {} session ids", ids.len())]
-    Ambiguous { text: String, ids: Vec<SessionId> },
+    /// Several sessions have ids or titles that start with the given text. The titles come with the ids.
+    #[error("`{text}` can mean {} sessions", found.len())]
+    Ambiguous { text: String, found: Vec<(SessionId, String)> },
     /// The active session is deleted only with `force`.
     #[error("session `{0}` is the active one")]
     Active(SessionId),
@@ -122,57 +131,39 @@ impl Sessions {
             Err(error) => return Err(PathError::new(&self.dir, error).into()),
         };
         let active = self.active();
-        let mut sessions = Vec::new();
+        let (mut sessions, mut with_meta) = (Vec::new(), HashSet::new());
         for entry in entries {
             let entry = entry.context(&self.dir)?;
             let name = entry.file_name();
-            let id = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
-            let Some(id) = id.and_then(|id| id.parse::<SessionId>().ok()) else { continue };
+            let Some(name) = name.to_str() else { continue };
+            with_meta.extend(name.strip_suffix(".meta.json").map(str::to_owned));
+            let id = name.strip_suffix(".jsonl").and_then(|id| id.parse::<SessionId>().ok());
             // Links are not followed, just as when a session is opened. An error means that the session
             // was deleted meanwhile.
-            let Ok(meta) = entry.metadata() else { continue };
-            if meta.is_file() {
-                sessions.push(SessionSummary {
-                    default_agent: self.default_agent(&id),
-                    parent: self.parent(&id),
-                    bytes: meta.len(),
-                    modified: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-                    active: active.as_ref() == Some(&id),
-                    id,
-                });
+            if let (Some(id), Ok(meta)) = (id, entry.metadata())
+                && meta.is_file()
+            {
+                sessions.push((id, meta));
             }
         }
+        let mut sessions: Vec<SessionSummary> = sessions
+            .into_iter()
+            .map(|(id, file)| {
+                let meta = if with_meta.contains(id.as_str()) { self.meta(&id) } else { Meta::default() };
+                SessionSummary {
+                    default_agent: meta.default_agent(),
+                    parent: meta.parent(),
+                    title: meta.title(),
+                    working_dir: meta.working_dir(),
+                    bytes: file.len(),
+                    modified: file.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+                    active: active.as_ref() == Some(&id),
+                    id,
+                }
+            })
+            .collect();
         sessions.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| b.id.cmp(&a.id)));
         Ok(sessions)
-    }
-
-    /// Returns the session that `text` names: an id, the unique start of an id, or `last` for the newest
-    /// session that does not belong to a subagent.
-    ///
-    /// # Errors
-    ///
-    /// [`SessionError::NotFound`] and [`SessionError::Ambiguous`].
-    pub fn resolve(&self, text: &str) -> Result<SessionId, SessionError> {
-        if let Ok(id) = text.parse()
-            && self.exists(&id)
-        {
-            return Ok(id);
-        }
-        let sessions = self.list()?;
-        // Error messages contain only the start of the text, because it can be megabytes long.
-        let start = || text.chars().take(128).collect();
-        if text == "last" {
-            let newest = sessions.into_iter().find(|session| session.parent.is_none());
-            return newest.map(|session| session.id).ok_or_else(|| SessionError::NotFound(start()));
-        }
-        let ids = sessions.into_iter().map(|session| session.id);
-        let mut ids: Vec<SessionId> =
-            ids.filter(|id| !text.is_empty() && id.as_str().starts_with(text)).collect();
-        match ids.len() {
-            0 => Err(SessionError::NotFound(start())),
-            1 => Ok(ids.remove(0)),
-            _ => Err(SessionError::Ambiguous { text: start(), ids }),
-        }
     }
 
     /// Reads a conversation from its start, one record at a time. It takes no lock.

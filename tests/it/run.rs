@@ -421,3 +421,21 @@ fn a_pipe_gets_the_text_before_a_call_and_what_was_cut_off() {
     let output = home.run(&["run", "--auto-approve", "fix the typo in a.txt"]);
     assert_eq!((output.stdout.as_str(), output.code), ("I fix it. \nFixed\n", 5));
 }
+
+#[test]
+fn a_session_is_found_again_by_its_title_and_its_directory() {
+    let model = FakeLlama::start([Reply::text("hi"), Reply::text("hi again")]);
+    let home = TestHome::new(&model.url());
+    home.run(&["run", "--new", "explain the parser"]).success();
+    let listed: Value = serde_json::from_str(&home.run(&["sessions", "--json"]).success()).unwrap();
+    let session = &listed[0];
+    assert_eq!((&session["title"], &session["messages"]), (&json!("explain the parser"), &json!(2)));
+    assert_eq!(session["working_dir"], json!(home.work_dir()));
+    home.run(&["sessions", "rename", "explain", "the parser bug"]).success();
+    let unknown = home.run(&["sessions", "show", "the parsre"]).fails(2);
+    assert!(unknown.contains("did you mean `the parser bug`?"), "{unknown}");
+    home.run(&["run", "--session", "the parser bug", "and the lexer"]).success();
+    let shown = home.run(&["sessions", "show", "the parser"]).success();
+    assert!(shown.contains("Title      the parser bug\n") && shown.contains("and the lexer"), "{shown}");
+    model.assert_clean();
+}

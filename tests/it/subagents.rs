@@ -89,10 +89,10 @@ fn a_subagent_is_shown_while_it_runs_and_listed_afterwards() {
     assert!(!listed.contains(&id) && listed.contains("Not listed: 1 of workers"), "{listed}");
     assert!(home.run(&["sessions", "list", "--all"]).success().contains(&id));
     let shown = home.run(&["sessions", "show", "s"]).success();
-    assert!(shown.contains(&format!("Workers   {id} (default, completed)")), "{shown}");
+    assert!(shown.contains(&format!("Workers    {id} (default, completed)")), "{shown}");
     let shown = home.run(&["sessions", "show", &id]).success();
-    assert!(shown.contains("Parent    s\n") && shown.contains("f says text"), "{shown}");
-    assert!(home.run(&["sessions", "show", "last"]).success().starts_with("Session   s\n"));
+    assert!(shown.contains("Parent     s\n") && shown.contains("f says text"), "{shown}");
+    assert!(home.run(&["sessions", "show", "last"]).success().starts_with("Session    s\n"));
     assert!(home.run(&["sessions", "workers", "s"]).success().contains("look at f"));
 
     assert_eq!(home.run(&["sessions", "delete", "s"]).success(), "deleted s and its worker\n");

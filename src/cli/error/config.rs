@@ -9,7 +9,7 @@ use std::io;
 use super::{CliError, ExitStatus};
 use crate::{
     config::{AgentError, BadBind, ConfigError, HomeError, LockError, NoHome, PathError, TomlError},
-    core::BadName,
+    core::{BadName, SessionId},
     sessions::SessionError,
 };
 
@@ -128,9 +128,9 @@ impl From<SessionError> for CliError {
             SessionError::NotFound(_) => {
                 (ExitStatus::Usage, Some("run `kontekst sessions` to list the sessions".to_owned()))
             }
-            SessionError::Ambiguous { ids, .. } => {
-                let shown: Vec<_> = ids.iter().take(5).map(ToString::to_string).collect();
-                let more = if ids.len() > shown.len() { " …" } else { "" };
+            SessionError::Ambiguous { found, .. } => {
+                let shown: Vec<_> = found.iter().take(5).map(named).collect();
+                let more = if found.len() > shown.len() { " …" } else { "" };
                 (
                     ExitStatus::Usage,
                     Some(format!("type more characters; it can be {}{more}", shown.join(", "))),
@@ -150,4 +150,9 @@ impl From<SessionError> for CliError {
         };
         Self::from_error(status, &error).maybe_hint(hint)
     }
+}
+
+/// Formats a session with its title, if it has one.
+fn named((id, title): &(SessionId, String)) -> String {
+    if title.is_empty() { id.to_string() } else { format!("{id} ({title})") }
 }

@@ -262,12 +262,15 @@ mod tests {
         check(
             SessionError::Ambiguous {
                 text: "0".to_owned(),
-                ids: vec!["01".parse().unwrap(), "02".parse().unwrap()],
+                found: vec![
+                    ("01".parse().unwrap(), "fix the typo".to_owned()),
+                    ("02".parse().unwrap(), String::new()),
+                ],
             },
             2,
             &expect![[r#"
-                kontekst: error: `0` is the start of 2 session ids
-                  hint: type more characters; it can be 01, 02
+                kontekst: error: `0` can mean 2 sessions
+                  hint: type more characters; it can be 01 (fix the typo), 02
             "#]],
         );
         check(

@@ -1,4 +1,4 @@
-//! What is said about the context window.
+//! The lines on stderr about the context window.
 
 use crate::pb;
 

@@ -17,7 +17,7 @@ pub(in crate::cli) struct SettingsArgs {
     #[arg(short, long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// The session to continue; it is created if it does not exist [default: the active session]
+    /// The session to continue, by its ID or its title; a new ID starts a session [default: the active session]
     #[arg(short, long, value_name = "ID", conflicts_with = "new")]
     session: Option<String>,
 
@@ -46,10 +46,14 @@ impl SettingsArgs {
 
     /// Makes the command that starts a run with these settings, without a prompt.
     pub(super) fn start_command(&self, home: &Home) -> Result<StartRunCommand, CliError> {
+        let sessions = Sessions::new(home);
         let session = match &self.session {
-            Some(id) => Some(id.parse::<SessionId>().map_err(|error| CliError::usage(error.to_string()))?),
+            Some(text) => Some(match sessions.existing(text)? {
+                Some(id) => id,
+                None => text.parse::<SessionId>().map_err(|error| CliError::usage(error.to_string()))?,
+            }),
             None if self.new => None,
-            None => Sessions::new(home).active(),
+            None => sessions.active(),
         };
         Ok(StartRunCommand {
             session_id: session.map(|id| id.to_string()).unwrap_or_default(),

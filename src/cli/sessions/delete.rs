@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::named::named;
 use crate::{
     cli::error::CliError,
     core::SessionId,
@@ -20,7 +21,7 @@ pub(super) fn delete(
 ) -> Result<(), CliError> {
     let mut found = Vec::new();
     for text in ids {
-        let id = sessions.resolve(text)?;
+        let id = named(sessions, text)?;
         if !force && sessions.active().as_ref() == Some(&id) {
             return Err(SessionError::Active(id).into());
         }

@@ -1,60 +1,115 @@
 //! `kontekst sessions list`.
 
 use std::{
+    collections::HashMap,
     io::Write,
+    path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{
-        error::CliError,
-        json::json_pretty,
-        table::Table,
-        units::{age, short_bytes},
-    },
-    core::Name,
-    sessions::{SessionSummary, Sessions},
+    cli::{error::CliError, json::json_pretty, output::Screen, table::Table, units::age},
+    config::Home,
+    core::{Name, SessionId},
+    sessions::{Overview, SessionSummary, Sessions},
 };
 
+/// The columns that are cut on a narrow terminal, with the least width of each: the directory, then the title.
+const FLEXIBLE: &[(usize, usize)] = &[(4, 16), (2, 12), (4, 6)];
+
+/// The shortest form of a generated id that the list shows.
+const SHORT_ID: usize = 8;
+
 /// Lists the sessions, those of subagents only if `all` is set.
-pub(super) fn list(sessions: &Sessions, all: bool, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+pub(super) fn list(
+    sessions: &Sessions,
+    home: &Home,
+    all: bool,
+    json: bool,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
     let mut listed = sessions.list()?;
     // A file without a byte is left by a run that could store nothing, unless somebody has chosen the session.
-    listed.retain(|session| session.bytes > 0 || session.active || session.default_agent.is_some());
+    listed.retain(|session| {
+        session.bytes > 0 || session.active || session.default_agent.is_some() || session.title.is_some()
+    });
     let total = listed.len();
     listed.retain(|session| all || session.parent.is_none());
     let hidden = total - listed.len();
+    let overviews = sessions.overviews(&listed);
     if json {
-        let listed: Vec<Value> = listed.iter().map(to_json).collect();
+        let listed: Vec<Value> =
+            listed.iter().zip(&overviews).map(|(session, overview)| to_json(session, overview)).collect();
         return Ok(writeln!(out, "{}", json_pretty(&Value::from(listed)))?);
     }
     if listed.is_empty() {
         return Ok(writeln!(out, "No sessions. `kontekst run \"…\"` starts one.")?);
     }
+    let short = short_ids(&listed);
     let now = SystemTime::now();
-    let mut table = Table::new(["", "SESSION ID", "AGENT", "SIZE", "MODIFIED"]);
-    for session in listed {
+    let mut table = Table::new(["", "ID", "TITLE", "MSGS", "DIRECTORY", "AGENT", "LAST USED"]);
+    for (session, overview) in listed.iter().zip(&overviews) {
+        let id = if screen.is_terminal { short[&session.id] } else { session.id.as_str() };
         table.row([
             if session.active { "*" } else { "" }.to_owned(),
-            session.id.to_string(),
-            session.default_agent.as_ref().map_or("-", Name::as_str).to_owned(),
-            short_bytes(session.bytes),
+            id.to_owned(),
+            title(overview).to_owned(),
+            overview.messages.to_string(),
+            session.working_dir.as_deref().map(|dir| short_dir(dir, home)).unwrap_or_default(),
+            session.default_agent.as_ref().map_or("", Name::as_str).to_owned(),
             age(now, session.modified),
         ]);
     }
-    table.write(out)?;
+    match screen.width {
+        Some(width) => table.write_within(width, FLEXIBLE, out)?,
+        None => table.write(out)?,
+    }
     if hidden > 0 {
         writeln!(out, "\nNot listed: {hidden} of workers (--all).")?;
     }
     Ok(())
 }
 
-pub(super) fn to_json(session: &SessionSummary) -> Value {
+/// Returns the title of a session, or a word that says that it has none.
+pub(super) fn title(overview: &Overview) -> &str {
+    if overview.title.trim().is_empty() { "(no prompt)" } else { &overview.title }
+}
+
+/// Returns for each session the start of its id that no other of them has, and the whole id of one that somebody has
+/// named. A generated id begins with the time at which the session began.
+fn short_ids(listed: &[SessionSummary]) -> HashMap<&SessionId, &str> {
+    let mut ids: Vec<&SessionId> = listed.iter().map(|session| &session.id).collect();
+    ids.sort();
+    let shared = |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let short = |at: usize| {
+        let id = ids[at].as_str();
+        let before = at.checked_sub(1).map_or(0, |at| shared(ids[at].as_str(), id));
+        let after = ids.get(at + 1).map_or(0, |next| shared(next.as_str(), id));
+        let length = if ids[at].is_generated() { before.max(after) + 1 } else { id.len() };
+        (ids[at], &id[..length.max(SHORT_ID).min(id.len())])
+    };
+    (0..ids.len()).map(short).collect()
+}
+
+/// Formats a directory, with `~` for the home directory of the user.
+pub(super) fn short_dir(dir: &Path, home: &Home) -> String {
+    match home.user_home().and_then(|user_home| dir.strip_prefix(user_home).ok()) {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => dir.display().to_string(),
+    }
+}
+
+pub(super) fn to_json(session: &SessionSummary, overview: &Overview) -> Value {
     let modified = session.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
     json!({
         "id": session.id,
+        "title": overview.title,
+        "messages": overview.messages,
+        "working_dir": session.working_dir,
         "active": session.active,
         "default_agent": session.default_agent,
         "parent": session.parent,

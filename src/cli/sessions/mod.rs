@@ -2,33 +2,46 @@
 
 mod delete;
 mod list;
+mod named;
 mod show;
 mod subagents;
 
-use std::io::Write;
+use std::{io::Write, process::ExitCode};
 
 use clap::Subcommand;
 
-use super::{error::CliError, printable::PrintableWriter};
+use super::{
+    error::CliError,
+    output::{Screen, to_stdout},
+    pager::to_pager,
+    printable::PrintableWriter,
+};
 use crate::{
     config::{AgentConfig, Home},
-    core::{Name, SessionId},
+    core::{Environment, Name},
     sessions::{SessionError, Sessions},
     subagent_log::SubagentLogs,
 };
 use delete::delete;
 use list::list;
+use named::{named, named_or_active};
+use show::{Detail, Shown};
 
-/// List, show, choose and delete conversations
+/// List, find, show, name and delete conversations
 ///
 /// A session is a conversation in ~/.kontekst/sessions. `kontekst run` continues the active session unless
-/// --session names another one. An ID can be shortened to its first characters if no other session starts
-/// with them. `last` means the session that was written last.
+/// --session names another one. A session has an ID for good, and a title: the first words of its first prompt, or what
+/// `rename` has given it. Wherever a session is named, its ID, its title, or the start of one that no other session has
+/// will do. `last` means the session that was written last.
+///
+/// On a terminal, long output goes through $PAGER, or less.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst sessions
   kontekst sessions show last
   kontekst sessions use 0198c2
+  kontekst sessions rename last the parser bug
+  kontekst sessions show \"the parser\"
   kontekst sessions workers --watch
   kontekst sessions delete 0198c2 0198c3
   kontekst sessions set-agent coder")]
@@ -48,10 +61,24 @@ enum Command {
         #[arg(long)]
         all: bool,
     },
-    /// Print a conversation
+    /// Print a conversation, with each tool call on one line
     Show {
         /// The session [default: the active one]
         id: Option<String>,
+        /// Print tool calls and their results as a whole, and the tokens of each message
+        #[arg(short, long)]
+        verbose: bool,
+    },
+    /// Give a session a title; its ID stays the same
+    ///
+    /// Files, prompt caches and workers belong to the ID, and scripts use it, so only the title changes. An empty title
+    /// brings back the first words of the first prompt.
+    Rename {
+        /// The session
+        id: String,
+        /// The title
+        #[arg(required = true, value_name = "TITLE")]
+        title: Vec<String>,
     },
     /// List the workers that a session's runs have started
     ///
@@ -88,34 +115,46 @@ enum Command {
     },
 }
 
+/// Runs the command and prints to stdout, through a pager if that is what the user reads with.
+pub(super) fn run_on_stdout(
+    args: Args,
+    home: &Home,
+    environment: &Environment,
+) -> Result<ExitCode, CliError> {
+    let is_long = matches!(args.command, None | Some(Command::List { .. } | Command::Show { .. }));
+    if is_long {
+        to_pager(environment, |out, screen| run(args, home, screen, out))
+    } else {
+        to_stdout(|out, _| run(args, home, Screen::of_stdout(), out))
+    }
+}
+
 /// Runs the command on the files of the data directory. Only `workers --watch` asks the daemon.
 ///
 /// # Errors
 ///
 /// The exit status is 2 for a session or an agent that does not exist, and 1 for a session that is in use.
-pub fn run(args: Args, home: &Home, out: &mut dyn Write, is_terminal: bool) -> Result<(), CliError> {
+fn run(args: Args, home: &Home, screen: Screen, out: &mut dyn Write) -> Result<(), CliError> {
     let Args { json, command } = args;
     home.create()?;
     let sessions = Sessions::new(home);
-    let mut out = PrintableWriter::new(out, is_terminal);
+    let mut out = PrintableWriter::new(out, screen.is_terminal);
     match command.unwrap_or(Command::List { all: false }) {
-        Command::List { all } => list(&sessions, all, json, &mut out),
-        Command::Show { id } => {
-            let id = resolve_or_active(&sessions, id.as_deref())?;
-            let listed = sessions.list()?.into_iter().find(|session| session.id == id);
-            let session = listed.ok_or_else(|| SessionError::NotFound(id.to_string()))?;
-            let subagents = subagents::subagents_of(&sessions, &SubagentLogs::new(home), &id)?;
+        Command::List { all } => list(&sessions, home, all, json, screen, &mut out),
+        Command::Show { id, verbose } => {
+            let shown = shown(&sessions, home, id.as_deref())?;
             if json {
-                show::write_json(&sessions, &session, &subagents, &mut out)
+                shown.write_json(&mut out)
             } else {
-                show::write_text(&sessions, &session, &subagents, &mut out)
+                shown.write_text(home, Detail { verbose, width: screen.width }, &mut out)
             }
         }
+        Command::Rename { id, title } => rename(&sessions, &id, &title, &mut out),
         Command::Workers { id, watch } => {
             let logs = SubagentLogs::new(home);
             // A conversation that its client stores has a log of subagents and no session.
             let logged = id.as_deref().and_then(|id| id.parse().ok()).filter(|id| logs.exists(id));
-            let id = logged.map_or_else(|| resolve_or_active(&sessions, id.as_deref()), Ok)?;
+            let id = logged.map_or_else(|| named_or_active(&sessions, id.as_deref()), Ok)?;
             if watch {
                 subagents::watch(home, &sessions, &logs, &id, json, &mut out)
             } else {
@@ -123,29 +162,44 @@ pub fn run(args: Args, home: &Home, out: &mut dyn Write, is_terminal: bool) -> R
             }
         }
         Command::Use { id } => {
-            let id = sessions.resolve(&id)?;
+            let id = named(&sessions, &id)?;
             sessions.set_active(&id)?;
             Ok(writeln!(out, "session {id} is active")?)
         }
         Command::Delete { ids, force } => delete(&sessions, &SubagentLogs::new(home), &ids, force, &mut out),
         Command::SetAgent { name, session } => {
             AgentConfig::load(home, &name)?;
-            let id = resolve_or_active(&sessions, session.as_deref())?;
+            let id = named_or_active(&sessions, session.as_deref())?;
             sessions.set_default_agent(&id, &name)?;
             Ok(writeln!(out, "session {id} uses agent {name}")?)
         }
     }
 }
 
-/// Returns the session that the user named, or the active one.
-fn resolve_or_active(sessions: &Sessions, named: Option<&str>) -> Result<SessionId, CliError> {
-    match named {
-        Some(text) => Ok(sessions.resolve(text)?),
-        None => sessions.active().ok_or_else(|| {
-            CliError::usage("no session is active")
-                .hint("name a session (`kontekst sessions` lists them), or choose one with `kontekst sessions use ID`")
-        }),
+/// Finds the session that the user wants to see.
+fn shown<'a>(sessions: &'a Sessions, home: &Home, id: Option<&str>) -> Result<Shown<'a>, CliError> {
+    let id = named_or_active(sessions, id)?;
+    let listed = sessions.list()?.into_iter().find(|session| session.id == id);
+    let session = listed.ok_or_else(|| SessionError::NotFound(id.to_string()))?;
+    let overview = sessions.overviews(std::slice::from_ref(&session)).pop().unwrap_or_default();
+    let subagents = subagents::subagents_of(sessions, &SubagentLogs::new(home), &id)?;
+    Ok(Shown { sessions, session, overview, subagents })
+}
+
+/// The longest title that a person can give, in characters.
+const MAX_TITLE: usize = 200;
+
+fn rename(sessions: &Sessions, id: &str, title: &[String], out: &mut dyn Write) -> Result<(), CliError> {
+    let title = title.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+    if title.chars().count() > MAX_TITLE {
+        return Err(CliError::usage(format!("a title has at most {MAX_TITLE} characters")));
     }
+    let id = named(sessions, id)?;
+    sessions.set_title(&id, &title)?;
+    if title.is_empty() {
+        return Ok(writeln!(out, "session {id} has the first words of its first prompt as its title")?);
+    }
+    Ok(writeln!(out, "session {id} has the title `{title}`")?)
 }
 
 #[cfg(test)]

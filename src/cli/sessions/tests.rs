@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     cli::error::ExitStatus,
-    core::{CallId, Message, Role, ToolCall, ToolResult},
+    core::{CallId, Message, Role, SessionId, ToolCall, ToolResult},
     sessions::Record,
 };
+
+const TERMINAL: Screen = Screen { is_terminal: true, width: Some(80) };
 
 struct TestHome {
     _dir: tempfile::TempDir,
@@ -41,7 +43,7 @@ impl TestHome {
 
     fn run(&self, command: Option<Command>, json: bool) -> Result<String, CliError> {
         let mut out = Vec::new();
-        run(Args { json, command }, &self.home, &mut out, true)?;
+        run(Args { json, command }, &self.home, TERMINAL, &mut out)?;
         Ok(String::from_utf8(out).unwrap())
     }
 
@@ -60,7 +62,7 @@ fn deleting(ids: &[&str], force: bool) -> Option<Command> {
 }
 
 fn showing(id: Option<&str>) -> Option<Command> {
-    Some(Command::Show { id: id.map(str::to_owned) })
+    Some(Command::Show { id: id.map(str::to_owned), verbose: false })
 }
 
 #[test]
@@ -86,11 +88,11 @@ fn the_list_is_newest_first_and_marks_the_active_one() {
     home.check(
         Some(Command::List { all: false }),
         &expect![[r#"
-           SESSION ID  AGENT  SIZE  MODIFIED
-           new         -      4.9K  1 minute ago
-           mid         coder  0B    2 hours ago
-        *  old         -      41B   3 days ago
-    "#]],
+               ID   TITLE                                          MSGS  AGENT  LAST USED
+               new  xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…  1            1 minute ago
+               mid  (no prompt)                                    0     coder  2 hours ago
+            *  old  x                                              1            3 days ago
+        "#]],
     );
     let json: Value = serde_json::from_str(&home.run(None, true).unwrap()).unwrap();
     assert_eq!(json[0]["id"], "new");
@@ -137,32 +139,30 @@ fn a_conversation_is_readable_and_cannot_forge_its_form() {
     home.check(
         showing(Some("last")),
         &expect![[r#"
-        Session   s
-        Status    inactive
-        Agent     -
-        Size      447B
-        Modified  just now
+            Session    s
+            Title      explain
+            Status     inactive
+            Agent      -
+            Size       447B
+            Last used  just now
 
-        user · 15 tokens
-          explain
+            1 user
+              explain
 
-          assistant · 3 tokens
-            this
+              assistant · 3 tokens
+                this
 
-        assistant default
-          → read_file {"path":"a\u{1b}[2Kb"}
+            2 assistant default
+              → read_file {"path":"a\u{1b}[2Kb"}
+              ← read_file failed: 1: x\u{1b}]0;title\u{7}
 
-        tool read_file (error) · 7 tokens
-          1: x
-          2: y
+            4 assistant
+              It is red.
 
-        assistant · 42 tokens
-          It is red.
+            (line 5 of the file is damaged)
 
-        (line 5 of the file is damaged)
-
-        4 messages, 1 damaged line
-    "#]],
+            4 messages, 1 damaged line
+        "#]],
     );
     let json: Value = serde_json::from_str(&home.run(showing(Some("s")), true).unwrap()).unwrap();
     assert_eq!(json["messages"].as_array().unwrap().len(), 4);
@@ -187,7 +187,7 @@ fn a_typing_error_deletes_nothing() {
     home.check(
         deleting(&["aa"], false),
         &expect![[r#"
-            kontekst: error: `aa` is the start of 2 session ids
+            kontekst: error: `aa` can mean 2 sessions
               hint: type more characters; it can be aa2, aa1
         "#]],
     );
@@ -278,8 +278,9 @@ fn a_reader_that_went_away_is_quiet() {
     }
     let home = TestHome::new();
     home.session("s", 0, &[]);
-    for terminal in [true, false] {
-        let error = run(Args { json: false, command: None }, &home.home, &mut Closed, terminal).unwrap_err();
+    for is_terminal in [true, false] {
+        let screen = Screen { is_terminal, width: None };
+        let error = run(Args { json: false, command: None }, &home.home, screen, &mut Closed).unwrap_err();
         assert_eq!(error.status, ExitStatus::OutputClosed);
     }
 }
@@ -329,10 +330,10 @@ fn workers_are_listed_with_their_state_and_deleted_with_their_session() {
         "#]],
     );
     let shown = home.run(showing(Some("w1")), false).unwrap();
-    assert!(shown.contains("Parent    s\nWorkers   w2 (default, failed)\n"), "{shown}");
+    assert!(shown.contains("Parent     s\nWorkers    w2 (default, failed)\n"), "{shown}");
     let json: Value = serde_json::from_str(&home.run(showing(Some("s")), true).unwrap()).unwrap();
     assert_eq!((&json["parent"], &json["workers"][0]["state"]), (&Value::Null, &Value::from("running")));
-    assert!(home.run(showing(Some("last")), false).unwrap().starts_with("Session   s\n"));
+    assert!(home.run(showing(Some("last")), false).unwrap().starts_with("Session    s\n"));
 
     let listed = home.run(None, false).unwrap();
     assert!(!listed.contains("w1") && listed.ends_with("\nNot listed: 2 of workers (--all).\n"), "{listed}");

@@ -48,7 +48,7 @@ fn a_listing_has_ids_agents_and_the_active_session() {
     assert_eq!(resolve("b").unwrap(), ids[2], "an id is itself, also as the start of another");
     assert_eq!(resolve("la").unwrap(), ids[4]);
     assert_eq!(resolve("last").unwrap(), ids[0]);
-    assert!(matches!(resolve("aa"), Err(SessionError::Ambiguous { ids, .. }) if ids.len() == 2));
+    assert!(matches!(resolve("aa"), Err(SessionError::Ambiguous { found, .. }) if found.len() == 2));
     for none in ["", "zz", "../x", "link"] {
         assert!(matches!(resolve(none), Err(SessionError::NotFound(_))), "{none}");
     }

@@ -16,8 +16,6 @@ use crate::{
 const MAX_SESSIONS: usize = 200;
 /// The maximum number of messages of a session. The page gets the newest.
 const MAX_ENTRIES: usize = 500;
-/// The maximum length of a title, in characters.
-const TITLE_CHARS: usize = 80;
 
 /// Runs `read` on a thread for blocking work, because it reads files.
 async fn with_sessions<T: Send + 'static>(
@@ -46,30 +44,19 @@ pub(super) async fn list(core: &AgentCore) -> Result<HttpResponse, HttpError> {
         let mut all = sessions.list()?;
         all.sort_by_key(|session| std::cmp::Reverse(session.modified));
         all.truncate(MAX_SESSIONS);
+        let overviews = sessions.overviews(&all);
         Ok(all
             .into_iter()
-            .map(|session| {
+            .zip(overviews)
+            .map(|(session, overview)| {
                 json!({
-                    "id": session.id.to_string(), "title": title(sessions, &session.id), "active": session.active,
+                    "id": session.id.to_string(), "title": overview.title, "active": session.active,
                     "modified": clock::rfc3339_millis(session.modified),
                 })
             })
             .collect::<Vec<_>>())
     });
     Ok(response::ok(&json!({"sessions": listed.await?})))
-}
-
-/// Returns the start of the first message of the user. Reads only the first entries of the file.
-fn title(sessions: &Sessions, id: &SessionId) -> String {
-    let first = sessions.entries(id).ok().and_then(|entries| {
-        entries.take(8).filter_map(Result::ok).find_map(|entry| match entry {
-            Entry::Message(message) if message.role == Role::User => Some(message.content),
-            _ => None,
-        })
-    });
-    let first = first.unwrap_or_default();
-    let line = first.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(TITLE_CHARS).collect()
 }
 
 pub(super) async fn show(core: &AgentCore, text: &str) -> Result<HttpResponse, HttpError> {

@@ -1,0 +1,47 @@
+//! The session that a command line names.
+
+use crate::{
+    cli::{error::CliError, nearest::nearest},
+    core::SessionId,
+    sessions::{SessionError, Sessions},
+};
+
+/// Returns the session that the user named by its id, its title, or the start of one.
+pub(super) fn named(sessions: &Sessions, text: &str) -> Result<SessionId, CliError> {
+    sessions.resolve(text).map_err(|error| match error {
+        SessionError::NotFound(_) => {
+            let hint = similar(sessions, text).map(|name| format!("did you mean `{name}`?"));
+            let mut error = CliError::from(error);
+            error.hints.splice(0..0, hint);
+            error
+        }
+        error => error.into(),
+    })
+}
+
+/// Returns the session that the user named, or the active one.
+pub(super) fn named_or_active(sessions: &Sessions, text: Option<&str>) -> Result<SessionId, CliError> {
+    match text {
+        Some(text) => named(sessions, text),
+        None => sessions.active().ok_or_else(|| {
+            CliError::usage("no session is active")
+                .hint("name a session (`kontekst sessions` lists them), or choose one with `kontekst sessions use ID`")
+        }),
+    }
+}
+
+/// Returns the id or the title that is most like `text`. Only as much of each is compared as was typed.
+fn similar(sessions: &Sessions, text: &str) -> Option<String> {
+    let listed = sessions.list().ok()?;
+    let length = text.chars().count();
+    if !(3..=128).contains(&length) {
+        return None;
+    }
+    let titles = sessions.overviews(&listed).into_iter().map(|overview| overview.title);
+    let ids = listed.iter().map(|session| session.id.to_string());
+    let names: Vec<String> = ids.chain(titles).filter(|name| !name.is_empty()).collect();
+    let starts: Vec<String> = names.iter().map(|name| name.chars().take(length).collect()).collect();
+    let found = nearest(text, starts.iter().chain(&names).map(String::as_str))?;
+    let at = starts.iter().chain(&names).position(|name| name == found)?;
+    names.get(at % names.len()).cloned()
+}
