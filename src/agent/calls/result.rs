@@ -7,15 +7,18 @@ use serde_json::Value;
 use crate::{
     agent::{
         bridge::blocking,
-        rails::{help, judge_change, with_text},
+        rails::{EDIT_FILE, help, judge_change, with_text},
         run::Stop,
         run_state::RunState,
     },
     core::{ToolCall, ToolFailureKind, ToolOutcome},
-    tools::{Effect, Tool, schema::InvalidCall},
+    tools::{Effect, Tool, builtin::readable_text, schema::InvalidCall},
 };
 
 use super::plan::DaemonCall;
+
+/// A larger file is not searched for the place that the request means, in bytes.
+const MAX_FILE: u64 = 256 * 1024;
 
 /// A call that runs in the daemon, kept for the time when its result is there.
 pub(super) struct CallInDaemon {
@@ -39,6 +42,10 @@ impl CallInDaemon {
     ) -> Result<ToolOutcome, Stop> {
         let Self { tool, args, effect } = self;
         let failures = run.rails.count_failure(Some(&call.name), outcome);
+        let meant = match &effect {
+            Effect::Fails(_) if run.tools.reading_is_free => meant_place(run, call, &args).await?,
+            _ => None,
+        };
         let notes = match &effect {
             Effect::Change(change) if !outcome.is_error() => {
                 let change = Arc::clone(change);
@@ -60,8 +67,18 @@ impl CallInDaemon {
             }
             _ => String::new(),
         };
-        Ok(run.rails.result_for_model(call, outcome, &effect, &notes))
+        let notes = [notes, meant.unwrap_or_default()].join("\n\n");
+        Ok(run.rails.result_for_model(call, outcome, &effect, notes.trim()))
     }
+}
+
+/// Returns which place the request means, if an edit failed because its text stands in the file several times.
+async fn meant_place(run: &RunState, call: &ToolCall, args: &Value) -> Result<Option<String>, Stop> {
+    let path = args["path"].as_str().filter(|_| run.rails.config.write_guard && call.name == EDIT_FILE);
+    let Some(path) = path.map(str::to_owned) else { return Ok(None) };
+    let work_dir = Arc::clone(&run.tools.work_dir);
+    let content = blocking(move || readable_text(&work_dir, &path, MAX_FILE)).join().await?;
+    Ok(content.and_then(|content| run.rails.change_guard.meant_place(&content, args)))
 }
 
 /// Returns the result of a call that cannot be run, for the client and for the model.

@@ -1,4 +1,5 @@
-//! Turns back writes of whole files, and edits of several places, before anybody is asked about them.
+//! Turns back writes of whole files, and changes that the request probably does not mean, before anybody is asked about
+//! them.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use super::plan::{CallPlan, DaemonCall, PlannedCall};
 use crate::{
     agent::{
         bridge::blocking,
-        rails::{EDIT_FILE, WRITE_FILE},
+        rails::{EDIT_FILE, TurnedBack},
         run::Stop,
         run_state::RunState,
     },
@@ -14,28 +15,30 @@ use crate::{
 };
 
 /// Replaces the plan of each write and each edit that is turned back. The model reads the reason, and where reading is
-/// free, the file if it is small.
+/// free, what to do instead, or the file if it is small.
 pub(super) async fn turn_back_writes(run: &mut RunState, planned: &mut [PlannedCall]) -> Result<(), Stop> {
     if !run.rails.config.write_guard {
         return Ok(());
     }
+    let can_edit = run.tools.all.defs().iter().any(|tool| tool.name == EDIT_FILE);
     for PlannedCall { call, plan } in planned.iter_mut() {
         let CallPlan::Daemon(DaemonCall { tool, args, proposal, .. }) = plan else { continue };
         let Effect::Change(change) = &proposal.effect else { continue };
-        let ids = (&call.id, run.messages.recorder.run());
-        let reason = match call.name.as_str() {
-            WRITE_FILE => run.rails.write_guard.judge(change, ids, &run.messages.window.iter()),
-            EDIT_FILE => run.rails.all_places.judge(change, args),
-            _ => None,
-        };
-        let Some(reason) = reason else { continue };
+        let ids = (&*call, &*args, run.messages.recorder.run());
+        let judged = run.rails.judge_proposal(change, ids, &run.messages.window.iter(), can_edit);
+        let Some(TurnedBack { fact, advice }) = judged else { continue };
         if !run.tools.reading_is_free {
-            *plan = CallPlan::TurnedBack(reason);
+            *plan = CallPlan::TurnedBack(fact);
             continue;
         }
         let (tool, args, work_dir) = (Arc::clone(tool), args.clone(), Arc::clone(&run.tools.work_dir));
-        let help = blocking(move || tool.help(&args, &work_dir, 0)).join().await?;
-        *plan = CallPlan::TurnedBack(format!("{reason}\n{help}").trim_end().to_owned());
+        // Empty if the file must not be shown without a question.
+        let file = blocking(move || tool.help(&args, &work_dir, 0)).join().await?;
+        let text = match advice.filter(|_| !file.is_empty()) {
+            Some(advice) => format!("{fact} {advice}"),
+            None => format!("{fact}\n{file}"),
+        };
+        *plan = CallPlan::TurnedBack(text.trim_end().to_owned());
     }
     Ok(())
 }

@@ -20,9 +20,7 @@ pub(super) fn changed_place(change: &Change) -> String {
     if new.is_empty() {
         return format!("{} is empty now.", change.path);
     }
-    let before = new.iter().zip(&old).take_while(|(new, old)| new == old).count();
-    let rest = new.iter().skip(before).rev().zip(old.iter().skip(before).rev());
-    let after = rest.take_while(|(new, old)| new == old).count();
+    let (before, after) = equal_ends(&old, &new);
     let first = before.saturating_sub(CONTEXT).min(new.len() - 1);
     let last = (new.len() - after + CONTEXT).min(new.len());
     let shown = new.get(first..last).unwrap_or_default();
@@ -41,6 +39,13 @@ pub(super) fn changed_place(change: &Change) -> String {
         write!(text, "\n{:>width$}: {}{cut}", first + at + 1, &line[..end]).expect("writes to a string");
     }
     text
+}
+
+/// Returns the number of lines that two texts have in common at their beginning, and at their end.
+pub(super) fn equal_ends(old: &[&str], new: &[&str]) -> (usize, usize) {
+    let before = new.iter().zip(old).take_while(|(new, old)| new == old).count();
+    let rest = new.iter().skip(before).rev().zip(old.iter().skip(before).rev());
+    (before, rest.take_while(|(new, old)| new == old).count())
 }
 
 /// Returns the size of a file that was written as a whole.

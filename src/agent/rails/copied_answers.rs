@@ -1,6 +1,9 @@
 //! Notices answers that only copy what the model was told: the request, the reminder of it, or the note of a rail.
 
-use super::{missing_change, repeated_calls, unfinished_answers, unfinished_answers::Unfinished};
+use super::{
+    change_request::last_paragraph, missing_change, repeated_calls, unfinished_answers,
+    unfinished_answers::Unfinished,
+};
 use crate::provider::{REMINDER, REMINDER_AFTER_CHANGE, RESULT_OF};
 
 /// A shorter text may be an answer of its own, such as "Hello!", in bytes and in words.
@@ -39,8 +42,7 @@ pub(super) struct CopiedAnswers {
 
 impl CopiedAnswers {
     pub(super) fn new(prompt: &str) -> Self {
-        // Data from stdin comes first, with an empty line behind it.
-        let instruction = prompt.trim_end().rsplit("\n\n").next().unwrap_or(prompt);
+        let instruction = last_paragraph(prompt);
         if instruction.len() > MAX_REQUEST {
             return Self::default();
         }
@@ -51,8 +53,8 @@ impl CopiedAnswers {
         Self { request: if is_short || may_be_repeated { String::new() } else { request } }
     }
 
-    /// Judges an answer.
-    pub(super) fn check(&self, answer: &str) -> Option<Unfinished> {
+    /// Judges an answer. The request may be an answer after a change of files: "Set RATE to 25." says what was done.
+    pub(super) fn check(&self, answer: &str, files_differ: bool) -> Option<Unfinished> {
         if answer.len() > 2 * MAX_REQUEST {
             return None;
         }
@@ -64,7 +66,8 @@ impl CopiedAnswers {
             unfinished_answers::EMPTY,
             unfinished_answers::ANNOUNCED,
         ];
-        let is_request = !self.request.is_empty()
+        let is_request = !files_differ
+            && !self.request.is_empty()
             && ["", "request: ", "the request: ", "the request was: "]
                 .iter()
                 .any(|before| answer.strip_prefix(before) == Some(&*self.request));
@@ -106,13 +109,16 @@ mod tests {
             "Result of edit_file:",
             missing_change::NOTE,
         ] {
-            assert!(CopiedAnswers::new(request).check(answer).is_some(), "{answer}");
+            assert!(CopiedAnswers::new(request).check(answer, false).is_some(), "{answer}");
         }
+        let rail = CopiedAnswers::new(request);
+        assert!(rail.check("Replace one with two in a.txt.", true).is_none(), "it may say what was done");
+        assert!(rail.check(REMINDER, true).is_some());
         for answer in ["I replaced one with two in a.txt.", "Done.", "Result of the count: 7", "8080"] {
-            assert!(CopiedAnswers::new(request).check(answer).is_none(), "{answer}");
+            assert!(CopiedAnswers::new(request).check(answer, false).is_none(), "{answer}");
         }
         for request in ["hello", "Repeat: the cat sat on the mat", "print the line the cat sat here"] {
-            assert!(CopiedAnswers::new(request).check(request).is_none(), "{request}");
+            assert!(CopiedAnswers::new(request).check(request, false).is_none(), "{request}");
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The model is told first. If that does not help, the run fails with the reason, because an ending that is not what was
 //! asked for must not look like one that is.
 
-mod all_places;
+mod change_guard;
 mod change_request;
 mod changed_place;
 mod copied_answers;
@@ -19,14 +19,16 @@ mod thinking_budget;
 mod unfinished_answers;
 mod write_guard;
 
+use serde_json::Value;
+
 use super::protocol::RunError;
 use crate::{
     config::RailsConfig,
-    core::{Message, ToolCall, ToolOutcome},
+    core::{Message, RunId, ToolCall, ToolOutcome},
     provider::{FinishReason, Turn},
     tools::{Change, Effect, builtin::ReplacedText},
 };
-use all_places::AllPlaces;
+use change_guard::ChangeGuard;
 use changed_place::{changed_place, line_count};
 use copied_answers::CopiedAnswers;
 
@@ -42,11 +44,20 @@ use repeated_text::may_want_repetition;
 pub(super) use repeated_text::{RepeatedText, without_repetitions};
 pub(super) use thinking_budget::ThinkingBudget;
 pub(super) use unfinished_answers::{AnswerCheck, UnfinishedAnswers};
-pub(super) use write_guard::WriteGuard;
+use write_guard::WriteGuard;
 
 /// The tool that writes whole files.
 pub(super) const WRITE_FILE: &str = "write_file";
 pub(super) const EDIT_FILE: &str = "edit_file";
+
+/// The reason why a change is not carried out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TurnedBack {
+    /// Has nothing of the file.
+    pub(super) fact: String,
+    /// The way that the model should take instead, which may repeat lines of the file. Without it the whole file should be shown to the model.
+    pub(super) advice: Option<String>,
+}
 
 /// The rails of one run.
 pub(super) struct Rails {
@@ -64,8 +75,10 @@ pub(super) struct Rails {
     /// The model must call a tool in its next answer.
     must_call: bool,
     pub(super) error_ladder: ErrorLadder,
-    pub(super) write_guard: WriteGuard,
-    pub(super) all_places: AllPlaces,
+    write_guard: WriteGuard,
+    pub(super) change_guard: ChangeGuard,
+    /// The tool that writes whole files is left out of the next answer.
+    withholds_writing: bool,
 }
 
 impl Rails {
@@ -86,7 +99,8 @@ impl Rails {
             must_call: false,
             error_ladder: ErrorLadder::default(),
             write_guard: WriteGuard::default(),
-            all_places: AllPlaces::new(request),
+            change_guard: ChangeGuard::new(request),
+            withholds_writing: false,
         }
     }
 
@@ -95,6 +109,33 @@ impl Rails {
         self.missing_change.note_decision();
         self.remaining_text.note_decision();
         self.file_changes.forget_open();
+    }
+
+    /// Judges a change by the call `call` of the run `run` with the arguments `args`, before anybody is asked about it.
+    /// Returns the reason why it is turned back. `conversation` is what the model sees. After a write that would take too
+    /// much away, a model that works in steps has to edit the file if `can_edit`.
+    pub(super) fn judge_proposal<'a>(
+        &mut self,
+        change: &Change,
+        (call, args, run): (&ToolCall, &Value, &RunId),
+        conversation: &(impl Iterator<Item = &'a Message> + Clone),
+        can_edit: bool,
+    ) -> Option<TurnedBack> {
+        let writes = call.name == WRITE_FILE;
+        let unread =
+            if writes { self.write_guard.judge(change, (&call.id, run), conversation) } else { None };
+        let found = match unread {
+            Some((fact, drops_text)) => {
+                self.withholds_writing |= drops_text && can_edit;
+                TurnedBack { fact, advice: None }
+            }
+            None => {
+                let found = self.change_guard.judge(&call.name, change, args)?;
+                self.withholds_writing |= writes && can_edit;
+                found
+            }
+        };
+        Some(found)
     }
 
     /// Begins a turn. Must be called before its results are counted.
@@ -147,7 +188,10 @@ impl Rails {
         let files = &self.file_changes;
         // An answer may report that a change failed, unless the user asked for a change.
         let counts_failure = self.missing_change.is_expected();
-        let problem = || self.copied_answers.check(&turn.content).or_else(|| files.problem(counts_failure));
+        let problem = || {
+            let copied = self.copied_answers.check(&turn.content, files.differ());
+            copied.or_else(|| files.problem(counts_failure))
+        };
         let check = match self.unfinished_answers.check(turn, has_tools, problem)? {
             AnswerCheck::Finished => self.missing_change.check(turn, files.differ())?,
             again @ AnswerCheck::AskAgain { .. } => again,
@@ -187,6 +231,7 @@ impl Rails {
         let must_call =
             std::mem::take(&mut self.must_call) || self.missing_change.is_overdue(self.file_changes.differ());
         let mut withheld = self.repeated_calls.take_made_again();
+        withheld.extend(std::mem::take(&mut self.withholds_writing).then(|| WRITE_FILE.to_owned()));
         withheld.extend(self.offer.withheld(conversation).into_iter().map(str::to_owned));
         (withheld, must_call)
     }

@@ -1,7 +1,7 @@
 //! Chooses the tools that are of no use in a run, so that a model that works in steps cannot call them.
 
 use super::{
-    change_request::{asks_only_for_an_answer, has_word, is_file_name},
+    change_request::{asks_about_data, asks_only_for_an_answer, has_word, is_file_name},
     file_changes::CHANGING_TOOLS,
 };
 use crate::{
@@ -22,10 +22,15 @@ const RUNNING: [&str; 22] = [
     "teste",
 ];
 
+/// The tools that read files of the working directory.
+const READING_TOOLS: [&str; 3] = ["read_file", "list_files", "search_files"];
+
 /// The tools that a run has no use for.
 pub(in crate::agent) struct Offer {
     is_on: bool,
     answers_only: bool,
+    /// The answer is in the data that came with the request. Small models search the files for it.
+    is_about_data: bool,
     /// The request or the agent speaks of something to run. Small models run a command where they should change a file.
     runs_commands: bool,
     /// An address stands in the conversation, or is likely to be needed. Stays true.
@@ -38,7 +43,13 @@ impl Offer {
         let names_network = has_word(request, &NETWORK);
         let runs_commands = has_word(request, &RUNNING) || has_word(system, &RUNNING);
         let has_address = names_network || has_url(system) || request.split_whitespace().any(is_host);
-        Self { is_on, answers_only: asks_only_for_an_answer(request), runs_commands, has_address }
+        Self {
+            is_on,
+            answers_only: asks_only_for_an_answer(request),
+            is_about_data: asks_about_data(request),
+            runs_commands,
+            has_address,
+        }
     }
 
     /// Returns the names of tools that may not be called now. `conversation` is what the model sees.
@@ -57,6 +68,7 @@ impl Offer {
             });
         let changing = CHANGING_TOOLS.into_iter().filter(|_| self.answers_only);
         changing
+            .chain(READING_TOOLS.into_iter().filter(|_| self.is_about_data))
             .chain(Some(RUN_COMMAND).filter(|_| !self.runs_commands))
             .chain(Some(WEB_FETCH).filter(|_| !self.has_address))
             .collect()

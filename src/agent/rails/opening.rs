@@ -1,5 +1,6 @@
 //! The opening: the listing of the working directory and the files that the prompt names come with the prompt.
 
+use super::change_request::{asks_about_data, last_paragraph};
 use crate::{
     agent::{model::RunModel, protocol::Event, run::EventSender, toolset::RunTools},
     core::Message,
@@ -14,8 +15,8 @@ const MAX_BYTES: usize = 32 * 1024;
 const BYTES_PER_TOKEN: u32 = 3;
 
 /// Puts the opening before the prompt, if it is worth its tokens: the prompt names a file that exists, or it asks for a
-/// change, or the model works in steps, as small models do. `text` is what the user wrote, `window` is in tokens. Tells the
-/// client what was read.
+/// change, or the model works in steps, as small models do, and the prompt is no question about its own data. `text` is
+/// what the user wrote, `window` is in tokens. Tells the client what was read.
 pub(in crate::agent) fn add_opening(
     prompt: &mut Message,
     text: &str,
@@ -29,10 +30,10 @@ pub(in crate::agent) fn add_opening(
         return;
     }
     let max_bytes = MAX_BYTES.min((window / SHARE * BYTES_PER_TOKEN) as usize);
-    // Data from stdin comes first, with an empty line behind it. The names in it are not the user's.
-    let instruction = text.trim_end().rsplit("\n\n").next().unwrap_or(text);
+    // The names in data from stdin are not the user's.
+    let instruction = last_paragraph(text);
     let Some(opening) = opening(&tools.work_dir, instruction, max_bytes, events.cancel()) else { return };
-    let is_small = model.provider.works_in_steps(model.agent.tool_role);
+    let is_small = model.provider.works_in_steps(model.agent.tool_role) && !asks_about_data(text);
     if !asks_for_change && !is_small && opening.read.is_empty() {
         return;
     }

@@ -63,21 +63,21 @@ enum Reason {
 }
 
 impl WriteGuard {
-    /// Judges a write of a whole file, the call `call` of the run `run`. Returns the reason why it is turned back.
-    /// `conversation` is what the model sees.
+    /// Judges a write of a whole file, the call `call` of the run `run`. Returns the reason why it is turned back, and true
+    /// if it would drop most of the file. `conversation` is what the model sees.
     pub(in crate::agent) fn judge<'a>(
         &mut self,
         change: &Change,
         (call, run): (&CallId, &RunId),
         conversation: &(impl Iterator<Item = &'a Message> + Clone),
-    ) -> Option<String> {
+    ) -> Option<(String, bool)> {
         let path = change.path.as_str();
         let (reason, text) = match change.old.as_deref() {
             None => (Reason::GuessedName, guessed_name(path, conversation)?),
             Some(old) => lost_text(&String::from_utf8_lossy(old), change, (call, run), conversation)?,
         };
         let is_new = self.turned_back.insert((path.to_owned(), reason));
-        is_new.then(|| format!("Nothing was written: {text}"))
+        is_new.then(|| (format!("Nothing was written: {text}"), reason == Reason::DropsLines))
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
             None,
             "the second time"
         );
-        first
+        first.map(|(text, _)| text)
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
             let (mut guard, ids) = (WriteGuard::default(), (CallId::local(), RunId::new()));
             let first = guard.judge(&change, (&ids.0, &ids.1), &conversation.iter());
             assert_eq!(guard.judge(&change, (&ids.0, &ids.1), &conversation.iter()), None, "the second time");
-            first
+            first.map(|(text, _)| text)
         };
         assert_eq!(
             created("src/a.txt", "fix a.txt").unwrap(),

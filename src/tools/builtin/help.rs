@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     core::ToolFailureKind,
-    tools::{Effect, FileError, InnerPath, Workspace, read_effect},
+    tools::{Effect, FileError, InnerPath, WorkDir, Workspace, read_effect},
 };
 
 use super::{Failure, walk};
@@ -44,6 +44,17 @@ pub(super) fn with_similar_names(failure: Failure, workspace: &Workspace, path: 
 pub fn named_instead<'a>(result: &'a str, path: &str) -> Option<&'a str> {
     let missing = FileError::Missing(path.to_owned()).to_string();
     result.lines().next()?.strip_prefix(&missing)?.strip_prefix(DID_YOU_MEAN)?.strip_suffix('?')
+}
+
+/// Returns the text of a file. `None` if it has more than `max_bytes` bytes or is no text, or if a person should be asked
+/// before it is read.
+pub fn readable_text(work_dir: &WorkDir, path: &str, max_bytes: u64) -> Option<String> {
+    work_dir.run_sandboxed(|workspace| {
+        let path = workspace.path(path).ok()?;
+        let existing = workspace.locate(&path).ok()?.read_existing(max_bytes).ok()??;
+        let is_free = read_effect::of_file(workspace, &path) == Effect::Reads;
+        String::from_utf8(existing.content).ok().filter(|_| is_free)
+    })
 }
 
 /// Lists the files of the working directory if they are few and none is similar to `path`: a similar one is in the message

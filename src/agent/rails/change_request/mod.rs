@@ -4,6 +4,7 @@
 //! a good answer, so a prompt that could be meant in another way is none: questions, requests to tell or to show
 //! something, code that came with the prompt, and languages that the rule does not know.
 
+mod data_questions;
 mod questions;
 mod replacements;
 mod words;
@@ -11,6 +12,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub(super) use data_questions::asks_about_data;
 pub(super) use questions::asks_only_for_an_answer;
 pub(super) use replacements::{Place, Replacement, replacements};
 pub(super) use words::{has_word, is_file_name};
@@ -25,17 +27,31 @@ const MAX_INSTRUCTION: usize = 2000;
 
 /// Returns true if the prompt clearly asks for a change of files.
 pub(in crate::agent) fn asks_for_a_change(prompt: &str) -> bool {
-    // Data from stdin comes first and the instruction last, with an empty line between them.
-    let mut paragraphs = prompt.rsplit("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
-    let Some(instruction) = paragraphs.next().filter(|text| text.len() <= MAX_INSTRUCTION) else {
-        return false;
-    };
-    let comes_with_text = paragraphs.next().is_some() || prompt.contains("```");
-    if forbids_changes(&instruction.to_lowercase()) {
-        return false;
+    let forbids = || forbids_changes(&last_paragraph(prompt).to_lowercase());
+    !requests_for_change(prompt).is_empty()
+        || (replacements(prompt).iter().any(|replacement| replacement.place == Place::Everywhere)
+            && !forbids())
+}
+
+/// Returns the sentences of the prompt that clearly ask for a change of files.
+pub(super) fn requests_for_change(prompt: &str) -> Vec<&str> {
+    let instruction = last_paragraph(prompt);
+    if instruction.is_empty()
+        || instruction.len() > MAX_INSTRUCTION
+        || forbids_changes(&instruction.to_lowercase())
+    {
+        return Vec::new();
     }
-    sentences(instruction).into_iter().any(|sentence| is_request(sentence, instruction, comes_with_text))
-        || replacements(prompt).iter().any(|replacement| replacement.place == Place::Everywhere)
+    let comes_with_text = instruction.len() < prompt.trim().len() || prompt.contains("```");
+    let mut sentences = sentences(instruction);
+    sentences.retain(|sentence| is_request(sentence, instruction, comes_with_text));
+    sentences
+}
+
+/// Returns the instruction of a prompt. Data from stdin comes first and the instruction last, with an empty line between
+/// them.
+pub(super) fn last_paragraph(prompt: &str) -> &str {
+    prompt.trim_end().rsplit("\n\n").next().unwrap_or(prompt).trim()
 }
 
 /// Returns true if the prompt says that nothing may be changed. That nothing else may be changed is no such sentence.

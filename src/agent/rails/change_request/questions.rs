@@ -4,7 +4,7 @@
 //! request to be told something, and none may have a verb that could mean a change.
 
 use super::{
-    forbids_changes, sentences,
+    forbids_changes, last_paragraph, sentences,
     words::{CHANGE, COPY, CREATE, FILL, PUT, Word, is_file_name},
 };
 
@@ -83,8 +83,7 @@ const OTHER_CHANGES: &[&str] = &[
 
 /// Returns true if the prompt clearly asks for an answer and for no change.
 pub(in crate::agent::rails) fn asks_only_for_an_answer(prompt: &str) -> bool {
-    // Data from stdin comes first and the instruction last, with an empty line between them.
-    let instruction = prompt.trim_end().rsplit("\n\n").next().unwrap_or(prompt).trim();
+    let instruction = last_paragraph(prompt);
     if instruction.is_empty() || instruction.len() > MAX_INSTRUCTION || instruction.contains("```") {
         return false;
     }

@@ -15,7 +15,9 @@ use crate::{
 
 /// The maximum number of names in one result.
 const MAX_RESULTS: usize = 1000;
-/// The maximum time for counting the files in subdirectories that a pattern leaves out.
+/// The maximum number of files in subdirectories that are named although the pattern leaves them out.
+const MAX_NAMED: usize = 20;
+/// The maximum time for finding the files in subdirectories that a pattern leaves out.
 const DEEPER_TIME_LIMIT: Duration = Duration::from_millis(200);
 
 pub(super) struct ListFiles;
@@ -59,22 +61,24 @@ fn list(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String, 
     let listing = walk::list(workspace, &pattern, MAX_RESULTS, cancel)?;
     let pattern_text = if pattern_text == "." { "*" } else { pattern_text };
     let deeper = deeper(pattern_text, workspace, cancel)?;
-    Ok(render(&listing, pattern_text, deeper))
+    Ok(render(&listing, pattern_text, &deeper))
 }
 
-/// Counts the files below the top level whose last part matches a pattern for the top level. A model that lists `*.py`
+/// Returns the files below the top level whose last part matches a pattern for the top level. A model that lists `*.py`
 /// often means all of them.
-fn deeper(pattern_text: &str, workspace: &Workspace, cancel: &Cancel) -> Result<usize, Failure> {
+fn deeper(pattern_text: &str, workspace: &Workspace, cancel: &Cancel) -> Result<Vec<String>, Failure> {
     let is_for_top_level = !pattern_text.contains('/') && !pattern_text.contains("**");
     if !is_for_top_level || workspace.open_dir(pattern_text).is_ok() {
-        return Ok(0);
+        return Ok(Vec::new());
     }
     // A pattern that is near its limits can become too long.
-    let Ok(pattern) = Pattern::parse(&format!("*/**/{pattern_text}"), workspace) else { return Ok(0) };
-    Ok(walk::list_within(workspace, &pattern, MAX_RESULTS, DEEPER_TIME_LIMIT, cancel)?.names.len())
+    let Ok(pattern) = Pattern::parse(&format!("*/**/{pattern_text}"), workspace) else {
+        return Ok(Vec::new());
+    };
+    Ok(walk::list_within(workspace, &pattern, MAX_RESULTS, DEEPER_TIME_LIMIT, cancel)?.names)
 }
 
-fn render(listing: &Listing, pattern_text: &str, deeper: usize) -> String {
+fn render(listing: &Listing, pattern_text: &str, deeper: &[String]) -> String {
     let mut text = listing.names.join("\n");
     if listing.names.is_empty() {
         text = format!("no files match {pattern_text}");
@@ -86,9 +90,15 @@ fn render(listing: &Listing, pattern_text: &str, deeper: usize) -> String {
         let count = listing.names.len();
         text.push_str(&format!("\n({count} shown, there may be more: {why}; use a narrower pattern)"));
     }
-    if deeper > 0 {
-        let count = if deeper == MAX_RESULTS { format!("{deeper} or more") } else { deeper.to_string() };
-        text.push_str(&format!("\n({count} more in subdirectories: **/{pattern_text})"));
+    if !deeper.is_empty() {
+        let is_complete = deeper.len() < MAX_RESULTS && listing.truncated.is_none();
+        let count = if is_complete { deeper.len().to_string() } else { format!("{} or more", deeper.len()) };
+        let names = if deeper.len() <= MAX_NAMED { deeper.join(", ") } else { format!("**/{pattern_text}") };
+        let all = match is_complete && !listing.names.is_empty() {
+            true => format!(" more in subdirectories, {} in all", listing.names.len() + deeper.len()),
+            false => " in subdirectories".to_owned(),
+        };
+        text.push_str(&format!("\n({count}{all}: {names})"));
     }
     text
 }

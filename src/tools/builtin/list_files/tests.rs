@@ -46,9 +46,26 @@ fn globs_list_the_files_that_match() {
         "src-old/o.rs",
         "tests/t.rs",
     ]);
-    check(&work_dir, "*", &[".hid", "a.rs", "b.rs", "(5 more in subdirectories: **/*)"]);
-    check(&work_dir, "*.rs", &["a.rs", "b.rs", "(4 more in subdirectories: **/*.rs)"]);
-    check(&work_dir, "n.*", &["no files match n.*", "(2 more in subdirectories: **/n.*)"]);
+    check(
+        &work_dir,
+        "*",
+        &[
+            ".hid",
+            "a.rs",
+            "b.rs",
+            "(5 more in subdirectories, 8 in all: src-old/o.rs, src/m.rs, src/x/n.rs, src/x/n.txt, tests/t.rs)",
+        ],
+    );
+    check(
+        &work_dir,
+        "*.rs",
+        &[
+            "a.rs",
+            "b.rs",
+            "(4 more in subdirectories, 6 in all: src-old/o.rs, src/m.rs, src/x/n.rs, tests/t.rs)",
+        ],
+    );
+    check(&work_dir, "n.*", &["no files match n.*", "(2 in subdirectories: src/x/n.rs, src/x/n.txt)"]);
     check(&work_dir, "[a-b].rs", &["a.rs", "b.rs"]);
     check(&work_dir, "[!b-z].rs", &["a.rs"]);
     check(&work_dir, "{a,src/m}.rs", &["a.rs", "src/m.rs"]);
@@ -64,10 +81,27 @@ fn globs_list_the_files_that_match() {
     check(&work_dir, "**/", &["src-old/", "src/", "src/x/", "tests/"]);
     check(&work_dir, "src/", &["src/"]);
     // Models often ask for a directory by its plain name.
-    check(&work_dir, ".", &[".hid", "a.rs", "b.rs", "(5 more in subdirectories: **/*)"]);
+    check(
+        &work_dir,
+        ".",
+        &[
+            ".hid",
+            "a.rs",
+            "b.rs",
+            "(5 more in subdirectories, 8 in all: src-old/o.rs, src/m.rs, src/x/n.rs, src/x/n.txt, tests/t.rs)",
+        ],
+    );
     check(&work_dir, "src", &["src/m.rs"]);
     let absolute = format!("{}/src/*.rs", dir.path().to_str().unwrap());
     check(&work_dir, &absolute, &["src/m.rs"]);
+}
+
+#[test]
+fn many_files_in_subdirectories_are_only_counted() {
+    let names: Vec<String> = (10..40).map(|number| format!("sub/{number}.rs")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).chain(["a.rs"]).collect();
+    let (_dir, work_dir) = tree(&names);
+    check(&work_dir, "*.rs", &["a.rs", "(30 more in subdirectories, 31 in all: **/*.rs)"]);
 }
 
 #[test]

@@ -104,16 +104,33 @@ async fn a_write_over_an_unread_file_is_turned_back_again_if_it_drops_most_of_it
 }
 
 #[tokio::test]
-async fn an_edit_of_all_places_is_turned_back_once_where_one_may_be_meant() {
+async fn an_edit_of_all_places_is_turned_back_twice_where_one_may_be_meant() {
     let edit = || {
         let args = json!({"path": "a.txt", "old_str": "t = 1", "new_str": "t = 2", "replace_all": true});
         Step::Call(vec![("edit_file", args)])
     };
-    let test = TestCore::new([edit(), edit(), Step::Say("done")]);
+    let test = TestCore::new([edit(), edit(), edit(), Step::Say("done")]);
     test.write("a.txt", "[a]\nt = 1\n[b]\nt = 1\n");
     assert_eq!(answer(&test.run(test.request("set the t of b to 2 in a.txt")).await), "done");
     let result = first_result(&test);
     assert!(result.starts_with("Nothing was changed: old_str stands in a.txt 2 times, and "), "{result}");
     assert!(result.contains("[a]\nt = 1\n[b]\nt = 1\n"), "{result}");
     assert_eq!(test.read("a.txt"), "[a]\nt = 2\n[b]\nt = 2\n", "the model insisted");
+}
+
+#[tokio::test]
+async fn the_meant_place_is_named_with_the_edit_for_it() {
+    let all = json!({"path": "a.txt", "old_str": "t = 1", "new_str": "t = 2", "replace_all": true});
+    let one = json!({"path": "a.txt", "old_str": "[client]\nt = 1", "new_str": "[client]\nt = 2"});
+    let calls = [all, one].map(|args| Step::Call(vec![("edit_file", args)]));
+    let test = TestCore::new(calls.into_iter().chain([Step::Say("done")]));
+    test.write("a.txt", "[server]\nt = 1\n[client]\nt = 1\n");
+    assert_eq!(answer(&test.run(test.request("set the t of the client to 2 in a.txt")).await), "done");
+    let result = first_result(&test);
+    let advice = r#"Call edit_file with old_str "[client]\nt = 1" and new_str "[client]\nt = 2"."#;
+    assert!(
+        result.contains("The request speaks of \"client\": that is line 4") && result.ends_with(advice),
+        "{result}"
+    );
+    assert_eq!(test.read("a.txt"), "[server]\nt = 1\n[client]\nt = 2\n");
 }
