@@ -4,7 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::{sandbox::Ending, tools::CommandResult};
+use crate::{
+    sandbox::Ending,
+    tools::{CommandJob, CommandResult},
+};
 
 use super::{
     bridge::{STOP_LIMIT, blocking},
@@ -99,7 +102,10 @@ async fn run_one(run: &RunState, command: &str) -> Result<CommandResult, Stop> {
     let cancel = run.io.cancel().child();
     let mut running = {
         let (work_dir, cancel, line) = (Arc::clone(&run.tools.work_dir), cancel.clone(), command.to_owned());
-        blocking(move || runner.run(&line, runner.default_seconds(), &work_dir, &cancel, &|_| {}))
+        blocking(move || {
+            let job = CommandJob { line: &line, seconds: runner.default_seconds(), names: &[] };
+            runner.run(job, &work_dir, &cancel, &|_| {})
+        })
     };
     let interrupted = run.io.interrupted();
     let result = tokio::select! {

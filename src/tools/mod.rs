@@ -15,7 +15,7 @@ mod undo;
 mod work_dir;
 mod workspace;
 
-pub use commands::{CommandHost, CommandResult, CommandRunner};
+pub use commands::{CommandHost, CommandJob, CommandResult, CommandRunner};
 pub(crate) use syntax::{Syntax, SyntaxError, syntax};
 pub use toolbox::{ClientTool, Concurrency, Executor, ToolBox, ToolBoxError};
 pub use undo::{PlannedFile, RestoreResult, Restored, UndoPlan, UndoStep};
@@ -138,6 +138,9 @@ pub struct CommandPreview {
     pub allowed: bool,
     /// Every command of the line is one that only reads. Nothing is allowed because of that.
     pub only_reads: bool,
+    /// Protected paths that do not exist and that the line names, relative to the working directory. Whoever approves the
+    /// line lets it make them.
+    pub names: Vec<String>,
     /// The first words of each command, which [`Tool::remember`] allows. Empty if it can allow nothing.
     pub prefixes: Vec<String>,
 }

@@ -8,7 +8,7 @@ use crate::{
     config::PathError,
     core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
     sandbox::Ending,
-    tools::{CommandRunner, Proposal, Tool, WorkDir},
+    tools::{CommandJob, CommandRunner, Proposal, Tool, WorkDir},
 };
 
 use super::{Failure, args, outcome};
@@ -35,14 +35,16 @@ impl RunCommand {
         &self,
         args: &Value,
         work_dir: &WorkDir,
+        approved: &Proposal,
         cancel: &Cancel,
         print: &dyn Fn(String),
     ) -> Result<String, Failure> {
         let line = line(args)?;
         // Whoever watches sees the command above its output.
         print(format!("$ {line}\n"));
-        let result =
-            self.runner.run(line, self.seconds(args), work_dir, cancel, print).map_err(Failure::other)?;
+        let names = approved.command.as_ref().map_or(&[][..], |command| &command.names);
+        let job = CommandJob { line, seconds: self.seconds(args), names };
+        let result = self.runner.run(job, work_dir, cancel, print).map_err(Failure::other)?;
         match result.ending {
             Ending::Cancelled => Err(Failure::cancelled()),
             Ending::TimeOver => Err(Failure { kind: ToolFailureKind::TimedOut, message: result.text() }),
@@ -100,11 +102,11 @@ impl Tool for RunCommand {
         &self,
         args: &Value,
         work_dir: &WorkDir,
-        _: &Proposal,
+        approved: &Proposal,
         cancel: &Cancel,
         print: &(dyn Fn(String) + Send + Sync),
     ) -> ToolOutcome {
-        outcome(self.run(args, work_dir, cancel, print))
+        outcome(self.run(args, work_dir, approved, cancel, print))
     }
 
     fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, cancel: &Cancel) -> ToolOutcome {

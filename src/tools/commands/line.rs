@@ -32,6 +32,8 @@ pub(super) struct SimpleCommand {
     pub words: Option<Vec<String>>,
     /// Remarks for the person who decides, such as `writes out.txt`.
     pub marks: Vec<String>,
+    /// The files into which its output goes, if every shell reads their names in the same way.
+    pub written: Vec<String>,
 }
 
 /// Reads a line.
@@ -135,7 +137,7 @@ impl Reader<'_> {
                 .all(|pair| !self.line[pair[0].end_byte()..pair[1].start_byte()].contains('\n'));
         // A name with `=` may be an assignment.
         let words = words.filter(|words| is_call && words.first().is_some_and(|name| !name.contains('=')));
-        let own = self.add(SimpleCommand { text, words, marks: Vec::new() })?;
+        let own = self.add(SimpleCommand { text, words, ..SimpleCommand::default() })?;
         for part in parts {
             match part.kind() {
                 "variable_assignment" => {
@@ -225,12 +227,18 @@ impl Reader<'_> {
                 self.found.is_plain = false;
                 let all: Vec<&str> = targets.iter().map(|target| self.text(*target)).collect();
                 let all = all.join(" ");
+                let word = targets.first().and_then(|target| self.plain_word(*target));
+                self.found.commands[own].written.extend(word);
                 self.mark(own, format!("writes {all}"));
             }
             _ => {
                 self.found.is_plain = false;
                 let text = self.text(node).lines().next().unwrap_or_default().to_owned();
                 self.mark(own, format!("redirects {text}"));
+                // The grammar counts the redirections behind `<<END` to it.
+                for part in parts.iter().filter(|part| part.kind() == "file_redirect") {
+                    self.redirect(*part, own, depth + 1)?;
+                }
             }
         }
         for part in parts {

@@ -3,12 +3,15 @@
 mod allowed_file;
 mod environment;
 mod line;
+mod named;
+mod new_names;
 mod output;
 mod preview;
+mod removal;
 mod rules;
 mod runner;
 
-pub use runner::{CommandHost, CommandResult, CommandRunner};
+pub use runner::{CommandHost, CommandJob, CommandResult, CommandRunner};
 
 use crate::{
     config::{CommandApproval, PathError},
@@ -30,10 +33,17 @@ impl CommandRunner {
         let not_covered = tree::not_covered(work_dir).note();
         let confinement = format!("{}, at most {seconds} s.{not_covered}", self.confinement());
         let preview = preview::preview(line, read.as_ref().map_err(|reason| *reason), &confinement);
-        let caution = match (&read, self.unconfined()) {
-            (Err(reason), _) => Some(format!("what the line runs is not known: {reason}")),
-            (Ok(_), Some(missing)) => Some(format!("the sandbox is not complete: {missing}")),
-            (Ok(_), None) => None,
+        let named = match &read {
+            Ok(read) if self.takes_back() && !rules::only_reads(read) => named::new_names(read, work_dir),
+            _ => Vec::new(),
+        };
+        let caution = match (&read, self.unconfined(), named.first()) {
+            (Err(reason), ..) => Some(format!("what the line runs is not known: {reason}")),
+            (Ok(_), Some(missing), _) => Some(format!("the sandbox is not complete: {missing}")),
+            (Ok(_), None, Some((path, reason))) => {
+                Some(format!("{path} {reason} (a protected name), and an approval lets the command make it"))
+            }
+            (Ok(_), None, None) => None,
         };
         let Ok(read) = read else {
             return Proposal {
@@ -49,6 +59,7 @@ impl CommandRunner {
         let command = CommandPreview {
             allowed: is_allowed && caution.is_none(),
             only_reads: rules::only_reads(&read),
+            names: named.into_iter().map(|(path, _)| path).collect(),
             prefixes: if caution.is_some() { Vec::new() } else { rules::prefixes(&rules, &read) },
         };
         Proposal { preview, caution, command: Some(command), ..Proposal::default() }

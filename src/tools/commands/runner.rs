@@ -10,10 +10,10 @@ use crate::{
     config::{CommandApproval, CommandsConfig, Home, SandboxMode},
     core::{Cancel, Environment},
     sandbox::{CommandSpec, Ending, FoundLayers, Layers, Limits, Sandbox, hidden_in_home},
-    tools::{WorkDir, protected, tree},
+    tools::{WorkDir, tree},
 };
 
-use super::{environment, output::Output};
+use super::{environment, new_names::NewNames, output::Output};
 
 /// The values of the daemon's process that commands need.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +43,18 @@ pub struct CommandResult {
     pub summary: String,
     /// The beginning and the end of what it wrote.
     pub output: String,
+    /// Tells the model which protected names it made and what was done about them. Empty if it made none.
+    pub note: String,
+}
+
+/// A command line to run.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandJob<'a> {
+    pub line: &'a str,
+    /// The time limit.
+    pub seconds: u64,
+    /// Protected paths that it may make, because a person has approved a line that names them.
+    pub names: &'a [String],
 }
 
 impl CommandResult {
@@ -53,10 +65,15 @@ impl CommandResult {
 
     /// Returns the summary and the output, as the model reads them.
     pub fn text(&self) -> String {
-        match self.output.trim_end() {
+        let mut text = match self.output.trim_end() {
             "" => format!("{}, no output", self.summary),
             output => format!("{}\n{output}", self.summary),
+        };
+        if !self.note.is_empty() {
+            text.push('\n');
+            text.push_str(&self.note);
         }
+        text
     }
 }
 
@@ -77,16 +94,15 @@ impl CommandRunner {
         })
     }
 
-    /// Runs a line for at most `seconds`, and blocks until everything that it started has ended. `print` gets the output as
-    /// it comes.
+    /// Runs a line and blocks until everything that it started has ended. `print` gets the output as it comes. Protected
+    /// names that it has made are taken back then.
     ///
     /// # Errors
     ///
     /// The reason why it has not run.
     pub fn run(
         &self,
-        line: &str,
-        seconds: u64,
+        job: CommandJob<'_>,
         work_dir: &WorkDir,
         cancel: &Cancel,
         print: &dyn Fn(String),
@@ -95,13 +111,14 @@ impl CommandRunner {
             return Err(format!("commands need the whole sandbox, and {missing}"));
         }
         let workspace = work_dir.workspace();
+        let new_names = self.takes_back().then(|| NewNames::look(workspace));
         let spec = CommandSpec {
-            line,
+            line: job.line,
             work_dir: workspace.root(),
             environment: self.environment.clone(),
-            read_only: protected::existing(workspace),
+            read_only: new_names.as_ref().map(NewNames::existing).unwrap_or_default(),
             network: self.config.network,
-            limits: self.limits(seconds),
+            limits: self.limits(job.seconds),
         };
         let mut output = Output::default();
         let mut on_output = |bytes: &[u8]| {
@@ -110,11 +127,20 @@ impl CommandRunner {
             }
         };
         let sandbox = Sandbox::new(self.launcher.clone(), self.found().layers, self.hidden.clone());
-        let end = tree::run_covered(work_dir, || sandbox.run(&spec, cancel, &mut on_output))
-            .map_err(|error| format!("its changes cannot be kept for `kontekst undo`: {}", error.reason()))?
-            .map_err(|error| error.to_string())?;
-        let summary = summary(end.ending, end.duration, &spec.limits);
-        Ok(CommandResult { ending: end.ending, summary, output: output.into_text() })
+        let (end, taken_back) = tree::run_covered(work_dir, |tree| {
+            let end = sandbox.run(&spec, cancel, &mut on_output);
+            let taken_back = new_names.as_ref().map(|names| names.take_back(work_dir, job.names, tree));
+            (end, taken_back.unwrap_or_default())
+        })
+        .map_err(|error| format!("its changes cannot be kept for `kontekst undo`: {}", error.reason()))?;
+        let end = end.map_err(|error| error.to_string())?;
+        let summary = format!(
+            "{}{}",
+            summary(end.ending, end.duration, &spec.limits),
+            taken_back.in_a_few_words().unwrap_or_default()
+        );
+        let note = taken_back.note();
+        Ok(CommandResult { ending: end.ending, summary, output: output.into_text(), note })
     }
 
     /// Returns the layers that hold commands. The first call tries what the machine has, which takes some milliseconds.
@@ -123,6 +149,11 @@ impl CommandRunner {
             SandboxMode::Off => FoundLayers { layers: Layers::NONE, missing: None },
             SandboxMode::Auto | SandboxMode::Require => FoundLayers::find(&self.launcher),
         })
+    }
+
+    /// Returns true if commands may not make protected names. Without a sandbox they may change all that the user may.
+    pub(super) fn takes_back(&self) -> bool {
+        self.config.sandbox != SandboxMode::Off
     }
 
     fn limits(&self, seconds: u64) -> Limits {

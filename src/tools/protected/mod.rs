@@ -4,13 +4,14 @@
 //! difference which directory on it is the working directory. The files of kontekst itself are recognised by
 //! device and inode instead, because the data directory can have any name.
 
-mod existing;
+pub(super) mod git_files;
+mod inventory;
 mod table;
 #[cfg(test)]
 pub(in crate::tools) mod tests;
 
 use super::workspace::{InnerPath, Location, Workspace};
-pub(super) use existing::existing;
+pub(super) use inventory::{Inventory, ItemKind, LookLimits, reason};
 use table::{CLASSES, Class, Guards};
 
 /// The action of a call on a file.

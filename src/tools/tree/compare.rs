@@ -28,7 +28,7 @@ pub(super) fn changes_since(
 ) -> Vec<NewChange> {
     let mut changes = Vec::new();
     let paths: BTreeSet<&Path> = recorded.iter().map(|file| &*file.path).collect();
-    let is_left_out = |path: &Path| after.left_out.iter().any(|dir| path.starts_with(dir));
+    let is_left_out = |path: &Path| after.left_out.keys().any(|dir| path.starts_with(dir));
     for file in recorded {
         let now = after.entries.get(&file.path);
         let looked = before.and_then(|(before, is_racy)| {

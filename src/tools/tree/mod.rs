@@ -17,7 +17,9 @@ use std::{
 use super::{WorkDir, Workspace};
 use crate::{
     core::error_chain,
-    journal::{Change, Entry, FileState, JournalError, OpenCommand, TreeFile, parse_tree, tree_bytes},
+    journal::{
+        Change, Entry, FileStamp, FileState, JournalError, OpenCommand, TreeFile, parse_tree, tree_bytes,
+    },
 };
 use compare::{changes_since, is_racy};
 use scan::{Scan, Seen, scan};
@@ -73,6 +75,26 @@ impl NotCovered {
     }
 }
 
+/// The tree as it was before a command, if it was looked at.
+#[derive(Clone, Copy)]
+pub(super) struct TreeBefore<'a>(Option<&'a Scan>);
+
+impl TreeBefore<'_> {
+    /// Returns the path at which a file or a directory was that looks like this now. A file may not have changed since.
+    pub(super) fn path_of(&self, stamp: FileStamp, is_dir: bool) -> Option<PathBuf> {
+        let scan = self.0?;
+        let left_out = || scan.left_out.iter().find(|(_, inode)| is_dir && **inode == stamp.inode);
+        let was_here = |seen: &Seen| {
+            let then = seen.stamp;
+            let is_same_file = then.bytes == stamp.bytes && then.modified == stamp.modified;
+            let was_dir = seen.state == scan::Kind::Dir;
+            then.inode == stamp.inode && was_dir == is_dir && (is_dir || is_same_file)
+        };
+        let found = scan.entries.iter().find(|(_, seen)| was_here(seen)).map(|(path, _)| path);
+        found.or_else(|| left_out().map(|(path, _)| path)).cloned()
+    }
+}
+
 /// Returns what undo will not cover of a command that runs now. Reads no file. Everything is covered where nothing is
 /// recorded, because the user has chosen that.
 pub(super) fn not_covered(work_dir: &WorkDir) -> NotCovered {
@@ -82,7 +104,7 @@ pub(super) fn not_covered(work_dir: &WorkDir) -> NotCovered {
         Ok(scan) => NotCovered {
             everything: false,
             files: scan.over(limits).map(|(path, _)| path.clone()).collect(),
-            dirs: scan.left_out,
+            dirs: scan.left_out.into_keys().collect(),
         },
         Err(_) => NotCovered { everything: true, ..NotCovered::default() },
     }
@@ -96,17 +118,20 @@ pub(super) fn not_covered(work_dir: &WorkDir) -> NotCovered {
 /// # Errors
 ///
 /// [`JournalError`] if the tree cannot be recorded. The command has not run then.
-pub(super) fn run_covered<T>(work_dir: &WorkDir, run: impl FnOnce() -> T) -> Result<T, JournalError> {
-    let Some((entry, call, tool)) = work_dir.recording() else { return Ok(run()) };
+pub(super) fn run_covered<T>(
+    work_dir: &WorkDir,
+    run: impl FnOnce(TreeBefore<'_>) -> T,
+) -> Result<T, JournalError> {
+    let Some((entry, call, tool)) = work_dir.recording() else { return Ok(run(TreeBefore(None))) };
     let limits = limits(entry);
-    let Ok(before) = scan(work_dir.workspace(), limits) else { return Ok(run()) };
+    let Ok(before) = scan(work_dir.workspace(), limits) else { return Ok(run(TreeBefore(None))) };
     let started = SystemTime::now();
     let mut kept = Vec::new();
     entry.record_command_start(call, tool, || {
         kept = keep(work_dir.workspace(), entry, &before, limits)?;
         Ok(tree_bytes(&kept))
     })?;
-    let result = run();
+    let result = run(TreeBefore(Some(&before)));
     let recorded = match scan(work_dir.workspace(), limits) {
         Ok(after) => {
             let racy = |seen: &Seen| is_racy(seen, started);

@@ -30,8 +30,8 @@ const LEFT_OUT: [&str; 3] = [".git", "node_modules", "target"];
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) entries: BTreeMap<PathBuf, Seen>,
-    /// The directories that were left out.
-    pub(super) left_out: Vec<PathBuf>,
+    /// The directories that were left out, with the numbers by which the file system knows them.
+    pub(super) left_out: BTreeMap<PathBuf, u64>,
 }
 
 /// One entry of a tree.
@@ -108,7 +108,7 @@ impl Walk<'_> {
                     || depth >= MAX_DEPTH
                     || rules.is_ignored(&path.to_string_lossy(), true))
             {
-                self.scan.left_out.push(path);
+                self.scan.left_out.insert(path, seen.stamp.inode);
                 continue;
             }
             if self.scan.entries.len() >= self.limits.entries {
@@ -121,9 +121,6 @@ impl Walk<'_> {
                     self.directory(&inner, &path, depth + 1, &rules)?;
                 }
             }
-        }
-        if depth == 0 {
-            self.scan.left_out.sort();
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::{
 /// Runs a line in the working directory and records what it changes.
 fn run(test: &TestUndo, line: &str) {
     let work_dir = test.work_dir.for_call(&CallId::new("command".to_owned()), "run_command");
-    run_covered(&work_dir, || sh(test, line)).unwrap();
+    run_covered(&work_dir, |_| sh(test, line)).unwrap();
 }
 
 fn sh(test: &TestUndo, line: &str) {
@@ -146,7 +146,7 @@ fn an_interrupted_command_is_taken_back_too() {
     let before = test.tree();
     let work_dir = test.work_dir.for_call(&CallId::new("command".to_owned()), "run_command");
     let interrupted = catch_unwind(AssertUnwindSafe(|| {
-        run_covered(&work_dir, || {
+        run_covered(&work_dir, |_| {
             sh(&test, "echo after > f; rm gone; mkdir -p new/dir; echo x > new/dir/x");
             panic!("as if the process had ended");
         })

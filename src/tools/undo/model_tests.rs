@@ -249,7 +249,7 @@ impl Model {
         let work_dir = self.test.work_dir.for_call(&id, "run_command");
         let root = self.test.file("");
         let status =
-            run_covered(&work_dir, || Command::new("sh").args(["-c", line]).current_dir(root).status());
+            run_covered(&work_dir, |_| Command::new("sh").args(["-c", line]).current_dir(root).status());
         assert!(status.unwrap().unwrap().success(), "{line}");
     }
 

@@ -85,6 +85,21 @@ impl Workspace {
         self.open_with(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)
     }
 
+    /// Opens a directory for listing by its real path, in which no link is followed. The empty path is the root.
+    pub(super) fn open_real_dir(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        #[cfg(target_os = "linux")]
+        if self.has_openat2 && !path.as_os_str().is_empty() {
+            let rules = fs::ResolveFlags::BENEATH | fs::ResolveFlags::NO_SYMLINKS;
+            return fs::openat2(&self.root, path, flags, Mode::empty(), rules);
+        }
+        let mut dir = fs::openat(&self.root, ".", HANDLE, Mode::empty())?;
+        for name in path {
+            dir = resolve::enter_dir(dir.as_fd(), name)?;
+        }
+        fs::openat(dir, ".", flags, Mode::empty())
+    }
+
     fn open_with(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
         let opened = if self.has_openat2 {
             open_beneath(self.root.as_fd(), path, flags)

@@ -2,6 +2,7 @@
 
 mod checks;
 mod doors;
+mod new_names;
 mod running;
 
 use std::{

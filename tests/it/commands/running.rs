@@ -214,7 +214,7 @@ fn commands_get_no_keys_and_no_terminal() {
 fn the_sandbox_holds_commands_and_they_may_run_without_a_question() {
     let model = FakeLlama::start([
         command(
-            "echo in > made; echo out > ../outside; cat ../home/config.toml; echo hook > .git/hooks/x; pwd",
+            "echo in > made; echo out > ../outside; cat ../home/config.toml; dir=.git/hooks; echo hook > $dir/x; pwd",
         ),
         Reply::text("done"),
     ]);

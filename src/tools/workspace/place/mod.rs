@@ -1,6 +1,8 @@
 //! A place in the tree by its real path: what is there, and how it becomes again what it was. Nothing on the way to it
 //! may be a link, so a link that took the name of a directory leads nowhere.
 
+mod glance;
+
 use std::{
     fs::File,
     io::{Read as _, Write as _},
@@ -21,7 +23,7 @@ use super::{
     Workspace, read,
     resolve::{HANDLE, enter_dir},
 };
-use crate::journal::{ContentHasher, FileState};
+use crate::journal::{ContentHasher, FileStamp, FileState};
 
 /// The size of the largest file whose hash is computed: 1 GiB.
 const MAX_HASHED: u64 = 1 << 30;
@@ -67,6 +69,17 @@ pub(in crate::tools) enum PlaceError {
 impl Found {
     pub(in crate::tools) fn missing() -> Self {
         Self { state: FileState::Missing, content: None, names: 0, identity: None }
+    }
+
+    /// Returns what the file system says of the file or directory. `None` if nothing is there.
+    pub(in crate::tools) fn stamp(&self) -> Option<FileStamp> {
+        let (_, inode, bytes, modified, modified_nanos, changed, changed_nanos, _) = self.identity?;
+        Some(FileStamp {
+            inode,
+            bytes: u64::try_from(bytes).unwrap_or(0),
+            modified: (modified, modified_nanos),
+            changed: (changed, changed_nanos),
+        })
     }
 }
 
@@ -174,6 +187,15 @@ impl Place {
     ///
     /// [`PlaceError::Changed`] if something else is there now.
     pub(in crate::tools) fn remove(&self, found: &Found) -> Result<(), PlaceError> {
+        self.remove_unsynced(found).and_then(|()| self.sync_dir())
+    }
+
+    /// As [`Place::remove`], and does not wait until the disk has it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Place::remove`].
+    pub(in crate::tools) fn remove_unsynced(&self, found: &Found) -> Result<(), PlaceError> {
         let is_dir = matches!(found.state, FileState::Dir { .. });
         // The modification time of a directory changes when files in it are removed.
         if !is_dir {
@@ -181,7 +203,7 @@ impl Place {
         }
         let flags = if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         match fs::unlinkat(&self.dir, &*self.name, flags) {
-            Ok(()) => self.sync_dir(),
+            Ok(()) => Ok(()),
             Err(Errno::NOTEMPTY | Errno::EXIST) => Err(PlaceError::NotEmpty),
             Err(Errno::NOTDIR | Errno::ISDIR | Errno::NOENT) => Err(PlaceError::Changed),
             Err(errno) => Err(errno.into()),

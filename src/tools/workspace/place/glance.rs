@@ -1,0 +1,88 @@
+//! Looks at a place without reading it, and moves what is there or opens it up. The cleaning after a command needs no more.
+
+use std::{
+    os::fd::AsFd as _,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use rustix::{
+    fs::{self, AtFlags, FileType, Mode},
+    io::Errno,
+};
+
+use super::{Found, Place, PlaceError, enter_dir, identity, names};
+use crate::journal::FileState;
+
+impl Place {
+    /// Looks at what is there and reads no content: a file counts as [`FileState::Other`].
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::Io`].
+    pub(in crate::tools) fn glance(&self) -> Result<Found, PlaceError> {
+        let stat = match fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(Found::missing()),
+            Err(errno) => return Err(errno.into()),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory | FileType::Symlink => self.look(0),
+            _ => Ok(Found {
+                state: FileState::Other,
+                content: None,
+                names: names(&stat),
+                identity: Some(identity(&stat)),
+            }),
+        }
+    }
+
+    /// Returns the time at which the file was made, if the file system stores it. A program cannot change it.
+    #[cfg(target_os = "linux")]
+    pub(in crate::tools) fn made_at(&self) -> Option<SystemTime> {
+        let wanted = fs::StatxFlags::BTIME;
+        let stat = fs::statx(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
+        let seconds = u64::try_from(stat.stx_btime.tv_sec).ok()?;
+        let has_time = stat.stx_mask & wanted.bits() != 0;
+        has_time.then(|| UNIX_EPOCH + Duration::new(seconds, stat.stx_btime.tv_nsec))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(in crate::tools) fn made_at(&self) -> Option<SystemTime> {
+        None
+    }
+
+    /// Gives what is there another place, unless something is there.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::Io`], also on a system that cannot do this in one step.
+    pub(in crate::tools) fn rename_to(&self, other: &Self) -> Result<(), PlaceError> {
+        #[cfg(target_os = "linux")]
+        return Ok(fs::renameat_with(
+            &self.dir,
+            &*self.name,
+            &other.dir,
+            &*other.name,
+            fs::RenameFlags::NOREPLACE,
+        )?);
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = other;
+            Err(Errno::NOSYS.into())
+        }
+    }
+
+    /// Lets the owner list the directory that is there, and remove what is in it. A link is not followed.
+    #[cfg(target_os = "linux")]
+    pub(in crate::tools) fn open_up(&self) -> Result<(), PlaceError> {
+        use std::os::fd::AsRawFd as _;
+        // The mode of a handle that only names a directory is set through its path.
+        let handle = enter_dir(self.dir.as_fd(), &self.name)?;
+        Ok(fs::chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::RWXU)?)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(in crate::tools) fn open_up(&self) -> Result<(), PlaceError> {
+        Err(Errno::NOSYS.into())
+    }
+}

@@ -1,0 +1,98 @@
+//! Protected names that a command makes are taken back when it has ended.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{command, exists, home, result};
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    test_home::TestHome,
+};
+
+const SANDBOX: &str = "sandbox = \"auto\"\n";
+const ALLOW: [&str; 4] = ["run", "--allow", "run_command", "go"];
+
+/// Returns true if commands need no approval of their own here, which they do where a layer of the sandbox is missing.
+fn has_sandbox(home: &TestHome) -> bool {
+    home.run(&["daemon", "restart"]).success();
+    let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
+    !status["commands"].as_str().unwrap().contains("missing")
+}
+
+#[test]
+fn what_a_command_makes_under_a_protected_name_is_removed_and_said() {
+    let model = FakeLlama::start([
+        command(
+            "d=.github; mkdir -p $d/workflows sub; echo x > $d/workflows/ci.yml; n=.envrc; echo x > sub/$n; echo y > fine",
+        ),
+        Reply::text("done"),
+    ]);
+    let home = home(&model, SANDBOX);
+    if !has_sandbox(&home) {
+        return;
+    }
+    let output = home.run(&ALLOW);
+    assert!(output.stderr.contains("took back"), "{output:?}");
+    let read = result(&model);
+    assert!(read.contains("the names are protected") && read.contains("sub/.envrc"), "{read}");
+    assert!(!exists(&home, "sub/.envrc") && !exists(&home, ".github/workflows"));
+    assert_eq!(fs::read_to_string(home.work_dir().join("fine")).unwrap(), "y\n");
+    // The command as a whole can be taken back, and what was removed stays so.
+    home.run(&["undo", "--yes"]).success();
+    assert!(!exists(&home, "fine") && !exists(&home, "sub"));
+}
+
+#[test]
+fn a_removed_file_can_be_brought_back() {
+    let model = FakeLlama::start([command("n=.envrc; echo x > $n"), Reply::text("done")]);
+    let home = home(&model, SANDBOX);
+    if !has_sandbox(&home) {
+        return;
+    }
+    home.run(&ALLOW).success();
+    let listed: Value = serde_json::from_str(&home.run(&["undo", "--list", "--json"]).success()).unwrap();
+    let calls = listed[0]["calls"].as_array().unwrap();
+    let ids: Vec<&str> = calls.iter().filter_map(|call| call["call"].as_str()).collect();
+    let removal = ids.iter().find(|id| id.ends_with(".protected")).unwrap_or_else(|| panic!("{listed}"));
+    home.run(&["undo", "--yes", "--call", removal]).success();
+    assert_eq!(fs::read_to_string(home.work_dir().join(".envrc")).unwrap(), "x\n");
+}
+
+#[test]
+fn a_new_repository_has_no_hook_that_runs() {
+    let line = "git init -q . && git config user.name x; d=.git/hooks; mkdir -p $d; echo 'touch ran' > $d/post-commit; \
+                chmod +x $d/post-commit; git add -A; git -c user.email=x@x -c user.name=x commit -qm x --allow-empty";
+    let model = FakeLlama::start([command(line), Reply::text("done")]);
+    let home = home(&model, SANDBOX);
+    if !has_sandbox(&home) {
+        return;
+    }
+    home.run(&ALLOW).success();
+    assert!(exists(&home, ".git/HEAD") && exists(&home, ".git/config"), "{}", result(&model));
+    assert!(!exists(&home, ".git/hooks/post-commit"));
+}
+
+#[test]
+fn a_file_under_another_name_is_moved_back() {
+    let model = FakeLlama::start([command("n=.env; mv settings $n"), Reply::text("done")]);
+    let home = home(&model, SANDBOX);
+    if !has_sandbox(&home) {
+        return;
+    }
+    let settings = home.work_dir().join("settings");
+    fs::write(&settings, "a\n").unwrap();
+    home.run(&ALLOW).success();
+    assert_eq!(fs::read_to_string(settings).unwrap(), "a\n", "{}", result(&model));
+    assert!(!exists(&home, ".env"));
+}
+
+#[test]
+fn a_line_that_names_a_new_protected_file_is_asked_about() {
+    let model = FakeLlama::start([command("echo x > .envrc"), command("echo x > .envrc")]);
+    let home = home(&model, SANDBOX);
+    home.run(&ALLOW).fails(3);
+    home.run(&["run", "--auto-approve", "go"]).fails(3);
+    assert!(!exists(&home, ".envrc"));
+    assert_eq!(fs::read_dir(home.work_dir()).unwrap().count(), 0);
+}
