@@ -52,7 +52,7 @@ fn a_removed_file_can_be_brought_back() {
     }
     home.run(&ALLOW).success();
     let listed: Value = serde_json::from_str(&home.run(&["undo", "--list", "--json"]).success()).unwrap();
-    let calls = listed[0]["calls"].as_array().unwrap();
+    let calls = listed["runs"][0]["calls"].as_array().unwrap();
     let ids: Vec<&str> = calls.iter().filter_map(|call| call["call"].as_str()).collect();
     let removal = ids.iter().find(|id| id.ends_with(".protected")).unwrap_or_else(|| panic!("{listed}"));
     home.run(&["undo", "--yes", "--call", removal]).success();
