@@ -38,8 +38,8 @@ pub use conversation::Conversation;
 pub use pending_calls::PendingApproval;
 pub use queries::{ChosenModel, DaemonTool};
 pub use request::{
-    ApprovalBatching, DaemonTools, ExtraContext, History, Prompt, RunOverrides, SPAWN_WORKER, StartRun,
-    SubagentOptions, ToolOptions,
+    ApprovalBatching, DaemonTools, ExtraContext, History, Prompt, RunOverrides, SKILL_TOOL, SPAWN_WORKER,
+    StartRun, SubagentOptions, ToolOptions,
 };
 pub use run::Run;
 pub use subagent::SubagentWatch;

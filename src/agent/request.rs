@@ -12,6 +12,9 @@ use super::conversation::Conversation;
 /// The name of the tool that starts subagents, for [`DaemonTools::Only`].
 pub const SPAWN_WORKER: &str = "spawn_worker";
 
+/// The name of the tool that gives the model the text of a skill.
+pub const SKILL_TOOL: &str = "skill";
+
 /// A request to start a run.
 #[derive(Clone, Debug, Default)]
 pub struct StartRun {

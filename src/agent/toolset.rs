@@ -12,7 +12,7 @@ use crate::{
 
 use super::{
     protocol::{FailureKind, RunError},
-    request::{ApprovalBatching, ToolOptions},
+    request::{ApprovalBatching, SKILL_TOOL, ToolOptions},
     shared::Shared,
 };
 
@@ -81,7 +81,7 @@ impl Tool for SkillTool {
         }
         ToolDef {
             create_only: false,
-            name: "skill".to_owned(),
+            name: SKILL_TOOL.to_owned(),
             description,
             parameters: json!({
                 "type": "object",

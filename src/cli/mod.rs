@@ -7,6 +7,7 @@ mod approvals;
 mod daemon;
 pub mod error;
 mod event_json;
+mod implied_run;
 mod json;
 mod models;
 mod nearest;
@@ -33,13 +34,14 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::{config::Home, core::Environment};
 use error::CliError;
-use output::to_stdout;
+use output::{print_status, to_stdout};
 
 macro_rules! examples {
     () => {
         "Examples:
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
+  kontekst \"what is a daemon?\"                     # the same as `kontekst run` with a prompt in quotes
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst models pull Qwen/Qwen3-8B-GGUF
   kontekst status
@@ -124,11 +126,19 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if role::is_role(&args) {
         return role::run(args, &environment).unwrap_or_else(|error| report(&error));
     }
+    let args = match implied_run::with_implied_run(args) {
+        Ok(args) => args,
+        Err(error) => return report(&error),
+    };
+    let is_run = args.get(1).is_some_and(|command| command == "run");
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
             // clap prints help and versions to stdout. A closed pipe is not a failure there.
             error.print().ok();
+            if is_run && error.kind() == clap::error::ErrorKind::UnknownArgument {
+                print_status("  hint: to send it as a part of the prompt, put `--` before the prompt");
+            }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };

@@ -439,3 +439,54 @@ fn a_session_is_found_again_by_its_title_and_its_directory() {
     assert!(shown.contains("Title      the parser bug\n") && shown.contains("and the lexer"), "{shown}");
     model.assert_clean();
 }
+
+#[test]
+fn options_may_stand_behind_the_prompt_and_after_two_dashes_nothing_is_one() {
+    let model = FakeLlama::start(["a", "b", "c"].map(Reply::text));
+    let home = TestHome::new(&model.url());
+    let json = home.run(&["run", "say", "hello", "--json", "--new"]).success();
+    assert!(json.lines().all(|line| line.starts_with('{')), "{json}");
+    home.run(&["run", "-q", "--", "the option", "--json", "-5"]).success();
+    home.run(&["what is a daemon?", "--new"]).success();
+    let texts: Vec<String> =
+        model.chats().iter().map(|chat| user_texts(chat).last().unwrap().clone()).collect();
+    assert_eq!(texts, ["say hello", "the option --json -5", "what is a daemon?"]);
+    let unknown = home.run(&["run", "hello", "--jsno"]).fails(2);
+    assert!(unknown.contains("'--json'") && unknown.contains("put `--` before the prompt"), "{unknown}");
+    let unknown = home.run(&["rnu", "hello"]).fails(2);
+    assert!(unknown.contains("did you mean `kontekst run`?"), "{unknown}");
+    let unknown = home.run(&["run", "hello", "--allow", "raed_file"]).fails(2);
+    assert!(unknown.contains("did you mean `read_file`?"), "{unknown}");
+    assert_eq!(model.chats().len(), 3);
+    model.assert_clean();
+}
+
+#[test]
+fn a_run_that_cannot_ask_says_which_call_it_was_and_what_would_allow_it() {
+    for (name, arguments, expected) in [
+        (
+            "write_file",
+            json!({"path": "a.txt", "content": "x"}),
+            &["`write_file` of \"a.txt\"", "--allow write_file"][..],
+        ),
+        (
+            "run_command",
+            json!({"command": "cargo test"}),
+            &["\"cargo test\"", "--allow \"run_command(cargo test)\""],
+        ),
+        (
+            "write_file",
+            json!({"path": ".git/hooks/pre-commit", "content": "x"}),
+            &[
+                "\".git/hooks/pre-commit\"",
+                "configures version control",
+                "neither --allow nor --auto-approve",
+            ],
+        ),
+    ] {
+        let model = FakeLlama::start([Reply::calls([(name, arguments)])]);
+        let home = TestHome::new(&model.url());
+        let error = home.run(&["run", "go"]).fails(3);
+        assert!(expected.iter().all(|part| error.contains(part)), "{error}");
+    }
+}

@@ -2,7 +2,13 @@
 
 use std::collections::HashSet;
 
-use crate::{cli::error::CliError, tools::builtin::RUN_COMMAND};
+use crate::{
+    agent::{SKILL_TOOL, SPAWN_WORKER},
+    cli::{error::CliError, nearest::nearest},
+    config::ToolsConfig,
+    core::OwnListeners,
+    tools::builtin::{self, RUN_COMMAND},
+};
 
 /// The values of `--allow`.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -48,8 +54,23 @@ impl Allowed {
                 }
             }
         }
+        allowed.tools.iter().try_for_each(|tool| check_name(tool))?;
         Ok(allowed)
     }
+}
+
+/// Refuses a name that no tool of `kontekst run` has.
+fn check_name(name: &str) -> Result<(), CliError> {
+    let tools = builtin::all(&ToolsConfig::default(), &OwnListeners::default());
+    let mut known: Vec<String> = tools.iter().map(|tool| tool.def().name).collect();
+    known.extend([RUN_COMMAND, SKILL_TOOL, SPAWN_WORKER].map(str::to_owned));
+    if known.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let near = nearest(name, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+    Err(CliError::usage(format!("--allow {name:?}: there is no such tool"))
+        .maybe_hint(near)
+        .hint(format!("the tools are {}", known.join(", "))))
 }
 
 fn wrong(value: &str) -> CliError {
@@ -85,7 +106,15 @@ mod tests {
         );
         assert_eq!(parse(&["run_command(tr a,b)"]), both(&[], &["tr a,b"]));
         assert_eq!(parse(&["run_command", ""]), both(&["run_command"], &[]));
-        for wrong in ["run_command(", "run_command()", "cargo test", "run_command(a) b", "x(y)"] {
+        for wrong in [
+            "raed_file",
+            "edit_file,nope",
+            "run_command(",
+            "run_command()",
+            "cargo test",
+            "run_command(a) b",
+            "x(y)",
+        ] {
             assert_eq!(parse(&[wrong]), None, "{wrong}");
         }
     }

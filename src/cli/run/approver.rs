@@ -61,7 +61,8 @@ pub(in crate::cli) struct Approver {
     quiet: Duration,
     /// Nothing is asked any more, because the user has refused a call or interrupted the run.
     run_ends: bool,
-    lacked_terminal: bool,
+    /// The first call that was denied, and ended the run, because there was no terminal to ask on.
+    unasked: Option<ProposedToolCall>,
 }
 
 /// The question that is on the terminal now, and its call.
@@ -79,19 +80,19 @@ impl Approver {
             open: None,
             quiet: QUIET,
             run_ends: false,
-            lacked_terminal: false,
+            unasked: None,
         }
     }
 
     /// Forgets the run before. What the user has always allowed stays allowed.
     pub(super) fn begin(&mut self) {
         self.close();
-        (self.run_ends, self.lacked_terminal, self.quiet) = (false, false, QUIET);
+        (self.run_ends, self.unasked, self.quiet) = (false, None, QUIET);
     }
 
-    /// Returns true if a call was denied, and the run ended, because there was no terminal to ask on.
-    pub(super) fn lacked_terminal(&self) -> bool {
-        self.lacked_terminal
+    /// Returns the call that was denied, so that the run ended, because there was no terminal to ask on.
+    pub(super) fn unasked(&self) -> Option<&ProposedToolCall> {
+        self.unasked.as_ref()
     }
 
     /// Returns true if a question is on the terminal.
@@ -166,8 +167,10 @@ impl Approver {
             } else if let Some(question) = self.open_question(&call) {
                 self.open = Some(OpenQuestion { call, question });
             } else {
-                self.lacked_terminal |= self.policy.on_deny == OnDeny::End;
                 decisions.push(deny(&call, "there is no terminal to ask on", self.policy.on_deny));
+                if self.policy.on_deny == OnDeny::End {
+                    self.unasked.get_or_insert(call);
+                }
             }
         }
         decisions

@@ -20,7 +20,7 @@ use crate::{
     sessions::Sessions,
 };
 
-use super::{approver::Approver, question::WithdrawalReason, renderer::RunRenderer};
+use super::{approver::Approver, question::WithdrawalReason, renderer::RunRenderer, unasked_call};
 
 /// Commands that may wait to be sent.
 const COMMAND_QUEUE: usize = 64;
@@ -224,14 +224,10 @@ impl<'a> RunConnection<'a> {
             )
             .hint("raise `max_tokens` of the agent or `context_size`, or ask the model to continue")),
             Event::Completed(_) => Ok(ExitCode::SUCCESS),
-            Event::Cancelled(cancelled) if cancelled.denied && self.approver.lacked_terminal() => {
-                Err(CliError::needs_approval("a tool needs approval and there is no terminal to ask on")
-                    .hint(
-                        "use --allow TOOL to approve the calls of one tool, or --auto-approve to approve all",
-                    )
-                    .hint("use --on-deny continue to let the model continue without the tool"))
-            }
-            Event::Cancelled(cancelled) if cancelled.denied => Err(CliError::denied("a tool was denied")),
+            Event::Cancelled(cancelled) if cancelled.denied => match self.approver.unasked() {
+                Some(call) => Err(unasked_call::error(call)),
+                None => Err(CliError::denied("a tool was denied")),
+            },
             Event::Cancelled(_) => Err(CliError::failed("the daemon cancelled the run")
                 .hint("it is probably stopping; run the command again")),
             Event::Failed(failed) => Err(failure(failed)),

@@ -7,8 +7,8 @@ use super::prompt::{PromptInput, StdinUse, read_prompt};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Prompt")]
 pub(in crate::cli) struct InputArgs {
-    /// The prompt; `-` reads it from stdin
-    #[arg(value_name = "PROMPT", help_heading = "Arguments", trailing_var_arg = true)]
+    /// The prompt; `-` reads it from stdin, and what follows `--` is no option
+    #[arg(value_name = "PROMPT", help_heading = "Arguments")]
     pub(in crate::cli) words: Vec<String>,
 
     /// Do not read stdin

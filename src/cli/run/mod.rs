@@ -16,6 +16,7 @@ mod question;
 mod renderer;
 mod sender;
 mod settings_args;
+mod unasked_call;
 
 use std::process::ExitCode;
 

@@ -1,0 +1,117 @@
+//! The call that ended a run because there was no terminal to ask on.
+
+use crate::{
+    cli::{error::CliError, printable::literal},
+    core::OrderedObject,
+    pb::ProposedToolCall,
+    tools::builtin::RUN_COMMAND,
+};
+
+/// The arguments that say what a call is about.
+const TARGETS: [&str; 4] = ["path", "command", "url", "name"];
+
+/// The part of a target that an error shows, in characters.
+const MAX_TARGET: usize = 120;
+
+/// Returns the error of a run that ended at this call: which call it was, why nobody was asked, and what would allow it.
+pub(super) fn error(call: &ProposedToolCall) -> CliError {
+    let name = literal(&call.name);
+    let target = target(&call.arguments_json).map(|target| format!(" of {target}")).unwrap_or_default();
+    let error = CliError::needs_approval(format!(
+        "`{name}`{target} needs approval, and there is no terminal to ask on"
+    ));
+    let error = match (&*call.caution, &call.command) {
+        ("", None) => error.hint(format!(
+            "--allow {name} approves the calls of this tool, --auto-approve those of all tools"
+        )),
+        ("", Some(command)) if command.prefixes.is_empty() => {
+            error.hint(format!("--allow {RUN_COMMAND} approves all commands of the run"))
+        }
+        ("", Some(command)) => {
+            let rules: Vec<String> =
+                command.prefixes.iter().map(|words| format!("{RUN_COMMAND}({})", literal(words))).collect();
+            error.hint(format!("--allow \"{}\" approves commands that begin so", rules.join(",")))
+        }
+        (caution, _) => error.cause(literal(caution)).hint(
+            "neither --allow nor --auto-approve covers that; run it on a terminal, where you are asked",
+        ),
+    };
+    error.hint("--on-deny continue lets the model go on without the call")
+}
+
+/// Returns the file, the command or the address that a call is about, in quotation marks.
+fn target(arguments_json: &str) -> Option<String> {
+    let OrderedObject(members) = OrderedObject::parse(arguments_json)?;
+    let (_, value) = TARGETS.iter().find_map(|target| members.iter().find(|(name, _)| name == target))?;
+    let value = value.to_string();
+    let cut: String = value.chars().take(MAX_TARGET).collect();
+    let more = if cut.len() < value.len() { "…" } else { "" };
+    Some(format!("{}{more}", literal(&cut)))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::pb::CommandLine;
+
+    fn check(call: &ProposedToolCall, expect: &Expect) {
+        let mut text = Vec::new();
+        error(call).write(&mut text).unwrap();
+        expect.assert_eq(&String::from_utf8(text).unwrap());
+    }
+
+    fn call(name: &str, arguments_json: &str) -> ProposedToolCall {
+        ProposedToolCall {
+            name: name.to_owned(),
+            arguments_json: arguments_json.to_owned(),
+            ..ProposedToolCall::default()
+        }
+    }
+
+    #[test]
+    fn the_error_names_the_call_and_what_would_allow_it() {
+        check(
+            &call("edit_file", r#"{"old_str":"a","path":"READ\u001bME.md"}"#),
+            &expect![[r#"
+            kontekst: error: `edit_file` of "READ\u001bME.md" needs approval, and there is no terminal to ask on
+              hint: --allow edit_file approves the calls of this tool, --auto-approve those of all tools
+              hint: --on-deny continue lets the model go on without the call
+        "#]],
+        );
+        let command = |prefixes: &[&str]| {
+            let prefixes = prefixes.iter().map(|words| (*words).to_owned()).collect();
+            let arguments = r#"{"command":"cargo test -q && git diff"}"#;
+            ProposedToolCall { command: Some(CommandLine { prefixes }), ..call("run_command", arguments) }
+        };
+        check(
+            &command(&["cargo test", "git diff"]),
+            &expect![[r#"
+            kontekst: error: `run_command` of "cargo test -q && git diff" needs approval, and there is no terminal to ask on
+              hint: --allow "run_command(cargo test),run_command(git diff)" approves commands that begin so
+              hint: --on-deny continue lets the model go on without the call
+        "#]],
+        );
+        check(
+            &command(&[]),
+            &expect![[r#"
+            kontekst: error: `run_command` of "cargo test -q && git diff" needs approval, and there is no terminal to ask on
+              hint: --allow run_command approves all commands of the run
+              hint: --on-deny continue lets the model go on without the call
+        "#]],
+        );
+        check(
+            &ProposedToolCall {
+                caution: "`.git/hooks/pre-commit` steers other programs".to_owned(),
+                ..call("write_file", r#"{"path":".git/hooks/pre-commit"}"#)
+            },
+            &expect![[r#"
+                kontekst: error: `write_file` of ".git/hooks/pre-commit" needs approval, and there is no terminal to ask on
+                  caused by: `.git/hooks/pre-commit` steers other programs
+                  hint: neither --allow nor --auto-approve covers that; run it on a terminal, where you are asked
+                  hint: --on-deny continue lets the model go on without the call
+            "#]],
+        );
+    }
+}
