@@ -89,6 +89,11 @@ impl UndoPlan {
                 Err(PlaceError::Link) if goes_from_link_to_dir(&files, path) => {
                     plan_file(journal, path, &Found::missing(), &chain)?
                 }
+                // The run removed it and made the link, so nothing of the run is behind the link.
+                Err(PlaceError::Link) if ends_missing(&chain) => {
+                    let step = plan_file(journal, path, &Found::missing(), &chain)?;
+                    step.map(|_| UndoStep::Refuse(PlaceError::Link.to_string()))
+                }
                 Err(error) => Some(UndoStep::Refuse(error.to_string())),
                 Ok(found) => plan_file(journal, path, &found, &chain)?,
             };
@@ -125,6 +130,11 @@ fn goes_from_link_to_dir(planned: &[PlannedFile], path: &Path) -> bool {
         );
         becomes_dir && path.starts_with(&file.path)
     })
+}
+
+/// Returns true if the last of the changes removed what was there.
+fn ends_missing(chain: &[&Change]) -> bool {
+    chain.last().is_some_and(|change| change.after == FileState::Missing)
 }
 
 /// Returns the changes of the commands that had not ended when the program did. Where a later change of the run is

@@ -264,11 +264,38 @@ impl Model {
     }
 }
 
-#[test]
-fn random_sequences_leave_exactly_the_tree_of_the_model() {
-    for seed in 0..rounds(200, 10_000) {
+/// Checks one of four parts, which run at the same time.
+fn check_sequences(part: usize) {
+    let count = rounds(200, 10_000) / 4;
+    for seed in part * count..(part + 1) * count {
         check_sequence(seed as u64 + 1);
     }
+}
+
+#[test]
+fn random_sequences_leave_exactly_the_tree_of_the_model_1() {
+    check_sequences(0);
+}
+
+#[test]
+fn random_sequences_leave_exactly_the_tree_of_the_model_2() {
+    check_sequences(1);
+}
+
+#[test]
+fn random_sequences_leave_exactly_the_tree_of_the_model_3() {
+    check_sequences(2);
+}
+
+#[test]
+fn random_sequences_leave_exactly_the_tree_of_the_model_4() {
+    check_sequences(3);
+}
+
+/// A path that the run made and removed again is behind a link that was there before the run.
+#[test]
+fn a_path_behind_a_link_that_has_nothing_to_take_back_is_passed_over() {
+    check_sequence(6890);
 }
 
 fn check_sequence(seed: u64) {
