@@ -64,7 +64,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
     let dir = working_dir::chosen_or_current(args.working_dir)?;
     let runtime = client::runtime()?;
-    let stream = client::ensure(home)?.stream;
+    let stream = client::ensure_serving(home)?.stream;
     let mut service = runtime.block_on(async { client::channel(stream).await.map(client::undo) })?;
     if args.list {
         let (all, chosen) = (args.run.is_some(), args.run);

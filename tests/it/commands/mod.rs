@@ -4,6 +4,7 @@ mod checks;
 mod doors;
 mod new_names;
 mod running;
+mod undone;
 
 use std::{
     fs::File,
