@@ -128,6 +128,8 @@ impl CommandRunner {
         };
         let sandbox = Sandbox::new(self.launcher.clone(), self.found().layers, self.hidden.clone());
         let (end, taken_back) = tree::run_covered(work_dir, |tree| {
+            // A line that a rule allows was not proposed, so nobody has read this yet.
+            tree.note().into_iter().for_each(print);
             let end = sandbox.run(&spec, cancel, &mut on_output);
             let taken_back = new_names.as_ref().map(|names| names.take_back(work_dir, job.names, tree));
             (end, taken_back.unwrap_or_default())
@@ -226,5 +228,38 @@ fn summary(ending: Ending, duration: Duration, limits: &Limits) -> String {
         Ending::TooMuchOutput => format!("stopped after {} MiB of output", limits.output >> 20),
         Ending::TooManyProcesses => format!("stopped with {} processes, its limit", limits.processes),
         Ending::Cancelled => format!("cancelled {after}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a runner whose sandbox cannot start, as on a machine without any layer.
+    fn without_layers(sandbox: SandboxMode, home: &Home) -> CommandRunner {
+        let config = CommandsConfig { sandbox, ..CommandsConfig::default() };
+        let host = CommandHost { launcher: Some("/bin/false".into()), ..CommandHost::default() };
+        CommandRunner::new(&config, &host, home).unwrap()
+    }
+
+    #[test]
+    fn nothing_runs_where_a_layer_is_missing_and_the_whole_sandbox_is_required() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::find(Some(dir.path().join("home"))).unwrap();
+        let work_dir = WorkDir::without_home(dir.path()).unwrap();
+        let run = |runner: &CommandRunner| {
+            let job = CommandJob { line: "touch made", seconds: 9, names: &[] };
+            runner.run(job, &work_dir, &Cancel::new(), &|_| {}).unwrap_err()
+        };
+        let required = without_layers(SandboxMode::Require, &home);
+        let reason = run(&required);
+        assert!(reason.starts_with("commands need the whole sandbox, and it has no namespaces"), "{reason}");
+        assert!(!required.is_sealed());
+        let auto = without_layers(SandboxMode::Auto, &home);
+        assert!(auto.unconfined().is_some() && !auto.is_sealed());
+        assert!(auto.confinement().starts_with("Not in the whole sandbox (it has no namespaces"));
+        let proposal = auto.propose("touch made", 9, &["touch".to_owned()], &work_dir);
+        assert!(proposal.caution.is_some() && !proposal.command.unwrap().allowed);
+        assert!(!dir.path().join("made").exists());
     }
 }

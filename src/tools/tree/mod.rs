@@ -77,12 +77,18 @@ impl NotCovered {
 
 /// The tree as it was before a command, if it was looked at.
 #[derive(Clone, Copy)]
-pub(super) struct TreeBefore<'a>(Option<&'a Scan>);
+pub(super) enum TreeBefore<'a> {
+    Seen(&'a Scan),
+    /// It has too many entries, so nothing that the command changes is recorded.
+    TooLarge,
+    /// Nothing is recorded, because the user has chosen that.
+    NotRecorded,
+}
 
 impl TreeBefore<'_> {
     /// Returns the path at which a file or a directory was that looks like this now. A file may not have changed since.
     pub(super) fn path_of(&self, stamp: FileStamp, is_dir: bool) -> Option<PathBuf> {
-        let scan = self.0?;
+        let Self::Seen(scan) = self else { return None };
         let left_out = || scan.left_out.iter().find(|(_, inode)| is_dir && **inode == stamp.inode);
         let was_here = |seen: &Seen| {
             let then = seen.stamp;
@@ -92,6 +98,14 @@ impl TreeBefore<'_> {
         };
         let found = scan.entries.iter().find(|(_, seen)| was_here(seen)).map(|(path, _)| path);
         found.or_else(|| left_out().map(|(path, _)| path)).cloned()
+    }
+}
+
+impl TreeBefore<'_> {
+    /// Returns a line that says that nothing of the command can be taken back, if that is so.
+    pub(super) fn note(self) -> Option<String> {
+        let everything = NotCovered { everything: true, ..NotCovered::default() };
+        matches!(self, Self::TooLarge).then(|| format!("{}\n", everything.note().trim_start()))
     }
 }
 
@@ -122,16 +136,16 @@ pub(super) fn run_covered<T>(
     work_dir: &WorkDir,
     run: impl FnOnce(TreeBefore<'_>) -> T,
 ) -> Result<T, JournalError> {
-    let Some((entry, call, tool)) = work_dir.recording() else { return Ok(run(TreeBefore(None))) };
+    let Some((entry, call, tool)) = work_dir.recording() else { return Ok(run(TreeBefore::NotRecorded)) };
     let limits = limits(entry);
-    let Ok(before) = scan(work_dir.workspace(), limits) else { return Ok(run(TreeBefore(None))) };
+    let Ok(before) = scan(work_dir.workspace(), limits) else { return Ok(run(TreeBefore::TooLarge)) };
     let started = SystemTime::now();
     let mut kept = Vec::new();
     entry.record_command_start(call, tool, || {
         kept = keep(work_dir.workspace(), entry, &before, limits)?;
         Ok(tree_bytes(&kept))
     })?;
-    let result = run(TreeBefore(Some(&before)));
+    let result = run(TreeBefore::Seen(&before));
     let recorded = match scan(work_dir.workspace(), limits) {
         Ok(after) => {
             let racy = |seen: &Seen| is_racy(seen, started);

@@ -28,7 +28,7 @@ const LEFT_OUT: [&str; 3] = [".git", "node_modules", "target"];
 
 /// A tree at one moment.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(in crate::tools) struct Scan {
     pub(super) entries: BTreeMap<PathBuf, Seen>,
     /// The directories that were left out, with the numbers by which the file system knows them.
     pub(super) left_out: BTreeMap<PathBuf, u64>,

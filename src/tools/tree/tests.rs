@@ -125,6 +125,12 @@ fn a_tree_with_too_many_files_is_said() {
     assert_eq!(everything.note(), "\n`kontekst undo` will not cover this: there are more than 50000 files.");
     let test = TestUndo::new();
     (0..11).for_each(|n| test.put(&format!("f{n}"), ""));
+    assert!(
+        TreeBefore::TooLarge
+            .note()
+            .is_some_and(|note| note.starts_with("`kontekst undo` will not cover this"))
+    );
+    assert_eq!(TreeBefore::NotRecorded.note(), None);
     let limits = |entries| Limits { entries, bytes: 100, file_bytes: 100 };
     assert!(scan(test.work_dir.workspace(), limits(11)).is_ok());
     assert!(scan(test.work_dir.workspace(), limits(10)).is_err());
