@@ -1,6 +1,6 @@
 //! The runs that are offered commands.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::home;
 use crate::{
@@ -35,4 +35,18 @@ fn a_hello_with_all_tools_is_a_small_request() {
     assert!(tool_names(&chat.body).contains(&"run_command"));
     let bytes = chat.body.to_string().len();
     assert!(bytes <= 4500, "{bytes} bytes");
+}
+
+#[test]
+fn a_worker_has_the_commands_of_its_parent() {
+    for (config, expect) in [("", true), ("approval = \"never\"\n", false)] {
+        let spawn = Reply::calls([("spawn_worker", json!({"prompt": "look"}))]);
+        let model = FakeLlama::start([spawn, Reply::text("seen"), Reply::text("done")]);
+        let home = home(&model, config);
+        home.run(&["run", "--workers", "--allow", "spawn_worker", "go"]).success();
+        let chats = model.chats();
+        let offered: Vec<bool> =
+            chats[..2].iter().map(|chat| tool_names(chat).contains(&"run_command")).collect();
+        assert_eq!(offered, [expect, expect], "{config}");
+    }
 }

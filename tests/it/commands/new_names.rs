@@ -17,7 +17,7 @@ const ALLOW: [&str; 4] = ["run", "--allow", "run_command", "go"];
 fn has_sandbox(home: &TestHome) -> bool {
     home.run(&["daemon", "restart"]).success();
     let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
-    !status["commands"].as_str().unwrap().contains("missing")
+    status["commands"].as_str().unwrap().starts_with("In the sandbox")
 }
 
 #[test]

@@ -383,3 +383,16 @@ fn a_large_file_is_worked_on_in_parts_that_fit_the_window() {
     }
     project.model.assert_clean();
 }
+
+#[test]
+fn commands_are_offered_only_where_the_section_says_so() {
+    for (config, expect) in [("", false), ("[kaiak]\ncommands = true\n", true)] {
+        let project = TestProject::with_config([Reply::text("nothing to do")], config);
+        let mut editor = project.editor();
+        let session = editor.create(&project);
+        editor.generate(&session);
+        editor.completion_status();
+        let offered = project.model.chats()[0]["tools"].to_string().contains("run_command");
+        assert_eq!(offered, expect, "{config}");
+    }
+}

@@ -235,3 +235,17 @@ async fn unlisted_daemon_tools_are_not_offered() {
     client.finish_turn().await;
     assert_eq!(daemon.offered(0), Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn commands_are_offered_only_where_the_section_lists_them() {
+    for tools in [&["read_file"][..], &["read_file", "run_command"]] {
+        let daemon = TestDaemon::with_config([Step::Say("ok")], |config, work| {
+            config.roz.daemon_tools = tools.iter().map(|&tool| tool.to_owned()).collect();
+            config.tools.working_dir = work;
+        });
+        let mut client = daemon.session([]).await;
+        client.send_message("go").await;
+        client.finish_turn().await;
+        assert_eq!(daemon.offered(0), tools);
+    }
+}

@@ -23,6 +23,7 @@ use kontekst::{
         ToolResult, ToolSchema, UserMessage, agent_service_client::AgentServiceClient,
         session_request::Request, session_response::Response,
     },
+    tools::CommandHost,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -58,7 +59,10 @@ impl TestDaemon {
         change(&mut config, work);
         kontekst::config::agents::create_default(&home).unwrap();
         let model = Arc::new(ScriptedProvider::new(steps));
-        let core = AgentCore::new(home, config, Arc::clone(&model) as _, OwnListeners::default());
+        let host =
+            CommandHost { launcher: Some(env!("CARGO_BIN_EXE_kontekst").into()), ..CommandHost::default() };
+        let listeners = OwnListeners::default();
+        let core = AgentCore::with_commands(home, config, Arc::clone(&model) as _, listeners, &host);
         let listener = tokio::net::UnixListener::bind(dir.path().join("socket")).unwrap();
         let server = Server::builder().add_service(RozDoor::service(core.clone()));
         tokio::spawn(server.serve_with_incoming(UnixListenerStream::new(listener)));
