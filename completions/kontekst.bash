@@ -196,11 +196,23 @@ _kontekst() {
             kontekst__subcmd__help__subcmd__sessions,delete)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__delete"
                 ;;
+            kontekst__subcmd__help__subcmd__sessions,export)
+                cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__export"
+                ;;
+            kontekst__subcmd__help__subcmd__sessions,fork)
+                cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__fork"
+                ;;
             kontekst__subcmd__help__subcmd__sessions,list)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__list"
                 ;;
+            kontekst__subcmd__help__subcmd__sessions,prune)
+                cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__prune"
+                ;;
             kontekst__subcmd__help__subcmd__sessions,rename)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__rename"
+                ;;
+            kontekst__subcmd__help__subcmd__sessions,search)
+                cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__search"
                 ;;
             kontekst__subcmd__help__subcmd__sessions,set-agent)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__set__subcmd__agent"
@@ -259,14 +271,26 @@ _kontekst() {
             kontekst__subcmd__sessions,delete)
                 cmd="kontekst__subcmd__sessions__subcmd__delete"
                 ;;
+            kontekst__subcmd__sessions,export)
+                cmd="kontekst__subcmd__sessions__subcmd__export"
+                ;;
+            kontekst__subcmd__sessions,fork)
+                cmd="kontekst__subcmd__sessions__subcmd__fork"
+                ;;
             kontekst__subcmd__sessions,help)
                 cmd="kontekst__subcmd__sessions__subcmd__help"
                 ;;
             kontekst__subcmd__sessions,list)
                 cmd="kontekst__subcmd__sessions__subcmd__list"
                 ;;
+            kontekst__subcmd__sessions,prune)
+                cmd="kontekst__subcmd__sessions__subcmd__prune"
+                ;;
             kontekst__subcmd__sessions,rename)
                 cmd="kontekst__subcmd__sessions__subcmd__rename"
+                ;;
+            kontekst__subcmd__sessions,search)
+                cmd="kontekst__subcmd__sessions__subcmd__search"
                 ;;
             kontekst__subcmd__sessions,set-agent)
                 cmd="kontekst__subcmd__sessions__subcmd__set__subcmd__agent"
@@ -283,14 +307,26 @@ _kontekst() {
             kontekst__subcmd__sessions__subcmd__help,delete)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__delete"
                 ;;
+            kontekst__subcmd__sessions__subcmd__help,export)
+                cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__export"
+                ;;
+            kontekst__subcmd__sessions__subcmd__help,fork)
+                cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__fork"
+                ;;
             kontekst__subcmd__sessions__subcmd__help,help)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__help"
                 ;;
             kontekst__subcmd__sessions__subcmd__help,list)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__list"
                 ;;
+            kontekst__subcmd__sessions__subcmd__help,prune)
+                cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__prune"
+                ;;
             kontekst__subcmd__sessions__subcmd__help,rename)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__rename"
+                ;;
+            kontekst__subcmd__sessions__subcmd__help,search)
+                cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__search"
                 ;;
             kontekst__subcmd__sessions__subcmd__help,set-agent)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__set__subcmd__agent"
@@ -1003,7 +1039,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__sessions)
-            opts="list show rename workers use delete set-agent"
+            opts="list show search rename fork export prune workers use delete set-agent"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1017,6 +1053,34 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__sessions__subcmd__delete)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__sessions__subcmd__export)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__sessions__subcmd__fork)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1044,7 +1108,35 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__help__subcmd__sessions__subcmd__prune)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__help__subcmd__sessions__subcmd__rename)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__sessions__subcmd__search)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1508,7 +1600,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions)
-            opts="-h -V --json --help --version list show rename workers use delete set-agent help"
+            opts="-h -V --json --help --version list show search rename fork export prune workers use delete set-agent help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1535,8 +1627,44 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__sessions__subcmd__export)
+            opts="-h -V --format --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "markdown json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__fork)
+            opts="-h -V --at --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__sessions__subcmd__help)
-            opts="list show rename workers use delete set-agent help"
+            opts="list show search rename fork export prune workers use delete set-agent help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1550,6 +1678,34 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions__subcmd__help__subcmd__delete)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__help__subcmd__export)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__help__subcmd__fork)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1591,7 +1747,35 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__sessions__subcmd__help__subcmd__prune)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__sessions__subcmd__help__subcmd__rename)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__help__subcmd__search)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1675,6 +1859,24 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__sessions__subcmd__prune)
+            opts="-y -h -V --older-than --dry-run --yes --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --older-than)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__sessions__subcmd__rename)
             opts="-h -V --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1682,6 +1884,24 @@ _kontekst() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__search)
+            opts="-h -V --limit --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

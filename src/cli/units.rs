@@ -66,6 +66,21 @@ pub(super) fn age(now: SystemTime, then: SystemTime) -> String {
     format!("{} ago", counted(count, unit))
 }
 
+/// Parses a length of time in one unit: `90d`, `12h`, `4w` or `30m`.
+pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let seconds = match &text[digits.len()..] {
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 7 * 86_400,
+        _ => 0,
+    };
+    let count = digits.parse::<u64>().ok().filter(|_| seconds > 0);
+    let all = count.and_then(|count| count.checked_mul(seconds));
+    all.map(Duration::from_secs).ok_or_else(|| "write a number and m, h, d or w, for example 90d".to_owned())
+}
+
 /// Formats a count with its noun: `1 message`, `2 messages`.
 pub(super) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
@@ -90,6 +105,16 @@ mod tests {
         let sizes = [0, 1023, 1024, 1536, 1 << 20, (1 << 30) + (1 << 29)].map(short_bytes);
         assert_eq!(sizes, ["0B", "1023B", "1.0K", "1.5K", "1.0M", "1.5G"]);
         assert_eq!(parameters(8_030_261_312), "8.0B");
+    }
+
+    #[test]
+    fn ages_are_a_number_and_a_unit() {
+        for (text, seconds) in [("90d", 7_776_000), ("12h", 43_200), ("4w", 2_419_200), ("0m", 0)] {
+            assert_eq!(parse_age(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "d", "90", "-1d", "1.5d", "9x", "99999999999999999999d", "18446744073709551615w"] {
+            assert!(parse_age(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -5,12 +5,14 @@
 
 mod backward;
 mod feedback;
+mod fork;
 mod history_repair;
 mod log;
 mod meta;
 mod overview;
 mod record;
 mod resolve;
+mod search;
 mod tail;
 mod title;
 mod transcript;
@@ -22,6 +24,7 @@ pub use feedback::Feedback;
 pub use log::SessionLog;
 pub use overview::Overview;
 pub use record::Record;
+pub use search::{FoundMessage, FoundSession, SearchLimits};
 pub use tail::{Tail, summary_messages};
 pub use transcript::{Entries, Entry, Transcript};
 
@@ -76,6 +79,9 @@ pub enum SessionError {
     /// The active session is deleted only with `force`.
     #[error("session `{0}` is the active one")]
     Active(SessionId),
+    /// A message was named that the session does not have.
+    #[error("session `{id}` has {messages} messages, and not {wanted}")]
+    TooFew { id: SessionId, wanted: u64, messages: u64 },
     /// A record is longer than a reader accepts. Nothing was written.
     #[error("a record of {bytes} bytes is too long for a session, the limit is {}", record::MAX_LINE)]
     TooLong { bytes: usize },

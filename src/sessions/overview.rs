@@ -184,8 +184,10 @@ const LINE_START: usize = 32;
 
 /// Counts the messages in a stream of lines without parsing them.
 #[derive(Default)]
-struct MessageCounter {
+pub(super) struct MessageCounter {
     messages: u64,
+    /// The number of messages after which nothing more is read; 0 is no limit.
+    last: u64,
     /// The bytes up to the end of the last whole line.
     whole: u64,
     read: u64,
@@ -193,10 +195,25 @@ struct MessageCounter {
 }
 
 impl MessageCounter {
-    fn read(&mut self, mut from: impl io::Read) -> io::Result<()> {
+    /// Returns a counter that reads no further than the end of the message of that number.
+    pub(super) fn stopping_after(messages: Option<u64>) -> Self {
+        Self { last: messages.unwrap_or(0), ..Self::default() }
+    }
+
+    /// Returns the number of messages, and the bytes up to the end of the last whole line.
+    pub(super) fn counted(&self) -> (u64, u64) {
+        (self.messages, self.whole)
+    }
+
+    fn is_done(&self) -> bool {
+        self.last > 0 && self.messages == self.last
+    }
+
+    pub(super) fn read(&mut self, mut from: impl io::Read) -> io::Result<()> {
         let mut block = vec![0; 64 * 1024];
         loop {
             match from.read(&mut block) {
+                _ if self.is_done() => return Ok(()),
                 Ok(0) => return Ok(()),
                 Ok(count) => self.push(&block[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -208,6 +225,9 @@ impl MessageCounter {
     fn push(&mut self, block: &[u8]) {
         let mut rest = block;
         while let Some(newline) = memchr::memchr(b'\n', rest) {
+            if self.is_done() {
+                return;
+            }
             self.keep_start(&rest[..newline]);
             self.messages += u64::from(is_message(&self.line_start));
             self.line_start.clear();

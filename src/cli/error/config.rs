@@ -140,6 +140,9 @@ impl From<SessionError> for CliError {
                 ExitStatus::Usage,
                 Some("add --force to delete it all the same; no session is active then".to_owned()),
             ),
+            SessionError::TooFew { .. } => {
+                (ExitStatus::Usage, Some("`kontekst sessions show` numbers the messages".to_owned()))
+            }
             SessionError::TooLong { .. } => (ExitStatus::Limit, None),
             SessionError::Append { source, .. } => (ExitStatus::Failed, io_hint(source).map(str::to_owned)),
             SessionError::ReadOnly { source, .. } => {

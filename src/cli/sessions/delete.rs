@@ -6,7 +6,7 @@ use super::named::named;
 use crate::{
     cli::error::CliError,
     core::SessionId,
-    sessions::{SessionError, Sessions},
+    sessions::{SessionError, SessionSummary, Sessions},
     subagent_log::SubagentLogs,
 };
 
@@ -34,13 +34,9 @@ pub(super) fn delete(
         if !sessions.exists(&id) {
             continue;
         }
-        let subagents = descendants(sessions, &id)?;
-        for subagent in &subagents {
-            sessions.delete(subagent, force)?;
-        }
-        logs.delete(&id)?;
-        sessions.delete(&id, force)?;
-        match subagents.len() {
+        let family = family(&sessions.list()?, &id);
+        delete_family(sessions, logs, &family, force)?;
+        match family.len() - 1 {
             0 => writeln!(out, "deleted {id}")?,
             1 => writeln!(out, "deleted {id} and its worker")?,
             count => writeln!(out, "deleted {id} and its {count} workers")?,
@@ -49,17 +45,31 @@ pub(super) fn delete(
     Ok(())
 }
 
-/// Returns the sessions of all subagents below a session.
-fn descendants(sessions: &Sessions, id: &SessionId) -> Result<Vec<SessionId>, CliError> {
-    let listed = sessions.list()?;
-    let mut family = vec![id];
+/// Deletes a session, which is the first of its family, after the sessions of its subagents.
+pub(super) fn delete_family(
+    sessions: &Sessions,
+    logs: &SubagentLogs,
+    family: &[SessionId],
+    force: bool,
+) -> Result<(), CliError> {
+    let [id, subagents @ ..] = family else { return Ok(()) };
+    for subagent in subagents {
+        sessions.delete(subagent, force)?;
+    }
+    logs.delete(id)?;
+    Ok(sessions.delete(id, force)?)
+}
+
+/// Returns a session and the sessions of all subagents below it.
+pub(super) fn family(listed: &[SessionSummary], id: &SessionId) -> Vec<SessionId> {
+    let mut family = vec![id.clone()];
     let mut at = 0;
-    while let Some(&parent) = family.get(at) {
-        let children = listed.iter().filter(|session| session.parent.as_ref() == Some(parent));
-        let new: Vec<&SessionId> =
-            children.map(|session| &session.id).filter(|id| !family.contains(id)).collect();
+    while let Some(parent) = family.get(at).cloned() {
+        let children = listed.iter().filter(|session| session.parent.as_ref() == Some(&parent));
+        let new: Vec<SessionId> =
+            children.map(|session| session.id.clone()).filter(|id| !family.contains(id)).collect();
         family.extend(new);
         at += 1;
     }
-    Ok(family.into_iter().skip(1).cloned().collect())
+    family
 }

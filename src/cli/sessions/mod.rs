@@ -1,8 +1,11 @@
 //! `kontekst sessions`: the stored conversations.
 
 mod delete;
+mod export;
 mod list;
 mod named;
+mod prune;
+mod search;
 mod show;
 mod subagents;
 
@@ -15,6 +18,7 @@ use super::{
     output::{Screen, to_stdout},
     pager::to_pager,
     printable::PrintableWriter,
+    units::counted,
 };
 use crate::{
     config::{AgentConfig, Home},
@@ -23,8 +27,11 @@ use crate::{
     subagent_log::SubagentLogs,
 };
 use delete::delete;
+use export::{ExportFormat, export};
 use list::list;
 use named::{named, named_or_active};
+use prune::{PruneArgs, prune};
+use search::search;
 use show::{Detail, Shown};
 
 /// List, find, show, name and delete conversations
@@ -40,7 +47,11 @@ use show::{Detail, Shown};
   kontekst sessions
   kontekst sessions show last
   kontekst sessions use 0198c2
+  kontekst sessions search parser panic
   kontekst sessions rename last the parser bug
+  kontekst sessions fork --at 4
+  kontekst sessions export last > talk.md
+  kontekst sessions prune --older-than 90d --dry-run
   kontekst sessions show \"the parser\"
   kontekst sessions workers --watch
   kontekst sessions delete 0198c2 0198c3
@@ -69,6 +80,18 @@ enum Command {
         #[arg(short, long)]
         verbose: bool,
     },
+    /// Find words in all conversations
+    ///
+    /// Prints the sessions with a message that has all of the words, newest first, with the matching lines and the numbers
+    /// of their messages. Case does not matter. A word in quotes may have spaces.
+    Search {
+        /// The words
+        #[arg(required = true, value_name = "WORD")]
+        words: Vec<String>,
+        /// The most sessions that are listed
+        #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+    },
     /// Give a session a title; its ID stays the same
     ///
     /// Files, prompt caches and workers belong to the ID, and scripts use it, so only the title changes. An empty title
@@ -80,6 +103,26 @@ enum Command {
         #[arg(required = true, value_name = "TITLE")]
         title: Vec<String>,
     },
+    /// Continue from a message in a new session, which becomes the active one
+    Fork {
+        /// The session [default: the active one]
+        id: Option<String>,
+        /// The last message that the new session has, by its number in `show` [default: the last one]
+        #[arg(long, value_name = "MESSAGE", value_parser = clap::value_parser!(u64).range(1..))]
+        at: Option<u64>,
+    },
+    /// Print a conversation for other programs
+    Export {
+        /// The session [default: the active one]
+        id: Option<String>,
+        /// The form
+        #[arg(long, value_name = "FORM", value_enum, default_value_t = ExportFormat::Markdown)]
+        format: ExportFormat,
+    },
+    /// Delete old sessions and the sessions of their workers; this cannot be undone
+    ///
+    /// The active session stays, and so do sessions that a run has open.
+    Prune(PruneArgs),
     /// List the workers that a session's runs have started
     ///
     /// A worker is a run that a model started. It has a session of its own. A model can start workers if its
@@ -121,7 +164,10 @@ pub(super) fn run_on_stdout(
     home: &Home,
     environment: &Environment,
 ) -> Result<ExitCode, CliError> {
-    let is_long = matches!(args.command, None | Some(Command::List { .. } | Command::Show { .. }));
+    let is_long = matches!(
+        args.command,
+        None | Some(Command::List { .. } | Command::Show { .. } | Command::Search { .. })
+    );
     if is_long {
         to_pager(environment, |out, screen| run(args, home, screen, out))
     } else {
@@ -149,6 +195,13 @@ fn run(args: Args, home: &Home, screen: Screen, out: &mut dyn Write) -> Result<(
                 shown.write_text(home, Detail { verbose, width: screen.width }, &mut out)
             }
         }
+        Command::Search { words, limit } => search(&sessions, &words, limit as usize, json, screen, &mut out),
+        Command::Fork { id, at } => fork(&sessions, home, id.as_deref(), at, &mut out),
+        Command::Export { id, format } => {
+            let format = if json { ExportFormat::Json } else { format };
+            export(&shown(&sessions, home, id.as_deref())?, format, &mut out)
+        }
+        Command::Prune(args) => prune(&sessions, &SubagentLogs::new(home), &args, &mut out),
         Command::Rename { id, title } => rename(&sessions, &id, &title, &mut out),
         Command::Workers { id, watch } => {
             let logs = SubagentLogs::new(home);
@@ -184,6 +237,21 @@ fn shown<'a>(sessions: &'a Sessions, home: &Home, id: Option<&str>) -> Result<Sh
     let overview = sessions.overviews(std::slice::from_ref(&session)).pop().unwrap_or_default();
     let subagents = subagents::subagents_of(sessions, &SubagentLogs::new(home), &id)?;
     Ok(Shown { sessions, session, overview, subagents })
+}
+
+/// Makes a session with the beginning of another one, and makes it the active one.
+fn fork(
+    sessions: &Sessions,
+    home: &Home,
+    id: Option<&str>,
+    at: Option<u64>,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let shown = shown(sessions, home, id)?;
+    let title = format!("{} (fork)", list::title(&shown.overview));
+    let (id, messages) = sessions.fork(&shown.session, at, &title)?;
+    sessions.set_active(&id)?;
+    Ok(writeln!(out, "session {id} has {} and is active", counted(messages, "message"))?)
 }
 
 /// The longest title that a person can give, in characters.

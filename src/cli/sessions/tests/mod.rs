@@ -1,5 +1,7 @@
 //! Tests of what the commands print and what they refuse.
 
+mod find;
+
 use std::{
     fs,
     time::{Duration, SystemTime},

@@ -1,0 +1,100 @@
+//! `kontekst sessions prune`: deletes old conversations.
+
+use std::{
+    io::{self, IsTerminal as _, Write},
+    time::{Duration, SystemTime},
+};
+
+use super::delete::{delete_family, family};
+use crate::{
+    cli::{
+        error::CliError,
+        units::{age, bytes, counted},
+    },
+    core::SessionId,
+    sessions::{SessionSummary, Sessions},
+    subagent_log::SubagentLogs,
+};
+
+/// The sessions that are deleted, and the question before it.
+#[derive(Debug, clap::Args)]
+pub(super) struct PruneArgs {
+    /// Delete the sessions that were last used before this time: a number and m, h, d or w
+    #[arg(long, value_name = "AGE", default_value = "90d", value_parser = crate::cli::units::parse_age)]
+    pub(super) older_than: Duration,
+    /// Only list them
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(super) yes: bool,
+}
+
+pub(super) fn prune(
+    sessions: &Sessions,
+    logs: &SubagentLogs,
+    args: &PruneArgs,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let listed = sessions.list()?;
+    let now = SystemTime::now();
+    let old = old_sessions(sessions, &listed, now, args.older_than);
+    if old.is_empty() {
+        return Ok(writeln!(out, "No session is that old.")?);
+    }
+    let families: Vec<Vec<SessionId>> = old.iter().map(|session| family(&listed, &session.id)).collect();
+    let size =
+        |id: &SessionId| listed.iter().find(|session| session.id == *id).map_or(0, |found| found.bytes);
+    let freed: u64 = families.iter().flatten().map(size).sum();
+    let all = format!("{} with {}", counted(old.len() as u64, "session"), bytes(freed));
+    if args.dry_run || !args.yes {
+        for session in &old {
+            writeln!(out, "{}  {}", session.id, age(now, session.modified))?;
+        }
+    }
+    if args.dry_run {
+        return Ok(writeln!(out, "\nWould delete {all}.")?);
+    }
+    if !args.yes && !confirmed(&all, out)? {
+        return Ok(writeln!(out, "nothing was deleted")?);
+    }
+    for family in &families {
+        delete_family(sessions, logs, family, false)?;
+    }
+    Ok(writeln!(out, "deleted {all}")?)
+}
+
+/// Returns the old sessions that no client has open. Subagents go with the session that started them, if that exists.
+fn old_sessions<'a>(
+    sessions: &Sessions,
+    listed: &'a [SessionSummary],
+    now: SystemTime,
+    older_than: Duration,
+) -> Vec<&'a SessionSummary> {
+    let is_old =
+        |session: &SessionSummary| now.duration_since(session.modified).is_ok_and(|age| age > older_than);
+    let has_parent =
+        |session: &SessionSummary| session.parent.as_ref().is_some_and(|parent| sessions.exists(parent));
+    let old = listed.iter().filter(|session| is_old(session) && !session.active && !has_parent(session));
+    old.filter(|session| {
+        let family = family(listed, &session.id);
+        !family.iter().any(|id| {
+            sessions.is_in_use(id)
+                || listed.iter().any(|other| other.id == *id && (other.active || !is_old(other)))
+        })
+    })
+    .collect()
+}
+
+fn confirmed(all: &str, out: &mut dyn Write) -> Result<bool, CliError> {
+    if !io::stdin().is_terminal() {
+        return Err(
+            CliError::usage("there is no terminal to ask on").hint("add --yes to delete without a question")
+        );
+    }
+    write!(out, "\nDelete {all}? This cannot be undone. [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

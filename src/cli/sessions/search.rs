@@ -1,0 +1,78 @@
+//! `kontekst sessions search`.
+
+use std::{io::Write, time::SystemTime};
+
+use serde_json::{Value, json};
+
+use super::list;
+use crate::{
+    cli::{
+        error::CliError, json::json_pretty, output::Screen, printable::literal_line, table::cut, units::age,
+    },
+    sessions::{FoundSession, Overview, SearchLimits, Sessions},
+};
+
+/// The messages of one session that are shown.
+const MESSAGES: usize = 3;
+
+/// Prints the sessions with a message that has all the words, the newest first.
+pub(super) fn search(
+    sessions: &Sessions,
+    words: &[String],
+    most: usize,
+    json: bool,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    if words.iter().any(|word| word.trim().is_empty()) {
+        return Err(CliError::usage("a word to search for is empty"));
+    }
+    let limits = SearchLimits { sessions: most, messages_of_each: MESSAGES };
+    let found = sessions
+        .search(&sessions.list()?, words, limits)
+        .map_err(|error| CliError::usage("these words cannot be searched for").cause(error.to_string()))?;
+    let listed: Vec<_> = found.iter().map(|found| found.session.clone()).collect();
+    let overviews = sessions.overviews(&listed);
+    if json {
+        let all: Vec<Value> = found.iter().zip(&overviews).map(|(found, of)| to_json(found, of)).collect();
+        return Ok(writeln!(out, "{}", json_pretty(&Value::from(all)))?);
+    }
+    if found.is_empty() {
+        return Ok(writeln!(
+            out,
+            "No message has {}.",
+            if words.len() == 1 { "it" } else { "all of these words" }
+        )?);
+    }
+    let now = SystemTime::now();
+    for (at, (found, overview)) in found.iter().zip(&overviews).enumerate() {
+        let (id, when) = (&found.session.id, age(now, found.session.modified));
+        let head = format!("{id}  {}  ({when})", literal_line(list::title(overview)));
+        writeln!(out, "{}{}", if at == 0 { "" } else { "\n" }, fit(&head, screen))?;
+        for message in &found.messages {
+            let line =
+                format!("  {} {}: {}", message.number, message.role.as_str(), literal_line(&message.line));
+            writeln!(out, "{}", fit(&line, screen))?;
+        }
+        if found.messages.len() == MESSAGES {
+            writeln!(out, "  …")?;
+        }
+    }
+    if found.len() == most {
+        writeln!(out, "\nThere may be more: --limit {}.", most.saturating_mul(10))?;
+    }
+    Ok(())
+}
+
+fn fit(line: &str, screen: Screen) -> String {
+    screen.width.map_or_else(|| line.to_owned(), |width| cut(line, width).into_owned())
+}
+
+fn to_json(found: &FoundSession, overview: &Overview) -> Value {
+    let mut json = list::to_json(&found.session, overview);
+    let matches = found.messages.iter().map(
+        |message| json!({"message": message.number, "role": message.role.as_str(), "line": message.line}),
+    );
+    json["matches"] = matches.collect();
+    json
+}
