@@ -38,7 +38,10 @@ complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "web" -d 'Open the
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "daemon" -d 'Run the daemon in this terminal, or control the one in the background'
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "rpc" -d 'Serve an editor that wants fixes for the findings of a static analysis'
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s f -l file -d 'Put this text file before the prompt; can be given several times' -r -F
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s a -l agent -d 'The agent that answers [default: the agent of the session, or else `default`]' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s m -l model -d 'The model for this run, by the name of its file or the name that your model server knows [default: that of the agent]' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l system -d 'The system prompt for this run, instead of that of the agent' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s s -l session -d 'The session to continue, by its ID or its title; a new ID starts a session [default: the active session]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s C -l working-dir -d 'The directory in which file tools work [default: the current directory]' -r -f -a "(__fish_complete_directories)"
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l allow -d 'Approve calls of these tools without asking; `run_command(cargo test)` means the commands that begin with these words' -r
@@ -47,6 +50,8 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l on-deny -d 'Wh
 continue\t'The model reads that the call was denied and continues'"
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l no-stdin -d 'Do not read stdin'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l no-skill -d 'Send a prompt that starts with `/` as it is, without looking for a skill'
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l no-tools -d 'Offer no tools to the model, for questions that need no files'
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s c -l continue -d 'Continue the active session, or else the newest one; an error if there is none'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s n -l new -d 'Start a new session and make it the active one'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l workers -d 'Let the model start workers: runs of its own, within the limits of `[workers]` in config.toml'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l bare -d 'Turn all rails off and let the model call tools in the API\'s own way, for comparisons'

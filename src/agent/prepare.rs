@@ -169,6 +169,9 @@ fn configured_agent(
     if let Some(model) = &overrides.model {
         agent.model.clone_from(model);
     }
+    if let Some(system) = &overrides.system {
+        agent.prompt.clone_from(system);
+    }
     if overrides.endpoint.is_some() {
         agent.endpoint.clone_from(&overrides.endpoint);
     }

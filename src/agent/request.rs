@@ -78,6 +78,8 @@ pub struct ExtraContext {
 pub struct RunOverrides {
     /// Replaces the agent's `model`.
     pub model: Option<String>,
+    /// Replaces the agent's system prompt.
+    pub system: Option<String>,
     /// Replaces the agent's `endpoint`.
     pub endpoint: Option<String>,
     /// Replaces the configured context size, in tokens. The model's own window remains the upper limit.

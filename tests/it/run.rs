@@ -490,3 +490,43 @@ fn a_run_that_cannot_ask_says_which_call_it_was_and_what_would_allow_it() {
         assert!(expected.iter().all(|part| error.contains(part)), "{error}");
     }
 }
+
+#[test]
+fn a_run_has_its_own_files_model_system_prompt_and_no_tools() {
+    let model = FakeLlama::start(["a", "b", "c"].map(Reply::text));
+    let home = TestHome::new(&model.url());
+    home.run(&["run", "--continue", "hello"]).fails(2);
+    let notes = home.work_dir().join("notes.md");
+    fs::write(&notes, "buy milk\n").unwrap();
+    let words = [
+        "run",
+        "-f",
+        "notes.md",
+        "which of these is done?",
+        "-m",
+        "other",
+        "--system",
+        "Be brief.",
+        "--no-tools",
+    ];
+    home.run(&words).success();
+    home.run(&["run", "-c", "and now?"]).success();
+    home.run_with(&["run", "-n", "--no-tools", "-f", "notes.md", "which?"], b"from a pipe\n").success();
+    let chats = model.chats();
+    assert_eq!(
+        user_texts(&chats[0]),
+        ["<file name=\"notes.md\">\nbuy milk\n</file>\n\nwhich of these is done?"]
+    );
+    assert_eq!(chats[0]["model"], "other");
+    assert!(chats[0]["messages"][0]["content"].as_str().unwrap().starts_with("Be brief."), "{}", chats[0]);
+    assert!(chats[0].get("tools").is_none() && chats[1].get("tools").is_some(), "{}", chats[0]);
+    assert_eq!(user_texts(&chats[1]).len(), 2);
+    assert_ne!(chats[1]["model"], "other");
+    assert_eq!(
+        user_texts(&chats[2]),
+        ["<file name=\"notes.md\">\nbuy milk\n</file>\n\nfrom a pipe\n\nwhich?"]
+    );
+    let missing = home.run(&["run", "-f", "nots.md", "which?"]).fails(2);
+    assert!(missing.contains("cannot read `nots.md`"), "{missing}");
+    model.assert_clean();
+}

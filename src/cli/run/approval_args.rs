@@ -38,8 +38,6 @@ impl ApprovalArgs {
     /// A value of `--allow` is wrong.
     pub(super) fn apply(&self, start: &mut StartRunCommand, palette: Palette) -> Result<Approver, CliError> {
         let allowed = Allowed::parse(&self.allow)?;
-        start.opening = true;
-        start.commands = true;
         start.allowed_commands = allowed.commands;
         start.checks.clone_from(&self.check);
         let policy =

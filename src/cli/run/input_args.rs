@@ -1,8 +1,13 @@
 //! The arguments that say what the model reads.
 
+use std::path::PathBuf;
+
 use crate::cli::error::CliError;
 
-use super::prompt::{PromptInput, StdinUse, read_prompt};
+use super::{
+    attached_files,
+    prompt::{PromptInput, StdinUse, read_prompt},
+};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Prompt")]
@@ -10,6 +15,10 @@ pub(in crate::cli) struct InputArgs {
     /// The prompt; `-` reads it from stdin, and what follows `--` is no option
     #[arg(value_name = "PROMPT", help_heading = "Arguments")]
     pub(in crate::cli) words: Vec<String>,
+
+    /// Put this text file before the prompt; can be given several times
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    file: Vec<PathBuf>,
 
     /// Do not read stdin
     #[arg(long)]
@@ -28,6 +37,6 @@ impl InputArgs {
             words if self.no_stdin => (words, StdinUse::Never),
             words => (words, StdinUse::Auto),
         };
-        read_prompt(words, stdin, !self.no_skill, warn)
+        read_prompt(attached_files::read(&self.file)?, words, stdin, !self.no_skill, warn)
     }
 }

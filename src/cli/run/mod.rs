@@ -4,6 +4,7 @@ mod allowed;
 mod approval_args;
 mod approval_prompt;
 mod approver;
+mod attached_files;
 mod command_output;
 mod connection;
 mod context_line;
@@ -16,6 +17,7 @@ mod question;
 mod renderer;
 mod sender;
 mod settings_args;
+mod text_input;
 mod unasked_call;
 
 use std::process::ExitCode;
@@ -43,6 +45,7 @@ use settings_args::SettingsArgs;
     after_help = "Examples:
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
+  kontekst run --file notes.md --file todo.md \"which of these are done?\"
   kontekst run --new \"let us start over\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
@@ -51,6 +54,7 @@ use settings_args::SettingsArgs;
     after_long_help = "Examples:
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
+  kontekst run --file notes.md --file todo.md \"which of these are done?\"
   kontekst run --new \"let us start over\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"

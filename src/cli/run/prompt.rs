@@ -13,8 +13,7 @@ use rustix::{
 
 use crate::{cli::error::CliError, pb::SkillInvocation};
 
-/// The most bytes that are read from stdin. More would not fit into any context window.
-const INPUT_LIMIT: u64 = 32 * 1024 * 1024;
+use super::text_input::{INPUT_LIMIT, decode};
 
 /// The decision to read stdin or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,12 +31,14 @@ pub(super) struct PromptInput {
     pub(super) skill: Option<SkillInvocation>,
 }
 
-/// Builds the prompt. `warn` gets a message if stdin is silent for two seconds.
+/// Builds the prompt. The text of `files` comes first, then that of stdin, then the words. `warn` gets a message if stdin is
+/// silent for two seconds.
 ///
 /// # Errors
 ///
 /// Fails if there is no prompt, or if the input is binary, not UTF-8 or too large. Input is never cut.
 pub(super) fn read_prompt(
+    files: String,
     words: &[String],
     stdin: StdinUse,
     skills: bool,
@@ -52,6 +53,10 @@ pub(super) fn read_prompt(
         StdinUse::Auto => None,
     };
     let data = data.filter(|data| !data.trim().is_empty());
+    let data = match Some(files).filter(|files| !files.is_empty()) {
+        Some(files) => Some(data.map_or_else(|| files.clone(), |data| format!("{files}\n\n{data}"))),
+        None => data,
+    };
     if words.is_empty() && data.is_none() {
         return Err(CliError::usage("there is no prompt").hint(
             "run `kontekst run \"your question\"`, or pipe a prompt in: `kontekst run < question.txt`",
@@ -103,25 +108,7 @@ fn read_stdin(warn: &mut dyn FnMut(&str)) -> Result<String, CliError> {
     }
     let mut bytes = Vec::new();
     File::from(stdin).take(INPUT_LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
-    decode(bytes)
-}
-
-fn decode(bytes: Vec<u8>) -> Result<String, CliError> {
-    if bytes.len() as u64 > INPUT_LIMIT {
-        let limit = INPUT_LIMIT / 1024 / 1024;
-        return Err(CliError::usage(format!("stdin is larger than {limit} MiB")).hint(
-            "pipe in only the part that matters (`head -c`, `grep`), or name the file and let the model read it with read_file",
-        ));
-    }
-    if bytes.contains(&0) {
-        return Err(CliError::usage("stdin is binary: it contains NUL bytes")
-            .hint("convert it to text first, for example with `strings`, `pdftotext` or `xxd`"));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        CliError::usage(format!("stdin is not UTF-8: byte {at} is not text"))
-            .hint("convert it to UTF-8 first, for example with `iconv -f latin1 -t utf-8`")
-    })
+    decode("stdin", bytes, INPUT_LIMIT)
 }
 
 #[cfg(test)]
@@ -142,15 +129,5 @@ mod tests {
         for text in ["/etc/hosts what is this?", "review", "/", "/ x", ""] {
             assert_eq!(parse_skill(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn input_that_is_not_text_is_refused_with_advice() {
-        for (bytes, fact) in [(b"a\0b".to_vec(), "NUL"), (b"a\xffb".to_vec(), "byte 1")] {
-            let error = decode(bytes).unwrap_err();
-            assert!(error.to_string().contains(fact), "{error}");
-        }
-        assert!(decode(vec![b'a'; INPUT_LIMIT as usize]).is_ok());
-        assert!(decode(vec![b'a'; INPUT_LIMIT as usize + 1]).is_err());
     }
 }

@@ -17,9 +17,25 @@ pub(in crate::cli) struct SettingsArgs {
     #[arg(short, long, value_name = "NAME")]
     agent: Option<String>,
 
+    /// The model for this run, by the name of its file or the name that your model server knows [default: that of the agent]
+    #[arg(short, long, value_name = "NAME")]
+    model: Option<String>,
+
+    /// The system prompt for this run, instead of that of the agent
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+
+    /// Offer no tools to the model, for questions that need no files
+    #[arg(long, conflicts_with_all = ["workers", "bare"])]
+    no_tools: bool,
+
     /// The session to continue, by its ID or its title; a new ID starts a session [default: the active session]
     #[arg(short, long, value_name = "ID", conflicts_with = "new")]
     session: Option<String>,
+
+    /// Continue the active session, or else the newest one; an error if there is none
+    #[arg(short, long = "continue", conflicts_with_all = ["session", "new"])]
+    continues: bool,
 
     /// Start a new session and make it the active one
     #[arg(short, long)]
@@ -53,6 +69,7 @@ impl SettingsArgs {
                 None => text.parse::<SessionId>().map_err(|error| CliError::usage(error.to_string()))?,
             }),
             None if self.new => None,
+            None if self.continues && sessions.active().is_none() => Some(sessions.resolve("last")?),
             None => sessions.active(),
         };
         Ok(StartRunCommand {
@@ -61,6 +78,12 @@ impl SettingsArgs {
             working_dir: working_dir::chosen_or_current(self.working_dir.clone())?,
             workers: self.workers,
             bare: self.bare,
+            // What may be read may also come with the prompt.
+            opening: !self.no_tools,
+            commands: !self.no_tools,
+            no_tools: self.no_tools,
+            model: self.model.clone().unwrap_or_default(),
+            system_prompt: self.system.clone().unwrap_or_default(),
             ..StartRunCommand::default()
         })
     }

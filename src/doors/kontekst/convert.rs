@@ -5,7 +5,7 @@ use std::{collections::VecDeque, path::PathBuf};
 
 use crate::{
     agent::{
-        ExtraContext, History, Prompt, RunOverrides, StartRun, SubagentOptions, ToolOptions,
+        DaemonTools, ExtraContext, History, Prompt, RunOverrides, StartRun, SubagentOptions, ToolOptions,
         protocol::{CheckReport, Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError},
     },
     core::{CallId, ContextSnapshot, RunId, Source, ToolOutcome},
@@ -49,12 +49,18 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         subagents: SubagentOptions { allow: workers, ..SubagentOptions::default() },
         tools: ToolOptions {
             reading_is_free: opening,
+            daemon: if start.no_tools { DaemonTools::Only(Vec::new()) } else { DaemonTools::All },
             commands: start.commands,
             allowed_commands: start.allowed_commands,
             ..ToolOptions::default()
         },
         context: ExtraContext { opening, ..ExtraContext::default() },
-        overrides: RunOverrides { bare, ..RunOverrides::default() },
+        overrides: RunOverrides {
+            bare,
+            model: Some(start.model).filter(|model| !model.is_empty()),
+            system: Some(start.system_prompt).filter(|text| !text.trim().is_empty()),
+            ..RunOverrides::default()
+        },
         waits_when_busy: true,
         checks: start.checks,
         ..StartRun::default()

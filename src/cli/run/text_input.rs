@@ -1,0 +1,45 @@
+//! Text that becomes a part of the prompt: what is accepted as text, and how much of it.
+
+use crate::cli::error::CliError;
+
+/// The most bytes that are read from stdin, or from all files. More would not fit into any context window.
+pub(super) const INPUT_LIMIT: u64 = 32 * 1024 * 1024;
+
+/// Returns the bytes of `name` as text.
+///
+/// # Errors
+///
+/// They are more than `limit`, binary, or not UTF-8. The error says how to get text out of them.
+pub(super) fn decode(name: &str, bytes: Vec<u8>, limit: u64) -> Result<String, CliError> {
+    if bytes.len() as u64 > limit {
+        let limit = INPUT_LIMIT / 1024 / 1024;
+        return Err(CliError::usage(format!("{name} is larger than {limit} MiB, the limit of all input")).hint(
+            "pipe in only the part that matters (`head -c`, `grep`), or name the file in the prompt and let the model read it",
+        ));
+    }
+    if bytes.contains(&0) {
+        return Err(CliError::usage(format!("{name} is binary: it contains NUL bytes"))
+            .hint("convert it to text first, for example with `strings`, `pdftotext` or `xxd`"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        CliError::usage(format!("{name} is not UTF-8: byte {at} is not text"))
+            .hint("convert it to UTF-8 first, for example with `iconv -f latin1 -t utf-8`")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_that_is_not_text_is_refused_with_advice() {
+        let decode = |bytes| decode("stdin", bytes, INPUT_LIMIT);
+        for (bytes, fact) in [(b"a\0b".to_vec(), "NUL"), (b"a\xffb".to_vec(), "byte 1")] {
+            let error = decode(bytes).unwrap_err();
+            assert!(error.to_string().contains(fact), "{error}");
+        }
+        assert!(decode(vec![b'a'; INPUT_LIMIT as usize]).is_ok());
+        assert!(decode(vec![b'a'; INPUT_LIMIT as usize + 1]).is_err());
+    }
+}
