@@ -10,6 +10,8 @@ mod table;
 #[cfg(test)]
 pub(in crate::tools) mod tests;
 
+use std::collections::HashSet;
+
 use super::workspace::{InnerPath, Location, Workspace};
 pub(super) use inventory::{Inventory, ItemKind, LookLimits, reason};
 use table::{CLASSES, Class, Guards};
@@ -38,8 +40,12 @@ pub(super) fn caution(
         Err(error) => return Some(format!("{shown} may be in the data directory: {}", error.message())),
     }
     let relative = [shown.clone().into_owned(), path.to_string()];
-    let absolute = workspace.absolute_paths(path, location);
-    relative.into_iter().chain(absolute).find_map(|path| {
+    let mut paths = Vec::from(relative);
+    paths.extend(workspace.absolute_paths(path, location));
+    // Most of them are the same, and judging one costs more than comparing it.
+    let mut seen = HashSet::new();
+    paths.retain(|path| seen.insert(path.clone()));
+    paths.into_iter().find_map(|path| {
         let class = class_of(&path, access)?;
         Some(format!("{path} {} (a protected name)", class.reason))
     })
@@ -69,9 +75,10 @@ fn class_of(path: &str, access: Access) -> Option<&'static Class> {
 /// Returns true if the pattern names the path. `table` describes the patterns.
 fn matches(pattern: &str, names: &[String]) -> bool {
     let inner = pattern.strip_suffix('/');
-    let parts: Vec<&str> = inner.unwrap_or(pattern).split('/').collect();
-    let mut windows = names.windows(parts.len());
-    let fits = |window: &[String]| parts.iter().zip(window).all(|(part, name)| name_matches(part, name));
+    let parts = inner.unwrap_or(pattern);
+    // Nothing is allocated here, because each search judges some thousand paths by some hundred patterns.
+    let mut windows = names.windows(parts.split('/').count());
+    let fits = |window: &[String]| parts.split('/').zip(window).all(|(part, name)| name_matches(part, name));
     if inner.is_some() { windows.any(fits) } else { windows.next_back().is_some_and(fits) }
 }
 
@@ -88,6 +95,9 @@ fn name_matches(part: &str, name: &str) -> bool {
 /// Returns the name as the most lenient file system or program compares it: without regard to case, to dots
 /// and spaces at the end, and to invisible characters.
 fn normalized(name: &str) -> String {
+    if name.is_ascii() {
+        return name.trim_end_matches(['.', ' ']).to_ascii_lowercase();
+    }
     let visible = name.chars().filter(|&c| {
         !is_deceptive(c)
             && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{AD}')
