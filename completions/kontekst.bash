@@ -22,6 +22,9 @@ _kontekst() {
             kontekst,approvals)
                 cmd="kontekst__subcmd__approvals"
                 ;;
+            kontekst,completions)
+                cmd="kontekst__subcmd__completions"
+                ;;
             kontekst,daemon)
                 cmd="kontekst__subcmd__daemon"
                 ;;
@@ -123,6 +126,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help,approvals)
                 cmd="kontekst__subcmd__help__subcmd__approvals"
+                ;;
+            kontekst__subcmd__help,completions)
+                cmd="kontekst__subcmd__help__subcmd__completions"
                 ;;
             kontekst__subcmd__help,daemon)
                 cmd="kontekst__subcmd__help__subcmd__daemon"
@@ -365,7 +371,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run status agents models skills sessions approvals undo web daemon rpc help"
+            opts="-h -V --help --version run status agents models skills sessions approvals undo web daemon rpc completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -606,6 +612,20 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__completions)
+            opts="-h -V --help --version bash zsh fish"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__daemon)
             opts="-h -V --http --help --version stop restart logs help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -745,7 +765,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help)
-            opts="run status agents models skills sessions approvals undo web daemon rpc help"
+            opts="run status agents models skills sessions approvals undo web daemon rpc completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -845,6 +865,20 @@ _kontekst() {
         kontekst__subcmd__help__subcmd__approvals__subcmd__list)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__completions)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -4,6 +4,7 @@
 
 pub mod agents;
 mod approvals;
+mod completions;
 mod daemon;
 pub mod error;
 mod event_json;
@@ -111,6 +112,7 @@ enum Command {
     Web(web::Args),
     Daemon(daemon::Args),
     Rpc(rpc::Args),
+    Completions(completions::Args),
 }
 
 /// Returns the definition of the command line, from which `man/` and `completions/` are generated.
@@ -172,6 +174,7 @@ fn dispatch(
         Command::Web(args) => web::run(&args, &home, environment),
         Command::Daemon(args) => daemon::run(&args, &home, environment),
         Command::Rpc(args) => rpc::run(&args, &home),
+        Command::Completions(args) => completions::run(&args),
         Command::Models(args) => models::run(args, &home, environment, proxy),
         Command::Agents(args) => to_stdout(|out, is_terminal| agents::run(args, &home, out, is_terminal)),
         Command::Skills(args) => to_stdout(|out, is_terminal| skills::run(args, &home, out, is_terminal)),

@@ -11,7 +11,12 @@ use crate::{
     sandbox,
 };
 
-use super::{daemon, error::CliError, home};
+use super::{
+    completions::{Shell, complete_line},
+    daemon,
+    error::CliError,
+    home,
+};
 
 #[derive(Debug, Parser)]
 struct RoleCli {
@@ -32,6 +37,15 @@ enum Role {
     KeepCommand,
     /// Confines this process and becomes a command.
     InnerCommand,
+    /// Prints what can stand at a place of a command line, for the completion of a shell.
+    CompleteLine {
+        shell: Shell,
+        index: usize,
+        /// The type of completion, as bash numbers them.
+        bash_type: u32,
+        #[arg(last = true)]
+        words: Vec<OsString>,
+    },
     /// Renders the chat template of a model file, from stdin to stdout, with limits on this process.
     RenderTemplate { memory: u64, cpu_seconds: u64 },
 }
@@ -54,6 +68,9 @@ pub(super) fn run(args: Vec<OsString>, environment: &Environment) -> Result<Exit
         }
         Role::InnerCommand => {
             sandbox::run_inner().map(|()| ExitCode::FAILURE).map_err(|error| cannot_run(&error))
+        }
+        Role::CompleteLine { shell, index, bash_type, words } => {
+            complete_line(shell, index, bash_type, words, home(environment)?, environment)
         }
         Role::RenderTemplate { memory, cpu_seconds } => {
             let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());

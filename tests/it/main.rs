@@ -6,6 +6,7 @@ mod agent_core;
 #[cfg(feature = "builtin")]
 mod builtin;
 mod commands;
+mod completions;
 mod daemon;
 mod fake_llama;
 mod generated;

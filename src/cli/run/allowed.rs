@@ -59,11 +59,17 @@ impl Allowed {
     }
 }
 
+/// Returns the names of the tools of `kontekst run`.
+pub(in crate::cli) fn tool_names() -> Vec<String> {
+    let tools = builtin::all(&ToolsConfig::default(), &OwnListeners::default());
+    let mut names: Vec<String> = tools.iter().map(|tool| tool.def().name).collect();
+    names.extend([RUN_COMMAND, SKILL_TOOL, SPAWN_WORKER].map(str::to_owned));
+    names
+}
+
 /// Refuses a name that no tool of `kontekst run` has.
 fn check_name(name: &str) -> Result<(), CliError> {
-    let tools = builtin::all(&ToolsConfig::default(), &OwnListeners::default());
-    let mut known: Vec<String> = tools.iter().map(|tool| tool.def().name).collect();
-    known.extend([RUN_COMMAND, SKILL_TOOL, SPAWN_WORKER].map(str::to_owned));
+    let known = tool_names();
     if known.iter().any(|known| known == name) {
         return Ok(());
     }

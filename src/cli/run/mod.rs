@@ -24,6 +24,8 @@ use std::process::ExitCode;
 
 use crate::{cli::error::CliError, cli::output::Verbosity, config::Home, core::Environment};
 
+pub(super) use allowed::tool_names;
+
 use approval_args::ApprovalArgs;
 use input_args::InputArgs;
 use output_args::OutputArgs;
