@@ -10,6 +10,7 @@ pub mod error;
 mod event_json;
 mod implied_run;
 mod json;
+mod markdown;
 mod models;
 mod nearest;
 mod output;
@@ -83,7 +84,8 @@ Environment:
   KONTEKST_LOG           what the daemon logs: error, warn, info (the default), debug or trace
   HF_TOKEN               the token that `kontekst models pull` sends to the hub
   KONTEKST_HUB           the hub of `kontekst models pull`; https://huggingface.co if it is not set
-  NO_COLOR               if it is set, nothing is printed in colour
+  NO_COLOR               if it is set, nothing is printed in colour, and Markdown is printed as it is
+  CLICOLOR_FORCE         if it is set and not 0, colours are printed to pipes as well
 
 Files:
   ~/.kontekst/config.toml         the configuration, see kontekst-config(5)

@@ -58,6 +58,16 @@ pub(super) fn print_status(text: &str) {
     writeln!(io::stderr(), "{}", printable(text)).ok();
 }
 
+/// Says when colours are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set; elsewhere if `CLICOLOR_FORCE` is set
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
 /// The colours of the terminal, or none.
 #[derive(Clone, Copy)]
 pub(super) struct Palette {
@@ -65,16 +75,33 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    /// Enables colours on a terminal, unless `NO_COLOR` is set or the terminal is a dumb one.
-    pub(super) fn new(is_terminal: bool, environment: &Environment) -> Self {
-        let unwanted = environment.non_empty("NO_COLOR").is_some()
-            || environment.get("TERM").is_some_and(|term| term == "dumb");
-        Self { enabled: is_terminal && !unwanted }
+    /// Enables colours for an output that is a terminal, or is none.
+    ///
+    /// `NO_COLOR` is stronger than `CLICOLOR_FORCE`, and a choice of the user is stronger than both. A variable that is
+    /// empty counts as absent, as does `CLICOLOR_FORCE=0`.
+    pub(super) fn new(choice: ColorChoice, is_terminal: bool, environment: &Environment) -> Self {
+        let is_forced = environment.non_empty("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let is_dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
+        let enabled = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto if environment.non_empty("NO_COLOR").is_some() => false,
+            ColorChoice::Auto => is_forced || (is_terminal && !is_dumb),
+        };
+        Self { enabled }
+    }
+
+    pub(super) fn is_enabled(self) -> bool {
+        self.enabled
+    }
+
+    pub(super) fn none() -> Self {
+        Self { enabled: false }
     }
 
     #[cfg(test)]
-    pub(super) fn plain() -> Self {
-        Self { enabled: false }
+    pub(super) fn colored() -> Self {
+        Self { enabled: true }
     }
 
     pub(super) fn bold(self, text: &str) -> String {
@@ -97,7 +124,33 @@ impl Palette {
         self.paint("36", text)
     }
 
-    fn paint(self, code: &str, text: &str) -> String {
+    /// Writes `text` with attributes of the terminal, which `code` has as `1;36`.
+    pub(super) fn paint(self, code: &str, text: &str) -> String {
         if self.enabled { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_decision_about_colours() {
+        use ColorChoice::{Always, Auto, Never};
+        for (choice, variables, on_terminal, in_pipe) in [
+            (Auto, &[][..], true, false),
+            (Auto, &[("NO_COLOR", "")], true, false),
+            (Auto, &[("NO_COLOR", "1")], false, false),
+            (Auto, &[("TERM", "dumb")], false, false),
+            (Auto, &[("CLICOLOR_FORCE", "1")], true, true),
+            (Auto, &[("CLICOLOR_FORCE", "0")], true, false),
+            (Auto, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false, false),
+            (Always, &[("NO_COLOR", "1"), ("TERM", "dumb")], true, true),
+            (Never, &[("CLICOLOR_FORCE", "1")], false, false),
+        ] {
+            let environment: Environment = variables.iter().copied().collect();
+            let enabled = |is_terminal| Palette::new(choice, is_terminal, &environment).is_enabled();
+            assert_eq!((enabled(true), enabled(false)), (on_terminal, in_pipe), "{choice:?} {variables:?}");
+        }
     }
 }

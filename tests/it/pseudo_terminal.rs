@@ -35,6 +35,16 @@ pub(crate) struct TerminalCommand {
 impl TestHome {
     /// Starts a command on a terminal of its own, with stdin, stdout and stderr there.
     pub(crate) fn on_terminal(&self, words: &[&str]) -> TerminalCommand {
+        self.on_terminal_with(words, 0, &[("NO_COLOR", "1")])
+    }
+
+    /// Does what [`TestHome::on_terminal`] does, on a terminal with this many columns and with variables.
+    pub(crate) fn on_terminal_with(
+        &self,
+        words: &[&str],
+        columns: u16,
+        variables: &[(&str, &str)],
+    ) -> TerminalCommand {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keyboard).unwrap();
         unlockpt(&keyboard).unwrap();
@@ -43,12 +53,16 @@ impl TestHome {
         let mut options = OpenOptions::new();
         std::os::unix::fs::OpenOptionsExt::custom_flags(options.read(true).write(true), flags);
         let terminal = options.open(name).unwrap();
+        if columns > 0 {
+            let size = rustix::termios::Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+            rustix::termios::tcsetwinsize(&terminal, size).unwrap();
+        }
         // A new session has no terminal. `setsid --ctty` gives it the one on stdin.
         let mut command = Command::new("/usr/bin/setsid");
         command.arg("--ctty").arg(env!("CARGO_BIN_EXE_kontekst")).args(words).env_clear();
         command
             .env("KONTEKST_HOME", self.root())
-            .env("NO_COLOR", "1")
+            .envs(variables.iter().copied())
             .env("KONTEKST_PORTS", "")
             .current_dir(self.work_dir());
         let stdio = || Stdio::from(terminal.try_clone().unwrap());

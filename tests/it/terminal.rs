@@ -304,3 +304,34 @@ fn json_on_a_terminal_escapes_what_the_terminal_acts_on() {
     assert!(screen.contains(r"a\u009b31mb\u202ec\u007fd"), "{screen}");
     assert!(!screen.contains(['\u{9b}', '\u{202e}', '\u{7f}']), "{screen}");
 }
+
+#[test]
+fn an_answer_in_markdown_is_formatted_on_a_terminal_and_stays_as_it_is_elsewhere() {
+    let words: Vec<String> = (0..400).map(|number| format!("w{number}")).collect();
+    let answer =
+        format!("# Title\n\n- **bold** `code`\n\n{}\n\n| a | b |\n|---|---|\n| 1 | 2 |", words.join(" "));
+    let model = {
+        let answer = answer.clone();
+        FakeLlama::start([]).always(move |_| Reply::text(&answer))
+    };
+    let home = TestHome::new(&model.url());
+    for columns in [40, 200] {
+        let (code, screen) = home.on_terminal_with(&["run", "-q", "go"], columns, &[]).end();
+        assert_eq!(code, 0, "{screen}");
+        assert!(screen.contains("\x1b[1mTitle\x1b[0m\r\n") && screen.contains("• \x1b[1mbold"), "{screen:?}");
+        assert!(!screen.contains("**") && screen.contains("──┼──") == screen.contains('│'), "{screen}");
+        let found: Vec<&str> = screen.split_whitespace().filter(|word| word.starts_with('w')).collect();
+        assert_eq!(found, words, "{screen}");
+        let text = screen.lines().filter(|line| line.starts_with('w'));
+        assert!(text.clone().all(|line| line.len() <= usize::from(columns)) && text.count() > 5, "{screen}");
+    }
+    let raw =
+        |words: &[&str], variables| home.on_terminal_with(words, 80, variables).end().1.replace("\r\n", "\n");
+    assert_eq!(raw(&["run", "-q", "--raw", "go"], &[]), format!("{answer}\n"));
+    assert_eq!(raw(&["run", "-q", "--color", "never", "go"], &[]), format!("{answer}\n"));
+    assert_eq!(raw(&["run", "-q", "go"], &[("NO_COLOR", "1")]), format!("{answer}\n"));
+    assert_eq!(home.run(&["run", "-q", "go"]).success(), format!("{answer}\n"));
+    let formatted = home.run(&["run", "-q", "--color", "always", "go"]).success();
+    assert!(formatted.starts_with("\x1b[1mTitle\x1b[0m\n\n• "), "{formatted:?}");
+    model.assert_clean();
+}

@@ -130,7 +130,7 @@ mod tests {
             only_reads: false,
             command: Some(CommandLine { prefixes: vec!["a\u{1b}b".into()] }),
         };
-        let text = format_proposal(&call, Palette::plain()) + &prompt(&call);
+        let text = format_proposal(&call, Palette::none()) + &prompt(&call);
         assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
     }
 }

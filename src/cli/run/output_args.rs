@@ -1,6 +1,9 @@
 //! The arguments that say what is printed, and in which form.
 
-use crate::{cli::output::Verbosity, core::Environment};
+use crate::{
+    cli::output::{ColorChoice, Verbosity},
+    core::Environment,
+};
 
 use super::renderer::{Format, RunRenderer};
 
@@ -10,6 +13,14 @@ pub(in crate::cli) struct OutputArgs {
     /// Print every event as one line of JSON
     #[arg(long)]
     json: bool,
+
+    /// When to use colours and to format the answer's Markdown; `NO_COLOR` and `CLICOLOR_FORCE` are understood
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    color: ColorChoice,
+
+    /// Print the answer's Markdown as the model wrote it, also on a terminal
+    #[arg(long)]
+    raw: bool,
 
     /// Print nothing but errors on stderr
     #[arg(short, long, conflicts_with = "verbose")]
@@ -29,6 +40,11 @@ impl OutputArgs {
             (_, true) => Verbosity::Verbose,
             _ => Verbosity::Normal,
         };
-        RunRenderer::new(format, verbosity, environment)
+        let mut renderer = RunRenderer::new(format, verbosity, environment);
+        renderer.choose_color(self.color, environment);
+        if self.raw {
+            renderer.keep_markdown();
+        }
+        renderer
     }
 }

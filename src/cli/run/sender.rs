@@ -69,7 +69,7 @@ impl<'a> RunSender<'a> {
                 Err(RunConnectionError::Daemon(_))
                     if !self.connection.has_started() && attempts < MAX_ATTEMPTS => {}
                 Err(RunConnectionError::Daemon(error) | RunConnectionError::NoReply(error)) => {
-                    self.connection.renderer.end_line().ok();
+                    self.connection.renderer.end_answer().ok();
                     return Err(error);
                 }
                 Err(RunConnectionError::Stdout(error)) => return Err(error.into()),

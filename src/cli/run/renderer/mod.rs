@@ -1,5 +1,7 @@
 //! Shows the events of a run: the answer on stdout, everything else on stderr.
 
+mod answer;
+
 use std::{
     collections::HashMap,
     io::{self, IsTerminal as _, Write as _},
@@ -11,7 +13,8 @@ use crate::{
     cli::{
         event_json,
         json::json_line,
-        output::{Palette, Verbosity},
+        markdown::Markdown,
+        output::{ColorChoice, Palette, Verbosity},
         printable::{Printable, printable},
         subagent_names::SubagentNames,
         wrap::wrap,
@@ -30,12 +33,15 @@ use super::{
 
 /// The form of the output on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(in crate::cli) enum Format {
     /// The model's text as it comes.
     Text,
     /// Every event as one line of JSON.
     Json,
 }
+
+/// The width for which Markdown is formatted where no terminal says how wide it is.
+const WIDTH_OF_PIPE: usize = 80;
 
 /// The part of each argument that is shown when a call starts. Whoever approved it has seen all of it.
 const MAX_VALUE_CHARS: usize = 60;
@@ -48,6 +54,8 @@ pub(in crate::cli) struct RunRenderer {
     stderr_is_terminal: bool,
     palette: Palette,
     filter: Printable,
+    /// Formats the answer, if it is not printed as it is.
+    markdown: Option<Markdown>,
     /// The last byte on stdout was not a line feed.
     in_middle_of_line: bool,
     held: HeldAnswer,
@@ -65,12 +73,34 @@ pub(in crate::cli) struct RunRenderer {
 }
 
 impl RunRenderer {
-    pub(super) fn new(format: Format, verbosity: Verbosity, environment: &Environment) -> Self {
-        let palette = Palette::new(io::stderr().is_terminal(), environment);
-        Self::with_palette(format, verbosity, palette)
+    pub(in crate::cli) fn new(format: Format, verbosity: Verbosity, environment: &Environment) -> Self {
+        let mut renderer = Self::with_palette(format, verbosity, Palette::none(), None);
+        renderer.choose_color(ColorChoice::Auto, environment);
+        renderer
     }
 
-    fn with_palette(format: Format, verbosity: Verbosity, palette: Palette) -> Self {
+    /// Says when colours are printed. Markdown is formatted on a terminal with colours, and elsewhere only for
+    /// [`ColorChoice::Always`].
+    pub(super) fn choose_color(&mut self, color: ColorChoice, environment: &Environment) {
+        let stdout_palette = Palette::new(color, self.stdout_is_terminal, environment);
+        let palette = Palette::new(color, self.stderr_is_terminal, environment);
+        let is_formatted =
+            stdout_palette.is_enabled() && (self.stdout_is_terminal || color == ColorChoice::Always);
+        let markdown = is_formatted.then(|| Markdown::new(WIDTH_OF_PIPE, stdout_palette));
+        *self = Self::with_palette(self.format, self.verbosity, palette, markdown);
+    }
+
+    /// Prints the answer as the model wrote it.
+    pub(super) fn keep_markdown(&mut self) {
+        self.markdown = None;
+    }
+
+    fn with_palette(
+        format: Format,
+        verbosity: Verbosity,
+        palette: Palette,
+        markdown: Option<Markdown>,
+    ) -> Self {
         let stderr_is_terminal = io::stderr().is_terminal();
         Self {
             format,
@@ -79,6 +109,7 @@ impl RunRenderer {
             stderr_is_terminal,
             palette,
             filter: Printable::default(),
+            markdown,
             in_middle_of_line: false,
             held: HeldAnswer::default(),
             progress: ProgressLine::new(stderr_is_terminal, verbosity, palette),
@@ -93,7 +124,11 @@ impl RunRenderer {
 
     /// Forgets the run before, so that the events of another one can be shown.
     pub(super) fn begin(&mut self) {
-        *self = Self::with_palette(self.format, self.verbosity, self.palette);
+        let mut markdown = self.markdown.take();
+        if let Some(markdown) = &mut markdown {
+            markdown.finish();
+        }
+        *self = Self::with_palette(self.format, self.verbosity, self.palette, markdown);
     }
 
     pub(super) fn palette(&self) -> Palette {
@@ -144,7 +179,7 @@ impl RunRenderer {
             | Event::ToolFailed(_) => self.render_call(event)?,
             Event::TurnCompleted(turn) => {
                 self.held.complete();
-                self.end_line()?;
+                self.end_answer()?;
                 if let Some(context) = &turn.context {
                     self.note(Verbosity::Verbose, &format_context(context));
                 }
@@ -213,7 +248,7 @@ impl RunRenderer {
             Event::Failed(_) => {
                 let text = self.held.take_partial();
                 self.write_answer(&text)?;
-                self.end_line()?;
+                self.end_answer()?;
             }
             _ => {}
         }
@@ -249,43 +284,6 @@ impl RunRenderer {
     fn wrap(&self, text: &str) -> String {
         let width = self.stderr_is_terminal.then(|| tcgetwinsize(io::stderr())).and_then(Result::ok);
         width.map_or_else(|| text.to_owned(), |size| wrap(text, size.ws_col.into()))
-    }
-
-    /// Ends a line that was begun on stdout, so that the next output starts on its own line.
-    pub(super) fn end_line(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.in_middle_of_line) { self.write_stdout("\n") } else { Ok(()) }
-    }
-
-    /// Prints the text that was kept, because it counts.
-    fn release_answer(&mut self) -> io::Result<()> {
-        let text = self.held.take();
-        self.write_answer(&text)?;
-        self.end_line()
-    }
-
-    fn write_answer(&mut self, text: &str) -> io::Result<()> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        self.progress.clear();
-        let filtered;
-        let text = if self.stdout_is_terminal {
-            filtered = self.filter.push(text);
-            &filtered
-        } else {
-            text
-        };
-        if let Some(last) = text.as_bytes().last() {
-            self.in_middle_of_line = *last != b'\n';
-            self.write_stdout(text)?;
-        }
-        Ok(())
-    }
-
-    fn write_stdout(&self, text: &str) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()
     }
 
     fn show_part(&mut self, output: &pb::ToolOutputEvent) {
