@@ -202,11 +202,23 @@ _kontekst() {
             kontekst__subcmd__help__subcmd__sessions,delete)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__delete"
                 ;;
+            kontekst__subcmd__help__subcmd__sessions,export)
+                cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__export"
+                ;;
+            kontekst__subcmd__help__subcmd__sessions,fork)
+                cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__fork"
+                ;;
             kontekst__subcmd__help__subcmd__sessions,list)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__list"
                 ;;
+            kontekst__subcmd__help__subcmd__sessions,prune)
+                cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__prune"
+                ;;
             kontekst__subcmd__help__subcmd__sessions,rename)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__rename"
+                ;;
+            kontekst__subcmd__help__subcmd__sessions,search)
+                cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__search"
                 ;;
             kontekst__subcmd__help__subcmd__sessions,set-agent)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__set__subcmd__agent"
@@ -265,14 +277,26 @@ _kontekst() {
             kontekst__subcmd__sessions,delete)
                 cmd="kontekst__subcmd__sessions__subcmd__delete"
                 ;;
+            kontekst__subcmd__sessions,export)
+                cmd="kontekst__subcmd__sessions__subcmd__export"
+                ;;
+            kontekst__subcmd__sessions,fork)
+                cmd="kontekst__subcmd__sessions__subcmd__fork"
+                ;;
             kontekst__subcmd__sessions,help)
                 cmd="kontekst__subcmd__sessions__subcmd__help"
                 ;;
             kontekst__subcmd__sessions,list)
                 cmd="kontekst__subcmd__sessions__subcmd__list"
                 ;;
+            kontekst__subcmd__sessions,prune)
+                cmd="kontekst__subcmd__sessions__subcmd__prune"
+                ;;
             kontekst__subcmd__sessions,rename)
                 cmd="kontekst__subcmd__sessions__subcmd__rename"
+                ;;
+            kontekst__subcmd__sessions,search)
+                cmd="kontekst__subcmd__sessions__subcmd__search"
                 ;;
             kontekst__subcmd__sessions,set-agent)
                 cmd="kontekst__subcmd__sessions__subcmd__set__subcmd__agent"
@@ -289,14 +313,26 @@ _kontekst() {
             kontekst__subcmd__sessions__subcmd__help,delete)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__delete"
                 ;;
+            kontekst__subcmd__sessions__subcmd__help,export)
+                cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__export"
+                ;;
+            kontekst__subcmd__sessions__subcmd__help,fork)
+                cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__fork"
+                ;;
             kontekst__subcmd__sessions__subcmd__help,help)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__help"
                 ;;
             kontekst__subcmd__sessions__subcmd__help,list)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__list"
                 ;;
+            kontekst__subcmd__sessions__subcmd__help,prune)
+                cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__prune"
+                ;;
             kontekst__subcmd__sessions__subcmd__help,rename)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__rename"
+                ;;
+            kontekst__subcmd__sessions__subcmd__help,search)
+                cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__search"
                 ;;
             kontekst__subcmd__sessions__subcmd__help,set-agent)
                 cmd="kontekst__subcmd__sessions__subcmd__help__subcmd__set__subcmd__agent"
@@ -1037,7 +1073,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__sessions)
-            opts="list show rename workers use delete set-agent"
+            opts="list show search rename fork export prune workers use delete set-agent"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1051,6 +1087,34 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__sessions__subcmd__delete)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__sessions__subcmd__export)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__sessions__subcmd__fork)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1078,7 +1142,35 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__help__subcmd__sessions__subcmd__prune)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__help__subcmd__sessions__subcmd__rename)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__sessions__subcmd__search)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1486,17 +1578,59 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__run)
-            opts="-a -s -n -C -q -v -h -V --no-stdin --no-skill --agent --session --new --working-dir --workers --bare --auto-approve --allow --check --on-deny --json --color --raw --quiet --verbose --help --version"
+            opts="-f -a -m -s -c -n -C -q -v -h -V --file --no-stdin --no-skill --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --on-deny --json --color --raw --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                -f)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
                 --agent)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 -a)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --model)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --system)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1546,7 +1680,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions)
-            opts="-h -V --json --help --version list show rename workers use delete set-agent help"
+            opts="-h -V --json --help --version list show search rename fork export prune workers use delete set-agent help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1573,8 +1707,44 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__sessions__subcmd__export)
+            opts="-h -V --format --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "markdown json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__fork)
+            opts="-h -V --at --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__sessions__subcmd__help)
-            opts="list show rename workers use delete set-agent help"
+            opts="list show search rename fork export prune workers use delete set-agent help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1588,6 +1758,34 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions__subcmd__help__subcmd__delete)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__help__subcmd__export)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__help__subcmd__fork)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1629,7 +1827,35 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__sessions__subcmd__help__subcmd__prune)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__sessions__subcmd__help__subcmd__rename)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__help__subcmd__search)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1713,6 +1939,24 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__sessions__subcmd__prune)
+            opts="-y -h -V --older-than --dry-run --yes --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --older-than)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__sessions__subcmd__rename)
             opts="-h -V --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1720,6 +1964,24 @@ _kontekst() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__sessions__subcmd__search)
+            opts="-h -V --limit --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
