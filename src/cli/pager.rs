@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufWriter, Write},
-    process::{Child, Command, ExitCode, Stdio},
+    process::{Command, ExitCode, Stdio},
 };
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,7 +26,8 @@ pub(super) fn to_pager(
     print: impl FnOnce(&mut dyn Write, Screen) -> Result<(), CliError>,
 ) -> Result<ExitCode, CliError> {
     let screen = Screen::of_stdout();
-    let Some(mut pager) = start(screen, environment) else {
+    let pager = Pager::new(environment).filter(|_| screen.is_terminal);
+    let Some(mut pager) = pager.and_then(|pager| pager.command().spawn().ok()) else {
         return to_stdout(|out, _| print(out, screen));
     };
     // Ctrl-C is for the pager, which would otherwise be left alone with the terminal.
@@ -47,24 +48,40 @@ pub(super) fn to_pager(
     }
 }
 
-/// Starts the pager of the user. Returns `None` if there is no terminal, or nobody wants a pager, or it does not start.
-fn start(screen: Screen, environment: &Environment) -> Option<Child> {
-    let chosen = environment.get("PAGER").map_or(Some(DEFAULT), |pager| pager.to_str())?.trim();
-    if !screen.is_terminal || chosen.is_empty() || chosen == "cat" {
-        return None;
+/// The pager that the user has chosen.
+pub(super) struct Pager {
+    chosen: String,
+    has_less_settings: bool,
+}
+
+impl Pager {
+    /// Returns `None` if nobody wants a pager.
+    pub(super) fn new(environment: &Environment) -> Option<Self> {
+        let chosen = environment.get("PAGER").map_or(Some(DEFAULT), |pager| pager.to_str())?.trim();
+        let has_less_settings = environment.get("LESS").is_some();
+        (!chosen.is_empty() && chosen != "cat").then(|| Self { chosen: chosen.to_owned(), has_less_settings })
     }
-    let mut words = chosen.split_whitespace();
-    let mut command = if chosen.contains(|c: char| "|&;<>()$`\\\"'*?[#~=%".contains(c)) {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", chosen]);
+
+    /// Returns the command that shows what is written to its stdin.
+    pub(super) fn command(&self) -> Command {
+        let mut words = self.chosen.split_whitespace();
+        let needs_shell = self.chosen.contains(|c: char| "|&;<>()$`\\\"'*?[#~=%".contains(c));
+        let mut command = match words.next() {
+            Some(program) if !needs_shell => {
+                let mut command = Command::new(program);
+                command.args(words);
+                command
+            }
+            _ => {
+                let mut command = Command::new("/bin/sh");
+                command.args(["-c", &self.chosen]);
+                command
+            }
+        };
+        if !self.has_less_settings {
+            command.env("LESS", LESS);
+        }
+        command.stdin(Stdio::piped());
         command
-    } else {
-        let mut command = Command::new(words.next()?);
-        command.args(words);
-        command
-    };
-    if environment.get("LESS").is_none() {
-        command.env("LESS", LESS);
     }
-    command.stdin(Stdio::piped()).spawn().ok()
 }

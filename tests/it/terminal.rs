@@ -185,6 +185,109 @@ fn always_covers_the_tool_for_the_rest_of_the_run() {
     assert!(["a", "b", "c", ".bashrc"].iter().all(|name| home.work_dir().join(name).exists()));
 }
 
+/// A pager that keeps what it is given, stays until a line is typed, and says what happens to it.
+const PAGER: &str = "trap 'echo interrupted' INT; trap 'echo pager ended; exit' TERM; cat > $KONTEKST_HOME/shown; \
+                     echo in the pager; while ! read line < /dev/tty; do :; done; echo left";
+
+/// Starts a model that writes 500 lines, and a run that asks about it.
+fn run_that_writes_much(pager: &str) -> (FakeLlama, TestHome, TerminalCommand) {
+    let lines: String = (0..500).map(|number| format!("line {number}\n")).collect();
+    let call = ("write_file", json!({"path": "a.txt", "content": lines}));
+    let model = FakeLlama::start([Reply::calls([call])]).always(|_| Reply::text("done"));
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal_with(&["run", "go"], 80, &[("NO_COLOR", "1"), ("PAGER", pager)]);
+    run.wait_for("lines hidden) type v to see all of it");
+    run.wait_for(QUESTION);
+    (model, home, run)
+}
+
+#[test]
+fn v_shows_every_line_in_the_pager_and_asks_again() {
+    let (_model, home, mut run) = run_that_writes_much(PAGER);
+    run.type_keys("v\n");
+    run.wait_for("in the pager");
+    // Ctrl-C is for the pager.
+    run.type_keys("\x03");
+    run.wait_for("interrupted");
+    run.type_keys("q\n");
+    run.wait_for("left");
+    let shown = home.read("shown");
+    let lines: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("  line ")).collect();
+    assert_eq!(lines, (0..500).map(|number| number.to_string()).collect::<Vec<_>>(), "{shown}");
+    assert_eq!(asked_path(&mut run), "a.txt");
+    run.type_keys("y\n");
+    let (code, screen) = run.end();
+    assert_eq!(code, 0, "{screen}");
+    assert!(home.work_dir().join("a.txt").exists());
+}
+
+#[test]
+fn an_interrupt_that_ends_the_pager_does_not_end_the_run() {
+    let (_model, home, mut run) =
+        run_that_writes_much("cat > /dev/null; echo in the pager; read line < /dev/tty");
+    run.type_keys("v\n");
+    run.wait_for("in the pager");
+    run.type_keys("\x03");
+    assert_eq!(asked_path(&mut run), "a.txt");
+    // Now it is for the run again.
+    run.type_keys("\x03");
+    let (code, screen) = run.end();
+    assert_eq!(code, 130, "{screen}");
+    assert!(!home.work_dir().join("a.txt").exists());
+}
+
+#[test]
+fn a_decision_elsewhere_ends_the_pager() {
+    let (_model, home, mut run) = run_that_writes_much(PAGER);
+    run.type_keys("v\n");
+    run.wait_for("in the pager");
+    home.run(&["approvals", "approve", "--all"]).success();
+    run.wait_for("pager ended");
+    run.wait_for("decided elsewhere: approved");
+    let (code, screen) = run.end();
+    assert_eq!((code, screen.matches(QUESTION).count()), (0, 1), "{screen}");
+    assert!(home.work_dir().join("a.txt").exists());
+}
+
+#[test]
+fn the_end_of_the_run_ends_the_pager() {
+    let (_model, _home, mut run) = run_that_writes_much(PAGER);
+    run.type_keys("v\n");
+    run.wait_for("in the pager");
+    run.signal(Signal::TERM);
+    run.wait_for("pager ended");
+    assert_eq!(run.end().0, 143);
+}
+
+#[test]
+fn without_a_pager_v_prints_everything() {
+    for pager in ["cat", "/does/not/exist"] {
+        let (_model, _home, mut run) = run_that_writes_much(pager);
+        run.type_keys("v\n");
+        run.wait_for("line 250");
+        run.wait_for("line 499");
+        run.wait_for(QUESTION);
+        run.type_keys("n\n");
+        assert_eq!(run.end().0, 4);
+    }
+}
+
+#[test]
+fn a_question_mark_explains_the_answers_and_asks_again() {
+    let model = model_that_writes(&["a.txt"]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "go"]);
+    run.wait_for(QUESTION);
+    run.type_keys("?\n");
+    run.wait_for("Refuse the call and end the run.");
+    run.wait_for("other text  Refuse the call.");
+    run.wait_for(QUESTION);
+    run.type_keys("y\n");
+    let (code, screen) = run.end();
+    assert_eq!(code, 0, "{screen}");
+    assert!(home.work_dir().join("a.txt").exists());
+}
+
 #[test]
 fn an_interrupt_at_the_question_cancels_the_run() {
     let model = model_that_writes(&["a.txt", "b.txt"]);

@@ -18,31 +18,77 @@ pub(super) enum ApprovalAnswer {
     NoWithReason(String),
 }
 
+/// A line that was typed below a question.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TypedLine {
+    Answer(ApprovalAnswer),
+    /// The user wants to see all of the call first.
+    ShowAll,
+    /// The user wants to know what the answers mean.
+    Explain,
+}
+
 /// Returns the line that asks for an answer, below the call.
 pub(super) fn prompt(call: &ProposedToolCall) -> String {
     let always = match &call.command {
-        None => " [a]lways this tool,".to_owned(),
-        Some(command) if command.prefixes.is_empty() => ",".to_owned(),
-        Some(command) => {
-            let prefixes: Vec<String> = command.prefixes.iter().map(|prefix| literal(prefix)).collect();
-            format!(" [a]lways `{}` in this directory,", prefixes.join("` and `"))
-        }
+        None => " [a]lways this tool".to_owned(),
+        Some(command) if command.prefixes.is_empty() => String::new(),
+        Some(command) => format!(" [a]lways {} in this directory", quoted(&command.prefixes)),
     };
-    format!("approve? [y]es [N]o{always} or type a reason to refuse: ")
+    format!("approve? [y]es [N]o{always} [v]iew all [?], or type a reason to refuse: ")
 }
 
-pub(super) fn parse_answer(line: &str) -> ApprovalAnswer {
+/// Explains every answer to the question about this call. `refusal` says what a refusal without a reason does.
+pub(super) fn help(call: &ProposedToolCall, refusal: &str) -> String {
+    let always = match &call.command {
+        None => format!(
+            "\n  a           Run it. `{}` is not asked about again until this command ends, except where a caution is shown.",
+            literal(&call.name)
+        ),
+        Some(command) if command.prefixes.is_empty() => String::new(),
+        Some(command) => format!(
+            "\n  a           Run it. Commands that begin with {} are not asked about again in this directory, in later runs either.",
+            quoted(&command.prefixes)
+        ),
+    };
+    format!(
+        "
+  y           Run this call, with exactly these arguments.
+  n           {refusal} An empty line means the same.{always}
+  v           Show all of the call in the pager that $PAGER names, then ask again.
+  ?           Show this help, then ask again.
+  other text  Refuse the call. The model reads the text as the reason and goes on.
+  Ctrl-C      End the run.
+
+"
+    )
+}
+
+/// Returns the words in quotation marks, joined by `and`.
+fn quoted(prefixes: &[String]) -> String {
+    let prefixes: Vec<String> = prefixes.iter().map(|prefix| format!("`{}`", literal(prefix))).collect();
+    prefixes.join(" and ")
+}
+
+pub(super) fn parse_answer(line: &str) -> TypedLine {
     let line = line.trim();
-    match line.to_ascii_lowercase().as_str() {
+    TypedLine::Answer(match line.to_ascii_lowercase().as_str() {
+        "v" | "view" => return TypedLine::ShowAll,
+        "?" => return TypedLine::Explain,
         "y" | "yes" => ApprovalAnswer::Yes,
         "a" | "always" => ApprovalAnswer::Always,
         "" | "n" | "no" => ApprovalAnswer::No,
         _ => ApprovalAnswer::NoWithReason(line.to_owned()),
-    }
+    })
 }
 
 /// Formats a call for the user. All of it is plain text, whatever the model put into the call.
 pub(super) fn format_proposal(call: &ProposedToolCall, palette: Palette) -> String {
+    format_call(call, palette, &palette.bold(" type v to see all of it"))
+}
+
+/// Formats a call. `after_hidden` follows each line that stands for lines which the preview leaves out.
+pub(super) fn format_call(call: &ProposedToolCall, palette: Palette, after_hidden: &str) -> String {
     let who = match call.worker_id.as_str() {
         "" => String::new(),
         worker => format!("worker {}: ", literal(worker)),
@@ -56,9 +102,19 @@ pub(super) fn format_proposal(call: &ProposedToolCall, palette: Palette) -> Stri
     for line in call.preview.lines() {
         text.push_str("  ");
         text.push_str(&diff_line(line, palette));
+        if counts_hidden_lines(line) {
+            text.push_str(after_hidden);
+        }
         text.push('\n');
     }
     text
+}
+
+/// Returns true for a line of a diff that stands for lines which were left out, such as `(350 lines hidden)`.
+fn counts_hidden_lines(line: &str) -> bool {
+    let begins_with_count =
+        line.strip_prefix('(').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    begins_with_count && (line.ends_with(" lines hidden)") || line.ends_with(", all hidden)"))
 }
 
 fn diff_line(line: &str, palette: Palette) -> String {
@@ -92,6 +148,8 @@ pub(super) fn format_arguments(json: &str, max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::{Expect, expect};
+
     use super::*;
     use crate::pb::CommandLine;
 
@@ -106,8 +164,92 @@ mod tests {
             ("n\n", ApprovalAnswer::No),
             ("yep\n", ApprovalAnswer::NoWithReason("yep".into())),
             ("wrong file\n", ApprovalAnswer::NoWithReason("wrong file".into())),
+            ("view it\n", ApprovalAnswer::NoWithReason("view it".into())),
+            ("??\n", ApprovalAnswer::NoWithReason("??".into())),
         ] {
-            assert_eq!(parse_answer(line), expect, "{line:?}");
+            assert_eq!(parse_answer(line), TypedLine::Answer(expect), "{line:?}");
+        }
+        for line in ["v\n", "V\n", " view \n"] {
+            assert_eq!(parse_answer(line), TypedLine::ShowAll, "{line:?}");
+        }
+        assert_eq!(parse_answer("?\n"), TypedLine::Explain);
+    }
+
+    #[test]
+    fn the_question_names_its_answers_and_the_help_explains_them() {
+        let check = |command: Option<&[&str]>, expect: &Expect| {
+            let prefixes = |prefixes: &[&str]| prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
+            let command = command.map(|command| CommandLine { prefixes: prefixes(command) });
+            let call = ProposedToolCall { name: "tool".into(), command, ..ProposedToolCall::default() };
+            expect.assert_eq(&format!(
+                "{}\n{}",
+                prompt(&call).trim_end(),
+                help(&call, "Refuse the call and end the run.")
+            ));
+        };
+        check(
+            None,
+            &expect![[r#"
+            approve? [y]es [N]o [a]lways this tool [v]iew all [?], or type a reason to refuse:
+
+              y           Run this call, with exactly these arguments.
+              n           Refuse the call and end the run. An empty line means the same.
+              a           Run it. `tool` is not asked about again until this command ends, except where a caution is shown.
+              v           Show all of the call in the pager that $PAGER names, then ask again.
+              ?           Show this help, then ask again.
+              other text  Refuse the call. The model reads the text as the reason and goes on.
+              Ctrl-C      End the run.
+
+        "#]],
+        );
+        check(
+            Some(&["cargo test", "git diff"]),
+            &expect![[r#"
+            approve? [y]es [N]o [a]lways `cargo test` and `git diff` in this directory [v]iew all [?], or type a reason to refuse:
+
+              y           Run this call, with exactly these arguments.
+              n           Refuse the call and end the run. An empty line means the same.
+              a           Run it. Commands that begin with `cargo test` and `git diff` are not asked about again in this directory, in later runs either.
+              v           Show all of the call in the pager that $PAGER names, then ask again.
+              ?           Show this help, then ask again.
+              other text  Refuse the call. The model reads the text as the reason and goes on.
+              Ctrl-C      End the run.
+
+        "#]],
+        );
+        check(
+            Some(&[]),
+            &expect![[r#"
+            approve? [y]es [N]o [v]iew all [?], or type a reason to refuse:
+
+              y           Run this call, with exactly these arguments.
+              n           Refuse the call and end the run. An empty line means the same.
+              v           Show all of the call in the pager that $PAGER names, then ask again.
+              ?           Show this help, then ask again.
+              other text  Refuse the call. The model reads the text as the reason and goes on.
+              Ctrl-C      End the run.
+
+        "#]],
+        );
+    }
+
+    #[test]
+    fn lines_that_a_diff_leaves_out_are_said_to_be_shown_by_v() {
+        let shown = |line: &str| {
+            let call = ProposedToolCall { preview: line.to_owned(), ..ProposedToolCall::default() };
+            format_proposal(&call, Palette::none()).contains("type v to see all of it")
+        };
+        for line in [
+            "(350 lines hidden)",
+            "(12 changed lines hidden)",
+            "(3 lines in place of 9 from line 1, all hidden)",
+        ] {
+            assert!(shown(line), "{line}");
+        }
+        for line in
+            ["+(350 lines hidden)", " (350 lines hidden)", "(cd x; print lines hidden)", "(a new empty file)"]
+        {
+            assert!(!shown(line), "{line}");
         }
     }
 
@@ -130,7 +272,7 @@ mod tests {
             only_reads: false,
             command: Some(CommandLine { prefixes: vec!["a\u{1b}b".into()] }),
         };
-        let text = format_proposal(&call, Palette::none()) + &prompt(&call);
+        let text = format_proposal(&call, Palette::none()) + &prompt(&call) + &help(&call, "");
         assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
     }
 }

@@ -2,17 +2,19 @@
 
 use std::{
     collections::{HashSet, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
 use crate::{
-    cli::output::Palette,
+    cli::{output::Palette, pager::Pager},
     pb::{ApproveToolCommand, DenyToolCommand, ProposedToolCall, run_command::Command},
 };
 
 use super::{
-    approval_prompt::{ApprovalAnswer, format_proposal, prompt},
-    question::{Question, QuestionOutcome, Terminal, WithdrawalReason},
+    approval_prompt::{ApprovalAnswer, format_proposal, help, prompt},
+    question::{Question, QuestionOutcome, QuestionTexts, Terminal, WithdrawalReason},
+    whole_call::whole_call,
 };
 
 /// The choice between ending the run and going on when a call is denied.
@@ -55,6 +57,8 @@ const QUIET_AFTER_WITHDRAWAL: Duration = Duration::from_secs(1);
 pub(in crate::cli) struct Approver {
     policy: Policy,
     palette: Palette,
+    /// Shows all of a call. Without it, all is printed.
+    pager: Option<Arc<Pager>>,
     queue: VecDeque<ProposedToolCall>,
     open: Option<OpenQuestion>,
     /// The time without input before the next question.
@@ -76,12 +80,18 @@ impl Approver {
         Self {
             policy,
             palette,
+            pager: None,
             queue: VecDeque::new(),
             open: None,
             quiet: QUIET,
             run_ends: false,
             unasked: None,
         }
+    }
+
+    /// Shows all of a call with this pager, if the user wants to see it.
+    pub(super) fn with_pager(self, pager: Option<Pager>) -> Self {
+        Self { pager: pager.map(Arc::new), ..self }
     }
 
     /// Forgets the run before. What the user has always allowed stays allowed.
@@ -98,6 +108,11 @@ impl Approver {
     /// Returns true if a question is on the terminal.
     pub(super) fn is_asking(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// Returns true if a pager has the terminal, so that Ctrl-C is for it.
+    pub(super) fn is_paging(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.question.is_paging())
     }
 
     /// Takes proposed calls and returns the decisions that need no question. [`Approver::answered`] has the others
@@ -178,8 +193,17 @@ impl Approver {
 
     /// Returns `None` if there is no terminal.
     fn open_question(&self, call: &ProposedToolCall) -> Option<Question> {
-        let (text, prompt) = (format_proposal(call, self.palette), prompt(call));
-        Question::ask(Terminal::open()?, text, prompt, self.quiet).ok()
+        let refusal = match self.policy.on_deny {
+            OnDeny::End => "Refuse the call and end the run.",
+            OnDeny::Continue => "Refuse the call. The model reads that and goes on.",
+        };
+        let texts = QuestionTexts {
+            call: format_proposal(call, self.palette),
+            whole_call: whole_call(call),
+            prompt: prompt(call),
+            help: help(call, refusal),
+        };
+        Question::ask(Terminal::open()?, texts, self.pager.clone(), self.quiet).ok()
     }
 
     /// Returns the decision that an answer means.

@@ -87,7 +87,8 @@ impl<'a> RunConnection<'a> {
 
     /// Sends the run to the daemon and shows its events. Returns the last event.
     ///
-    /// The first SIGINT or SIGTERM asks the daemon to cancel the run. The second one returns at once.
+    /// The first SIGINT or SIGTERM asks the daemon to cancel the run. The second one returns at once. A SIGINT while a
+    /// pager has the terminal is for the pager.
     pub(super) async fn drive(
         &mut self,
         stream: UnixStream,
@@ -110,7 +111,12 @@ impl<'a> RunConnection<'a> {
         loop {
             let to_send = tokio::select! {
                 biased;
-                _ = interrupt.recv() => self.on_signal(2),
+                _ = interrupt.recv() => {
+                    if self.approver.is_paging() {
+                        continue;
+                    }
+                    self.on_signal(2)
+                }
                 _ = terminate.recv() => self.on_signal(15),
                 _ = continued.recv() => {
                     self.approver.redraw();

@@ -14,15 +14,21 @@ mod output_args;
 mod progress;
 mod prompt;
 mod question;
+mod question_pager;
 mod renderer;
 mod sender;
 mod settings_args;
 mod text_input;
 mod unasked_call;
+mod whole_call;
 
 use std::process::ExitCode;
 
-use crate::{cli::error::CliError, cli::output::Verbosity, config::Home, core::Environment};
+use crate::{
+    cli::{error::CliError, output::Verbosity, pager::Pager},
+    config::Home,
+    core::Environment,
+};
 
 pub(super) use allowed::tool_names;
 
@@ -81,7 +87,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let mut renderer = args.output.renderer(environment);
     let mut start = args.settings.start_command(home)?;
-    let approver = args.approval.apply(&mut start, renderer.palette())?;
+    let approver = args.approval.apply(&mut start, renderer.palette())?.with_pager(Pager::new(environment));
     let input = args.input.read(&mut |text| renderer.note(Verbosity::Normal, text))?;
     (start.prompt, start.skill) = (input.prompt, input.skill);
     let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active())?;

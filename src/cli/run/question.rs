@@ -3,8 +3,13 @@
 use std::{
     fs::File,
     io::{self, Read as _, Write as _},
+    net::Shutdown,
     os::unix::{fs::OpenOptionsExt as _, net::UnixStream},
-    thread,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -15,7 +20,12 @@ use rustix::{
 };
 use tokio::sync::oneshot;
 
-use super::approval_prompt::{ApprovalAnswer, parse_answer};
+use crate::cli::pager::Pager;
+
+use super::{
+    approval_prompt::{ApprovalAnswer, TypedLine, parse_answer},
+    question_pager::QuestionPager,
+};
 
 /// The controlling terminal, which is there even if stdin and stdout are pipes.
 pub(super) struct Terminal {
@@ -39,6 +49,20 @@ pub(super) struct Question {
     /// Carries [`Signal`]s to the thread.
     signals: UnixStream,
     outcome: oneshot::Receiver<QuestionOutcome>,
+    /// A pager has the terminal, or has just ended.
+    is_paging: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The texts of a question. All of them are ready for the terminal.
+pub(super) struct QuestionTexts {
+    /// The call, shortened where it is long.
+    pub(super) call: String,
+    pub(super) whole_call: String,
+    /// The line that asks for an answer.
+    pub(super) prompt: String,
+    /// Explains the answers.
+    pub(super) help: String,
 }
 
 /// The end of a question.
@@ -90,22 +114,34 @@ impl Signal {
 }
 
 impl Question {
-    /// Shows `text`, and below it `prompt`, which asks for an answer. Only what is typed after that, and after the terminal was silent for
-    /// `quiet`, is an answer.
+    /// Shows the call, and below it the prompt. Only what is typed after that, and after the terminal was silent for
+    /// `quiet`, is an answer. The whole call is shown by `pager`, or printed if there is none or it does not start.
     ///
     /// # Errors
     ///
     /// The system gives no thread or no socket.
-    pub(super) fn ask(terminal: Terminal, text: String, prompt: String, quiet: Duration) -> io::Result<Self> {
+    pub(super) fn ask(
+        terminal: Terminal,
+        texts: QuestionTexts,
+        pager: Option<Arc<Pager>>,
+        quiet: Duration,
+    ) -> io::Result<Self> {
         let (signals, receiver) = UnixStream::pair()?;
         let (sender, outcome) = oneshot::channel();
-        let asker = Asker { terminal, signals: receiver, text, prompt, quiet };
-        thread::Builder::new().name("question".to_owned()).spawn(move || {
+        let is_paging = Arc::new(AtomicBool::new(false));
+        let asker =
+            Asker { terminal, signals: receiver, texts, pager, is_paging: Arc::clone(&is_paging), quiet };
+        let thread = thread::Builder::new().name("question".to_owned()).spawn(move || {
             // An error means that the terminal is gone.
             let outcome = asker.ask().unwrap_or(QuestionOutcome::Answered(ApprovalAnswer::No));
             sender.send(outcome).ok();
         })?;
-        Ok(Self { signals, outcome })
+        Ok(Self { signals, outcome, is_paging, thread: Some(thread) })
+    }
+
+    /// Returns true if a pager has the terminal, or has just ended: the question is not there to be answered.
+    pub(super) fn is_paging(&self) -> bool {
+        self.is_paging.load(Ordering::SeqCst)
     }
 
     /// Waits for the end of the question. Nothing is lost if the returned future is dropped early.
@@ -133,12 +169,25 @@ impl Question {
     }
 }
 
+impl Drop for Question {
+    /// Waits until a pager has ended, which would otherwise be left alone with the terminal.
+    fn drop(&mut self) {
+        self.signals.shutdown(Shutdown::Both).ok();
+        if self.is_paging()
+            && let Some(thread) = self.thread.take()
+        {
+            thread.join().ok();
+        }
+    }
+}
+
 /// The thread of a question.
 struct Asker {
     terminal: Terminal,
     signals: UnixStream,
-    text: String,
-    prompt: String,
+    texts: QuestionTexts,
+    pager: Option<Arc<Pager>>,
+    is_paging: Arc<AtomicBool>,
     quiet: Duration,
 }
 
@@ -151,39 +200,88 @@ enum Wakeup {
 
 /// The end of reading an answer.
 enum Reply {
-    Answer(ApprovalAnswer),
+    Line(TypedLine),
     Signal(Signal),
 }
 
+/// The time between two looks at a pager, which nothing else reports the end of on all systems.
+const PAGER_LOOK: Duration = Duration::from_millis(50);
+
 impl Asker {
     fn ask(&self) -> io::Result<QuestionOutcome> {
+        self.write(&self.texts.call)?;
         loop {
-            self.write(&self.text)?;
-            let signal = match self.discard_type_ahead()? {
-                Some(signal) => signal,
-                None => {
-                    self.write(&self.prompt)?;
-                    match self.read_answer()? {
-                        Reply::Answer(answer) => return Ok(QuestionOutcome::Answered(answer)),
-                        Reply::Signal(signal) => signal,
-                    }
+            let signal = match self.read_reply()? {
+                Reply::Line(TypedLine::Answer(answer)) => return Ok(QuestionOutcome::Answered(answer)),
+                Reply::Line(TypedLine::Explain) => {
+                    self.write(&self.texts.help)?;
+                    continue;
                 }
+                Reply::Line(TypedLine::ShowAll) => match self.show_all()? {
+                    Some(signal) => signal,
+                    None => continue,
+                },
+                Reply::Signal(signal) => signal,
             };
-            match signal {
-                Signal::Redraw => self.write("\n")?,
-                Signal::Withdrawn(why) => {
-                    self.write(match why {
-                        WithdrawalReason::Approved => "\n  decided elsewhere: approved\n",
-                        WithdrawalReason::Denied => "\n  decided elsewhere: denied\n",
-                        WithdrawalReason::WorkerEnded => "\n  not asked any more: the worker has ended\n",
-                    })?;
-                    return Ok(QuestionOutcome::Withdrawn);
-                }
-                Signal::Closed => {
+            self.write(match signal {
+                Signal::Redraw => {
                     self.write("\n")?;
-                    return Ok(QuestionOutcome::Withdrawn);
+                    self.write(&self.texts.call)?;
+                    continue;
+                }
+                Signal::Withdrawn(WithdrawalReason::Approved) => "\n  decided elsewhere: approved\n",
+                Signal::Withdrawn(WithdrawalReason::Denied) => "\n  decided elsewhere: denied\n",
+                Signal::Withdrawn(WithdrawalReason::WorkerEnded) => {
+                    "\n  not asked any more: the worker has ended\n"
+                }
+                Signal::Closed => "\n",
+            })?;
+            return Ok(QuestionOutcome::Withdrawn);
+        }
+    }
+
+    /// Asks for an answer and reads it, unless a signal comes first.
+    fn read_reply(&self) -> io::Result<Reply> {
+        if let Some(signal) = self.discard_type_ahead()? {
+            return Ok(Reply::Signal(signal));
+        }
+        // The Ctrl-C that ended a pager has reached the process by now.
+        self.is_paging.store(false, Ordering::SeqCst);
+        self.write(&self.texts.prompt)?;
+        self.read_answer()
+    }
+
+    /// Shows the whole call until the user has left the pager. Returns a signal that takes the question away meanwhile.
+    fn show_all(&self) -> io::Result<Option<Signal>> {
+        self.is_paging.store(true, Ordering::SeqCst);
+        let pager = self.pager.as_ref();
+        let started = pager
+            .and_then(|pager| QuestionPager::start(pager, &self.terminal.output, &self.texts.whole_call));
+        let Some(mut pager) = started else {
+            self.write(&self.texts.whole_call)?;
+            return Ok(None);
+        };
+        while !pager.has_ended() {
+            match self.wait_for_signal(PAGER_LOOK)? {
+                // The pager draws its screen again by itself.
+                None | Some(Signal::Redraw) => {}
+                Some(signal) => {
+                    pager.stop();
+                    return Ok(Some(signal));
                 }
             }
+        }
+        self.write(&self.texts.call)?;
+        Ok(None)
+    }
+
+    /// Waits for a signal, and leaves what is typed to others.
+    fn wait_for_signal(&self, timeout: Duration) -> io::Result<Option<Signal>> {
+        let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(None),
+            Ok(_) => Ok(Some(Signal::read(&self.signals))),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -228,7 +326,7 @@ impl Asker {
                     };
                     line.extend_from_slice(&block[..count]);
                     if count == 0 || line.ends_with(b"\n") {
-                        return Ok(Reply::Answer(parse_answer(&String::from_utf8_lossy(&line))));
+                        return Ok(Reply::Line(parse_answer(&String::from_utf8_lossy(&line))));
                     }
                 }
             }
