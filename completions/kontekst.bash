@@ -22,6 +22,9 @@ _kontekst() {
             kontekst,approvals)
                 cmd="kontekst__subcmd__approvals"
                 ;;
+            kontekst,chat)
+                cmd="kontekst__subcmd__chat"
+                ;;
             kontekst,completions)
                 cmd="kontekst__subcmd__completions"
                 ;;
@@ -126,6 +129,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help,approvals)
                 cmd="kontekst__subcmd__help__subcmd__approvals"
+                ;;
+            kontekst__subcmd__help,chat)
+                cmd="kontekst__subcmd__help__subcmd__chat"
                 ;;
             kontekst__subcmd__help,completions)
                 cmd="kontekst__subcmd__help__subcmd__completions"
@@ -371,7 +377,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run status agents models skills sessions approvals undo web daemon rpc completions help"
+            opts="-h -V --help --version run chat status agents models skills sessions approvals undo web daemon rpc completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -612,6 +618,74 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__chat)
+            opts="-a -m -s -c -n -C -v -h -V --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --on-deny --verbose --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --agent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -a)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --model)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --system)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --working-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --check)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-deny)
+                    COMPREPLY=($(compgen -W "end continue" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__completions)
             opts="-h -V --help --version bash zsh fish"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -765,7 +839,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help)
-            opts="run status agents models skills sessions approvals undo web daemon rpc completions help"
+            opts="run chat status agents models skills sessions approvals undo web daemon rpc completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -865,6 +939,20 @@ _kontekst() {
         kontekst__subcmd__help__subcmd__approvals__subcmd__list)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__chat)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

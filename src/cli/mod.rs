@@ -4,6 +4,7 @@
 
 pub mod agents;
 mod approvals;
+mod chat;
 mod completions;
 mod daemon;
 pub mod error;
@@ -104,6 +105,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Args),
+    Chat(chat::Args),
     Status(status::Args),
     Agents(agents::Args),
     Models(models::Args),
@@ -170,6 +172,7 @@ fn dispatch(
     let home = home(environment)?;
     match command {
         Command::Run(args) => run::run(&args, &home, environment),
+        Command::Chat(args) => chat::run(&args, &home, environment),
         Command::Status(args) => status::run(&args, &home),
         Command::Approvals(args) => approvals::run(args, &home),
         Command::Undo(args) => undo::run(args, &home),

@@ -146,6 +146,11 @@ impl Home {
         private_dir(&self.teams())
     }
 
+    /// The prompts that were typed in chats.
+    pub fn chat_history(&self) -> PathBuf {
+        self.root.join("chat_history")
+    }
+
     /// The journal of what runs change.
     pub fn undo(&self) -> PathBuf {
         self.root.join("undo")

@@ -5,6 +5,7 @@
 mod agent_core;
 #[cfg(feature = "builtin")]
 mod builtin;
+mod chat;
 mod commands;
 mod completions;
 mod daemon;

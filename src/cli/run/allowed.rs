@@ -12,10 +12,10 @@ use crate::{
 
 /// The values of `--allow`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Allowed {
-    pub(super) tools: HashSet<String>,
+pub(in crate::cli) struct Allowed {
+    pub(in crate::cli) tools: HashSet<String>,
     /// The first words of commands, such as `cargo test`.
-    pub(super) commands: Vec<String>,
+    pub(in crate::cli) commands: Vec<String>,
 }
 
 impl Allowed {
@@ -24,7 +24,7 @@ impl Allowed {
     /// # Errors
     ///
     /// The parentheses of a value do not match, or no words are between them.
-    pub(super) fn parse(values: &[String]) -> Result<Self, CliError> {
+    pub(in crate::cli) fn parse(values: &[String]) -> Result<Self, CliError> {
         let mut allowed = Self::default();
         for value in values {
             let mut rest = value.trim();

@@ -36,7 +36,11 @@ impl ApprovalArgs {
     /// # Errors
     ///
     /// A value of `--allow` is wrong.
-    pub(super) fn apply(&self, start: &mut StartRunCommand, palette: Palette) -> Result<Approver, CliError> {
+    pub(in crate::cli) fn apply(
+        &self,
+        start: &mut StartRunCommand,
+        palette: Palette,
+    ) -> Result<Approver, CliError> {
         let allowed = Allowed::parse(&self.allow)?;
         start.allowed_commands = allowed.commands;
         start.checks.clone_from(&self.check);

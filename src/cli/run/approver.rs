@@ -100,6 +100,18 @@ impl Approver {
         (self.run_ends, self.unasked, self.quiet) = (false, None, QUIET);
     }
 
+    /// Asks no more about calls of these tools.
+    pub(in crate::cli) fn allow(&mut self, tools: impl IntoIterator<Item = String>) {
+        self.policy.allowed_tools.extend(tools);
+    }
+
+    /// Returns the tools whose calls need no question, sorted, and true if no call needs one.
+    pub(in crate::cli) fn allowed(&self) -> (Vec<String>, bool) {
+        let mut tools: Vec<String> = self.policy.allowed_tools.iter().cloned().collect();
+        tools.sort();
+        (tools, self.policy.auto_approve)
+    }
+
     /// Returns the call that was denied, so that the run ended, because there was no terminal to ask on.
     pub(super) fn unasked(&self) -> Option<&ProposedToolCall> {
         self.unasked.as_ref()

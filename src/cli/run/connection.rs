@@ -1,6 +1,6 @@
 //! The connection to the daemon for one run: sends commands, shows events, and ends with an exit code.
 
-use std::{io, os::unix::net::UnixStream, process::ExitCode};
+use std::{io, os::unix::net::UnixStream, process::ExitCode, rc::Rc};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -14,13 +14,16 @@ use crate::{
     config::Home,
     core::SessionId,
     pb::{
-        CancelRunCommand, FailureKind, RunCancelledEvent, RunCommand, RunFailedEvent, RunStartedEvent,
-        StartRunCommand, run_command::Command, run_event::Event,
+        CancelRunCommand, ContextSnapshot, FailureKind, RunCancelledEvent, RunCommand, RunFailedEvent,
+        RunStartedEvent, StartRunCommand, run_command::Command, run_event::Event,
     },
     sessions::Sessions,
 };
 
-use super::{approver::Approver, question::WithdrawalReason, renderer::RunRenderer, unasked_call};
+use super::{
+    approver::Approver, question::WithdrawalReason, renderer::RunRenderer, terminal_mode::TerminalMode,
+    unasked_call,
+};
 
 /// Commands that may wait to be sent.
 const COMMAND_QUEUE: usize = 64;
@@ -28,7 +31,11 @@ const COMMAND_QUEUE: usize = 64;
 /// One run, as its client sees it.
 pub(super) struct RunConnection<'a> {
     pub(super) renderer: RunRenderer,
-    approver: Approver,
+    pub(super) approver: Approver,
+    /// The modes of the terminal of a chat, which keeps what is typed during an answer. `None` in a command that shows one
+    /// run.
+    pub(super) mode: Option<Rc<TerminalMode>>,
+    pub(super) facts: RunFacts,
     home: &'a Home,
     /// The session of the run becomes the active one.
     make_active: bool,
@@ -36,7 +43,7 @@ pub(super) struct RunConnection<'a> {
     /// The reports that came while a question was on the terminal. They are shown after it.
     held: Vec<Event>,
     /// The number of the signal that asked for the end of the run.
-    signal: Option<u8>,
+    pub(super) signal: Option<u8>,
 }
 
 /// The reason why the connection ended before the run did.
@@ -67,9 +74,19 @@ impl From<tonic::Status> for RunConnectionError {
     }
 }
 
+/// The facts that the last run has told about itself.
+#[derive(Default)]
+pub(super) struct RunFacts {
+    /// Empty before the first run has started.
+    pub(super) session: String,
+    /// The context after the last answer.
+    pub(super) context: Option<ContextSnapshot>,
+}
+
 impl<'a> RunConnection<'a> {
     pub(super) fn new(home: &'a Home, renderer: RunRenderer, approver: Approver, make_active: bool) -> Self {
-        Self { renderer, approver, home, make_active, started: false, held: Vec::new(), signal: None }
+        let (mode, facts, held) = (None, RunFacts::default(), Vec::new());
+        Self { renderer, approver, mode, facts, home, make_active, started: false, held, signal: None }
     }
 
     /// Forgets the run before, so that another one can be sent.
@@ -119,10 +136,12 @@ impl<'a> RunConnection<'a> {
                 }
                 _ = terminate.recv() => self.on_signal(15),
                 _ = continued.recv() => {
+                    self.set_mode(true);
                     self.approver.redraw();
                     continue;
                 }
                 decisions = self.approver.answered() => {
+                    self.set_mode(false);
                     self.show_held().map_err(RunConnectionError::Stdout)?;
                     Some(decisions)
                 }
@@ -152,6 +171,16 @@ impl<'a> RunConnection<'a> {
         }
     }
 
+    /// Has the terminal keep what is typed, unless a question is on it. `again` sets the modes also if they should be right
+    /// already, because the shell has changed them.
+    fn set_mode(&self, again: bool) {
+        match &self.mode {
+            Some(mode) if !self.approver.is_asking() => mode.set_quiet(),
+            Some(mode) if again => mode.set_usual(),
+            Some(_) | None => {}
+        }
+    }
+
     /// Handles an event that is not the last one, and returns the commands that answer it.
     fn on_event(&mut self, event: Event) -> Vec<Command> {
         match event {
@@ -159,7 +188,19 @@ impl<'a> RunConnection<'a> {
                 self.on_started(&started);
                 Vec::new()
             }
-            Event::ToolsProposed(proposed) => self.approver.propose(proposed.calls),
+            Event::ToolsProposed(proposed) => {
+                // A question finds the terminal as it usually is.
+                if let Some(mode) = &self.mode {
+                    mode.set_usual();
+                }
+                let decisions = self.approver.propose(proposed.calls);
+                self.set_mode(false);
+                decisions
+            }
+            Event::TurnCompleted(turn) => {
+                self.facts.context = turn.context;
+                Vec::new()
+            }
             Event::ToolDecided(decided) => {
                 let why = match (decided.withdrawn, decided.approved) {
                     (true, _) => WithdrawalReason::WorkerEnded,
@@ -167,6 +208,7 @@ impl<'a> RunConnection<'a> {
                     (false, false) => WithdrawalReason::Denied,
                 };
                 self.approver.withdraw(&decided.call_id, why);
+                self.set_mode(false);
                 Vec::new()
             }
             _ => Vec::new(),
@@ -199,6 +241,7 @@ impl<'a> RunConnection<'a> {
 
     fn on_started(&mut self, started: &RunStartedEvent) {
         self.started = true;
+        started.session_id.clone_into(&mut self.facts.session);
         if !self.make_active {
             return;
         }

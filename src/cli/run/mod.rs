@@ -18,6 +18,7 @@ mod question_pager;
 mod renderer;
 mod sender;
 mod settings_args;
+mod terminal_mode;
 mod text_input;
 mod unasked_call;
 mod whole_call;
@@ -30,13 +31,15 @@ use crate::{
     core::Environment,
 };
 
-pub(super) use allowed::tool_names;
+pub(super) use allowed::{Allowed, tool_names};
+pub(super) use approval_args::ApprovalArgs;
+pub(super) use renderer::{Format, RunRenderer};
+pub(super) use sender::RunSender;
+pub(super) use settings_args::SettingsArgs;
+pub(super) use terminal_mode::TerminalMode;
 
-use approval_args::ApprovalArgs;
 use input_args::InputArgs;
 use output_args::OutputArgs;
-use sender::RunSender;
-use settings_args::SettingsArgs;
 
 /// Send a prompt to the model and print the answer
 ///

@@ -1,6 +1,6 @@
 //! Sends runs to the daemon, one after another, each until its end.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, rc::Rc};
 
 use tokio::runtime::Runtime;
 
@@ -8,13 +8,14 @@ use crate::{
     cli::{error::CliError, output::Verbosity},
     client,
     config::Home,
-    pb::{ListChangedRunsRequest, StartRunCommand, run_event::Event},
+    pb::{ContextSnapshot, ListChangedRunsRequest, StartRunCommand, run_event::Event},
 };
 
 use super::{
     approver::Approver,
     connection::{RunConnection, RunConnectionError},
     renderer::RunRenderer,
+    terminal_mode::TerminalMode,
 };
 
 /// The number of times that a run is sent. A daemon that is about to stop can accept a connection and then drop it;
@@ -84,6 +85,34 @@ impl<'a> RunSender<'a> {
     /// The run did not do what it was asked to do.
     pub(in crate::cli) fn exit_code(&self, ending: &Event) -> Result<ExitCode, CliError> {
         self.connection.exit_code(ending)
+    }
+
+    /// Keeps the terminal in these modes, so that what is typed during an answer waits for the next prompt.
+    pub(in crate::cli) fn keep_typed(&mut self, mode: Rc<TerminalMode>) {
+        self.connection.mode = Some(mode);
+    }
+
+    pub(in crate::cli) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    pub(in crate::cli) fn approver_mut(&mut self) -> &mut Approver {
+        &mut self.connection.approver
+    }
+
+    /// Returns the session of the last run. Empty before the first one has started.
+    pub(in crate::cli) fn session(&self) -> &str {
+        &self.connection.facts.session
+    }
+
+    /// Returns the context of the last answer.
+    pub(in crate::cli) fn context(&self) -> Option<&ContextSnapshot> {
+        self.connection.facts.context.as_ref()
+    }
+
+    /// Returns the signal that interrupted the last run.
+    pub(in crate::cli) fn signal(&self) -> Option<u8> {
+        self.connection.signal
     }
 
     /// Says what a user would otherwise not notice about a run that is over.

@@ -56,12 +56,12 @@ pub(in crate::cli) struct SettingsArgs {
 
 impl SettingsArgs {
     /// Returns true if the session of the run becomes the active one, because no other was named.
-    pub(super) fn makes_active(&self) -> bool {
+    pub(in crate::cli) fn makes_active(&self) -> bool {
         self.session.is_none()
     }
 
     /// Makes the command that starts a run with these settings, without a prompt.
-    pub(super) fn start_command(&self, home: &Home) -> Result<StartRunCommand, CliError> {
+    pub(in crate::cli) fn start_command(&self, home: &Home) -> Result<StartRunCommand, CliError> {
         let sessions = Sessions::new(home);
         let session = match &self.session {
             Some(text) => Some(match sessions.existing(text)? {

@@ -61,6 +61,13 @@ pub(super) struct Args {
     json: bool,
 }
 
+impl Args {
+    /// Takes back the last run that changed something in `dir`, after a question.
+    pub(super) fn last_in(dir: PathBuf) -> Self {
+        Self { run: None, call: None, list: false, yes: false, working_dir: Some(dir), json: false }
+    }
+}
+
 pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
     let dir = working_dir::chosen_or_current(args.working_dir)?;
     let runtime = client::runtime()?;

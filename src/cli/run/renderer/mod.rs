@@ -131,7 +131,7 @@ impl RunRenderer {
         *self = Self::with_palette(self.format, self.verbosity, self.palette, markdown);
     }
 
-    pub(super) fn palette(&self) -> Palette {
+    pub(in crate::cli) fn palette(&self) -> Palette {
         self.palette
     }
 

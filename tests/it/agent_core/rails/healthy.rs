@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Words of the notes of all rails, except for the changed place, which follows every edit.
-pub(super) const NOTES: [&str; 16] = [
+pub(super) const NOTES: [&str; 17] = [
     "exactly this call before",
     "Your answer was empty",
     "You wrote the same text again",
@@ -23,6 +23,7 @@ pub(super) const NOTES: [&str; 16] = [
     "Since your change",
     "Your answer only repeats",
     "is no longer valid",
+    "Nothing was changed",
     "Nothing was written",
     "Call it like this",
     "These are all the tools",

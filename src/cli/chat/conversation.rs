@@ -1,0 +1,153 @@
+//! The loop of a chat: a prompt, its run, and the next prompt.
+
+use std::{io, process::ExitCode, rc::Rc};
+
+use super::{
+    Args,
+    command::Input,
+    commands,
+    completion::ChatCompletion,
+    editor::{LineEditor, PROMPT, Typed},
+    header,
+    signals::Signals,
+    state::{ChatState, Next, note},
+};
+use crate::{
+    cli::{
+        error::{CliError, ExitStatus},
+        output::print_status,
+        run::{RunSender, TerminalMode},
+    },
+    config::Home,
+    core::Environment,
+    pb::{SkillInvocation, StartRunCommand},
+    skills::Skills,
+};
+
+/// The terminals that have no cursor to move.
+const DUMB: [&str; 3] = ["dumb", "cons25", "emacs"];
+
+/// A chat that is in progress.
+pub(super) struct Chat<'a> {
+    state: ChatState<'a>,
+    editor: LineEditor,
+    signals: Signals,
+}
+
+impl<'a> Chat<'a> {
+    /// Connects to the daemon, says what answers, and prepares the terminal.
+    ///
+    /// # Errors
+    ///
+    /// The arguments are wrong, or there is no daemon, or the terminal cannot be used.
+    pub(super) fn open(args: &Args, home: &'a Home, environment: &Environment) -> Result<Self, CliError> {
+        home.create()?;
+        let renderer = args.renderer(environment);
+        let palette = renderer.palette();
+        let mut start = args.settings.start_command(home)?;
+        let approver = args.approval.apply(&mut start, palette)?;
+        let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active())?;
+        print_status(&palette.dim(&header::line(home, environment, &start)?));
+        let signals = sender.runtime().block_on(async { Signals::listen() })?;
+        let is_dumb = environment.get("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term == *dumb));
+        let mode = if is_dumb { None } else { TerminalMode::open().ok().map(Rc::new) };
+        if let Some(mode) = &mode {
+            sender.keep_typed(Rc::clone(mode));
+        }
+        let completion = ChatCompletion { home: home.clone(), dir: start.working_dir.clone().into() };
+        let editor = LineEditor::start(home.chat_history(), completion, palette.bold(PROMPT))?;
+        Ok(Self { state: ChatState { home, sender, start, mode }, editor, signals })
+    }
+
+    /// Talks until the user leaves.
+    ///
+    /// # Errors
+    ///
+    /// The terminal cannot be read.
+    pub(super) fn talk(mut self) -> Result<ExitCode, CliError> {
+        let mut interrupted = false;
+        loop {
+            let next = match self.next_line() {
+                Typed::Text(line) => {
+                    interrupted = false;
+                    // What one line cannot do says nothing about the next.
+                    self.take(&line).unwrap_or_else(|error| self.report(&error))
+                }
+                Typed::Interrupt if !interrupted => {
+                    interrupted = true;
+                    note("Ctrl-C again leaves, and so do Ctrl-D and /exit");
+                    Next::Line
+                }
+                Typed::Interrupt | Typed::End => Next::Leave(ExitCode::SUCCESS),
+                Typed::Terminated => Next::Leave(ExitStatus::Terminated.code().into()),
+                Typed::Failed(why) => {
+                    return Err(CliError::failed("the terminal cannot be read").cause(why));
+                }
+            };
+            if let Next::Leave(code) = next {
+                return Ok(code);
+            }
+        }
+    }
+
+    /// Returns the next line. It begins with what was typed during the last answer, which the terminal has kept.
+    fn next_line(&mut self) -> Typed {
+        let (editor, signals) = (&mut self.editor, &mut self.signals);
+        self.state.sender.runtime().block_on(async {
+            tokio::select! {
+                biased;
+                () = signals.terminate.stopped() => Typed::Terminated,
+                () = signals.interrupts.next() => Typed::Interrupt,
+                typed = editor.read() => typed,
+            }
+        })
+    }
+
+    /// Does what a line says.
+    fn take(&mut self, line: &str) -> Result<Next, CliError> {
+        let skills = Skills::load(self.state.home);
+        match Input::parse(line, &skills) {
+            Input::Nothing => Ok(Next::Line),
+            Input::Prompt(prompt) => self.answer(prompt.to_owned(), None),
+            Input::Skill { name, arguments } => {
+                let skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
+                self.answer(String::new(), Some(skill))
+            }
+            Input::Command(command, arguments) => commands::run(&mut self.state, command, arguments),
+            Input::Unknown { name, nearest } => {
+                let error = CliError::usage(format!("there is no command and no skill `/{name}`"));
+                Err(match nearest {
+                    Some(nearest) => error.hint(format!("did you mean `/{nearest}`?")),
+                    None => {
+                        error.hint("/help lists the commands, and a space before the line makes it a prompt")
+                    }
+                })
+            }
+        }
+    }
+
+    /// Sends a prompt and shows its run.
+    fn answer(&mut self, prompt: String, skill: Option<SkillInvocation>) -> Result<Next, CliError> {
+        let start = StartRunCommand { prompt, skill, ..self.state.start.clone() };
+        let sent = self.state.sender.send(&start);
+        let entered = self.state.sender.runtime().enter();
+        self.signals.interrupts.forget();
+        drop(entered);
+        self.state.sender.session().clone_into(&mut self.state.start.session_id);
+        let result = sent.and_then(|ending| self.state.sender.exit_code(&ending));
+        match self.state.sender.signal() {
+            None => result.map(|_| Next::Line),
+            Some(2) => {
+                note("stopped");
+                Ok(Next::Line)
+            }
+            Some(_) => Ok(Next::Leave(ExitStatus::Terminated.code().into())),
+        }
+    }
+
+    fn report(&self, error: &CliError) -> Next {
+        // If stderr is closed, there is nowhere left to report the error.
+        error.write(&mut io::stderr().lock()).ok();
+        Next::Line
+    }
+}

@@ -1,0 +1,188 @@
+//! The line editor, on a thread of its own, so that a signal can end the chat while it waits for keys.
+
+use std::{error::Error, fs, path::PathBuf, sync::mpsc, thread};
+
+use rustyline::{
+    Cmd, ColorMode, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext,
+    EventHandler, Helper, KeyEvent, Modifiers, Movement, RepeatCount,
+    completion::Completer,
+    error::{ReadlineError, Signal},
+    highlight::Highlighter,
+    hint::Hinter,
+    history::FileHistory,
+    validate::{ValidationContext, ValidationResult, Validator},
+};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::completion::ChatCompletion;
+use crate::cli::error::CliError;
+
+/// The most prompts that are remembered.
+const MAX_HISTORY: usize = 1000;
+
+/// The longest prompt that is remembered, in bytes.
+const MAX_REMEMBERED: usize = 16 * 1024;
+
+/// The largest file of prompts that is read, in bytes. It is as large as the longest history can become.
+const MAX_HISTORY_FILE: u64 = 2 * (MAX_HISTORY * MAX_REMEMBERED) as u64;
+
+/// The text before each line that is typed.
+pub(super) const PROMPT: &str = "> ";
+
+/// Reads lines from the terminal.
+pub(super) struct LineEditor {
+    requests: mpsc::Sender<()>,
+    replies: UnboundedReceiver<Typed>,
+    /// A line is being typed already, because the last call was dropped.
+    is_reading: bool,
+}
+
+/// The end of a line that somebody was typing.
+pub(super) enum Typed {
+    /// One line or several.
+    Text(String),
+    /// Ctrl-C, when nothing was typed.
+    Interrupt,
+    /// Ctrl-D, when nothing was typed.
+    End,
+    /// SIGTERM.
+    Terminated,
+    /// The terminal cannot be read.
+    Failed(String),
+}
+
+impl LineEditor {
+    /// Starts the editor with the prompts in the file `history`.
+    ///
+    /// # Errors
+    ///
+    /// The terminal cannot be used, or the system gives no thread.
+    pub(super) fn start(
+        history: PathBuf,
+        completion: ChatCompletion,
+        styled_prompt: String,
+    ) -> Result<Self, CliError> {
+        let failed =
+            |error: &dyn Error| CliError::failed("the terminal cannot be used").cause(error.to_string());
+        let editor = editor(completion).map_err(|error| failed(&error))?;
+        let (requests, inbox) = mpsc::channel();
+        let (outbox, replies) = unbounded_channel();
+        let worker = Worker { editor, history, styled_prompt, replies: outbox };
+        let thread = thread::Builder::new().name("line-editor".to_owned());
+        thread.spawn(move || worker.serve(&inbox)).map_err(|error| failed(&error))?;
+        Ok(Self { requests, replies, is_reading: false })
+    }
+
+    /// Reads a line. Nothing is lost if the returned future is dropped early.
+    pub(super) async fn read(&mut self) -> Typed {
+        if !std::mem::replace(&mut self.is_reading, true) {
+            self.requests.send(()).ok();
+        }
+        let typed = self.replies.recv().await;
+        self.is_reading = false;
+        typed.unwrap_or_else(|| Typed::Failed("the line editor has ended".to_owned()))
+    }
+}
+
+fn editor(completion: ChatCompletion) -> Result<Editor<ChatHelper, FileHistory>, ReadlineError> {
+    let config = Config::builder()
+        .max_history_size(MAX_HISTORY)?
+        .history_ignore_dups(true)?
+        .history_ignore_space(true)
+        .completion_type(CompletionType::List)
+        // The prompt that it gets has its colours already.
+        .color_mode(ColorMode::Enabled)
+        .build();
+    let mut editor = Editor::with_config(config)?;
+    editor.set_helper(Some(ChatHelper { completion }));
+    // Alt-Enter, as most terminals send it, and Ctrl-J.
+    for key in [KeyEvent::new('\r', Modifiers::ALT), KeyEvent::new('\n', Modifiers::ALT), KeyEvent::ctrl('J')]
+    {
+        editor.bind_sequence(key, Cmd::Newline);
+    }
+    editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(ClearLine)));
+    Ok(editor)
+}
+
+/// The thread of the editor.
+struct Worker {
+    editor: Editor<ChatHelper, FileHistory>,
+    history: PathBuf,
+    styled_prompt: String,
+    replies: UnboundedSender<Typed>,
+}
+
+impl Worker {
+    fn serve(mut self, requests: &mpsc::Receiver<()>) {
+        // A history that is not there or cannot be read is an empty one.
+        if fs::metadata(&self.history).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_HISTORY_FILE) {
+            self.editor.load_history(&self.history).ok();
+        }
+        for () in requests {
+            let typed = self.read();
+            if self.replies.send(typed).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn read(&mut self) -> Typed {
+        let prompt = (PROMPT, self.styled_prompt.clone());
+        match self.editor.readline(&prompt) {
+            Ok(line) => {
+                self.remember(&line);
+                Typed::Text(line.replace("\\\n", "\n"))
+            }
+            Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => Typed::Interrupt,
+            Err(ReadlineError::Eof) => Typed::End,
+            Err(error) => Typed::Failed(error.to_string()),
+        }
+    }
+
+    fn remember(&mut self, line: &str) {
+        if line.len() <= MAX_REMEMBERED
+            && !line.trim().is_empty()
+            && self.editor.add_history_entry(line).unwrap_or(false)
+        {
+            // Whoever cannot write there still has the lines of this chat.
+            self.editor.append_history(&self.history).ok();
+        }
+    }
+}
+
+/// Ctrl-C: takes a line away that has been typed. On an empty line it interrupts.
+struct ClearLine;
+
+impl ConditionalEventHandler for ClearLine {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext) -> Option<Cmd> {
+        (!context.line().is_empty()).then_some(Cmd::Kill(Movement::WholeBuffer))
+    }
+}
+
+/// The part of the editor that completes and continues lines.
+struct ChatHelper {
+    completion: ChatCompletion,
+}
+
+impl Completer for ChatHelper {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(self.completion.complete(&line[..pos]))
+    }
+}
+
+impl Validator for ChatHelper {
+    fn validate(&self, context: &mut ValidationContext) -> rustyline::Result<ValidationResult> {
+        let is_open = context.input().ends_with('\\');
+        Ok(if is_open { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}
+
+impl Hinter for ChatHelper {
+    type Hint = String;
+}
+
+impl Highlighter for ChatHelper {}
+
+impl Helper for ChatHelper {}

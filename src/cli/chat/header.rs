@@ -1,0 +1,70 @@
+//! The first line of a chat.
+
+use std::time::Duration;
+
+use crate::{
+    cli::{error::CliError, output::print_status, printable::literal_line},
+    client,
+    config::{AgentConfig, Home, agents},
+    core::{Environment, Name, SessionId},
+    pb::{GetStatusRequest, StartRunCommand},
+    sessions::Sessions,
+};
+
+/// The time in which the daemon says what answers. A model server that is away takes longer, and the prompt does not wait
+/// for it.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Returns the model, the session and the directory in one line. Starts the daemon if none answers.
+///
+/// # Errors
+///
+/// There is no daemon.
+pub(super) fn line(
+    home: &Home,
+    environment: &Environment,
+    start: &StartRunCommand,
+) -> Result<String, CliError> {
+    let model = model(home, start)?;
+    let session = match start.session_id.as_str() {
+        "" => "new session".to_owned(),
+        id => format!("session {id}"),
+    };
+    let dir = match environment.text("HOME").and_then(|user| start.working_dir.strip_prefix(&user)) {
+        Some("") => "~".to_owned(),
+        Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+        _ => start.working_dir.clone(),
+    };
+    Ok(literal_line(&format!("{model} · {session} · {dir} · /help")))
+}
+
+/// Returns the agent that answers the next prompt.
+pub(super) fn agent(home: &Home, start: &StartRunCommand) -> String {
+    if !start.agent_name.is_empty() {
+        return start.agent_name.clone();
+    }
+    let session = start.session_id.parse::<SessionId>().ok();
+    let chosen = session.and_then(|id| Sessions::new(home).default_agent(&id));
+    chosen.map_or_else(|| agents::DEFAULT.to_owned(), |name| name.to_string())
+}
+
+/// Returns the model that answers the next prompt, as far as that is known before.
+pub(super) fn model(home: &Home, start: &StartRunCommand) -> Result<String, CliError> {
+    let agent = agent(home, start).parse::<Name>().ok();
+    let configured = agent.and_then(|agent| AgentConfig::load(home, &agent).ok()).map(|agent| agent.model);
+    let configured = configured.filter(|model| !model.is_empty());
+    let connected = client::ensure(home)?;
+    connected.notices.iter().for_each(|notice| print_status(notice));
+    if !start.model.is_empty() {
+        return Ok(start.model.clone());
+    }
+    if let Some(model) = configured {
+        return Ok(model);
+    }
+    let status = client::runtime()?.block_on(async {
+        let mut daemon = client::daemon(client::channel(connected.stream).await.ok()?);
+        tokio::time::timeout(PATIENCE, daemon.get_status(GetStatusRequest {})).await.ok()?.ok()
+    });
+    let model = status.map(|status| status.into_inner().model).filter(|model| !model.is_empty());
+    Ok(model.unwrap_or_else(|| "the model is chosen at the first prompt".to_owned()))
+}

@@ -1,0 +1,70 @@
+//! `kontekst chat`: asks for prompts on the terminal and shows their runs, one after another.
+
+mod command;
+mod commands;
+mod completion;
+mod conversation;
+mod editor;
+mod header;
+mod signals;
+mod state;
+
+use std::{
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+};
+
+use crate::{
+    cli::{
+        error::CliError,
+        output::Verbosity,
+        run::{ApprovalArgs, Format, RunRenderer, SettingsArgs},
+    },
+    config::Home,
+    core::Environment,
+};
+
+use conversation::Chat;
+
+/// Talk with the model on the terminal
+///
+/// Each line that you type is a prompt, and its answer is printed below it, as `kontekst run` prints it. Questions about
+/// tool calls are asked in between. Enter sends the prompt; Alt-Enter, or a backslash before Enter, begins a new line of
+/// it, and a pasted text stays one prompt. Tab completes `/` to commands and skills, and `@` to files. The arrow keys
+/// and Ctrl-R find earlier prompts, which are kept in ~/.kontekst/chat_history, except those that begin with a blank.
+///
+/// Ctrl-C stops an answer, or clears a line. Ctrl-D, or Ctrl-C twice at an empty prompt, leaves. What you type while an
+/// answer is printed becomes the next prompt.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  kontekst chat
+  kontekst chat --new --agent coder
+  kontekst chat -C ~/src/project --allow edit_file --check \"cargo test\"
+
+In the chat, /help lists the commands.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    settings: SettingsArgs,
+    #[command(flatten)]
+    approval: ApprovalArgs,
+
+    /// Print the model's reasoning, the results of tools and the size of the context
+    #[arg(short, long, help_heading = "Output")]
+    verbose: bool,
+}
+
+impl Args {
+    fn renderer(&self, environment: &Environment) -> RunRenderer {
+        let verbosity = if self.verbose { Verbosity::Verbose } else { Verbosity::Normal };
+        RunRenderer::new(Format::Text, verbosity, environment)
+    }
+}
+
+pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err(CliError::usage("a chat needs a terminal, and stdin or stdout is none").hint(
+            "`kontekst run` answers one prompt without a terminal: echo \"what is 2+2?\" | kontekst run",
+        ));
+    }
+    Chat::open(args, home, environment)?.talk()
+}

@@ -1,0 +1,56 @@
+//! The modes of the terminal of a chat.
+
+use std::{fs::File, io, os::unix::fs::OpenOptionsExt as _};
+
+use rustix::{
+    fs::OFlags,
+    termios::{InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr},
+};
+
+/// The controlling terminal, which keeps what is typed to itself until it is asked for. It has its usual modes again
+/// when this is dropped.
+pub(in crate::cli) struct TerminalMode {
+    /// Does not block.
+    pub(super) terminal: File,
+    usual: Termios,
+    quiet: Termios,
+}
+
+impl TerminalMode {
+    /// Opens the terminal, and shows nothing of what is typed there from now on.
+    ///
+    /// # Errors
+    ///
+    /// There is no terminal, or its modes cannot be changed.
+    pub(in crate::cli) fn open() -> io::Result<Self> {
+        let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+        let terminal = File::options().read(true).write(true).custom_flags(nonblocking).open("/dev/tty")?;
+        let usual = tcgetattr(&terminal)?;
+        let mut quiet = usual.clone();
+        quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
+        // Enter and Ctrl-J are two keys.
+        quiet.input_modes -= InputModes::ICRNL;
+        quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
+        quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
+        let mode = Self { terminal, usual, quiet };
+        mode.set_quiet();
+        Ok(mode)
+    }
+
+    /// Shows nothing of what is typed, and delivers each key at once.
+    pub(in crate::cli) fn set_quiet(&self) {
+        // Fails only if the terminal is gone, which the next read notices.
+        tcsetattr(&self.terminal, OptionalActions::Now, &self.quiet).ok();
+    }
+
+    /// Has the terminal edit and show lines, as other programs expect it.
+    pub(in crate::cli) fn set_usual(&self) {
+        tcsetattr(&self.terminal, OptionalActions::Now, &self.usual).ok();
+    }
+}
+
+impl Drop for TerminalMode {
+    fn drop(&mut self) {
+        self.set_usual();
+    }
+}

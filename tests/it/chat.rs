@@ -1,0 +1,150 @@
+//! `kontekst chat` on a terminal.
+
+use serde_json::{Value, json};
+
+use crate::{
+    fake_llama::{FakeLlama, Reply, gate},
+    pseudo_terminal::TerminalCommand,
+    test_home::TestHome,
+};
+
+const PROMPT: &str = "> ";
+
+fn user_texts(chat: &Value) -> Vec<String> {
+    let messages = chat["messages"].as_array().unwrap();
+    let users = messages.iter().filter(|message| message["role"] == "user");
+    users.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Starts a chat and waits for its prompt.
+fn chat(home: &TestHome, words: &[&str]) -> TerminalCommand {
+    let words: Vec<&str> = ["chat"].iter().chain(words).copied().collect();
+    let variables = [("NO_COLOR", "1"), ("TERM", "xterm")];
+    let mut chat = home.on_terminal_with(&words, 80, &variables);
+    chat.wait_for("/help");
+    chat.wait_for(PROMPT);
+    chat
+}
+
+#[test]
+fn prompts_are_answered_one_after_the_other_in_one_session() {
+    let model = FakeLlama::start(["first answer", "second answer"].map(Reply::text));
+    let home = TestHome::new(&model.url());
+    let mut chat = chat(&home, &[]);
+    chat.type_keys("one\r");
+    chat.wait_for("first answer");
+    chat.wait_for(PROMPT);
+    chat.type_keys("two\r");
+    chat.wait_for("second answer");
+    chat.wait_for(PROMPT);
+    chat.type_keys("\x04");
+    let (code, screen) = chat.end();
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(user_texts(&model.chats()[1]), ["one", "two"]);
+    assert_eq!(home.read("chat_history").lines().last(), Some("two"));
+    model.assert_clean();
+}
+
+#[test]
+fn ctrl_c_stops_the_answer_and_not_the_chat() {
+    let (gate, key) = gate();
+    let model = FakeLlama::start([Reply::text("begins").then_wait(gate), Reply::text("again")]);
+    let home = TestHome::new(&model.url());
+    let mut chat = chat(&home, &[]);
+    chat.type_keys("one\r");
+    model.wait_for_chats(1);
+    chat.type_keys("\x03");
+    chat.wait_for("stopped");
+    drop(key);
+    chat.wait_for(PROMPT);
+    chat.type_keys("two\r");
+    chat.wait_for("again");
+    chat.wait_for(PROMPT);
+    // A line that was begun is cleared, and at an empty prompt the second one leaves.
+    chat.type_keys("not sent\x03\x03");
+    chat.wait_for("Ctrl-C again leaves");
+    chat.type_keys("\x03");
+    let (code, screen) = chat.end();
+    assert_eq!((code, model.chats().len()), (0, 2), "{screen}");
+}
+
+#[test]
+fn what_is_typed_during_an_answer_is_the_next_prompt() {
+    let (gate, key) = gate();
+    let model = FakeLlama::start([
+        Reply::text("").then_wait(gate).then_text("the answer"),
+        Reply::text("the next answer"),
+    ]);
+    let home = TestHome::new(&model.url());
+    let mut chat = chat(&home, &[]);
+    chat.type_keys("one\r");
+    model.wait_for_chats(1);
+    chat.type_keys("typed early\r");
+    key.open();
+    let before = chat.wait_for("the answer");
+    assert!(!before.contains("typed early"), "{before}");
+    chat.wait_for("the next answer");
+    chat.wait_for(PROMPT);
+    chat.type_keys("/exit\r");
+    assert_eq!(chat.end().0, 0);
+    assert_eq!(user_texts(&model.chats()[1]), ["one", "typed early"]);
+}
+
+#[test]
+fn a_call_is_asked_about_between_the_prompts() {
+    let call = Reply::calls([("write_file", json!({"path": "a.txt", "content": "x\n"}))]);
+    let model = FakeLlama::start([call, Reply::text("written")]);
+    let home = TestHome::new(&model.url());
+    let mut chat = chat(&home, &[]);
+    chat.type_keys("write it\r");
+    chat.wait_for("or type a reason to refuse: ");
+    chat.type_keys("y\n");
+    chat.wait_for("written");
+    chat.wait_for(PROMPT);
+    chat.type_keys("/undo\r");
+    chat.wait_for("[y]es [N]o: ");
+    chat.type_keys("y\n");
+    chat.wait_for("took back");
+    chat.wait_for(PROMPT);
+    chat.type_keys("/exit\r");
+    assert_eq!(chat.end().0, 0);
+    assert!(!home.work_dir().join("a.txt").exists());
+}
+
+#[test]
+fn commands_never_reach_the_model() {
+    let model = FakeLlama::start([Reply::text("hello")]);
+    let home = TestHome::new(&model.url());
+    let mut chat = chat(&home, &[]);
+    for (typed, expected) in [
+        ("/help", "/tokens"),
+        ("/hlep", "did you mean `/help`?"),
+        ("/tokens", "nothing was answered in this chat yet"),
+        ("/new", "the next prompt starts a new session"),
+        ("/model other", "other answers the next prompts"),
+        ("/agent nobody", "nobody"),
+        ("/approve edit_file", "these tools need no question: edit_file"),
+        ("/approve raed_file", "did you mean `read_file`?"),
+        ("/session", "the next prompt starts a new session"),
+        ("/fork", "there is no conversation to copy yet"),
+    ] {
+        chat.type_keys(&format!("{typed}\r"));
+        chat.wait_for(expected);
+        chat.wait_for(PROMPT);
+    }
+    chat.type_keys("hi\r");
+    chat.wait_for("hello");
+    chat.wait_for(PROMPT);
+    chat.type_keys("/fork\r");
+    chat.wait_for("goes on from here, with 2 messages");
+    chat.type_keys("/exit\r");
+    assert_eq!(chat.end().0, 0);
+    assert_eq!((model.chats().len(), &model.chats()[0]["model"]), (1, &json!("other")));
+}
+
+#[test]
+fn without_a_terminal_a_chat_points_to_run() {
+    let home = TestHome::new("http://127.0.0.1:9");
+    let error = home.run(&["chat"]).fails(2);
+    assert!(error.contains("a chat needs a terminal") && error.contains("kontekst run"), "{error}");
+}
