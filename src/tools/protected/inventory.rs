@@ -21,9 +21,9 @@ use crate::tools::Workspace;
 const MAX_READ_ONLY: usize = 1_000;
 /// Directories of build systems, which are large and have nothing in them that is protected.
 const BUILT: &[&str] = &["node_modules", "target", "__pycache__", ".venv", "venv"];
-/// The number of names of the working directory's own path that can belong to a pattern together with names in it: one
-/// less than the longest pattern of the table has.
-const NAMES_ABOVE: usize = 2;
+/// The number of names of a directory's own path that can belong to a pattern together with names in it: one less than
+/// the longest pattern of the table has.
+pub(super) const NAMES_ABOVE: usize = 2;
 
 /// A limit for looking at a tree.
 #[derive(Clone, Copy, Debug)]

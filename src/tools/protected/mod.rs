@@ -4,7 +4,9 @@
 //! difference which directory on it is the working directory. The files of kontekst itself are recognised by
 //! device and inode instead, because the data directory can have any name.
 
+mod dir;
 pub(super) mod git_files;
+mod index;
 mod inventory;
 mod table;
 #[cfg(test)]
@@ -13,8 +15,9 @@ pub(in crate::tools) mod tests;
 use std::collections::HashSet;
 
 use super::workspace::{InnerPath, Location, Workspace};
+pub(super) use dir::DirNames;
 pub(super) use inventory::{Inventory, ItemKind, LookLimits, reason};
-use table::{CLASSES, Class, Guards};
+use table::Class;
 
 /// The action of a call on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,32 +67,7 @@ const OWN_REASON: &str = "holds conversations and tokens and steers later runs";
 /// Returns the class that protects the path, if there is one. The path has no links.
 fn class_of(path: &str, access: Access) -> Option<&'static Class> {
     let names: Vec<String> = path.split('/').filter(|name| !name.is_empty()).map(normalized).collect();
-    let asks = |class: &&Class| match class.guards {
-        Guards::ReadsAndWrites => true,
-        Guards::Writes => access != Access::Read,
-        Guards::UnapprovedReads => access == Access::UnapprovedRead,
-    };
-    CLASSES.iter().filter(asks).find(|class| class.names.iter().any(|pattern| matches(pattern, &names)))
-}
-
-/// Returns true if the pattern names the path. `table` describes the patterns.
-fn matches(pattern: &str, names: &[String]) -> bool {
-    let inner = pattern.strip_suffix('/');
-    let parts = inner.unwrap_or(pattern);
-    // Nothing is allocated here, because each search judges some thousand paths by some hundred patterns.
-    let mut windows = names.windows(parts.split('/').count());
-    let fits = |window: &[String]| parts.split('/').zip(window).all(|(part, name)| name_matches(part, name));
-    if inner.is_some() { windows.any(fits) } else { windows.next_back().is_some_and(fits) }
-}
-
-/// Returns true if the name is the part of a pattern, in which one `*` stands for any characters.
-fn name_matches(part: &str, name: &str) -> bool {
-    match part.split_once('*') {
-        None => part == name,
-        Some((start, end)) => {
-            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
-        }
-    }
+    index::class_of(&names, access)
 }
 
 /// Returns the name as the most lenient file system or program compares it: without regard to case, to dots

@@ -1,6 +1,9 @@
 //! Tests of the table and of how names are compared.
 
-use super::*;
+use super::{
+    table::{CLASSES, Guards},
+    *,
+};
 
 /// Returns a path for each name that may not be written without asking, with `x` in place of what may be anything.
 pub(in crate::tools) fn sample_paths() -> Vec<String> {
@@ -19,6 +22,7 @@ fn the_table_is_in_the_form_that_is_compared() {
     for class in CLASSES {
         for name in class.names {
             let parts = name.strip_suffix('/').unwrap_or(name).split('/');
+            assert!(parts.clone().count() <= inventory::NAMES_ABOVE + 1, "{name}");
             for part in parts {
                 assert_eq!(normalized(part), *part, "{name}");
                 assert!(!part.is_empty() && part.matches('*').count() <= 1, "{name}");

@@ -16,6 +16,14 @@ use super::resolve::HANDLE;
 /// The maximum number of directories above one file. A path of 4096 bytes cannot have more.
 const MAX_DEPTH: usize = 2048;
 
+/// The number of a device and that of a file on it.
+pub(super) type Id = (u64, u64);
+
+/// Returns the numbers of the files and directories of these paths that exist at this moment.
+pub(super) fn ids_of(paths: &[PathBuf]) -> Vec<Id> {
+    paths.iter().filter_map(|path| fs::stat(path).ok()).map(|stat| id(&stat)).collect()
+}
+
 /// Returns true if the file `name` in `dir`, or a directory above it, is one of `paths` at this moment.
 ///
 /// Device and inode numbers are compared, so links, bind mounts and renamed directories make no difference.
@@ -24,12 +32,20 @@ pub(super) fn is_beneath_any(
     name: &OsStr,
     paths: &[PathBuf],
 ) -> rustix::io::Result<bool> {
-    let wanted: Vec<_> = paths.iter().filter_map(|path| fs::stat(path).ok()).map(|stat| id(&stat)).collect();
+    let wanted = ids_of(paths);
     if wanted.is_empty() {
         return Ok(false);
     }
     if fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|file| wanted.contains(&id(&file))) {
         return Ok(true);
+    }
+    is_or_is_beneath(dir, &wanted)
+}
+
+/// Returns true if the directory, or one above it, is one of those at this moment.
+pub(super) fn is_or_is_beneath(dir: BorrowedFd<'_>, wanted: &[Id]) -> rustix::io::Result<bool> {
+    if wanted.is_empty() {
+        return Ok(false);
     }
     let mut current = fs::openat(dir, ".", HANDLE, Mode::empty())?;
     for _ in 0..MAX_DEPTH {
@@ -47,7 +63,7 @@ pub(super) fn is_beneath_any(
     Err(Errno::NAMETOOLONG)
 }
 
-fn id(stat: &Stat) -> (u64, u64) {
+pub(super) fn id(stat: &Stat) -> Id {
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the types differ by system")]
     (stat.st_dev as u64, stat.st_ino as u64)
 }

@@ -10,6 +10,7 @@ mod location;
 mod path;
 mod place;
 mod read;
+mod real_dir;
 mod resolve;
 #[cfg(test)]
 pub(super) mod tests;
@@ -18,6 +19,7 @@ pub use error::FileError;
 pub(super) use location::{ExistingFile, Location, Record};
 pub use path::InnerPath;
 pub(super) use place::{Found, Place, PlaceError};
+pub(super) use real_dir::{OpenedIn, RealDir};
 
 use std::{
     fs::File,

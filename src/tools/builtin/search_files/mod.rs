@@ -1,7 +1,9 @@
 //! `search_files`: finds the lines that match a regular expression.
 
 mod file_search;
+mod lines;
 mod remaining;
+mod tree_search;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use serde_json::{Value, json};
@@ -12,9 +14,10 @@ use super::{
 };
 use crate::{
     core::{Cancel, ToolDef, ToolOutcome},
-    tools::{Effect, Proposal, Tool, WorkDir, Workspace, read_effect},
+    tools::{Proposal, Tool, WorkDir, Workspace, read_effect},
 };
-use file_search::{FileSearch, Limits};
+use lines::Limits;
+use tree_search::{Found, Query, search_all};
 
 pub(super) use remaining::files_with;
 pub use remaining::{ReplacedText, remaining_places};
@@ -72,15 +75,11 @@ fn search(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String
     let context = args::number(args, "context").unwrap_or(0).clamp(0, MAX_CONTEXT);
     let limits =
         Limits { lines: usize::try_from(limit).unwrap_or(1), context: usize::try_from(context).unwrap_or(0) };
-    let mut found = match regex(text) {
-        Some(pattern) => search_all(workspace, &files, &pattern, limits, cancel)?,
-        None => Found::default(),
-    };
     // Many models write plain text, with brackets or dots that a regular expression reads in another way.
-    if found.search.matching_lines() == 0
-        && let Some(plain) = plain(text)
-    {
-        found = search_all(workspace, &files, &plain, limits, cancel)?;
+    let query = Query { regex: regex(text), plain: plain(text), limits };
+    let found = search_all(workspace, &files.names, &query, cancel);
+    if cancel.is_cancelled() {
+        return Err(Failure::cancelled());
     }
     Ok(found.render(text, &files))
 }
@@ -106,10 +105,9 @@ fn regex(text: &str) -> Option<RegexMatcher> {
     builder().build(text).ok()
 }
 
-/// Returns `None` if the text means the same as a regular expression.
+/// Returns `None` if a line that has the text also matches it as a regular expression.
 fn plain(text: &str) -> Option<RegexMatcher> {
-    let is_plain =
-        |c: char| c.is_alphanumeric() || matches!(c, '_' | ' ' | '"' | '\'' | ':' | '/' | '<' | '>' | '=');
+    let is_plain = |c: char| c.is_alphanumeric() || "_ \"':/<>=.,;-@#!%&~`".contains(c);
     if text.chars().all(is_plain) {
         return None;
     }
@@ -122,47 +120,10 @@ fn builder() -> RegexMatcherBuilder {
     builder
 }
 
-/// The result of a search.
-#[derive(Default)]
-struct Found {
-    search: FileSearch,
-    /// The number of files that were searched.
-    searched: usize,
-    /// The number of files that were not searched because their names say that they hold secrets or settings.
-    withheld: usize,
-}
-
-fn search_all(
-    workspace: &Workspace,
-    files: &Listing,
-    pattern: &RegexMatcher,
-    limits: Limits,
-    cancel: &Cancel,
-) -> Result<Found, Failure> {
-    let mut found = Found { search: FileSearch::new(limits), ..Found::default() };
-    for name in &files.names {
-        if cancel.is_cancelled() {
-            return Err(Failure::cancelled());
-        }
-        let Ok(path) = workspace.path(name) else { continue };
-        if read_effect::of_file(workspace, &path) != Effect::Reads {
-            found.withheld += 1;
-            continue;
-        }
-        // A file that was removed or cannot be read has no lines.
-        let Ok(file) = workspace.open(&path) else { continue };
-        found.searched += 1;
-        if !found.search.file(name, file, pattern, cancel) {
-            break;
-        }
-    }
-    if cancel.is_cancelled() { Err(Failure::cancelled()) } else { Ok(found) }
-}
-
 impl Found {
     fn render(self, pattern: &str, files: &Listing) -> String {
-        let Self { search, searched, withheld } = self;
-        let (matching, shown) = (search.matching_lines(), search.shown_lines());
+        let Self { lines, searched, withheld, stopped } = self;
+        let (matching, shown) = (lines.matching(), lines.shown());
         let mut notes = Vec::new();
         if shown < matching {
             notes.push(format!("{shown} of {matching} matching lines shown; use a narrower pattern or glob"));
@@ -173,10 +134,8 @@ impl Found {
                 files_text(withheld)
             ));
         }
-        notes.extend(
-            files.truncated.or(search.stopped()).map(|why| format!("not everything was searched: {why}")),
-        );
-        let mut text = search.into_text();
+        notes.extend(files.truncated.or(stopped).map(|why| format!("not everything was searched: {why}")));
+        let mut text = lines.into_text();
         if matching == 0 {
             let pattern: String = pattern.chars().take(128).collect();
             let ignored = if files.ignored { "; files ignored by .gitignore were left out" } else { "" };

@@ -99,7 +99,7 @@ fn find_in_file(workspace: &Workspace, places: &mut Places<'_>, end: Instant, ca
     let mut searcher =
         SearcherBuilder::new().binary_detection(BinaryDetection::quit(0)).heap_limit(Some(MAX_LINE)).build();
     // An error of the file ends the search in it.
-    searcher.search_reader(&pattern, Interruptible { file, cancel, end }, places).ok();
+    searcher.search_reader(&pattern, Interruptible { file: &file, cancel, end }, places).ok();
 }
 
 /// Returns the files to look at. A name without a directory may also mean the only file of this name below.

@@ -162,3 +162,32 @@ fn a_cancelled_search_is_a_failure() {
     let outcome = SearchFiles.execute(&json!({"pattern": "x"}), &work_dir, &Proposal::default(), &cancel);
     assert!(matches!(outcome, ToolOutcome::Failed { .. }), "{outcome:?}");
 }
+
+#[test]
+fn the_lines_of_many_files_come_in_order_and_the_first_ones_are_shown() {
+    let names: Vec<String> = (0..700).map(|n| format!("d{}/f{n:03}", n / 100)).collect();
+    let files: Vec<(&str, &str)> =
+        names.iter().map(|name| (name.as_str(), "one\nhit (a)\ntwo\nthree\nhit (b)\n")).collect();
+    let (_dir, work_dir) = tree(&files);
+    let expected = |limit: usize| {
+        let lines = names.iter().flat_map(|name| [(name, 2, "a"), (name, 5, "b")]);
+        let lines = lines.map(|(name, number, what)| format!("{name}:{number}: hit ({what})"));
+        let note = format!("({limit} of 1400 matching lines shown; use a narrower pattern or glob)");
+        lines.take(limit).chain([note]).collect::<Vec<_>>().join("\n")
+    };
+    for limit in [1, 50, 499, 500] {
+        for pattern in ["hit", "hit (", "hit .[ab]"] {
+            assert_eq!(search_with(&work_dir, &json!({"pattern": pattern, "limit": limit})), expected(limit));
+        }
+    }
+    // As a regular expression it matches nothing.
+    assert!(
+        search(&work_dir, "hit (a)")
+            .ends_with("(50 of 700 matching lines shown; use a narrower pattern or glob)")
+    );
+    let text = search_with(&work_dir, &json!({"pattern": "hit", "context": 1, "limit": 3}));
+    let first = ["-1- one", ":2: hit (a)", "-3- two", "-4- three", ":5: hit (b)"]
+        .map(|line| format!("d0/f000{line}"));
+    let second = ["-1- one", ":2: hit (a)", "-3- two"].map(|line| format!("d0/f001{line}"));
+    assert!(text.starts_with(&[first.join("\n"), second.join("\n")].join("\n")), "{text}");
+}

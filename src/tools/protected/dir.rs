@@ -1,0 +1,34 @@
+//! Judges many files of one directory, of whose path only the end is compared again for each of them.
+
+use super::{Access, class_of, inventory::NAMES_ABOVE};
+
+/// The names of a directory, for one kind of access to the files in it.
+pub(in crate::tools) struct DirNames {
+    access: Access,
+    is_protected: bool,
+    /// The ends of its paths that can belong to a pattern together with a name in it, all different.
+    ends: Vec<String>,
+}
+
+impl DirNames {
+    /// `paths` are all paths under which the directory is known.
+    pub(in crate::tools) fn new<'a>(paths: impl Iterator<Item = &'a str>, access: Access) -> Self {
+        let (mut ends, mut is_protected) = (Vec::new(), false);
+        for path in paths {
+            // `x` stands for any file in it.
+            is_protected |= class_of(&format!("{path}/x"), access).is_some();
+            let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+            let end = names[names.len().saturating_sub(NAMES_ABOVE)..].join("/");
+            if !ends.contains(&end) {
+                ends.push(end);
+            }
+        }
+        Self { access, is_protected, ends }
+    }
+
+    /// Returns true if a person must approve the access to the file of this name.
+    pub(in crate::tools) fn protects(&self, name: &str) -> bool {
+        self.is_protected
+            || self.ends.iter().any(|end| class_of(&format!("{end}/{name}"), self.access).is_some())
+    }
+}

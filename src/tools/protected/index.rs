@@ -1,0 +1,143 @@
+//! Finds the class of a path without comparing it with every pattern of the table.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use super::{
+    Access,
+    table::{CLASSES, Class, Guards},
+};
+
+/// The patterns of the table by their last name. A name of a path is looked up once in it, instead of being compared with
+/// some four hundred patterns.
+struct Index {
+    /// Patterns whose last name has no `*`.
+    exact: HashMap<&'static str, Vec<Pattern>>,
+    /// The others, each with its last name.
+    starred: Vec<(&'static str, Pattern)>,
+}
+
+/// A pattern of the table, without its last name.
+struct Pattern {
+    /// The names before the last one, from the outside in.
+    above: Vec<&'static str>,
+    is_dir: bool,
+    /// The number of its class in [`CLASSES`].
+    class: usize,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut index = Index { exact: HashMap::new(), starred: Vec::new() };
+    for (class, names) in CLASSES.iter().enumerate().map(|(number, class)| (number, class.names)) {
+        for &name in names {
+            let mut above: Vec<&str> = name.trim_end_matches('/').split('/').collect();
+            let Some(last) = above.pop() else { continue };
+            let pattern = Pattern { above, is_dir: name.ends_with('/'), class };
+            if last.contains('*') {
+                index.starred.push((last, pattern));
+            } else {
+                index.exact.entry(last).or_default().push(pattern);
+            }
+        }
+    }
+    index
+});
+
+/// Returns the first class of the table that protects the path of these names, which are normalized.
+pub(super) fn class_of(names: &[String], access: Access) -> Option<&'static Class> {
+    let mut found: Option<usize> = None;
+    for (at, name) in names.iter().enumerate() {
+        let (above, is_last) = (&names[..at], at + 1 == names.len());
+        let exact = INDEX.exact.get(name.as_str()).into_iter().flatten();
+        let starred = INDEX.starred.iter().filter(|(last, _)| name_matches(last, name));
+        for pattern in exact.chain(starred.map(|(_, pattern)| pattern)) {
+            if (pattern.is_dir || is_last) && asks(&CLASSES[pattern.class], access) && pattern.is_below(above)
+            {
+                found = Some(found.map_or(pattern.class, |first| first.min(pattern.class)));
+            }
+        }
+    }
+    found.map(|class| &CLASSES[class])
+}
+
+impl Pattern {
+    /// Returns true if the names end with those before the last one of the pattern.
+    fn is_below(&self, names: &[String]) -> bool {
+        let Some(start) = names.len().checked_sub(self.above.len()) else { return false };
+        self.above.iter().zip(&names[start..]).all(|(part, name)| name_matches(part, name))
+    }
+}
+
+fn asks(class: &Class, access: Access) -> bool {
+    match class.guards {
+        Guards::ReadsAndWrites => true,
+        Guards::Writes => access != Access::Read,
+        Guards::UnapprovedReads => access == Access::UnapprovedRead,
+    }
+}
+
+/// Returns true if the name is the part of a pattern, in which one `*` stands for any characters.
+fn name_matches(part: &str, name: &str) -> bool {
+    match part.split_once('*') {
+        None => part == name,
+        Some((start, end)) => {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hostile_input::{Random, rounds};
+
+    /// Compares the path with each pattern of the table, as `table` describes them.
+    fn class_by_each_pattern(names: &[String], access: Access) -> Option<&'static Class> {
+        let fits = |pattern: &str| {
+            let parts: Vec<&str> = pattern.trim_end_matches('/').split('/').collect();
+            let mut windows = names.windows(parts.len());
+            let fits =
+                |window: &[String]| parts.iter().zip(window).all(|(part, name)| name_matches(part, name));
+            if pattern.ends_with('/') { windows.any(fits) } else { windows.next_back().is_some_and(fits) }
+        };
+        CLASSES
+            .iter()
+            .filter(|class| asks(class, access))
+            .find(|class| class.names.iter().any(|name| fits(name)))
+    }
+
+    #[test]
+    fn the_index_finds_what_each_pattern_by_itself_finds() {
+        let parts: Vec<String> = CLASSES
+            .iter()
+            .flat_map(|class| class.names)
+            .flat_map(|name| name.split('/'))
+            .flat_map(|part| [part.replace('*', ""), part.replace('*', "x"), format!("{part}x")])
+            .chain(["src".to_owned(), "main.rs".to_owned()])
+            .filter(|part| !part.is_empty())
+            .collect();
+        let whole: Vec<&str> = CLASSES.iter().flat_map(|class| class.names).copied().collect();
+        let mut random = Random::new(18);
+        let mut protected = 0;
+        for _ in 0..rounds(3_000, 50_000) {
+            let mut names: Vec<String> =
+                (0..random.below(4)).map(|_| parts[random.below(parts.len())].clone()).collect();
+            if random.below(2) == 0 {
+                let pattern = whole[random.below(whole.len())].replace('*', "y");
+                names.extend(pattern.trim_end_matches('/').split('/').map(str::to_owned));
+            }
+            if random.below(2) == 0 {
+                names.push(parts[random.below(parts.len())].clone());
+            }
+            for access in [Access::Read, Access::Write, Access::UnapprovedRead] {
+                let (one, other) = (class_of(&names, access), class_by_each_pattern(&names, access));
+                assert_eq!(
+                    one.map(|class| class.reason),
+                    other.map(|class| class.reason),
+                    "{names:?} {access:?}"
+                );
+                protected += usize::from(one.is_some());
+            }
+        }
+        assert!(protected > 100);
+    }
+}
