@@ -74,20 +74,23 @@ fn what_is_typed_during_an_answer_is_the_next_prompt() {
     let model = FakeLlama::start([
         Reply::text("").then_wait(gate).then_text("the answer"),
         Reply::text("the next answer"),
+        Reply::text("the last answer"),
     ]);
     let home = TestHome::new(&model.url());
     let mut chat = chat(&home, &[]);
     chat.type_keys("one\r");
     model.wait_for_chats(1);
-    chat.type_keys("typed early\r");
+    // Ctrl-\\ does not end the chat while the terminal shows nothing of what is typed.
+    chat.type_keys("\x1ctyped early\rand this\r");
     key.open();
     let before = chat.wait_for("the answer");
     assert!(!before.contains("typed early"), "{before}");
     chat.wait_for("the next answer");
+    chat.wait_for("the last answer");
     chat.wait_for(PROMPT);
     chat.type_keys("/exit\r");
     assert_eq!(chat.end().0, 0);
-    assert_eq!(user_texts(&model.chats()[1]), ["one", "typed early"]);
+    assert_eq!(user_texts(&model.chats()[2]), ["one", "typed early", "and this"]);
 }
 
 #[test]
@@ -124,6 +127,7 @@ fn commands_never_reach_the_model() {
         ("/model other", "other answers the next prompts"),
         ("/agent nobody", "nobody"),
         ("/approve edit_file", "these tools need no question: edit_file"),
+        ("/approve run_command(cargo test)", "begin with these words need none: `cargo test`"),
         ("/approve raed_file", "did you mean `read_file`?"),
         ("/session", "the next prompt starts a new session"),
         ("/fork", "there is no conversation to copy yet"),

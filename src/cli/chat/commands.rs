@@ -138,7 +138,7 @@ fn tokens(chat: &ChatState<'_>) -> String {
 /// Shows what needs no question, or adds to it.
 fn approve(chat: &mut ChatState<'_>, values: &str) -> Result<(), CliError> {
     if !values.is_empty() {
-        let allowed = Allowed::parse(&[values.replace(' ', ",")])?;
+        let allowed = Allowed::parse(&split(values))?;
         chat.sender.approver_mut().allow(allowed.tools);
         chat.start.allowed_commands.extend(allowed.commands);
     }
@@ -156,6 +156,16 @@ fn approve(chat: &mut ChatState<'_>, values: &str) -> Result<(), CliError> {
     }
     note(&text);
     Ok(())
+}
+
+/// Splits at blanks that are not in parentheses: `edit_file run_command(cargo test)` has two parts.
+fn split(values: &str) -> Vec<String> {
+    let mut depth = 0_i32;
+    let parts = values.split(|c: char| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth <= 0 && c.is_whitespace()
+    });
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// Shows the session, or goes on in another one.

@@ -1,6 +1,10 @@
 //! The loop of a chat: a prompt, its run, and the next prompt.
 
-use std::{io, process::ExitCode, rc::Rc};
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+    rc::Rc,
+};
 
 use super::{
     Args,
@@ -16,6 +20,7 @@ use crate::{
     cli::{
         error::{CliError, ExitStatus},
         output::print_status,
+        pager::Pager,
         run::{RunSender, TerminalMode},
     },
     config::Home,
@@ -26,6 +31,9 @@ use crate::{
 
 /// The terminals that have no cursor to move.
 const DUMB: [&str; 3] = ["dumb", "cons25", "emacs"];
+
+/// Ends the mode in which the terminal marks pasted text, and the line of the prompt.
+const END_OF_PASTE_MARKS: &str = "\x1b[?2004l\r\n";
 
 /// A chat that is in progress.
 pub(super) struct Chat<'a> {
@@ -45,7 +53,7 @@ impl<'a> Chat<'a> {
         let renderer = args.renderer(environment);
         let palette = renderer.palette();
         let mut start = args.settings.start_command(home)?;
-        let approver = args.approval.apply(&mut start, palette)?;
+        let approver = args.approval.apply(&mut start, palette)?.with_pager(Pager::new(environment));
         let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active())?;
         print_status(&palette.dim(&header::line(home, environment, &start)?));
         let signals = sender.runtime().block_on(async { Signals::listen() })?;
@@ -79,7 +87,11 @@ impl<'a> Chat<'a> {
                     Next::Line
                 }
                 Typed::Interrupt | Typed::End => Next::Leave(ExitCode::SUCCESS),
-                Typed::Terminated => Next::Leave(ExitStatus::Terminated.code().into()),
+                Typed::Terminated => {
+                    // The editor cannot end the mode in which the terminal marks pasted text.
+                    write!(io::stdout(), "{END_OF_PASTE_MARKS}").ok();
+                    Next::Leave(ExitStatus::Terminated.code().into())
+                }
                 Typed::Failed(why) => {
                     return Err(CliError::failed("the terminal cannot be read").cause(why));
                 }

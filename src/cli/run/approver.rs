@@ -90,7 +90,7 @@ impl Approver {
     }
 
     /// Shows all of a call with this pager, if the user wants to see it.
-    pub(super) fn with_pager(self, pager: Option<Pager>) -> Self {
+    pub(in crate::cli) fn with_pager(self, pager: Option<Pager>) -> Self {
         Self { pager: pager.map(Arc::new), ..self }
     }
 

@@ -30,6 +30,8 @@ impl TerminalMode {
         quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
         // Enter and Ctrl-J are two keys.
         quiet.input_modes -= InputModes::ICRNL;
+        // Ctrl-\\ would end the process, which would leave the terminal in these modes. 0 stands for no key.
+        quiet.special_codes[SpecialCodeIndex::VQUIT] = 0;
         quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
         quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
         let mode = Self { terminal, usual, quiet };
