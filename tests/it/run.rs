@@ -530,3 +530,11 @@ fn a_run_has_its_own_files_model_system_prompt_and_no_tools() {
     assert!(missing.contains("cannot read `nots.md`"), "{missing}");
     model.assert_clean();
 }
+
+#[test]
+fn an_empty_answer_is_no_success_without_rails_either() {
+    let model = FakeLlama::start([Reply::text("")]);
+    let home = TestHome::new(&model.url());
+    let error = home.run(&["run", "--bare", "go"]).fails(1);
+    assert!(error.contains("the model's answer is empty"), "{error}");
+}

@@ -21,7 +21,7 @@ mod write_guard;
 
 use serde_json::Value;
 
-use super::protocol::RunError;
+use super::protocol::{FailureKind, RunError};
 use crate::{
     config::RailsConfig,
     core::{Message, RunId, ToolCall, ToolOutcome},
@@ -183,7 +183,10 @@ impl Rails {
     /// [`FailureKind::Model`](super::protocol::FailureKind::Model) if the model was asked again too often.
     pub(super) fn check_answer(&mut self, turn: &Turn, has_tools: bool) -> Result<AnswerCheck, RunError> {
         if !self.config.unfinished && turn.finish_reason != FinishReason::Repetition {
-            return Ok(AnswerCheck::Finished);
+            // A run without an answer has not completed, with rails or without.
+            let is_empty = turn.finish_reason == FinishReason::Stop && turn.content.trim().is_empty();
+            let error = || RunError::new(FailureKind::Model, "the model's answer is empty");
+            return if is_empty { Err(error()) } else { Ok(AnswerCheck::Finished) };
         }
         let files = &self.file_changes;
         // An answer may report that a change failed, unless the user asked for a change.

@@ -19,7 +19,8 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<String, CliError> {
     let mut text = String::new();
     for path in paths {
         let content = read_one(path, INPUT_LIMIT.saturating_sub(text.len() as u64))?;
-        let name = path.display();
+        // A quotation mark in the name would end it.
+        let name = path.display().to_string().replace('"', "&quot;");
         text.push_str(&format!("<file name=\"{name}\">\n{}\n</file>\n\n", content.trim_end_matches('\n')));
     }
     text.truncate(text.trim_end_matches('\n').len());
@@ -32,7 +33,7 @@ fn read_one(path: &Path, limit: u64) -> Result<String, CliError> {
     let file = File::open(path).map_err(failed)?;
     if file.metadata().map_err(failed)?.is_dir() {
         return Err(CliError::usage(format!("`{name}` is a directory, and --file takes files")).hint(
-            format!("name its files (`--file {name}/*`), or let the model read them itself with `-C {name}`"),
+            format!("give each of its files with a --file of its own, or let the model read them itself with `-C {name}`"),
         ));
     }
     let mut bytes = Vec::new();
@@ -55,12 +56,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         fs::write(path("a.txt"), "one\ntwo\n\n").unwrap();
-        fs::write(path("b.txt"), "three").unwrap();
-        let text = read(&[path("a.txt"), path("b.txt")]).unwrap();
+        fs::write(path("\"b\".txt"), "three").unwrap();
+        let text = read(&[path("a.txt"), path("\"b\".txt")]).unwrap();
         let dir = dir.path().display().to_string();
         assert_eq!(
             text.replace(&dir, "d"),
-            "<file name=\"d/a.txt\">\none\ntwo\n</file>\n\n<file name=\"d/b.txt\">\nthree\n</file>"
+            "<file name=\"d/a.txt\">\none\ntwo\n</file>\n\n<file name=\"d/&quot;b&quot;.txt\">\nthree\n</file>"
         );
         fs::write(path("x.pdf"), "%PDF-1.7\n\0").unwrap();
         fs::write(path("x.png"), b"\x89PNG\0").unwrap();

@@ -95,7 +95,9 @@ async fn a_rail_that_is_off_does_nothing_and_a_bare_run_has_none() {
     let overrides = RunOverrides { bare: true, ..RunOverrides::default() };
     let bare = |prompt| StartRun { overrides: overrides.clone(), ..test.request(prompt) };
     assert_eq!(answer(&test.run(bare("what is in a.txt?")).await), "It says one.");
-    assert_eq!(answer(&test.run(bare("and now?")).await), "");
+    // It is not asked again, and a run without an answer has still not completed.
+    let empty = test.run(bare("and now?")).await;
+    assert_eq!(failure(&empty), (FailureKind::Model, "the model's answer is empty"));
     for request in test.model.requests() {
         assert_eq!((request.tool_role, request.rescue), (ToolRole::Native, false));
     }
