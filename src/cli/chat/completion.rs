@@ -57,7 +57,7 @@ impl ChatCompletion {
     fn files(&self, typed: &str) -> Vec<String> {
         let (dir, name) = typed.rsplit_once('/').unwrap_or(("", typed));
         let is_below = Path::new(dir).components().all(|part| matches!(part, Component::Normal(_)));
-        if !is_below {
+        if !is_below || typed.starts_with('/') {
             return Vec::new();
         }
         let walk = WalkBuilder::new(self.dir.join(dir))
