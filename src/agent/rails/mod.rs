@@ -180,7 +180,7 @@ impl Rails {
     ///
     /// # Errors
     ///
-    /// [`FailureKind::Model`](super::protocol::FailureKind::Model) if the model was asked again too often.
+    /// [`FailureKind::Model`] if the model was asked again too often.
     pub(super) fn check_answer(&mut self, turn: &Turn, has_tools: bool) -> Result<AnswerCheck, RunError> {
         if !self.config.unfinished && turn.finish_reason != FinishReason::Repetition {
             // A run without an answer has not completed, with rails or without.
@@ -215,7 +215,7 @@ impl Rails {
     ///
     /// # Errors
     ///
-    /// [`FailureKind::Model`](super::protocol::FailureKind::Model) if the model was asked again too often.
+    /// [`FailureKind::Model`] if the model was asked again too often.
     pub(super) fn check_remaining(
         &mut self,
         text: &ReplacedText,
