@@ -8,9 +8,15 @@ use std::{
 
 use crate::test_home::{Output, TestHome, wait_with_output};
 
-/// Beginnings of commands that need a network or a build.
-const NOT_RUN: &[&str] =
-    &["cargo build ", "cargo test", "install ", "rustup target add ", "kontekst models pull "];
+/// Beginnings of commands that need a network, a build or a terminal.
+const NOT_RUN: &[&str] = &[
+    "cargo build ",
+    "cargo test",
+    "install ",
+    "rustup target add ",
+    "kontekst models pull ",
+    "kontekst chat",
+];
 
 /// Commands that ask for an approval on a terminal, which a test does not have.
 const ASKS: &[&str] = &["kontekst run --new \"fix the typo in greet.py: replace nmae with name\""];
