@@ -1,8 +1,12 @@
 //! The directory in which a command was started.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use super::error::CliError;
+use crate::config::Home;
 
 /// Returns the current directory. Only a client has one that means something: a daemon that a client starts leaves it.
 #[expect(clippy::disallowed_methods, reason = "the command line reads it once and passes it on")]
@@ -21,4 +25,13 @@ pub(super) fn chosen_or_current(chosen: Option<PathBuf>) -> Result<String, CliEr
         CliError::usage(format!("the working directory `{}` is not UTF-8", dir.display()))
             .hint("rename it, or choose another directory with --working-dir")
     })
+}
+
+/// Formats a directory, with `~` for the home directory of the user.
+pub(super) fn short_dir(dir: &Path, home: &Home) -> String {
+    match home.user_home().and_then(|user_home| dir.strip_prefix(user_home).ok()) {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => dir.display().to_string(),
+    }
 }

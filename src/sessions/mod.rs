@@ -14,6 +14,7 @@ mod record;
 mod resolve;
 mod search;
 mod tail;
+mod threads;
 mod title;
 mod transcript;
 

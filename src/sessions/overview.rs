@@ -13,14 +13,13 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    thread,
     time::UNIX_EPOCH,
 };
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, SessionSummary, Sessions, title::prompt_title};
+use super::{Entry, SessionSummary, Sessions, threads, title::prompt_title};
 use crate::{
     config::{file::read_text, write_hint},
     core::{Role, SessionId},
@@ -53,9 +52,6 @@ const MAX_KNOWN: u64 = 256 << 20;
 
 /// The number of entries of a file in which the first prompt is looked for.
 const TITLE_ENTRIES: usize = 8;
-
-/// The most threads that read files.
-const MAX_THREADS: usize = 8;
 
 impl Sessions {
     /// Returns the overview of each session, in their order. A session whose file cannot be read has an empty one.
@@ -111,11 +107,10 @@ impl Sessions {
                 lock()[at] = after;
             }
         };
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        if stale.len() < 2 * threads {
+        if stale.len() < 2 * threads::count() {
             work();
         } else {
-            thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+            threads::run(work);
         }
         (entries.into_inner().unwrap_or_else(PoisonError::into_inner), !stale.is_empty())
     }

@@ -9,7 +9,6 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    thread,
 };
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -18,6 +17,7 @@ use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkMatch};
 use super::{
     SessionSummary, Sessions,
     record::{MAX_LINE, SessionLine},
+    threads,
 };
 use crate::core::{Message, Role};
 
@@ -52,9 +52,6 @@ const SHOWN: usize = 200;
 /// The most of them that stand before the word.
 const BEFORE: usize = 60;
 
-/// The most threads that search.
-const MAX_THREADS: usize = 8;
-
 impl Sessions {
     /// Returns the sessions with a message that has all of the words, those first that come first in `sessions`. Case
     /// does not matter. A file that cannot be read has nothing.
@@ -86,8 +83,7 @@ impl Sessions {
                 }
             }
         };
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        threads::run(work);
         let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Each thread has finished the sessions that it has begun, so the first ones are all here.
         found.sort_by_key(|(at, _)| *at);

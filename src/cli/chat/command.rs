@@ -1,6 +1,9 @@
 //! The commands of the chat, and the lines that are none.
 
-use crate::{cli::nearest::nearest, skills::Skills};
+use crate::{
+    cli::{nearest::nearest, run::parse_skill},
+    skills::Skills,
+};
 
 /// A command that begins with a slash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +71,7 @@ pub(super) enum Input<'a> {
 impl<'a> Input<'a> {
     /// Reads a line. One that begins with a space is no command. A skill of the name of a command is hidden by it.
     pub(super) fn parse(line: &'a str, skills: &Skills) -> Self {
-        let Some((name, arguments)) = slash_name(line.trim_end()) else {
+        let Some((name, arguments)) = parse_skill(line.trim_end()) else {
             let prompt = line.trim();
             return if prompt.is_empty() { Self::Nothing } else { Self::Prompt(prompt) };
         };
@@ -85,13 +88,6 @@ impl<'a> Input<'a> {
         let names = ALL.iter().map(|known| known.name).chain(skills);
         Self::Unknown { name, nearest: nearest(name, names).map(str::to_owned) }
     }
-}
-
-/// Splits `/name arguments`. A first word with a second slash is a path.
-fn slash_name(line: &str) -> Option<(&str, &str)> {
-    let rest = line.strip_prefix('/')?;
-    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    (!name.is_empty() && !name.contains('/')).then_some((name, arguments.trim()))
 }
 
 #[cfg(test)]

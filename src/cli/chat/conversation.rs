@@ -55,7 +55,7 @@ impl<'a> Chat<'a> {
         let mut start = args.settings.start_command(home)?;
         let approver = args.approval.apply(&mut start, palette)?.with_pager(Pager::new(environment));
         let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active())?;
-        print_status(&palette.dim(&header::line(home, environment, &start)?));
+        print_status(&palette.dim(&header::line(home, &start)?));
         let signals = sender.runtime().block_on(async { Signals::listen() })?;
         let is_dumb = environment.get("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term == *dumb));
         let mode = if is_dumb { None } else { TerminalMode::open().ok().map(Rc::new) };
@@ -78,7 +78,7 @@ impl<'a> Chat<'a> {
             let next = match self.next_line() {
                 Typed::Text(line) => {
                     interrupted = false;
-                    // What one line cannot do says nothing about the next.
+                    // The next line may work where this one failed.
                     self.take(&line).unwrap_or_else(|error| self.report(&error))
                 }
                 Typed::Interrupt if !interrupted => {

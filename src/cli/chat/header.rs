@@ -1,12 +1,12 @@
 //! The first line of a chat.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use crate::{
-    cli::{error::CliError, output::print_status, printable::literal_line},
+    cli::{error::CliError, output::print_status, printable::literal_line, working_dir::short_dir},
     client,
     config::{AgentConfig, Home, agents},
-    core::{Environment, Name, SessionId},
+    core::{Name, SessionId},
     pb::{GetStatusRequest, StartRunCommand},
     sessions::Sessions,
 };
@@ -20,21 +20,13 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// # Errors
 ///
 /// There is no daemon.
-pub(super) fn line(
-    home: &Home,
-    environment: &Environment,
-    start: &StartRunCommand,
-) -> Result<String, CliError> {
+pub(super) fn line(home: &Home, start: &StartRunCommand) -> Result<String, CliError> {
     let model = model(home, start)?;
     let session = match start.session_id.as_str() {
         "" => "new session".to_owned(),
         id => format!("session {id}"),
     };
-    let dir = match environment.text("HOME").and_then(|user| start.working_dir.strip_prefix(&user)) {
-        Some("") => "~".to_owned(),
-        Some(rest) if rest.starts_with('/') => format!("~{rest}"),
-        _ => start.working_dir.clone(),
-    };
+    let dir = short_dir(Path::new(&start.working_dir), home);
     Ok(literal_line(&format!("{model} · {session} · {dir} · /help")))
 }
 

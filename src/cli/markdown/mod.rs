@@ -1,6 +1,6 @@
 //! Markdown on a terminal, while it arrives.
 //!
-//! What was written is never taken back, so text is written when it is certain how it looks:
+//! Nothing that was written is taken back, so text is written once its look is certain:
 //!
 //! - The words of a line are written one by one, broken to the width of the terminal. The line ends where the source ends
 //!   it, because models end lines on purpose.
@@ -8,7 +8,7 @@
 //! - Lines of code are written one by one. They are not broken, so that they can be copied.
 //! - A table is written when it is complete, because the last row can be the widest.
 //!
-//! How the text was cut into pieces makes no difference. The address of a link is always shown. HTML is text, except `<br>`.
+//! The output does not depend on the pieces in which the text arrived. The address of a link is always shown. HTML is text, except `<br>`.
 
 mod flow;
 mod inline;

@@ -32,7 +32,7 @@ pub(super) fn format_table(rows: &[String], width: usize, palette: Palette) -> V
         .filter(|number| *number != 1)
         .map(|number| {
             let mut row: Vec<String> = cells(&rows[number]).into_iter().map(str::to_owned).collect();
-            // What is too much is shown in the last column.
+            // The last column shows the cells that are too many.
             if row.len() > columns {
                 row[columns - 1] = row[columns - 1..].join(" | ");
             }

@@ -33,6 +33,7 @@ use crate::{
 
 pub(super) use allowed::{Allowed, tool_names};
 pub(super) use approval_args::ApprovalArgs;
+pub(super) use prompt::parse_skill;
 pub(super) use renderer::{Format, RunRenderer};
 pub(super) use sender::RunSender;
 pub(super) use settings_args::SettingsArgs;

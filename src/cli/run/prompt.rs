@@ -85,7 +85,7 @@ fn join(data: Option<String>, words: &str) -> String {
 }
 
 /// Parses `/name arguments`. A first word with a second slash is a path and not a skill.
-fn parse_skill(words: &str) -> Option<(&str, &str)> {
+pub(in crate::cli) fn parse_skill(words: &str) -> Option<(&str, &str)> {
     let rest = words.strip_prefix('/')?;
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     (!name.is_empty() && !name.contains('/')).then_some((name, arguments.trim_start()))

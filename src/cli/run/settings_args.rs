@@ -78,7 +78,7 @@ impl SettingsArgs {
             working_dir: working_dir::chosen_or_current(self.working_dir.clone())?,
             workers: self.workers,
             bare: self.bare,
-            // What may be read may also come with the prompt.
+            // Files that the model may read can also come with the prompt.
             opening: !self.no_tools,
             commands: !self.no_tools,
             no_tools: self.no_tools,

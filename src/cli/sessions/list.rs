@@ -3,14 +3,15 @@
 use std::{
     collections::HashMap,
     io::Write,
-    path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{error::CliError, json::json_pretty, output::Screen, table::Table, units::age},
+    cli::{
+        error::CliError, json::json_pretty, output::Screen, table::Table, units::age, working_dir::short_dir,
+    },
     config::Home,
     core::{Name, SessionId},
     sessions::{Overview, SessionSummary, Sessions},
@@ -92,15 +93,6 @@ fn short_ids(listed: &[SessionSummary]) -> HashMap<&SessionId, &str> {
         (ids[at], &id[..length.max(SHORT_ID).min(id.len())])
     };
     (0..ids.len()).map(short).collect()
-}
-
-/// Formats a directory, with `~` for the home directory of the user.
-pub(super) fn short_dir(dir: &Path, home: &Home) -> String {
-    match home.user_home().and_then(|user_home| dir.strip_prefix(user_home).ok()) {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", rest.display()),
-        None => dir.display().to_string(),
-    }
 }
 
 pub(super) fn to_json(session: &SessionSummary, overview: &Overview) -> Value {

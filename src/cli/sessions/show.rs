@@ -16,6 +16,7 @@ use crate::{
         printable::literal_line,
         table::cut,
         units::{age, counted, short_bytes},
+        working_dir::short_dir,
     },
     config::Home,
     core::{Message, Name, Role, ToolResult, clock},
@@ -75,7 +76,7 @@ impl Shown<'_> {
         writeln!(out, "Title      {}", literal_line(list::title(&self.overview)))?;
         writeln!(out, "Status     {}", if session.active { "active" } else { "inactive" })?;
         if let Some(dir) = &session.working_dir {
-            writeln!(out, "Directory  {}", literal_line(&list::short_dir(dir, home)))?;
+            writeln!(out, "Directory  {}", literal_line(&short_dir(dir, home)))?;
         }
         writeln!(out, "Agent      {}", session.default_agent.as_ref().map_or("-", Name::as_str))?;
         writeln!(out, "Size       {}", short_bytes(session.bytes))?;
