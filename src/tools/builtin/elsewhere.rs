@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::tools::{Effect, InnerPath, Workspace, read_effect};
+use crate::{
+    core::Cancel,
+    tools::{Effect, InnerPath, Workspace, read_effect},
+};
 
 use super::walk;
 
@@ -31,7 +34,7 @@ pub(super) fn elsewhere(workspace: &Workspace, path: &InnerPath, old: &str) -> S
     }
     let started = Instant::now();
     let (mut all, mut parts) = (Vec::new(), Vec::new());
-    let mut names = walk::all_files(workspace, MAX_FILES, TIME_LIMIT / 2);
+    let mut names = walk::all_files(workspace, MAX_FILES, TIME_LIMIT / 2, &Cancel::new());
     names.retain(|name| name != path.as_str());
     for name in names {
         if started.elapsed() > TIME_LIMIT || all.len() == MAX_PLACES {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    core::ToolFailureKind,
+    core::{Cancel, ToolFailureKind},
     tools::{Effect, FileError, InnerPath, WorkDir, Workspace, read_effect},
 };
 
@@ -31,7 +31,7 @@ pub(super) fn with_similar_names(failure: Failure, workspace: &Workspace, path: 
     if !matches!(failure.kind, ToolFailureKind::NotFound | ToolFailureKind::OutsideWorkspace) {
         return failure;
     }
-    let names = walk::all_files(workspace, MAX_NAMES, TIME_LIMIT);
+    let names = walk::all_files(workspace, MAX_NAMES, TIME_LIMIT, &Cancel::new());
     let similar = similar_names(&names, path);
     if similar.is_empty() {
         return failure;
@@ -63,7 +63,7 @@ pub(super) fn files_instead(workspace: &Workspace, path: &str) -> String {
     if read_effect::of_directory(workspace) != Effect::Reads {
         return String::new();
     }
-    let names = walk::all_files(workspace, MAX_NAMES, TIME_LIMIT);
+    let names = walk::all_files(workspace, MAX_NAMES, TIME_LIMIT, &Cancel::new());
     if !similar_names(&names, path).is_empty() {
         return String::new();
     }

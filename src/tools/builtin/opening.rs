@@ -125,13 +125,9 @@ fn named_files(workspace: &Workspace, prompt: &str, listed: &[String]) -> Vec<St
     let words = words.filter(|word| !word.is_empty() && word.len() <= MAX_WORD).take(MAX_WORDS);
     words
         .filter_map(|word| {
-            let is_end = |path: &&String| path.rsplit_once('/').is_some_and(|(_, name)| name == word);
-            let mut same_name = listed.iter().filter(is_end);
-            let found = match (same_name.next(), same_name.next()) {
-                _ if is_readable(workspace, word) => word,
-                // A name that several directories have says too little.
-                (Some(path), None) if is_readable(workspace, path) => path.as_str(),
-                _ => return None,
+            let found = match is_readable(workspace, word) {
+                true => word,
+                false => walk::only_file_named(word, listed).filter(|path| is_readable(workspace, path))?,
             };
             let path = workspace.path(found).ok()?.as_str().to_owned();
             seen.insert(path.clone()).then_some(path)

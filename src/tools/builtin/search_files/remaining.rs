@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use grep_regex::RegexMatcherBuilder;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 
 use super::{
@@ -11,11 +11,7 @@ use super::{
 };
 use crate::{
     core::Cancel,
-    tools::{
-        Effect, WorkDir, Workspace,
-        builtin::walk::{self, Pattern},
-        read_effect,
-    },
+    tools::{Effect, WorkDir, Workspace, builtin::walk, read_effect},
 };
 
 /// The maximum number of places that are returned for one text.
@@ -48,6 +44,7 @@ pub fn remaining_places(work_dir: &WorkDir, text: &ReplacedText, cancel: &Cancel
         if read_effect::of_directory(workspace) != Effect::Reads {
             return Vec::new();
         }
+        let Some(pattern) = pattern(&text.old) else { return Vec::new() };
         let files = files(workspace, text.files.as_deref(), cancel);
         let mut places = Vec::new();
         let end = Instant::now() + TIME_LIMIT;
@@ -55,7 +52,8 @@ pub fn remaining_places(work_dir: &WorkDir, text: &ReplacedText, cancel: &Cancel
             if places.len() == MAX_PLACES || cancel.is_cancelled() || Instant::now() > end {
                 break;
             }
-            find_in_file(workspace, &mut Places { name: &name, text, places: &mut places }, end, cancel);
+            let mut file_places = Places { name: &name, text, places: &mut places };
+            find_in_file(workspace, &pattern, &mut file_places, end, cancel);
         }
         places
     })
@@ -70,14 +68,16 @@ pub(in crate::tools::builtin) fn files_with(
     cancel: &Cancel,
 ) -> Vec<String> {
     let end = Instant::now() + time;
+    let Some(pattern) = pattern(text) else { return Vec::new() };
     let text = ReplacedText { old: text.to_owned(), new: String::new(), files: None };
     let mut found = Vec::new();
-    for name in walk::all_files(workspace, MAX_FILES, time) {
+    for name in walk::all_files(workspace, MAX_FILES, time, cancel) {
         if found.len() == max || cancel.is_cancelled() || Instant::now() > end {
             break;
         }
         let mut places = Vec::new();
-        find_in_file(workspace, &mut Places { name: &name, text: &text, places: &mut places }, end, cancel);
+        let mut file_places = Places { name: &name, text: &text, places: &mut places };
+        find_in_file(workspace, &pattern, &mut file_places, end, cancel);
         if !places.is_empty() {
             found.push(name);
         }
@@ -85,12 +85,19 @@ pub(in crate::tools::builtin) fn files_with(
     found
 }
 
+/// Returns what finds the lines with the text. There is nothing for a text of several lines.
+fn pattern(text: &str) -> Option<RegexMatcher> {
+    RegexMatcherBuilder::new().fixed_strings(true).line_terminator(Some(b'\n')).build(text).ok()
+}
+
 /// Adds the places in one file. A file that a person would be asked about has none.
-fn find_in_file(workspace: &Workspace, places: &mut Places<'_>, end: Instant, cancel: &Cancel) {
-    let mut pattern = RegexMatcherBuilder::new();
-    let Ok(pattern) = pattern.fixed_strings(true).line_terminator(Some(b'\n')).build(&places.text.old) else {
-        return;
-    };
+fn find_in_file(
+    workspace: &Workspace,
+    pattern: &RegexMatcher,
+    places: &mut Places<'_>,
+    end: Instant,
+    cancel: &Cancel,
+) {
     let Ok(path) = workspace.path(places.name) else { return };
     if read_effect::of_file(workspace, &path) != Effect::Reads {
         return;
@@ -99,7 +106,7 @@ fn find_in_file(workspace: &Workspace, places: &mut Places<'_>, end: Instant, ca
     let mut searcher =
         SearcherBuilder::new().binary_detection(BinaryDetection::quit(0)).heap_limit(Some(MAX_LINE)).build();
     // An error of the file ends the search in it.
-    searcher.search_reader(&pattern, Interruptible { file: &file, cancel, end }, places).ok();
+    searcher.search_reader(pattern, Interruptible { file: &file, cancel, end }, places).ok();
 }
 
 /// Returns the files to look at. A name without a directory may also mean the only file of this name below.
@@ -110,23 +117,13 @@ fn files(workspace: &Workspace, wanted: Option<&[String]>, cancel: &Cancel) -> V
     {
         return names.to_vec();
     }
-    let Ok(pattern) = Pattern::parse("**/*", workspace) else { return Vec::new() };
-    let listing = walk::list_within(workspace, &pattern, MAX_FILES, TIME_LIMIT, cancel);
-    let all = listing.map(|listing| listing.names).unwrap_or_default();
+    let all = walk::all_files(workspace, MAX_FILES, TIME_LIMIT, cancel);
     let Some(wanted) = wanted else { return all };
-    let mut files = Vec::new();
-    for name in wanted {
-        if exists(name) {
-            files.push(name.clone());
-            continue;
-        }
-        let is_end = |path: &&String| path.rsplit_once('/').is_some_and(|(_, last)| last == name);
-        let mut same_name = all.iter().filter(is_end);
-        if let (Some(path), None) = (same_name.next(), same_name.next()) {
-            files.push(path.clone());
-        }
-    }
-    files
+    let found = |name: &String| match exists(name) {
+        true => Some(name.clone()),
+        false => walk::only_file_named(name, &all).cloned(),
+    };
+    wanted.iter().filter_map(found).collect()
 }
 
 /// Takes the lines of one file.

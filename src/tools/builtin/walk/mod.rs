@@ -71,13 +71,21 @@ pub(super) fn list(
 
 /// Returns the names of at most `limit` files of the working directory, as far as they are found in about this time. There
 /// are none if a person should be asked before the directory is listed.
-pub(super) fn all_files(workspace: &Workspace, limit: usize, time: Duration) -> Vec<String> {
+pub(super) fn all_files(workspace: &Workspace, limit: usize, time: Duration, cancel: &Cancel) -> Vec<String> {
     if read_effect::of_directory(workspace) != Effect::Reads {
         return Vec::new();
     }
     let Ok(pattern) = Pattern::parse("**/*", workspace) else { return Vec::new() };
-    let listing = list_within(workspace, &pattern, limit, time, &Cancel::new());
+    let listing = list_within(workspace, &pattern, limit, time, cancel);
     listing.map(|listing| listing.names).unwrap_or_default()
+}
+
+/// Returns the path below a directory that ends in this name. There is none if several do, because then the name says too
+/// little.
+pub(super) fn only_file_named<'a>(name: &str, paths: &'a [String]) -> Option<&'a String> {
+    let is_end = |path: &&String| path.rsplit_once('/').is_some_and(|(_, last)| last == name);
+    let mut same_name = paths.iter().filter(is_end);
+    same_name.next().filter(|_| same_name.next().is_none())
 }
 
 /// Lists at most `limit` names, in about this time.
