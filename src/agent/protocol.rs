@@ -178,8 +178,8 @@ pub enum Outcome {
         reasoning: String,
         /// The answer was cut at `max_tokens` or at the end of the window.
         truncated: bool,
-        /// The checks of the run have run after the last change of files, and all of them passed. `None` if none has run.
-        checks_passed: Option<bool>,
+        /// The checks of the run have run after the last change of files, and all of them passed.
+        checks_passed: bool,
     },
     /// A call was denied with [`AfterDenial::End`].
     Denied,

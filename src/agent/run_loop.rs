@@ -158,7 +158,7 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
                 content: turn.content,
                 reasoning: turn.reasoning,
                 truncated: turn.finish_reason == FinishReason::Length,
-                checks_passed: matches!(checked, CheckedAnswer::Passed).then_some(true),
+                checks_passed: matches!(checked, CheckedAnswer::Passed),
             });
         }
         run.rails.begin_turn();

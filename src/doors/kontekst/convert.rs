@@ -186,6 +186,8 @@ fn ended(outcome: Outcome, run_id: String) -> run_event::Event {
     use run_event::Event as Pb;
     match outcome {
         Outcome::Completed { content, reasoning, truncated, checks_passed } => {
+            // Checks that have not run are no failed ones: the field is absent then.
+            let checks_passed = checks_passed.then_some(true);
             Pb::Completed(pb::RunCompletedEvent { run_id, content, reasoning, truncated, checks_passed })
         }
         Outcome::Denied => Pb::Cancelled(pb::RunCancelledEvent { run_id, denied: true }),
