@@ -25,6 +25,7 @@ mod pseudo_terminal;
 mod real_llama;
 mod roz;
 mod run;
+mod run_output;
 mod sandbox;
 mod subagents;
 mod tasks;

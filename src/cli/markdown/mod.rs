@@ -10,6 +10,7 @@
 //!
 //! The output does not depend on the pieces in which the text arrived. The address of a link is always shown. HTML is text, except `<br>`.
 
+mod code_block;
 mod flow;
 mod inline;
 mod line_start;
@@ -23,6 +24,7 @@ mod token;
 use std::mem::take;
 
 use super::{output::Palette, printable::Printable};
+pub(super) use code_block::first_code_block;
 use flow::{Flow, Prefix};
 use inline::Inline;
 use line_start::{Container, LineKind, LineStart, line_start};

@@ -11,6 +11,7 @@ mod context_line;
 mod held_answer;
 mod input_args;
 mod output_args;
+mod output_file;
 mod progress;
 mod prompt;
 mod question;
@@ -21,6 +22,7 @@ mod settings_args;
 mod terminal_mode;
 mod text_input;
 mod unasked_call;
+mod whole_answer;
 mod whole_call;
 
 use std::process::ExitCode;
@@ -29,6 +31,7 @@ use crate::{
     cli::{error::CliError, output::Verbosity, pager::Pager},
     config::Home,
     core::Environment,
+    pb::run_event::Event,
 };
 
 pub(super) use allowed::{Allowed, tool_names};
@@ -61,6 +64,7 @@ use output_args::OutputArgs;
   kontekst run --new \"let us start over\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
+  kontekst run --extract -o backup.sh \"a script that backs up ~/notes\"
   kontekst run /summarize README.md
   answer=$(kontekst run --quiet \"one word: the capital of France\")",
     after_long_help = "Examples:
@@ -70,6 +74,7 @@ use output_args::OutputArgs;
   kontekst run --new \"let us start over\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
+  kontekst run --extract -o backup.sh \"a script that backs up ~/notes\"
   kontekst run /summarize README.md
   answer=$(kontekst run --quiet \"one word: the capital of France\")
 
@@ -89,6 +94,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
+    let whole_answer = args.output.whole_answer()?;
     let mut renderer = args.output.renderer(environment);
     let mut start = args.settings.start_command(home)?;
     let approver = args.approval.apply(&mut start, renderer.palette())?.with_pager(Pager::new(environment));
@@ -96,5 +102,10 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     (start.prompt, start.skill) = (input.prompt, input.skill);
     let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active())?;
     let ending = sender.send(&start)?;
-    sender.exit_code(&ending)
+    let code = sender.exit_code(&ending)?;
+    if let (Some(whole_answer), Event::Completed(completed), None) = (whole_answer, &ending, sender.signal())
+    {
+        whole_answer.deliver(&completed.content, sender.renderer_mut())?;
+    }
+    Ok(code)
 }

@@ -1,11 +1,20 @@
 //! The arguments that say what is printed, and in which form.
 
+use std::path::{Path, PathBuf};
+
 use crate::{
-    cli::output::{ColorChoice, Verbosity},
+    cli::{
+        error::CliError,
+        output::{ColorChoice, Verbosity},
+    },
     core::Environment,
 };
 
-use super::renderer::{Format, RunRenderer};
+use super::{
+    output_file::OutputFile,
+    renderer::{Format, RunRenderer},
+    whole_answer::WholeAnswer,
+};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
@@ -13,6 +22,14 @@ pub(in crate::cli) struct OutputArgs {
     /// Print every event as one line of JSON
     #[arg(long)]
     json: bool,
+
+    /// Print only the first fenced code block of the answer, without its fences; exit status 1 if there is none
+    #[arg(short = 'x', long, conflicts_with = "json")]
+    extract: bool,
+
+    /// Write the answer to this file when the run has completed, and print nothing on stdout; `-` is stdout
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "json")]
+    output_file: Option<PathBuf>,
 
     /// When to use colours and to format the answer's Markdown; `NO_COLOR` and `CLICOLOR_FORCE` are understood
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
@@ -32,6 +49,24 @@ pub(in crate::cli) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Returns what is done with the answer when all of it is there. `None` if it is printed while it arrives.
+    ///
+    /// # Errors
+    ///
+    /// The file for the answer cannot be written.
+    pub(super) fn whole_answer(&self) -> Result<Option<WholeAnswer>, CliError> {
+        let file = self.file().map(OutputFile::new).transpose()?;
+        Ok(self.wants_whole_answer().then_some(WholeAnswer { extract: self.extract, file }))
+    }
+
+    fn wants_whole_answer(&self) -> bool {
+        self.extract || self.file().is_some()
+    }
+
+    fn file(&self) -> Option<&Path> {
+        self.output_file.as_deref().filter(|file| *file != Path::new("-"))
+    }
+
     /// Makes what prints the events of a run in this form.
     pub(super) fn renderer(&self, environment: &Environment) -> RunRenderer {
         let format = if self.json { Format::Json } else { Format::Text };
@@ -44,6 +79,9 @@ impl OutputArgs {
         renderer.choose_color(self.color, environment);
         if self.raw {
             renderer.keep_markdown();
+        }
+        if self.wants_whole_answer() {
+            renderer.wait_for_whole_answer();
         }
         renderer
     }

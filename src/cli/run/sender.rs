@@ -92,6 +92,10 @@ impl<'a> RunSender<'a> {
         self.connection.mode = Some(mode);
     }
 
+    pub(super) fn renderer_mut(&mut self) -> &mut RunRenderer {
+        &mut self.connection.renderer
+    }
+
     pub(in crate::cli) fn runtime(&self) -> &Runtime {
         &self.runtime
     }

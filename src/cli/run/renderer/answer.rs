@@ -32,7 +32,7 @@ impl RunRenderer {
         self.end_line()
     }
 
-    pub(super) fn write_answer(&mut self, text: &str) -> io::Result<()> {
+    pub(in crate::cli::run) fn write_answer(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
         }

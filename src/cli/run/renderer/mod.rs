@@ -56,6 +56,8 @@ pub(in crate::cli) struct RunRenderer {
     filter: Printable,
     /// Formats the answer, if it is not printed as it is.
     markdown: Option<Markdown>,
+    /// The answer is not printed as it arrives, because all of it is wanted at once.
+    waits_for_whole_answer: bool,
     /// The last byte on stdout was not a line feed.
     in_middle_of_line: bool,
     held: HeldAnswer,
@@ -95,6 +97,11 @@ impl RunRenderer {
         self.markdown = None;
     }
 
+    /// Prints nothing of an answer while it arrives.
+    pub(super) fn wait_for_whole_answer(&mut self) {
+        (self.waits_for_whole_answer, self.markdown) = (true, None);
+    }
+
     fn with_palette(
         format: Format,
         verbosity: Verbosity,
@@ -110,6 +117,7 @@ impl RunRenderer {
             palette,
             filter: Printable::default(),
             markdown,
+            waits_for_whole_answer: false,
             in_middle_of_line: false,
             held: HeldAnswer::default(),
             progress: ProgressLine::new(stderr_is_terminal, verbosity, palette),
@@ -128,7 +136,9 @@ impl RunRenderer {
         if let Some(markdown) = &mut markdown {
             markdown.finish();
         }
-        *self = Self::with_palette(self.format, self.verbosity, self.palette, markdown);
+        let waits_for_whole_answer = self.waits_for_whole_answer;
+        let empty = Self::with_palette(self.format, self.verbosity, self.palette, markdown);
+        *self = Self { waits_for_whole_answer, ..empty };
     }
 
     pub(in crate::cli) fn palette(&self) -> Palette {
@@ -157,6 +167,7 @@ impl RunRenderer {
             self.progress.end_wait();
         }
         match event {
+            Event::Token(_) if self.waits_for_whole_answer => {}
             Event::Token(token) => {
                 let text = self.held.push(&token.text);
                 self.write_answer(&text)?;
@@ -272,7 +283,12 @@ impl RunRenderer {
     /// Says how many files the run has changed.
     pub(super) fn note_changes(&mut self, files: i32) {
         let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-        self.note(self.changes_level(), &format!("changed {files}; `kontekst undo` takes it back"));
+        self.note_on_terminal(&format!("changed {files}; `kontekst undo` takes it back"));
+    }
+
+    /// Says something that a program that reads stderr has not asked for.
+    pub(super) fn note_on_terminal(&mut self, text: &str) {
+        self.note(self.changes_level(), text);
     }
 
     /// Returns how much a user must want to see to be told about changes. A program that reads stderr has not asked.
