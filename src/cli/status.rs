@@ -68,6 +68,8 @@ fn to_json(status: &GetStatusResponse) -> serde_json::Value {
         "socket": status.socket, "bind": status.bind, "data_dir": status.data_dir,
         "http": status.http,
         "confinement": status.confinement, "commands": status.commands, "warnings": status.warnings,
+        "idle_exit_seconds": (status.idle_exit_seconds > 0).then_some(status.idle_exit_seconds),
+        "stays_because": status.stays_because,
         "model_server": {
             "engine": status.engine, "endpoint": status.endpoint, "model": status.model,
             "model_reason": status.model_reason,
@@ -109,6 +111,12 @@ fn format_text(status: &GetStatusResponse) -> String {
     }
     if !status.commands.is_empty() {
         rows.push(("commands", status.commands.clone()));
+    }
+    match (status.idle_exit_seconds, &*status.stays_because) {
+        // A daemon of an older version reports neither.
+        (0, "") => {}
+        (0, reason) => rows.push(("idle exit", format!("none: {reason}"))),
+        (seconds, _) => rows.push(("idle exit", format!("after {} without a client", uptime(seconds)))),
     }
     rows.extend(status.warnings.iter().map(|warning| ("warning", warning.clone())));
     rows.iter().map(|(name, value)| format!("{name:<13} {}\n", printable(value))).collect()

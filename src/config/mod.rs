@@ -4,6 +4,7 @@ pub mod agents;
 mod api_keys;
 mod bind;
 mod commands;
+mod daemon;
 mod earlier_text;
 mod endpoint;
 pub mod file;
@@ -25,6 +26,7 @@ pub use agents::{AgentConfig, AgentError, ToolRole};
 pub use api_keys::{ApiKeys, MissingKey};
 pub use bind::{BadBind, Bind};
 pub use commands::{CommandApproval, CommandsConfig, MAX_SECONDS, SandboxMode};
+pub use daemon::DaemonConfig;
 pub use endpoint::{EndpointConfig, ProviderKind};
 pub use file::{PathContext, PathError, write_atomic, write_hint};
 pub use handshake::{DaemonInfo, Readiness};
@@ -108,6 +110,7 @@ pub struct Config {
     pub roz: RozConfig,
     pub workers: WorkersConfig,
     pub undo: UndoConfig,
+    pub daemon: DaemonConfig,
     /// Keys of the file that are not known, as dotted paths. The daemon warns about them.
     #[serde(skip)]
     pub unknown_keys: Vec<String>,
@@ -162,6 +165,7 @@ impl Default for Config {
             roz: RozConfig::default(),
             workers: WorkersConfig::default(),
             undo: UndoConfig::default(),
+            daemon: DaemonConfig::default(),
             unknown_keys: Vec::new(),
             was_replaced: false,
         }

@@ -80,6 +80,9 @@ max_seconds = 600                    # maximum duration of one worker
 keep_days = 30                       # 0 keeps nothing
 max_bytes = 1073741824               # disk for it; the oldest runs go first
 max_file_bytes = 10485760            # a larger file is changed without it, and the preview says so
+
+[daemon]
+idle_exit_minutes = 60               # a daemon that a command started exits after this time without a client; 0 never does
 "##;
 
 /// The SHA-256 of every text that [`CONFIG`] has had, the newest last. A test checks that this is the present one.
@@ -109,6 +112,7 @@ pub(super) const WRITTEN: &[&str] = &[
     "13623dcf17d1d01951f670e9c8ea2f6964c331a02d8eb29e6f747cd338301e30",
     "c18a499cf2c5ef3450182a04379557c138552e0a99135d53b24b4272e82f0219",
     "fd517c63f549595a24fb0a3e51257ffce58a55900a2d0c5112533d1201f09f11",
+    "8d09bdd04875e66c1563a1d1640245f40404ea7f9503583f0bc9c47688f2d9b2",
 ];
 
 /// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
@@ -169,4 +173,5 @@ pub(super) const KEYS: &[&str] = &[
     "undo.keep_days",
     "undo.max_bytes",
     "undo.max_file_bytes",
+    "daemon.idle_exit_minutes",
 ];

@@ -10,6 +10,7 @@ use crate::{config::Home, core::Cancel, doors::kaiak::KaiakDoor};
 use super::{
     DaemonError,
     accept::{accept_each, bind_unix},
+    open_connections::OpenConnections,
     peer::PeerCheck,
 };
 
@@ -27,19 +28,30 @@ impl EditorListener {
         Ok(Self { listener, socket })
     }
 
-    /// Accepts until `stop` is cancelled, and returns when all connections have ended.
-    pub(super) async fn serve(self, door: KaiakDoor, peers: PeerCheck, stop: Cancel) {
-        let connections = TaskTracker::new();
+    /// Accepts until `stop` is cancelled, and returns when all connections have ended. Each counts as one of `connections`.
+    pub(super) async fn serve(
+        self,
+        door: KaiakDoor,
+        peers: PeerCheck,
+        connections: OpenConnections,
+        stop: Cancel,
+    ) {
+        let tasks = TaskTracker::new();
         accept_each(&self.listener, &stop, |stream| {
-            if peers.unix(&stream).is_some() {
+            if peers.unix(&stream).is_some()
+                && let Some(open) = connections.enter()
+            {
                 let (door, stop) = (door.clone(), stop.clone());
-                connections.spawn(async move { door.serve(stream, &stop).await });
+                tasks.spawn(async move {
+                    door.serve(stream, &stop).await;
+                    drop(open);
+                });
             }
             std::future::ready(())
         })
         .await;
         fs::remove_file(&self.socket).ok();
-        connections.close();
-        connections.wait().await;
+        tasks.close();
+        tasks.wait().await;
     }
 }

@@ -12,12 +12,13 @@ use tokio::{
 };
 use tonic::transport::server::Connected;
 
-use super::peer::Peer;
+use super::{open_connections::OpenConnection, peer::Peer};
 
 /// A connection whose peer has been checked. Its requests carry the [`Peer`] as an extension.
 pub(super) struct GrpcConnection {
     stream: Stream,
     peer: Peer,
+    _open: OpenConnection,
 }
 
 enum Stream {
@@ -26,12 +27,12 @@ enum Stream {
 }
 
 impl GrpcConnection {
-    pub(super) fn unix(stream: UnixStream, peer: Peer) -> Self {
-        Self { stream: Stream::Unix(stream), peer }
+    pub(super) fn unix(stream: UnixStream, peer: Peer, open: OpenConnection) -> Self {
+        Self { stream: Stream::Unix(stream), peer, _open: open }
     }
 
-    pub(super) fn tcp(stream: TcpStream, peer: Peer) -> Self {
-        Self { stream: Stream::Tcp(stream), peer }
+    pub(super) fn tcp(stream: TcpStream, peer: Peer, open: OpenConnection) -> Self {
+        Self { stream: Stream::Tcp(stream), peer, _open: open }
     }
 }
 

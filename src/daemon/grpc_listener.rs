@@ -19,6 +19,7 @@ use super::{
     DaemonError,
     accept::{accept_each, bind_unix},
     grpc_connection::GrpcConnection,
+    open_connections::{OpenConnection, OpenConnections},
     peer::{Peer, PeerCheck},
     socket::SocketFile,
     tcp_socket::TcpSocket,
@@ -28,7 +29,23 @@ use super::{
 /// The maximum number of TCP connections whose peer is being looked up. Further ones wait in the kernel's backlog.
 const MAX_UNCHECKED: usize = 64;
 
-type Accepted = mpsc::Sender<io::Result<GrpcConnection>>;
+/// The way of a new connection into the server.
+#[derive(Clone)]
+struct Entry {
+    peers: PeerCheck,
+    connections: OpenConnections,
+    accepted: mpsc::Sender<io::Result<GrpcConnection>>,
+}
+
+impl Entry {
+    /// Passes a connection whose peer has been checked on to the server, unless the daemon is about to exit.
+    async fn pass_on(&self, connection: impl FnOnce(OpenConnection) -> GrpcConnection) {
+        if let Some(open) = self.connections.enter() {
+            // Sending fails only after the server has stopped.
+            self.accepted.send(Ok(connection(open))).await.ok();
+        }
+    }
+}
 
 pub(super) struct GrpcListeners {
     unix: UnixListener,
@@ -109,35 +126,30 @@ impl GrpcListeners {
     }
 
     /// Accepts until `stop` is cancelled, and returns a stream of connections whose peer has been checked. The socket
-    /// file is removed before the stream ends.
+    /// file is removed before the stream ends. Each counts as one of `connections`.
     pub(super) fn accept(
         self,
         peers: PeerCheck,
+        connections: &OpenConnections,
         stop: &Cancel,
     ) -> impl Stream<Item = io::Result<GrpcConnection>> + use<> {
-        let (accepted, connections) = mpsc::channel(64);
+        let (sender, accepted) = mpsc::channel(64);
+        let entry = Entry { peers, connections: connections.clone(), accepted: sender };
         if let Some(tcp) = self.tcp {
-            tokio::spawn(accept_tcp(tcp, peers.clone(), accepted.clone(), stop.clone()));
+            tokio::spawn(accept_tcp(tcp, entry.clone(), stop.clone()));
         }
-        tokio::spawn(accept_unix(self.unix, self.socket, peers, accepted, stop.clone()));
-        ReceiverStream::new(connections)
+        tokio::spawn(accept_unix(self.unix, self.socket, entry, stop.clone()));
+        ReceiverStream::new(accepted)
     }
 }
 
-async fn accept_unix(
-    listener: UnixListener,
-    socket: SocketFile,
-    peers: PeerCheck,
-    accepted: Accepted,
-    stop: Cancel,
-) {
+async fn accept_unix(listener: UnixListener, socket: SocketFile, entry: Entry, stop: Cancel) {
     accept_each(&listener, &stop, |stream| {
-        let peer = peers.unix(&stream);
-        let accepted = accepted.clone();
+        let peer = entry.peers.unix(&stream);
+        let entry = entry.clone();
         async move {
             if let Some(peer) = peer {
-                // Sending fails only after the server has stopped.
-                accepted.send(Ok(GrpcConnection::unix(stream, peer))).await.ok();
+                entry.pass_on(|open| GrpcConnection::unix(stream, peer, open)).await;
             }
         }
     })
@@ -145,7 +157,7 @@ async fn accept_unix(
     socket.remove();
 }
 
-async fn accept_tcp(socket: TcpSocket, peers: PeerCheck, accepted: Accepted, stop: Cancel) {
+async fn accept_tcp(socket: TcpSocket, entry: Entry, stop: Cancel) {
     let listener = tokio::select! {
         biased;
         () = stop.cancelled() => return,
@@ -153,13 +165,13 @@ async fn accept_tcp(socket: TcpSocket, peers: PeerCheck, accepted: Accepted, sto
     };
     let permits = Arc::new(Semaphore::new(MAX_UNCHECKED));
     accept_each(&listener, &stop, |stream| {
-        let (peers, accepted, permits) = (peers.clone(), accepted.clone(), Arc::clone(&permits));
+        let (entry, permits) = (entry.clone(), Arc::clone(&permits));
         async move {
             let permit = permits.acquire_owned().await;
             tokio::spawn(async move {
                 stream.set_nodelay(true).ok();
-                if let Some(peer) = peers.tcp(&stream).await {
-                    accepted.send(Ok(GrpcConnection::tcp(stream, peer))).await.ok();
+                if let Some(peer) = entry.peers.tcp(&stream).await {
+                    entry.pass_on(|open| GrpcConnection::tcp(stream, peer, open)).await;
                 }
                 drop(permit);
             });

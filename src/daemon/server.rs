@@ -19,8 +19,8 @@ use crate::{
 
 use super::{
     DaemonError, Mode, content_type::GrpcOnly, editor_listener::EditorListener, grpc_listener::GrpcListeners,
-    http_listener::HttpListener, open_streams::OpenStreams, peer::PeerCheck, ready, signals,
-    socket::SocketFile,
+    http_listener::HttpListener, idle_exit, open_connections::OpenConnections, open_streams::OpenStreams,
+    peer::PeerCheck, ready, signals, socket::SocketFile,
 };
 
 /// The interval at which a daemon without a socket file checks whether its runs have ended.
@@ -121,6 +121,7 @@ impl Server {
             started: Instant::now(),
             started_at,
             warnings: std::mem::take(&mut self.warnings),
+            idle_exit: idle_exit::rule(self.mode, self.core.config()),
             stop: stop.clone(),
         }
     }
@@ -139,9 +140,16 @@ impl Server {
         tokio::spawn(stop_when_unreachable(grpc.socket().clone(), core.clone(), stop.clone()));
         let http = http.map(|http| tokio::spawn(http.serve(core.clone(), peers.clone(), stop.clone())));
         let kaiak = KaiakDoor::new(core.clone(), self.providers_without_key);
-        let editors = tokio::spawn(editors.serve(kaiak, peers.clone(), stop.clone()));
+        let connections = OpenConnections::default();
+        tokio::spawn(idle_exit::exit_when_idle(
+            status.idle_exit,
+            connections.clone(),
+            core.clone(),
+            stop.clone(),
+        ));
+        let editors = tokio::spawn(editors.serve(kaiak, peers.clone(), connections.clone(), stop.clone()));
         let streams = OpenStreams::default();
-        let grpc = serve_grpc(&core, grpc, peers, status, streams.clone(), stop);
+        let grpc = serve_grpc(&core, grpc, peers, &connections, status, streams.clone(), stop);
         let served = async {
             let result = tokio::select! {
                 biased;
@@ -172,6 +180,7 @@ async fn serve_grpc(
     core: &AgentCore,
     listeners: GrpcListeners,
     peers: PeerCheck,
+    connections: &OpenConnections,
     status: StatusContext,
     streams: OpenStreams,
     stop: &Cancel,
@@ -192,7 +201,7 @@ async fn serve_grpc(
         .layer(GrpcOnly)
         .layer(streams)
         .add_routes(services.into_routes())
-        .serve_with_incoming_shutdown(listeners.accept(peers, stop), stop.cancelled())
+        .serve_with_incoming_shutdown(listeners.accept(peers, connections, stop), stop.cancelled())
         .await
 }
 

@@ -417,3 +417,58 @@ fn a_restart_shows_the_warnings_of_the_configuration() {
     }
     assert_eq!(second.stderr, "");
 }
+
+/// A configuration whose daemon exits after this many minutes without a client.
+fn idle_exit_after(minutes: f64, model: &FakeLlama) -> String {
+    format!(
+        "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"off\"\nkeep_warm_minutes = {minutes}\n\
+         [daemon]\nidle_exit_minutes = {minutes}\n",
+        model.url()
+    )
+}
+
+#[test]
+fn a_daemon_that_a_command_started_exits_when_nobody_uses_it() {
+    let model = FakeLlama::start([Reply::text("here")]);
+    let home = TestHome::with_config(&idle_exit_after(0.005, &model));
+    assert_eq!(home.run(&["run", "hi"]).success(), "here\n");
+    if let Some(daemon) = home.daemon() {
+        wait_for_exit(daemon.as_raw_nonzero().get().unsigned_abs());
+    }
+    assert!(!home.root().join("run/daemon.sock").exists());
+    assert!(home.read("daemon.log").contains("stopping because there was no client for"));
+    home.run(&["status"]).fails(6);
+}
+
+#[test]
+fn no_client_fails_while_an_idle_daemon_exits() {
+    let model = FakeLlama::with(Setup { slots: 4, ..Setup::default() }, []).always(|_| Reply::text("here"));
+    // Some 12 ms: about as long as the next client takes to arrive.
+    let home = TestHome::with_config(&idle_exit_after(0.0002, &model));
+    for _ in 0..rounds(15, 300) {
+        let clients: Vec<_> = (0..3).map(|_| home.spawn(&["run", "--new", "hi"])).collect();
+        for client in clients {
+            assert_eq!(wait_with_output(client).success(), "here\n");
+        }
+    }
+    let log = home.read("daemon.log");
+    assert!(log.matches("listening").count() > 1, "no daemon has exited: {log}");
+}
+
+#[test]
+fn status_says_when_a_daemon_exits_by_itself() {
+    let model = FakeLlama::start([]);
+    let home = TestHome::new(&model.url());
+    home.run(&["daemon", "restart"]).success();
+    let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
+    assert_eq!((&status["idle_exit_seconds"], &status["stays_because"]), (&3600.into(), &"".into()));
+    let page = home.run(&["status"]).success();
+    assert!(page.contains("idle exit     after 1h0m0s without a client"), "{page}");
+    home.run(&["daemon", "stop"]).success();
+    let by_hand = home.spawn(&["daemon"]);
+    wait_until("the daemon listens", || home.run(&["status"]).code == 0);
+    let page = home.run(&["status"]).success();
+    assert!(page.contains("idle exit     none: it was not started by a command"), "{page}");
+    home.run(&["daemon", "stop"]).success();
+    assert_eq!(wait_with_output(by_hand).code, 0);
+}

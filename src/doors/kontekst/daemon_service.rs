@@ -3,7 +3,7 @@
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Instant, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use tonic::{Request, Response, Status};
@@ -31,8 +31,17 @@ pub struct StatusContext {
     pub started_at: SystemTime,
     /// Warnings for the operator, one sentence each.
     pub warnings: Vec<String>,
+    pub idle_exit: IdleExit,
     /// Stops the daemon when it is cancelled.
     pub stop: Cancel,
+}
+
+/// The time after which a daemon exits that nobody uses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum IdleExit {
+    After(Duration),
+    /// It does not exit by itself, for this reason.
+    Never(&'static str),
 }
 
 /// The address of a TCP listener, or why it has none. Cheap to clone; all clones are one state.
@@ -93,6 +102,11 @@ impl DaemonService for DaemonDoor {
         let mut warnings = self.context.warnings.clone();
         warnings.extend(server.warnings);
         warnings.extend([bind, http].into_iter().filter_map(ListenerStatus::problem));
+        let (idle_exit_seconds, stays_because) = match self.context.idle_exit {
+            // A limit of less than a second is not 0, which means never.
+            IdleExit::After(limit) => (i64::try_from(limit.as_secs()).unwrap_or(i64::MAX).max(1), ""),
+            IdleExit::Never(reason) => (0, reason),
+        };
         Ok(Response::new(GetStatusResponse {
             bind: address(bind).unwrap_or_else(|| Bind::Off.to_string()),
             endpoint: Some(server.endpoint)
@@ -123,6 +137,8 @@ impl DaemonService for DaemonDoor {
             .to_owned(),
             confinement: tools::sandbox_description().to_owned(),
             commands: self.core.commands_confinement().await.unwrap_or_default(),
+            idle_exit_seconds,
+            stays_because: stays_because.to_owned(),
         }))
     }
 

@@ -11,5 +11,5 @@ mod watch;
 
 pub use agent_service::AgentDoor;
 pub use approval_service::ApprovalDoor;
-pub use daemon_service::{DaemonDoor, ListenerStatus, StatusContext};
+pub use daemon_service::{DaemonDoor, IdleExit, ListenerStatus, StatusContext};
 pub use undo_service::UndoDoor;
