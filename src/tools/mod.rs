@@ -138,8 +138,8 @@ pub struct CommandPreview {
     pub allowed: bool,
     /// Every command of the line is one that only reads. Nothing is allowed because of that.
     pub only_reads: bool,
-    /// Protected paths that do not exist and that the line names, relative to the working directory. Whoever approves the
-    /// line lets it make them.
+    /// Protected paths that the line names and that do not exist, or that it has to change, relative to the working
+    /// directory. Whoever approves the line lets it make or change them.
     pub names: Vec<String>,
     /// The first words of each command, which [`Tool::remember`] allows. Empty if it can allow nothing.
     pub prefixes: Vec<String>,

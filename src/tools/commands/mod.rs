@@ -41,7 +41,7 @@ impl CommandRunner {
             (Err(reason), ..) => Some(format!("what the line runs is not known: {reason}")),
             (Ok(_), Some(missing), _) => Some(format!("the sandbox is not complete: {missing}")),
             (Ok(_), None, Some((path, reason))) => {
-                Some(format!("{path} {reason} (a protected name), and an approval lets the command make it"))
+                Some(format!("{path} {reason} (a protected name), and an approval lets the command write it"))
             }
             (Ok(_), None, None) => None,
         };

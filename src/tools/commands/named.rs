@@ -8,9 +8,9 @@ use crate::{
     tools::{WorkDir, protected},
 };
 
-/// Returns the protected paths that the line names and that do not exist, relative to the working directory, with the
-/// reasons for which they are protected as the rests of sentences. A path that only comes about in the shell, as in
-/// `.env${x}`, is not among them.
+/// Returns the protected paths that the line names and that do not exist, or that it has to change, relative to the working
+/// directory, with the reasons for which they are protected as the rests of sentences. A path that only comes about in the
+/// shell, as in `.env${x}`, is not among them.
 pub(super) fn new_names(line: &CommandLine, work_dir: &WorkDir) -> Vec<(String, &'static str)> {
     let workspace = work_dir.workspace();
     let mut found: Vec<(String, &'static str)> = Vec::new();
@@ -30,7 +30,35 @@ pub(super) fn new_names(line: &CommandLine, work_dir: &WorkDir) -> Vec<(String, 
             found.push((path.to_string(), reason));
         }
     }
+    for name in line
+        .commands
+        .iter()
+        .filter_map(|command| command.words.as_ref())
+        .flat_map(|words| changed_by_git(words))
+    {
+        let reason = protected::reason(workspace, Path::new(name));
+        if found.iter().all(|(known, _)| known != name) {
+            found.extend(reason.map(|reason| ((*name).to_owned(), reason)));
+        }
+    }
     found
+}
+
+/// Returns the protected files that a `git submodule` changes, which does nothing where it may not.
+fn changed_by_git(words: &[String]) -> &'static [&'static str] {
+    const BOTH: &[&str] = &[".gitmodules", ".git/config"];
+    let mut words = words.iter().map(String::as_str);
+    if words.next() != Some("git") {
+        return &[];
+    }
+    let mut arguments = words.skip_while(|word| *word != "submodule").skip(1);
+    let action = arguments.find(|word| !word.starts_with('-'));
+    match action {
+        Some("add" | "set-url" | "set-branch") => BOTH,
+        Some("init" | "deinit" | "sync") => &BOTH[1..],
+        Some("update") if arguments.any(|word| word == "--init") => &BOTH[1..],
+        _ => &[],
+    }
 }
 
 /// Returns the arguments of the command and the files into which its output goes.
@@ -62,6 +90,9 @@ mod tests {
             ),
             (absolute.as_str(), &["CLAUDE.md"]),
             ("openssl genrsa --out=test.key", &["test.key"]),
+            ("git -c a.b=c submodule --quiet add --name x ../x", &[".gitmodules", ".git/config"]),
+            ("cd x && git submodule update --recursive --init", &[".git/config"]),
+            ("git submodule update; git log submodule; git submodule status --init", &[]),
             ("cat .env > out", &[]),
             ("cp x .env", &[]),
             ("cp x $HOME/.envrc; touch '.env*x/y' src/main.rs Makefile; mkdir -p .github ..", &[]),

@@ -44,9 +44,11 @@ impl NewNames {
         Self { before: Inventory::take(workspace, LookLimits::BEFORE), started }
     }
 
-    /// Returns the protected paths that exist and can be made read-only.
-    pub(super) fn existing(&self) -> Vec<PathBuf> {
-        self.before.read_only()
+    /// Returns the protected paths that exist and can be made read-only, but for `allowed`.
+    pub(super) fn existing(&self, allowed: &[String]) -> Vec<PathBuf> {
+        let mut paths = self.before.read_only();
+        paths.retain(|path| !allowed.iter().any(|allowed| path == Path::new(allowed)));
+        paths
     }
 
     /// Takes back what was made since, but for `allowed` and what is in it. A path of `allowed` counts in every directory,
@@ -77,14 +79,16 @@ impl NewNames {
                 None => true,
             });
         }
-        if items.is_empty() {
-            return taken_back;
+        let stays = |path: &Path| is_among(allowed, path);
+        // A file `.git` stands for a git directory, which is judged by what is left of it.
+        let (git_files, items): (Vec<_>, Vec<_>) =
+            items.into_iter().partition(|item| item.path.ends_with(".git"));
+        for items in [items, git_files] {
+            let Removed { paths, left } = removal::remove(work_dir, &items, &stays);
+            taken_back.removed.extend(paths);
+            taken_back.left.extend(left);
         }
-        let stays =
-            |path: &Path| allowed.iter().any(|allowed| path.ancestors().any(|path| path.ends_with(allowed)));
-        let Removed { paths, left } = removal::remove(work_dir, &items, &stays);
-        taken_back.removed = paths;
-        taken_back.left.extend(left);
+        taken_back.removed.sort();
         taken_back
     }
 
@@ -111,6 +115,11 @@ impl NewNames {
         let place = workspace.place(path).ok().flatten();
         place.and_then(|place| place.made_at()).is_some_and(|made| made >= self.started)
     }
+}
+
+/// Returns true if the path is one of those, in any directory, or in one of them.
+fn is_among(allowed: &[String], path: &Path) -> bool {
+    allowed.iter().any(|allowed| path.ancestors().any(|path| path.ends_with(allowed)))
 }
 
 /// Gives a file or a directory the name that it had before the command. Returns that name.

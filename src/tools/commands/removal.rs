@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    io::Read as _,
+    fs::File,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
@@ -160,7 +160,8 @@ impl<'a> Plan<'_, 'a> {
             return Ok(());
         }
         let file = self.workspace.open_real(path);
-        let stays = is_harmless_to_git(&item.path, path, &found.state, file.as_ref());
+        let stays = is_harmless_to_git(&item.path, path, &found.state, file.as_ref())
+            || file.as_ref().is_some_and(|file| self.leads_to_git_dir(path, file));
         if matches!(found.state, FileState::Dir { .. }) {
             for name in self.names_in(path)? {
                 self.add(item, &path.join(name));
@@ -180,6 +181,18 @@ impl<'a> Plan<'_, 'a> {
         Ok(())
     }
 
+    /// Returns true for the `.git` of a submodule or of a further working tree, whose git directory is in the working
+    /// directory and has nothing in it that a command has made and that steers git: such files are removed before.
+    fn leads_to_git_dir(&self, path: &Path, file: &File) -> bool {
+        let roots = self.workspace.absolute_names();
+        let git_dir = git_files::text_of(file).and_then(|text| git_files::git_dir_of(path, &text, roots));
+        git_dir.is_some_and(|dir| {
+            // The name of the first of them that is there stays protected, and with it all directories above it.
+            let has = |name: &str| self.workspace.open_real(&dir.join(name)).is_some();
+            self.workspace.open_real_dir(&dir).is_ok() && (has("commondir") || has("config"))
+        })
+    }
+
     fn names_in(&self, path: &Path) -> Result<Vec<OsString>, PlaceError> {
         let list = || Dir::read_from(self.workspace.open_real_dir(path)?);
         let listing = list().or_else(|_| {
@@ -194,15 +207,11 @@ impl<'a> Plan<'_, 'a> {
 }
 
 /// Returns true for what every new repository has and what makes git run nothing.
-fn is_harmless_to_git(item: &Path, path: &Path, state: &FileState, file: Option<&std::fs::File>) -> bool {
+fn is_harmless_to_git(item: &Path, path: &Path, state: &FileState, file: Option<&File>) -> bool {
     let Ok(inner) = path.strip_prefix(item) else { return false };
     match (state, file) {
         (FileState::Dir { .. }, _) => git_files::is_harmless_dir(item, inner),
-        (_, Some(file)) => git_files::is_harmless_file(item, inner, || {
-            let mut text = String::new();
-            file.take(git_files::MAX_CONFIG + 1).read_to_string(&mut text).ok()?;
-            (text.len() as u64 <= git_files::MAX_CONFIG).then_some(text)
-        }),
+        (_, Some(file)) => git_files::is_harmless_file(item, inner, || git_files::text_of(file)),
         _ => false,
     }
 }

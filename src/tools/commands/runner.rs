@@ -53,7 +53,7 @@ pub struct CommandJob<'a> {
     pub line: &'a str,
     /// The time limit.
     pub seconds: u64,
-    /// Protected paths that it may make, because a person has approved a line that names them.
+    /// Protected paths that it may make or change, because a person has approved a line that names them.
     pub names: &'a [String],
 }
 
@@ -116,7 +116,7 @@ impl CommandRunner {
             line: job.line,
             work_dir: workspace.root(),
             environment: self.environment.clone(),
-            read_only: new_names.as_ref().map(NewNames::existing).unwrap_or_default(),
+            read_only: new_names.as_ref().map(|names| names.existing(job.names)).unwrap_or_default(),
             network: self.config.network,
             limits: self.limits(job.seconds),
         };

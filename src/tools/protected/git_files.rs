@@ -1,8 +1,12 @@
 //! The files of a git directory that steer git, and those of them that do no harm.
 
-use std::path::Path;
+use std::{
+    fs::File,
+    io::Read as _,
+    path::{Component, Path, PathBuf},
+};
 
-use super::normalized;
+use super::{Access, class_of, normalized};
 
 /// The part of a git directory that a path is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +42,21 @@ pub(super) fn place_of(path: &Path, is_dir: bool) -> Place {
     if is_in_git_dir && STEERS.contains(name) {
         return Place::Steers;
     }
-    let leads_on = NESTED.contains(inner.first().unwrap_or(&"")) && !DATA.contains(name);
+    // A submodule can have the name of such a directory.
+    let is_data = DATA.contains(name) && above.len() > 1;
+    let leads_on = NESTED.contains(inner.first().unwrap_or(&"")) && !is_data;
     if is_dir && leads_on { Place::Directory } else { Place::Other }
 }
 
 /// The longest configuration of a new repository, in bytes.
-pub(in crate::tools) const MAX_CONFIG: u64 = 64 * 1024;
+const MAX_CONFIG: u64 = 64 * 1024;
+
+/// Returns the text of a small file.
+pub(in crate::tools) fn text_of(file: &File) -> Option<String> {
+    let mut text = String::new();
+    file.take(MAX_CONFIG + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= MAX_CONFIG).then_some(text)
+}
 
 /// Returns true for `hooks` and `info` of a git directory themselves: a `.git`, a bare repository named `*.git` or the
 /// directory of a submodule. `item` is the protected path, and `inner` a path in it.
@@ -63,9 +76,65 @@ pub(in crate::tools) fn is_harmless_file(
         // Git runs a hook only by its exact name.
         Some("hooks") => inner.ends_with(".sample") && !inner.contains('/'),
         Some("info") => matches!(inner, "exclude" | "refs" | "sparse-checkout"),
-        Some("config") => inner.is_empty() && content().is_some_and(|text| is_plain_config(&text)),
+        Some("config") => inner.is_empty() && content().is_some_and(|text| is_plain_config(&text, item)),
+        Some("commondir") => {
+            inner.is_empty() && is_of_worktree(item) && content().as_deref() == Some("../..\n")
+        }
         _ => false,
     }
+}
+
+/// Returns true if the path is in the directory that git has for a further working tree, directly within a git directory.
+fn is_of_worktree(path: &Path) -> bool {
+    let mut names = path.iter().skip_while(|name| *name != ".git").skip(1);
+    let inner: Vec<&str> = names.by_ref().map(|name| name.to_str().unwrap_or_default()).collect();
+    match &inner[..] {
+        ["worktrees", _, _] => true,
+        [first, _, .., "worktrees", _, _] => NESTED.contains(first),
+        _ => false,
+    }
+}
+
+/// Returns the git directory that a file named `.git` stands for, if it is that of a submodule or of a further working tree
+/// within the working directory. `path` is where the file is, and `roots` are the absolute paths of the working directory.
+/// What steers git there is protected as in any other git directory.
+pub(in crate::tools) fn git_dir_of(path: &Path, text: &str, roots: &[String]) -> Option<PathBuf> {
+    let given = text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r']);
+    if path.file_name()? != ".git" || given.chars().any(char::is_control) {
+        return None;
+    }
+    let git_dir = match Path::new(given) {
+        absolute if absolute.is_absolute() => {
+            roots.iter().find_map(|root| absolute.strip_prefix(root).ok())?.to_owned()
+        }
+        relative => joined(path.parent()?, relative)?,
+    };
+    let is_plain = git_dir.components().all(|name| matches!(name, Component::Normal(_)));
+    let inner: Vec<&str> =
+        git_dir.iter().skip_while(|name| *name != ".git").skip(1).filter_map(|name| name.to_str()).collect();
+    // Below a directory such as `objects` nothing is protected.
+    let is_nested = matches!(&inner[..], [first, _, rest @ ..]
+        if NESTED.contains(first) && !rest.iter().any(|name| DATA.contains(name)));
+    (is_plain && is_nested).then_some(git_dir)
+}
+
+/// Returns the path that `path` leads to from `dir`, which has no links. `None` if it leads outside, or if a `..` comes after
+/// a name, which may be a link.
+fn joined(dir: &Path, path: &Path) -> Option<PathBuf> {
+    let mut found = dir.to_owned();
+    let mut is_below = false;
+    for component in path.components() {
+        match component {
+            Component::ParentDir if !is_below && found.pop() => {}
+            Component::Normal(name) => {
+                is_below = true;
+                found.push(name);
+            }
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(found)
 }
 
 /// Returns the last name of a path that steers git.
@@ -78,9 +147,9 @@ fn git_item(item: &Path) -> Option<&str> {
     (place_of(item, false) == Place::Steers || of_bare()).then_some(name)
 }
 
-/// Returns true if the configuration has only what `git init`, `git clone` and the name of a person need. Every other key
-/// may name a program.
-fn is_plain_config(text: &str) -> bool {
+/// Returns true if the configuration at `path` has only what `git init`, `git clone`, submodules and the name of a person
+/// need. Every other key may name a program.
+fn is_plain_config(text: &str, path: &Path) -> bool {
     let mut section = String::new();
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])).all(|line| {
         if let Some(head) = line.strip_prefix('[') {
@@ -90,8 +159,30 @@ fn is_plain_config(text: &str) -> bool {
         }
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         // A backslash at the end continues the value in the next line.
-        is_plain_key(&section, key.trim().to_lowercase().as_str(), value.trim()) && !line.ends_with('\\')
+        let (key, value) = (key.trim().to_lowercase(), value.trim());
+        let is_plain = match (&*section, &*key) {
+            ("core", "worktree") => is_submodule_dir(path, value),
+            _ => is_plain_key(&section, &key, value),
+        };
+        is_plain && !line.ends_with('\\')
     })
+}
+
+/// Returns true if the value is a directory within the working directory that contains the `.git` of the configuration, and
+/// no protected name. In it git writes what it checks out.
+fn is_submodule_dir(config: &Path, value: &str) -> bool {
+    let Some(git_dir) = config.parent() else { return false };
+    let above: PathBuf = git_dir.iter().take_while(|name| *name != ".git").collect();
+    let is_submodule = git_dir.iter().skip_while(|name| *name != ".git").any(|name| name == "modules");
+    let dir = joined(git_dir, Path::new(value));
+    is_submodule
+        && !value.contains(['"', '\\', '#', ';'])
+        && dir.is_some_and(|dir| {
+            let shown = dir.to_string_lossy();
+            dir != above
+                && dir.starts_with(&above)
+                && class_of(&format!("{shown}/x"), Access::Write).is_none()
+        })
 }
 
 fn is_plain_key(section: &str, key: &str, value: &str) -> bool {
@@ -108,6 +199,12 @@ fn is_plain_key(section: &str, key: &str, value: &str) -> bool {
         ),
         "extensions" => matches!(key, "objectformat" | "refstorage"),
         "remote" => (key == "url" && is_plain_url(value)) || key == "fetch",
+        "submodule" => match key {
+            "url" => is_plain_url(value),
+            // Another value can be a program.
+            "update" => matches!(value, "checkout" | "rebase" | "merge" | "none"),
+            _ => key == "active",
+        },
         "branch" => (key == "remote" && is_plain_url(value)) || key == "merge",
         "user" => matches!(key, "name" | "email"),
         "init" => key == "defaultbranch",
@@ -131,7 +228,9 @@ mod tests {
         let of_init = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n";
         let of_clone = "[remote \"origin\"]\n\turl = /a/b c.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
                         [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n# x\n[user]\nname = A B\n";
-        assert!(is_plain_config(of_init) && is_plain_config(&format!("{of_init}{of_clone}")));
+        let is_plain = |text: &str| is_plain_config(text, Path::new(".git/config"));
+        assert!(is_plain(of_init) && is_plain(&format!("{of_init}{of_clone}")));
+        assert!(is_plain("[submodule \"a\"]\n\turl = ../a\n\tactive = true\n\tupdate = merge\n"));
         for bad in [
             "[core]\n\tfsmonitor = evil",
             "[core] fsmonitor = evil",
@@ -149,8 +248,78 @@ mod tests {
             "[user]\nname = a\\\n[core]\nfsmonitor = evil",
             "[user]\nname = a \\\nfsmonitor = evil",
             "fsmonitor = evil",
+            "[submodule \"a\"]\nupdate = !evil",
+            "[submodule \"a\"]\nurl = ext::sh -c evil",
+            "[core]\nworktree = ../src",
         ] {
-            assert!(!is_plain_config(bad), "{bad}");
+            assert!(!is_plain(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_configuration_of_a_submodule_names_a_directory_beside_the_git_directory() {
+        let check = |dir: &str| {
+            is_plain_config(&format!("[core]\n\tworktree = {dir}\n"), Path::new("p/.git/modules/a/b/config"))
+        };
+        assert!(check("../../../../a/b") && check("../../../../lib"));
+        for bad in [
+            "../../../..",
+            "../../../../..",
+            "../../../../../q",
+            "/a",
+            "../../../../.github/workflows",
+            "../../../../a/..",
+            "x\"",
+            "a",
+        ] {
+            assert!(!check(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_git_file_stands_for_the_git_directory_of_a_submodule_or_a_working_tree() {
+        let roots = ["/w".to_owned()];
+        let check = |path: &str, text: &str| git_dir_of(Path::new(path), text, &roots);
+        for (path, text, expect) in [
+            ("lib/.git", "gitdir: ../.git/modules/lib\n", ".git/modules/lib"),
+            ("a/b/.git", "gitdir: ../../.git/modules/a/b\n", ".git/modules/a/b"),
+            ("tree/.git", "gitdir: /w/.git/worktrees/tree\n", ".git/worktrees/tree"),
+            ("a/tree/.git", "gitdir: /w/a/.git/worktrees/tree", "a/.git/worktrees/tree"),
+        ] {
+            assert_eq!(check(path, text).as_deref(), Some(Path::new(expect)), "{path} {text}");
+        }
+        for (path, text) in [
+            ("lib/.git", "gitdir: ../evil\n"),
+            ("lib/.git", "gitdir: ../.git\n"),
+            ("lib/.git", "gitdir: ../.git/modules\n"),
+            ("lib/.git", "gitdir: ../../.git/modules/lib\n"),
+            ("lib/.git", "gitdir: ../a/../.git/modules/lib\n"),
+            ("lib/.git", "gitdir: ../.git/modules/lib/objects/x\n"),
+            ("lib/.git", "gitdir: ../.git/objects/x\n"),
+            ("lib/.git", "gitdir: /w/../x/.git/modules/lib\n"),
+            ("lib/.git", "gitdir: /elsewhere/.git/modules/lib\n"),
+            ("lib/.git", "gitdir: ../.git/modules/a\nb\n"),
+            ("lib/git", "gitdir: ../.git/modules/lib\n"),
+            ("lib/.git", "../.git/modules/lib\n"),
+        ] {
+            assert_eq!(check(path, text), None, "{path} {text}");
+        }
+    }
+
+    #[test]
+    fn the_git_directory_of_a_working_tree_uses_the_one_around_it() {
+        let check = |item: &str, text: &str| {
+            is_harmless_file(Path::new(item), Path::new(""), || Some(text.to_owned()))
+        };
+        assert!(check(".git/worktrees/a/commondir", "../..\n"));
+        assert!(check("x/.git/modules/a/b/worktrees/c/commondir", "../..\n"));
+        for (item, text) in [
+            (".git/worktrees/a/commondir", "../../../evil\n"),
+            (".git/modules/worktrees/a/commondir", "../..\n"),
+            (".git/modules/a/commondir", "../..\n"),
+            (".git/commondir", "../..\n"),
+        ] {
+            assert!(!check(item, text), "{item} {text}");
         }
     }
 

@@ -135,8 +135,14 @@ const EDITORS: &[&str] = &[
 
 #[rustfmt::skip]
 const TOOLS: &[&str] = &[
-    ".cargo/", ".yarnrc", ".yarnrc.yml", ".yarn/", ".pnpmfile.cjs", ".config/pip/", ".pip/", ".condarc", ".gemrc",
-    ".bundle/", ".m2/", ".mvn/", ".gradle/", ".sbt/", ".config/containers/", ".ansible.cfg", ".curlrc",
+    ".cargo/", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".config/pip/", ".pip/", ".condarc", ".gemrc",
+    ".bundle/", ".m2/", ".mvn/", ".sbt/",
+    // Programs that Yarn and editors run. The cache, the state of an installation and patches are made by each installation.
+    ".yarn/releases/", ".yarn/plugins/", ".yarn/sdks/", ".yarn/bin/", ".yarn/switch/",
+    // Scripts that run with each build, settings, and the Gradle and the Java that run. The state of a build and its caches
+    // are beside them.
+    ".gradle/init.d/", ".gradle/init.gradle*", ".gradle/gradle.properties", ".gradle/config.properties",
+    ".gradle/wrapper/", ".gradle/jdks/", ".config/containers/", ".ansible.cfg", ".curlrc",
     ".wgetrc", ".config/lazygit/", ".tigrc", ".muttrc", ".mutt/", ".config/mutt/",
 ];
 

@@ -14,7 +14,7 @@ const SANDBOX: &str = "sandbox = \"auto\"\n";
 const ALLOW: [&str; 4] = ["run", "--allow", "run_command", "go"];
 
 /// Returns true if commands need no approval of their own here, which they do where a layer of the sandbox is missing.
-fn has_sandbox(home: &TestHome) -> bool {
+pub(super) fn has_sandbox(home: &TestHome) -> bool {
     home.run(&["daemon", "restart"]).success();
     let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
     status["commands"].as_str().unwrap().starts_with("In the sandbox")
@@ -71,6 +71,106 @@ fn a_new_repository_has_no_hook_that_runs() {
     home.run(&ALLOW).success();
     assert!(exists(&home, ".git/HEAD") && exists(&home, ".git/config"), "{}", result(&model));
     assert!(!exists(&home, ".git/hooks/post-commit"));
+}
+
+/// Runs git in the working directory as a person does, with a name and an address.
+fn git(home: &TestHome, arguments: &[&str]) {
+    let mut git = std::process::Command::new("git");
+    git.args(["-c", "user.name=x", "-c", "user.email=x@x", "-c", "protocol.file.allow=always"])
+        .args(arguments);
+    let output = git.current_dir(home.work_dir()).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+}
+
+/// Makes a repository in the working directory, and another one in `other` there.
+fn repositories(home: &TestHome) {
+    for dir in [".", "other"] {
+        git(home, &["init", "-q", dir]);
+        git(home, &["-C", dir, "commit", "-qm", "first", "--allow-empty"]);
+    }
+    fs::write(home.work_dir().join(".git/info/exclude"), "other\n").unwrap();
+}
+
+#[test]
+fn a_further_working_tree_works() {
+    let line = "git worktree add -q tree && cd tree && echo x > file && git add file && \
+                git -c user.name=x -c user.email=x@x commit -qm second && n=.git && mkdir evil && \
+                echo 'gitdir: ../other' > evil/$n && echo /tmp > ../$n/worktrees/tree/config.worktree";
+    let model = FakeLlama::start([command(line), Reply::text("done")]);
+    let home = home(&model, SANDBOX);
+    if !has_sandbox(&home) {
+        return;
+    }
+    repositories(&home);
+    home.run(&ALLOW).success();
+    assert!(exists(&home, "tree/.git"), "{}", result(&model));
+    git(&home, &["-C", "tree", "cat-file", "-e", "HEAD:file"]);
+    assert!(!exists(&home, "tree/evil/.git") && !exists(&home, ".git/worktrees/tree/config.worktree"));
+}
+
+#[test]
+fn a_submodule_can_be_added_and_updated_after_a_question() {
+    let add = "git -c protocol.file.allow=always submodule add ./other lib";
+    let update = "git -c protocol.file.allow=always submodule update --init";
+    let model = FakeLlama::start([
+        command(add),
+        command(add),
+        Reply::text("added"),
+        command(update),
+        Reply::text("done"),
+    ]);
+    let home = home(&model, SANDBOX);
+    if !has_sandbox(&home) {
+        return;
+    }
+    repositories(&home);
+    // `git submodule` does not use the configuration of a person, and looks for `./other` from its own remote.
+    git(&home, &["remote", "add", "origin", home.work_dir().to_str().unwrap()]);
+    home.run(&ALLOW).fails(3);
+    let (code, screen) = answered_with_yes(&home);
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains(".gitmodules configures version control"), "{screen}");
+    assert!(exists(&home, "lib/.git") && exists(&home, ".gitmodules"), "{}", result(&model));
+    git(&home, &["commit", "-qm", "second"]);
+    fs::remove_dir_all(home.work_dir().join("lib")).unwrap();
+    fs::remove_dir_all(home.work_dir().join(".git/modules")).unwrap();
+    git(&home, &["config", "--remove-section", "submodule.lib"]);
+    let (code, screen) = answered_with_yes(&home);
+    assert_eq!(code, 0, "{screen}");
+    assert!(exists(&home, ".git/modules/lib/config") && exists(&home, "lib/.git"), "{}", result(&model));
+    git(&home, &["-C", "lib", "status"]);
+}
+
+/// Runs a prompt on a terminal, where the question is answered.
+fn answered_with_yes(home: &TestHome) -> (i32, String) {
+    let mut run = home.on_terminal(&ALLOW);
+    run.wait_for("approve?");
+    run.type_keys("y\n");
+    run.end()
+}
+
+/// Gradle and Yarn keep the state of a build beside programs and settings.
+#[test]
+fn what_a_build_makes_in_directories_of_tools_stays() {
+    let line = "g=.gradle; y=.yarn; mkdir -p $g/8.5/fileHashes $g/init.d $y/cache $y/releases; \
+                touch $g/8.5/fileHashes/x.lock $g/file-system.probe $g/init.d/x.gradle $y/cache/x.zip $y/install-state.gz \
+                $y/releases/yarn.cjs";
+    let model = FakeLlama::start([command(line), Reply::text("done")]);
+    let home = home(&model, SANDBOX);
+    if !has_sandbox(&home) {
+        return;
+    }
+    home.run(&ALLOW).success();
+    let made = [
+        ".gradle/8.5/fileHashes/x.lock",
+        ".gradle/file-system.probe",
+        ".yarn/cache/x.zip",
+        ".yarn/install-state.gz",
+    ];
+    for path in made {
+        assert!(exists(&home, path), "{path}: {}", result(&model));
+    }
+    assert!(!exists(&home, ".gradle/init.d") && !exists(&home, ".yarn/releases"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Everything in a directory: modes with contents, or the targets of links.
-fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+pub(super) fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut tree = BTreeMap::new();
     let mut open = vec![root.to_owned()];
     while let Some(dir) = open.pop() {
