@@ -2,6 +2,7 @@
 
 mod checks;
 mod doors;
+mod killed;
 mod new_names;
 mod running;
 mod undone;
