@@ -103,6 +103,9 @@ _kontekst() {
             kontekst__subcmd__daemon,help)
                 cmd="kontekst__subcmd__daemon__subcmd__help"
                 ;;
+            kontekst__subcmd__daemon,install)
+                cmd="kontekst__subcmd__daemon__subcmd__install"
+                ;;
             kontekst__subcmd__daemon,logs)
                 cmd="kontekst__subcmd__daemon__subcmd__logs"
                 ;;
@@ -112,8 +115,14 @@ _kontekst() {
             kontekst__subcmd__daemon,stop)
                 cmd="kontekst__subcmd__daemon__subcmd__stop"
                 ;;
+            kontekst__subcmd__daemon,uninstall)
+                cmd="kontekst__subcmd__daemon__subcmd__uninstall"
+                ;;
             kontekst__subcmd__daemon__subcmd__help,help)
                 cmd="kontekst__subcmd__daemon__subcmd__help__subcmd__help"
+                ;;
+            kontekst__subcmd__daemon__subcmd__help,install)
+                cmd="kontekst__subcmd__daemon__subcmd__help__subcmd__install"
                 ;;
             kontekst__subcmd__daemon__subcmd__help,logs)
                 cmd="kontekst__subcmd__daemon__subcmd__help__subcmd__logs"
@@ -123,6 +132,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__daemon__subcmd__help,stop)
                 cmd="kontekst__subcmd__daemon__subcmd__help__subcmd__stop"
+                ;;
+            kontekst__subcmd__daemon__subcmd__help,uninstall)
+                cmd="kontekst__subcmd__daemon__subcmd__help__subcmd__uninstall"
                 ;;
             kontekst__subcmd__help,agents)
                 cmd="kontekst__subcmd__help__subcmd__agents"
@@ -181,6 +193,9 @@ _kontekst() {
             kontekst__subcmd__help__subcmd__approvals,list)
                 cmd="kontekst__subcmd__help__subcmd__approvals__subcmd__list"
                 ;;
+            kontekst__subcmd__help__subcmd__daemon,install)
+                cmd="kontekst__subcmd__help__subcmd__daemon__subcmd__install"
+                ;;
             kontekst__subcmd__help__subcmd__daemon,logs)
                 cmd="kontekst__subcmd__help__subcmd__daemon__subcmd__logs"
                 ;;
@@ -189,6 +204,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help__subcmd__daemon,stop)
                 cmd="kontekst__subcmd__help__subcmd__daemon__subcmd__stop"
+                ;;
+            kontekst__subcmd__help__subcmd__daemon,uninstall)
+                cmd="kontekst__subcmd__help__subcmd__daemon__subcmd__uninstall"
                 ;;
             kontekst__subcmd__help__subcmd__models,check)
                 cmd="kontekst__subcmd__help__subcmd__models__subcmd__check"
@@ -701,7 +719,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__daemon)
-            opts="-h -V --http --help --version stop restart logs help"
+            opts="-h -V --http --help --version stop restart logs install uninstall help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -719,7 +737,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__daemon__subcmd__help)
-            opts="stop restart logs help"
+            opts="stop restart logs install uninstall help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -733,6 +751,20 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__daemon__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__daemon__subcmd__help__subcmd__install)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -788,6 +820,34 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__daemon__subcmd__help__subcmd__uninstall)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__daemon__subcmd__install)
+            opts="-h -V --print --no-start --system --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__daemon__subcmd__logs)
             opts="-f -n -h -V --follow --lines --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -826,6 +886,20 @@ _kontekst() {
             ;;
         kontekst__subcmd__daemon__subcmd__stop)
             opts="-h -V --if-idle --force --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__daemon__subcmd__uninstall)
+            opts="-h -V --system --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -979,8 +1053,22 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__daemon)
-            opts="stop restart logs"
+            opts="stop restart logs install uninstall"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__daemon__subcmd__install)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1021,6 +1109,20 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__daemon__subcmd__stop)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__daemon__subcmd__uninstall)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -1,6 +1,6 @@
 //! The listeners of the gRPC server: the unix socket, which is always there, and TCP.
 
-use std::{io, sync::Arc};
+use std::{io, os::unix::net as std_net, path::Path, sync::Arc};
 
 use tokio::{
     net::UnixListener,
@@ -55,12 +55,21 @@ pub(super) struct GrpcListeners {
 }
 
 impl GrpcListeners {
-    /// Binds the unix socket. The caller holds the daemon lock.
-    pub(super) fn bind(home: &Home) -> Result<Self, DaemonError> {
+    /// Binds the unix socket, unless it was handed over. The caller holds the daemon lock.
+    pub(super) fn bind(home: &Home, handed: Option<std_net::UnixListener>) -> Result<Self, DaemonError> {
         let path = home.socket();
         let listen = |source| DaemonError::Listen { path: path.clone(), source };
-        let unix = bind_unix(&path).map_err(listen)?;
-        let socket = SocketFile::bound_at(path.clone()).map_err(listen)?;
+        let (unix, socket) = match handed {
+            Some(handed) => {
+                if !is_bound_to(&handed, &path) {
+                    return Err(DaemonError::OtherSocket(path));
+                }
+                let socket = SocketFile::handed_over(path.clone()).map_err(listen)?;
+                handed.set_nonblocking(true).map_err(listen)?;
+                (UnixListener::from_std(handed).map_err(listen)?, socket)
+            }
+            None => (bind_unix(&path).map_err(listen)?, SocketFile::bound_at(path.clone()).map_err(listen)?),
+        };
         Ok(Self { unix, socket, tcp: None, token: None })
     }
 
@@ -141,6 +150,15 @@ impl GrpcListeners {
         tokio::spawn(accept_unix(self.unix, self.socket, entry, stop.clone()));
         ReceiverStream::new(accepted)
     }
+}
+
+/// Returns true if clients that connect to `path` arrive at this listener.
+fn is_bound_to(listener: &std_net::UnixListener, path: &Path) -> bool {
+    let Ok(address) = listener.local_addr() else { return false };
+    let canonical = |path: &Path| path.canonicalize().ok();
+    address
+        .as_pathname()
+        .is_some_and(|bound| canonical(bound).is_some() && canonical(bound) == canonical(path))
 }
 
 async fn accept_unix(listener: UnixListener, socket: SocketFile, entry: Entry, stop: Cancel) {

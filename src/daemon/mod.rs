@@ -15,6 +15,7 @@ mod peer;
 mod ready;
 mod refusals;
 mod server;
+mod service_manager;
 mod signals;
 mod socket;
 mod tcp_socket;
@@ -22,7 +23,7 @@ mod token;
 
 use std::{
     fs, io,
-    os::unix::net::UnixStream,
+    os::unix::net::{UnixListener, UnixStream},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -39,6 +40,7 @@ use crate::{
     tools::CommandHost,
 };
 use server::Server;
+use service_manager::ServiceManager;
 
 /// The time that a new daemon waits for the lock: as long as a stopping daemon may take, and two seconds more.
 const LOCK_TIMEOUT: Duration = stop_limits::TOTAL.saturating_add(Duration::from_secs(2));
@@ -83,6 +85,9 @@ pub enum DaemonError {
     Lock(LockError),
     #[error("cannot listen on `{}`", path.display())]
     Listen { path: PathBuf, source: io::Error },
+    /// A service manager has opened a socket at another place.
+    #[error("the service manager listens on another socket than `{}`", .0.display())]
+    OtherSocket(PathBuf),
     #[error(transparent)]
     Path(#[from] PathError),
     #[error("cannot start the runtime")]
@@ -93,7 +98,8 @@ pub enum DaemonError {
 
 /// Runs the daemon until it is told to stop.
 ///
-/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready, or why it is not.
+/// In [`Mode::Spawned`], one line on stdout tells the client that it is ready, or why it is not. `handed` is the unix socket
+/// that a service manager has opened for this process.
 ///
 /// # Errors
 ///
@@ -103,8 +109,9 @@ pub(crate) fn serve(
     mode: Mode,
     process: ProcessEnv,
     overrides: ConfigOverrides,
+    handed: Option<UnixListener>,
 ) -> Result<(), DaemonError> {
-    let result = start(home, mode, process, overrides);
+    let result = start(home, mode, process, overrides, handed);
     if let (Err(error), Mode::Spawned) = (&result, mode) {
         ready::announce_failure(error);
     }
@@ -116,12 +123,13 @@ fn start(
     mode: Mode,
     process: ProcessEnv,
     overrides: ConfigOverrides,
+    handed: Option<UnixListener>,
 ) -> Result<(), DaemonError> {
     detach(mode);
     home.create()?;
     let mut config = Config::load(home)?;
     overrides.apply(&mut config);
-    let lock = acquire_lock(home)?;
+    let lock = acquire_lock(home, handed.is_some())?;
     let mut warnings = log::start(home, mode, process.environment.text("KONTEKST_LOG").as_deref());
     if config.was_replaced {
         let path = home.config();
@@ -136,6 +144,7 @@ fn start(
     warnings.extend(keys.warnings());
 
     let runtime = runtime()?;
+    let manager = ServiceManager::find(&process.environment);
     let host = CommandHost { launcher: process.launcher.clone(), environment: process.environment.clone() };
     let process = ProcessEnv { home: Some(home.clone()), ..process };
     let models: Arc<dyn Models> = Arc::new(Router::new(&config, process));
@@ -151,6 +160,8 @@ fn start(
             &host,
         ),
         own_listeners,
+        handed,
+        manager,
         providers_without_key: keys.kaiak_providers_without_key(),
         warnings,
     };
@@ -178,14 +189,14 @@ fn detach(mode: Mode) {
 }
 
 /// Takes the lock that makes this process the daemon. Waits for a daemon that is stopping, but not for one that still
-/// answers.
-fn acquire_lock(home: &Home) -> Result<Lock, DaemonError> {
+/// answers. If this process was handed the socket (`has_socket`), it is that one which answers.
+fn acquire_lock(home: &Home, has_socket: bool) -> Result<Lock, DaemonError> {
     let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match Lock::acquire(&home.daemon_lock(), Duration::from_millis(100)) {
             Ok(lock) => return Ok(lock),
             Err(LockError::Held { .. }) => {
-                let answers = UnixStream::connect(home.socket()).is_ok();
+                let answers = !has_socket && UnixStream::connect(home.socket()).is_ok();
                 if answers || Instant::now() > deadline {
                     return Err(DaemonError::Running(home.root().to_owned()));
                 }

@@ -1,6 +1,7 @@
 //! The daemon from its first listener to the end of its last connection.
 
 use std::{
+    os::unix::net::UnixListener,
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
@@ -20,7 +21,7 @@ use crate::{
 use super::{
     DaemonError, Mode, content_type::GrpcOnly, editor_listener::EditorListener, grpc_listener::GrpcListeners,
     http_listener::HttpListener, idle_exit, open_connections::OpenConnections, open_streams::OpenStreams,
-    peer::PeerCheck, ready, signals, socket::SocketFile,
+    peer::PeerCheck, ready, service_manager::ServiceManager, signals, socket::SocketFile,
 };
 
 /// The interval at which a daemon without a socket file checks whether its runs have ended.
@@ -32,6 +33,9 @@ pub(super) struct Server {
     pub(super) mode: Mode,
     pub(super) core: AgentCore,
     pub(super) own_listeners: OwnListeners,
+    /// The unix socket, if a service manager has opened it.
+    pub(super) handed: Option<UnixListener>,
+    pub(super) manager: ServiceManager,
     /// Configured Kaiak providers whose API key is not set.
     pub(super) providers_without_key: Vec<String>,
     /// Warnings for the operator, one sentence each. `kontekst status` shows them.
@@ -63,7 +67,7 @@ impl Server {
     async fn listen(&mut self) -> Result<Listeners, DaemonError> {
         let editors = EditorListener::bind(&self.home)?;
         self.warnings.extend(unknown_daemon_tools(&self.core).await);
-        let mut grpc = GrpcListeners::bind(&self.home)?;
+        let mut grpc = GrpcListeners::bind(&self.home, self.handed.take())?;
         let (tcp_status, http_status) = (ListenerStatus::default(), ListenerStatus::default());
         let tcp = grpc.bind_tcp(self.core.config(), &self.home, &self.own_listeners, &tcp_status);
         self.or_warn(tcp.map(Some));
@@ -114,6 +118,7 @@ impl Server {
         let problems = [bind, http].into_iter().filter_map(ListenerStatus::problem);
         let warnings: Vec<String> = self.warnings.iter().cloned().chain(problems).collect();
         ready::announce_ready(self.mode, &info, &warnings);
+        self.manager.ready(&info.socket);
         StatusContext {
             bind: bind.clone(),
             http: http.clone(),
@@ -136,7 +141,7 @@ impl Server {
         let Listeners { editors, grpc, http, .. } = listeners;
         let core = self.core;
         let peers = PeerCheck::new();
-        tokio::spawn(stop_core(core.clone(), stop.clone()));
+        tokio::spawn(stop_core(core.clone(), self.manager, stop.clone()));
         tokio::spawn(stop_when_unreachable(grpc.socket().clone(), core.clone(), stop.clone()));
         let http = http.map(|http| tokio::spawn(http.serve(core.clone(), peers.clone(), stop.clone())));
         let kaiak = KaiakDoor::new(core.clone(), self.providers_without_key);
@@ -216,9 +221,10 @@ async fn unknown_daemon_tools(core: &AgentCore) -> Vec<String> {
     unknown.map(|name| format!("config.toml: `daemon_tools` names `{name}`, which is not a tool")).collect()
 }
 
-/// Cancels all runs when the daemon stops.
-async fn stop_core(core: AgentCore, stop: Cancel) {
+/// Tells the service manager that the daemon stops, and cancels all runs.
+async fn stop_core(core: AgentCore, manager: ServiceManager, stop: Cancel) {
     stop.cancelled().await;
+    manager.stopping();
     core.stop();
 }
 

@@ -1,6 +1,11 @@
 //! The daemon's socket file, and a watch that notices its removal.
 
-use std::{fs, io, os::unix::fs::MetadataExt as _, path::PathBuf, thread};
+use std::{
+    fs, io,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::PathBuf,
+    thread,
+};
 
 use tokio::sync::oneshot;
 
@@ -13,13 +18,22 @@ pub(super) struct SocketFile {
     path: PathBuf,
     device: u64,
     inode: u64,
+    /// A service manager listens on it as well, and keeps it when the daemon stops.
+    is_kept: bool,
 }
 
 impl SocketFile {
     /// Remembers the file at `path`, which has just been bound.
     pub(super) fn bound_at(path: PathBuf) -> io::Result<Self> {
         let found = fs::symlink_metadata(&path)?;
-        Ok(Self { path, device: found.dev(), inode: found.ino() })
+        Ok(Self { path, device: found.dev(), inode: found.ino(), is_kept: false })
+    }
+
+    /// Remembers the file at `path`, on which a service manager has begun to listen, and keeps other users out of it.
+    pub(super) fn handed_over(path: PathBuf) -> io::Result<Self> {
+        let file = Self { is_kept: true, ..Self::bound_at(path)? };
+        fs::set_permissions(&file.path, fs::Permissions::from_mode(0o600))?;
+        Ok(file)
     }
 
     /// Returns true if the file has been neither removed nor replaced.
@@ -28,9 +42,9 @@ impl SocketFile {
             .is_ok_and(|found| (found.dev(), found.ino()) == (self.device, self.inode))
     }
 
-    /// Removes the file, but not one that a later daemon has put in its place.
+    /// Removes the file, but neither one that a later daemon has put in its place nor one that was handed over.
     pub(super) fn remove(&self) {
-        if self.is_there() {
+        if !self.is_kept && self.is_there() {
             fs::remove_file(&self.path).ok();
         }
     }

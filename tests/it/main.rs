@@ -27,6 +27,7 @@ mod roz;
 mod run;
 mod run_output;
 mod sandbox;
+mod service;
 mod subagents;
 mod tasks;
 mod terminal;

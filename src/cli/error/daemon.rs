@@ -68,6 +68,8 @@ impl From<DaemonError> for CliError {
             DaemonError::Listen { ref source, .. } => {
                 Self::from_error(ExitStatus::Failed, &error).maybe_hint(socket_hint(source))
             }
+            DaemonError::OtherSocket(_) => Self::from_error(ExitStatus::Failed, &error)
+                .hint("run `kontekst daemon install` again; `KONTEKST_HOME` has to be what it was then"),
             DaemonError::Lock(_) | DaemonError::Path(_) | DaemonError::Runtime(_) | DaemonError::Serve(_) => {
                 Self::from_error(ExitStatus::Failed, &error)
             }

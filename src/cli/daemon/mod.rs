@@ -1,13 +1,17 @@
-//! `kontekst daemon`: runs, stops and restarts the daemon, and shows its log.
+//! `kontekst daemon`: runs, stops and restarts the daemon, shows its log, and installs it as a service.
+
+mod install;
 
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::{fs::MetadataExt as _, process::CommandExt as _},
+    os::unix::{fs::MetadataExt as _, net::UnixListener, process::CommandExt as _},
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
+
+use listenfd::ListenFd;
 
 use crate::{
     client::{self, ClientError, ForcedStop},
@@ -31,14 +35,11 @@ use super::{error::CliError, output::print_status, printable::printable, working
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_long_help = "As a systemd user unit, ~/.config/systemd/user/kontekst.service:
-  [Service]
-  ExecStart=%h/.local/bin/kontekst daemon
-  Restart=on-failure
-  [Install]
-  WantedBy=default.target
-
-Then run `systemctl --user enable --now kontekst`."
+    after_long_help = "Examples:
+  kontekst daemon                                 # in this terminal, until Ctrl-C
+  kontekst daemon --http 127.0.0.1:8787           # with HTTP and the web page
+  kontekst daemon install                         # as a systemd unit that starts when it is needed
+  kontekst daemon logs -f"
 )]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -71,6 +72,8 @@ enum Command {
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         lines: usize,
     },
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
 }
 
 pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
@@ -78,7 +81,8 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
         None => {
             set_allocator(args, environment)?;
             let overrides = ConfigOverrides { listen: args.http, current_dir: own_directory(environment) };
-            daemon::serve(home, Mode::Foreground, process_env(environment), overrides)?;
+            let handed = handed_listener(environment)?;
+            daemon::serve(home, Mode::Foreground, process_env(environment), overrides, handed)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Stop { force: true, .. }) => {
@@ -104,6 +108,8 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Logs { follow, lines }) => logs(home, *lines, *follow),
+        Some(Command::Install(args)) => install::install(args, home, environment),
+        Some(Command::Uninstall(args)) => install::uninstall(args, home, environment),
     }
 }
 
@@ -126,10 +132,28 @@ fn set_allocator(args: &Args, environment: &Environment) -> Result<(), CliError>
     Ok(())
 }
 
+/// Returns the socket that a service manager has opened for this process, as `sd_listen_fds(3)` describes it.
+fn handed_listener(environment: &Environment) -> Result<Option<UnixListener>, CliError> {
+    let for_this_process = environment.text("LISTEN_PID") == Some(std::process::id().to_string());
+    if !for_this_process {
+        return Ok(None);
+    }
+    let refused = |cause: String| {
+        CliError::failed("the service manager has handed over something else than the daemon's socket")
+            .cause(cause)
+            .hint("the unit needs one `ListenStream=`, the path of daemon.sock; `kontekst daemon install --print` shows it")
+    };
+    let mut handed = ListenFd::from_env();
+    if handed.len() != 1 {
+        return Err(refused(format!("{} sockets", handed.len())));
+    }
+    handed.take_unix_listener(0).map_err(|error| refused(error.to_string()))
+}
+
 /// Runs the daemon that a client starts in the background.
 pub(super) fn run_spawned(home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let overrides = ConfigOverrides { listen: None, current_dir: None };
-    daemon::serve(home, Mode::Spawned, process_env(environment), overrides)?;
+    daemon::serve(home, Mode::Spawned, process_env(environment), overrides, None)?;
     Ok(ExitCode::SUCCESS)
 }
 
