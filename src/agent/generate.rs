@@ -7,7 +7,7 @@ use crate::{
     config::Compaction,
     context::{Dropped, estimate},
     core::{AnswerFormat, Message, Role, ToolChoice},
-    provider::{ChatRequest, Delta, FinishReason, ProviderError, Turn},
+    provider::{ChatRequest, Delta, FinishReason, Progress, ProviderError, Turn},
     sessions::summary_messages,
 };
 
@@ -25,6 +25,9 @@ use super::{
 const SUMMARY_INSTRUCTION: &str = "Summarise our conversation so far, so that it can go on without the \
     original: what was asked, what was found, decided and changed (names, paths, numbers exactly), and what \
     is still open. Plain text, no tool calls, nothing else.";
+
+/// The bytes of a call between two reports that the model is writing it. A slow model needs some seconds for them.
+const CALL_REPORT_BYTES: usize = 64;
 
 /// The choice between sending the text of an answer to the client while it is generated, and not sending it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -186,6 +189,7 @@ async fn send(
     let cancel = budget.as_ref().map_or_else(|| events.cancel().child(), |budget| budget.cancel().clone());
     let mut watch = run.rails.stops_repetition.then(|| RepeatedText::new(cancel.clone()));
     let stopped = watch.as_ref().map(RepeatedText::stopped);
+    let mut call_size = CallSize(0);
     let mut call = blocking(move || {
         let mut sink = |delta| {
             match (&mut watch, &delta) {
@@ -203,7 +207,10 @@ async fn send(
                     Event::Text(text)
                 }
                 Delta::Reasoning(text) => Event::Reasoning(text),
-                Delta::Call(_) => return,
+                Delta::Call(piece) => match call_size.add(&piece) {
+                    Some(progress) => Event::Progress(progress),
+                    None => return,
+                },
                 Delta::Progress(progress) => Event::Progress(progress),
             };
             events.send_blocking(event);
@@ -230,6 +237,18 @@ async fn send(
                 return Ok(turn);
             }
         }
+    }
+}
+
+/// The bytes of the calls that an answer has so far.
+struct CallSize(usize);
+
+impl CallSize {
+    /// Adds a piece. Returns a report every [`CALL_REPORT_BYTES`].
+    fn add(&mut self, piece: &str) -> Option<Progress> {
+        let reported = self.0 / CALL_REPORT_BYTES;
+        self.0 += piece.len();
+        (self.0 / CALL_REPORT_BYTES > reported).then_some(Progress::Writing { bytes: self.0 })
     }
 }
 

@@ -70,6 +70,8 @@ fn progress_to_json(progress: &pb::ProgressEvent) -> Value {
             json!({"type": "prefill", "processed": p.processed, "total": p.total, "cached": p.cached})
         }
         Some(Progress::Postponed(p)) => json!({"type": "postponed", "seconds": p.seconds}),
+        Some(Progress::Requested(r)) => json!({"type": "requested", "model": r.model, "server": r.server}),
+        Some(Progress::Writing(w)) => json!({"type": "writing", "bytes": w.bytes}),
         None => json!({"type": "progress"}),
     }
 }

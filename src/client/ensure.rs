@@ -72,10 +72,21 @@ pub(super) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
 ///
 /// [`ClientError`] says why there is no daemon, with the daemon's own message if it wrote one.
 pub fn ensure(home: &Home) -> Result<Connected, ClientError> {
+    ensure_telling(home, || {})
+}
+
+/// Does what [`ensure`] does. Calls `on_start` before a daemon is started, or before it waits for one that another client
+/// starts.
+///
+/// # Errors
+///
+/// As [`ensure`].
+pub fn ensure_telling(home: &Home, on_start: impl FnOnce()) -> Result<Connected, ClientError> {
     if let Some(connected) = connect_to_running(home)? {
         return Ok(connected);
     }
     home.create()?;
+    on_start();
     let lock = Lock::acquire(&home.spawn_lock(), SPAWN_LOCK_TIMEOUT)?;
     // Another client may have started it while this one waited for the lock.
     if let Some(connected) = connect_to_running(home)? {

@@ -6,7 +6,7 @@ mod relay;
 mod spawn;
 mod version;
 
-pub use ensure::{Connected, ensure, ensure_serving, probe};
+pub use ensure::{Connected, ensure, ensure_serving, ensure_telling, probe};
 pub use force_stop::{ForcedStop, force_stop};
 pub use relay::{RelayEnd, editor_stream, relay};
 

@@ -101,6 +101,7 @@ impl Endpoint {
         let start = Instant::now();
         let mut wait = Duration::from_millis(50);
         let mut load_requested = false;
+        sink(Progress::Requested { model: String::new(), server: self.client().host() });
         loop {
             let found = probe(self.client(), name, cancel, timeout)?;
             match found {

@@ -259,6 +259,11 @@ pub enum Progress {
     Prefill { processed: u32, total: u32, cached: u32 },
     /// The server has too many requests. It is asked again after this number of seconds.
     Postponed { seconds: u32 },
+    /// A server was asked, and has not answered yet. `server` is its host and port. `model` is empty where the question is
+    /// which models it has.
+    Requested { model: String, server: String },
+    /// The model writes a tool call, or text that may become one. It has this many bytes so far.
+    Writing { bytes: usize },
 }
 
 /// A complete answer.

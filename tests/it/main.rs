@@ -35,4 +35,5 @@ mod test_home;
 mod tidy;
 mod undo;
 mod wait;
+mod waiting;
 mod weak_models;

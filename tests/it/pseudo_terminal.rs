@@ -16,7 +16,7 @@ use rustix::{
 
 use crate::{
     test_home::TestHome,
-    wait::{TIMEOUT, wait_until},
+    wait::{Deadline, TIMEOUT, wait_until},
 };
 
 /// A command whose controlling terminal is a pseudo-terminal.
@@ -78,13 +78,15 @@ impl TerminalCommand {
     /// Waits until `text` is on the screen, below what earlier calls waited for. Returns what came before it.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) -> String {
+        // A line that is drawn again every second must not make this wait forever.
+        let deadline = Deadline::start();
         loop {
             if let Some(at) = self.screen[self.passed..].find(text) {
                 let before = self.screen[self.passed..self.passed + at].to_owned();
                 self.passed += at + text.len();
                 return before;
             }
-            match self.output.recv_timeout(TIMEOUT) {
+            match self.output.recv_timeout(deadline.left()) {
                 Ok(bytes) => self.screen.push_str(&String::from_utf8_lossy(&bytes)),
                 Err(_) => panic!("{text:?} is not on the screen:\n{}", self.screen),
             }

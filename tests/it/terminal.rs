@@ -382,7 +382,7 @@ fn a_server_that_asks_to_wait_is_waited_for() {
     let model = FakeLlama::start([busy, Reply::text("here")]);
     let home = TestHome::new(&model.url());
     let mut run = home.on_terminal(&["run", "go"]);
-    run.wait_for("the model server asks to wait 1 s");
+    run.wait_for("and is asked again in 1s");
     let (code, screen) = run.end();
     assert!(code == 0 && screen.contains("here"), "{screen}");
 }

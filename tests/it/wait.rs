@@ -13,6 +13,19 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 /// A time limit that no test reaches. A test sets it to be sure that something else ends an operation.
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
+/// The end of a wait for several things, after [`TIMEOUT`].
+pub(crate) struct Deadline(Instant);
+
+impl Deadline {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now() + TIMEOUT)
+    }
+
+    pub(crate) fn left(&self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+}
+
 /// Checks `condition` again and again until it is true. Fails after [`TIMEOUT`] and names `what`.
 ///
 /// Use it only where there is no line, message, or exit of a process to wait for.

@@ -146,7 +146,7 @@ impl<'a> RunConnection<'a> {
                     Some(decisions)
                 }
                 () = self.renderer.progress_due() => {
-                    self.renderer.show_early_progress();
+                    self.renderer.draw_progress();
                     continue;
                 }
                 event = events.message() => {

@@ -55,6 +55,10 @@ use output_args::OutputArgs;
 /// directory are read and listed without a question, unless their names say that they hold secrets or settings.
 /// Every other tool call is shown with a preview, and you are asked about it on the terminal. Without a terminal
 /// it is denied (exit status 3), unless --allow or --auto-approve approves it.
+///
+/// While nothing is printed, a line on stderr says what the run waits for, and for how long: a daemon that starts, another run
+/// of the session, the queue, a model that is loaded, the prompt that is read, or a server that says nothing. On a terminal
+/// that line goes away again. Elsewhere it is printed with --verbose, at most every five seconds.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:

@@ -56,11 +56,14 @@ impl<'a> RunSender<'a> {
         self.connection.begin();
         let mut attempts = 0;
         loop {
-            let connected = client::ensure(self.home)?;
+            let renderer = &mut self.connection.renderer;
+            let connected = client::ensure_telling(self.home, || renderer.show_daemon_start());
+            let connected = connected.inspect_err(|_| self.connection.renderer.end_wait())?;
             for notice in connected.notices {
                 self.connection.renderer.note(Verbosity::Normal, &notice);
             }
             let result = self.runtime.block_on(self.connection.drive(connected.stream, start.clone()));
+            self.connection.renderer.end_wait();
             attempts += 1;
             match result {
                 Ok(ending) => {

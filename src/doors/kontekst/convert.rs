@@ -228,6 +228,10 @@ fn progress(progress: Progress) -> PbProgress {
         Progress::Postponed { seconds } => {
             PbProgress::Postponed(pb::PostponedProgress { seconds: int(seconds) })
         }
+        Progress::Requested { model, server } => {
+            PbProgress::Requested(pb::RequestedProgress { model, server })
+        }
+        Progress::Writing { bytes } => PbProgress::Writing(pb::WritingProgress { bytes: int(bytes) }),
     }
 }
 

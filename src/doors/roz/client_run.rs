@@ -139,7 +139,7 @@ impl ClientRun {
         match event {
             // The protocol has no frame for notices.
             Event::Notice(text) => out.push(ServerEvent::thinking(&text, None)),
-            Event::Progress(progress) => out.push(progress_activity(progress)),
+            Event::Progress(progress) => out.extend(progress_activity(progress)),
             Event::Compacted { before, after, messages_before, messages_after } => {
                 out.push(ServerEvent::Compacted {
                     messages_before: saturating_u32(messages_before),
@@ -293,8 +293,8 @@ fn half_closed_result(call: CallId) -> Command {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a fraction for people")]
-fn progress_activity(progress: Progress) -> ServerEvent {
-    match progress {
+fn progress_activity(progress: Progress) -> Option<ServerEvent> {
+    Some(match progress {
         Progress::Queued { position } => {
             ServerEvent::thinking(&format!("waiting for the model, place {position}"), None)
         }
@@ -308,5 +308,7 @@ fn progress_activity(progress: Progress) -> ServerEvent {
         Progress::Postponed { seconds } => {
             ServerEvent::thinking(&format!("the model server asks to wait {seconds} s"), None)
         }
-    }
+        // The client knows that its turn goes on.
+        Progress::Requested { .. } | Progress::Writing { .. } => return None,
+    })
 }

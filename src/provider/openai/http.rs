@@ -55,6 +55,17 @@ impl ServerClient {
         &self.base
     }
 
+    /// Returns the host and the port of the server, without anything else that its address has.
+    pub fn host(&self) -> String {
+        let url = Url::parse(&self.base).ok();
+        let host = url.as_ref().and_then(|url| Some((url.host_str()?, url.port())));
+        match host {
+            Some((host, Some(port))) => format!("{host}:{port}"),
+            Some((host, None)) => host.to_owned(),
+            None => self.base.clone(),
+        }
+    }
+
     /// Returns true unless the address is one of this machine only.
     pub fn is_remote(&self) -> bool {
         match Url::parse(&self.base).ok().as_ref().and_then(Url::host) {

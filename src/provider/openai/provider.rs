@@ -71,6 +71,13 @@ impl OpenAiProvider {
         }
     }
 
+    /// Returns the report that the server was asked for an answer.
+    fn requested(&self) -> Progress {
+        let name = self.model_name();
+        let model = if name.is_empty() { self.served.model.clone() } else { name };
+        Progress::Requested { model, server: self.served.server.client().host() }
+    }
+
     /// Sets `truncated_tokens` if the server seems to have cut the prompt: only its token count tells. llama.cpp
     /// refuses a prompt that is too long.
     fn detect_truncation(&self, request: &ChatRequest, turn: &mut Turn) {
@@ -122,6 +129,7 @@ impl Provider for OpenAiProvider {
                 source: io::Error::new(io::ErrorKind::NotConnected, "the server is being stopped"),
             },
         })?;
+        sink(Delta::Progress(self.requested()));
         match Attempts::new(&self.served, request, cancel).run(sink) {
             Ok(mut turn) => {
                 self.detect_truncation(request, &mut turn);

@@ -18,7 +18,7 @@ fn a_text_arrives_in_pieces_that_make_up_the_whole() {
     let turn = turn.unwrap();
     assert_eq!(turn.content, "hello big world");
     assert_eq!(text(&deltas), turn.content);
-    assert_eq!(deltas[0], Delta::Reasoning("let me see".to_owned()));
+    assert_eq!(deltas[1], Delta::Reasoning("let me see".to_owned()));
     assert_eq!(turn.reasoning, "let me see");
     assert_eq!(turn.finish_reason, FinishReason::Stop);
     assert_eq!(turn.usage, Some(Usage { prompt: 12, completion: 3, cached: 4 }));
@@ -186,7 +186,9 @@ fn progress_is_reported() {
     ask(&provider, &prompt("hi")).0.unwrap();
     let deltas = ask(&provider, &prompt("hi")).1;
     let prefill = Progress::Prefill { processed: 256, total: 1024, cached: 0 };
-    assert_eq!(deltas[0], Delta::Progress(prefill));
+    let server = fake.address().to_string();
+    assert_eq!(deltas[0], Delta::Progress(Progress::Requested { model: "tiny".to_owned(), server }));
+    assert_eq!(deltas[1], Delta::Progress(prefill));
 }
 
 #[test]

@@ -302,10 +302,7 @@ fn a_router_loads_a_model_before_it_is_asked() {
     let wanted = |model: &'static str| ModelSelector { model, endpoint: None };
     let provider = router.open(wanted("m"), &Cancel::new(), &mut |progress| reported.push(progress)).unwrap();
     assert_eq!((provider.window(), provider.slots(), provider.tools_in_prompt()), (Some(512), 2, true));
-    assert!(
-        reported.iter().all(|progress| matches!(progress, Progress::Loading { .. })) && !reported.is_empty(),
-        "{reported:?}"
-    );
+    assert!(matches!(&*reported, [Progress::Requested { .. }, Progress::Loading { .. }, ..]), "{reported:?}");
     assert!(router.status().healthy);
     for (model, why) in [("bad", "ended with exit code 1"), ("x", "model 'x' not found")] {
         let Err(error) = router.open(wanted(model), &Cancel::new(), &mut |_| {}) else { panic!() };

@@ -1,6 +1,7 @@
 //! Shows the events of a run: the answer on stdout, everything else on stderr.
 
 mod answer;
+mod waiting;
 
 use std::{
     collections::HashMap,
@@ -28,7 +29,7 @@ use super::{
     command_output::CommandOutput,
     context_line::{format_compaction, format_context},
     held_answer::HeldAnswer,
-    progress::ProgressLine,
+    progress::{Activity, ProgressLine},
 };
 
 /// The form of the output on stdout.
@@ -109,6 +110,8 @@ impl RunRenderer {
         markdown: Option<Markdown>,
     ) -> Self {
         let stderr_is_terminal = io::stderr().is_terminal();
+        // The events on stdout have the progress, too.
+        let shown = if format == Format::Json { Verbosity::Quiet } else { verbosity };
         Self {
             format,
             verbosity,
@@ -120,7 +123,7 @@ impl RunRenderer {
             waits_for_whole_answer: false,
             in_middle_of_line: false,
             held: HeldAnswer::default(),
-            progress: ProgressLine::new(stderr_is_terminal, verbosity, palette),
+            progress: ProgressLine::new(stderr_is_terminal, shown, palette),
             call_descriptions: HashMap::new(),
             last_call: String::new(),
             outputs: HashMap::new(),
@@ -163,21 +166,19 @@ impl RunRenderer {
     }
 
     fn render_text(&mut self, event: &Event) -> io::Result<()> {
-        if !matches!(event, Event::Progress(_)) {
-            self.progress.end_wait();
+        match event {
+            Event::Token(token) => return self.render_text_of_answer(&token.text),
+            Event::Reasoning(reasoning) => {
+                self.write_reasoning(&reasoning.text);
+                return Ok(());
+            }
+            Event::Progress(event) => {
+                return event.progress.as_ref().map_or(Ok(()), |progress| self.report(progress));
+            }
+            _ => self.progress.end_wait(),
         }
         match event {
-            Event::Token(_) if self.waits_for_whole_answer => {}
-            Event::Token(token) => {
-                let text = self.held.push(&token.text);
-                self.write_answer(&text)?;
-            }
-            Event::Reasoning(reasoning) => self.write_reasoning(&reasoning.text),
-            Event::Progress(event) => {
-                if let Some(progress) = &event.progress {
-                    self.progress.report(progress);
-                }
-            }
+            Event::Token(_) | Event::Reasoning(_) | Event::Progress(_) => {}
             Event::Notice(notice) => {
                 self.end_line()?;
                 self.note(Verbosity::Normal, &self.wrap(&printable(&notice.text)));
@@ -204,6 +205,7 @@ impl RunRenderer {
                 }
                 let text = format!("run {} in session {}", started.run_id, started.session_id);
                 self.note(Verbosity::Verbose, &text);
+                self.progress.go_on(Activity::Preparation);
             }
             Event::Worker(event) => {
                 if let Some((level, text)) = self.subagent_names.describe(event) {
@@ -248,7 +250,6 @@ impl RunRenderer {
 
     /// Prints what was kept of an answer, or drops it.
     fn render_end_of_answer(&mut self, event: &Event) -> io::Result<()> {
-        self.progress.clear();
         match event {
             Event::TurnedBack(turned_back) => {
                 self.held.turn_back();
@@ -355,13 +356,6 @@ impl RunRenderer {
         }
     }
 
-    fn write_reasoning(&mut self, text: &str) {
-        if self.verbosity == Verbosity::Verbose {
-            self.progress.clear();
-            write_stderr(&self.palette.dim(&printable(text)));
-        }
-    }
-
     /// Writes the line of a call, below which its result is reported.
     fn note_call(&mut self, id: &str, name: &str) {
         let call = self.call_descriptions.get(id).cloned().unwrap_or_else(|| printable(name));
@@ -375,16 +369,6 @@ impl RunRenderer {
             let description = format!("{} {arguments}", printable(&call.name));
             self.call_descriptions.insert(call.call_id.clone(), description);
         }
-    }
-
-    /// Waits until a report of progress has to be shown that came too early for it. Waits forever if there is none.
-    pub(super) async fn progress_due(&self) {
-        self.progress.due().await;
-    }
-
-    /// Shows the report for which [`RunRenderer::progress_due`] waited.
-    pub(super) fn show_early_progress(&mut self) {
-        self.progress.show_early();
     }
 }
 

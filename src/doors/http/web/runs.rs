@@ -188,5 +188,9 @@ fn progress_json(progress: Progress) -> Value {
             json!({"kind": "prefill", "processed": processed, "total": total, "cached": cached})
         }
         Progress::Postponed { seconds } => json!({"kind": "postponed", "seconds": seconds}),
+        Progress::Requested { model, server } => {
+            json!({"kind": "requested", "model": model, "server": server})
+        }
+        Progress::Writing { bytes } => json!({"kind": "writing", "bytes": bytes}),
     }
 }

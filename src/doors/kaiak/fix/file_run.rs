@@ -226,6 +226,8 @@ impl FixTask {
             Progress::Postponed { seconds } => {
                 (0.0, format!("{label}: the model server asks to wait {seconds} s"))
             }
+            // The editor knows that the fix goes on, and a fraction that goes back would confuse.
+            Progress::Requested { .. } | Progress::Writing { .. } => return Ok(()),
         };
         self.notifier.progress(range.at_fraction(fraction), "calling_ai_agent", description).await
     }

@@ -1,0 +1,190 @@
+//! Shows what a run waits for: on a terminal in a line that is drawn again every second and wiped before the next output,
+//! and elsewhere in a line every few seconds if the user wants to see everything.
+
+mod wait;
+
+use std::{
+    io::{self, Write as _},
+    time::{Duration, Instant},
+};
+
+use rustix::termios::tcgetwinsize;
+
+use crate::{
+    cli::{
+        output::{Palette, Verbosity},
+        table::cut,
+    },
+    pb::progress_event::Progress,
+};
+
+pub(super) use wait::Activity;
+
+use wait::Wait;
+
+/// A silence of the run is shown only if it is longer than this. A line that is wiped at once would flicker.
+const DELAY: Duration = Duration::from_millis(250);
+
+/// A silence in the middle of an answer is shown only if it is longer than this, because slow models pause between words.
+const ANSWER_DELAY: Duration = Duration::from_secs(2);
+
+/// The shortest time between two lines that are not wiped.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+/// Shows what one run waits for.
+pub(super) struct ProgressLine {
+    form: Form,
+    palette: Palette,
+    /// The start of the silence: the start of the run, or the last event that showed something.
+    silent_since: Instant,
+    /// `None` while a question is asked or a tool runs.
+    wait: Option<Wait>,
+    /// The time at which a line was drawn last.
+    drawn: Option<Instant>,
+    /// stderr ends in a progress line, which is wiped before the next output.
+    is_shown: bool,
+    /// stderr ends in the middle of a line that is not wiped.
+    in_middle_of_line: bool,
+}
+
+/// The way in which progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Hidden,
+    /// One line of the terminal, which is drawn again and again.
+    Redrawn,
+    /// A line every few seconds.
+    Lines,
+}
+
+impl ProgressLine {
+    /// Shows progress on stderr from now on. The run has just been sent.
+    pub(super) fn new(is_terminal: bool, verbosity: Verbosity, palette: Palette) -> Self {
+        let form = match (is_terminal, verbosity) {
+            (true, Verbosity::Normal | Verbosity::Verbose) => Form::Redrawn,
+            (false, Verbosity::Verbose) => Form::Lines,
+            (_, Verbosity::Quiet) | (false, Verbosity::Normal) => Form::Hidden,
+        };
+        let now = Instant::now();
+        let wait = Some(Wait::new(Activity::Daemon, now));
+        Self {
+            form,
+            palette,
+            silent_since: now,
+            wait,
+            drawn: None,
+            is_shown: false,
+            in_middle_of_line: false,
+        }
+    }
+
+    /// Says that a daemon is being started. Shown at once, because nothing can be drawn until it answers.
+    pub(super) fn show_daemon_start(&mut self) {
+        self.wait = Some(Wait::new(Activity::DaemonStart, Instant::now()));
+        if self.form == Form::Redrawn {
+            self.draw();
+        }
+    }
+
+    /// Takes a report of the daemon. It is shown at [`ProgressLine::due`].
+    pub(super) fn report(&mut self, progress: &Progress) {
+        self.go_on(Activity::Reported(progress.clone()));
+    }
+
+    /// Notes what the run does, which shows nothing. The silence goes on.
+    pub(super) fn go_on(&mut self, activity: Activity) {
+        let now = Instant::now();
+        match &mut self.wait {
+            Some(wait) => wait.update(activity, now),
+            None => self.wait = Some(Wait::new(activity, now)),
+        }
+        if self.is_shown && self.form == Form::Redrawn {
+            self.draw();
+        }
+    }
+
+    /// Begins a new silence after output, with nothing to wait for that could be named.
+    pub(super) fn end_wait(&mut self) {
+        self.clear();
+        self.wait = None;
+        self.silent_since = Instant::now();
+    }
+
+    /// Begins a new silence after a part of the answer. It can be shown only where no line has been begun.
+    pub(super) fn wait_for_more(&mut self, can_be_shown: bool) {
+        let now = Instant::now();
+        self.wait = can_be_shown.then(|| Wait::new(Activity::Answer, now));
+        self.silent_since = now;
+    }
+
+    /// Waits until the line has to be drawn. Waits forever if there is nothing to say.
+    pub(super) async fn due(&self) {
+        match self.due_at() {
+            Some(at) => tokio::time::sleep_until(at.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn due_at(&self) -> Option<Instant> {
+        let wait = self.wait.as_ref()?;
+        let delay = if wait.is_for_answer() { ANSWER_DELAY } else { DELAY };
+        let first = self.silent_since + delay;
+        match self.form {
+            Form::Hidden => None,
+            Form::Redrawn if self.is_shown => Some(wait.next_second(self.drawn?)),
+            Form::Redrawn => Some(first),
+            Form::Lines => Some(self.drawn.map_or(first, |drawn| first.max(drawn + BETWEEN_LINES))),
+        }
+    }
+
+    /// Draws the line for which [`ProgressLine::due`] waited.
+    pub(super) fn draw(&mut self) {
+        let Some(wait) = &self.wait else { return };
+        let now = Instant::now();
+        let text = wait.text(now);
+        self.drawn = Some(now);
+        self.end_line();
+        match self.form {
+            Form::Hidden => {}
+            Form::Redrawn => {
+                let width = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+                // A longer line would take two rows, of which only one is wiped.
+                let text = if width > 1 { cut(&text, width - 1) } else { text.into() };
+                write(&format!("\r\x1b[K{}", self.palette.dim(&text)));
+                self.is_shown = true;
+            }
+            Form::Lines => write(&format!("{}\n", self.palette.dim(&text))),
+        }
+    }
+
+    /// Wipes the line, before other output.
+    pub(super) fn clear(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            write("\r\x1b[K");
+        }
+        self.end_line();
+    }
+
+    /// Begins a new silence, and lets the next text continue a line of stderr.
+    pub(super) fn continue_line(&mut self) {
+        let in_middle_of_line = std::mem::take(&mut self.in_middle_of_line);
+        self.end_wait();
+        self.in_middle_of_line = in_middle_of_line;
+    }
+
+    /// Notes that a text was written to stderr, whose last line may go on.
+    pub(super) fn begin_line(&mut self, text: &str) {
+        self.in_middle_of_line = !text.ends_with('\n');
+    }
+
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.in_middle_of_line) {
+            write("\n");
+        }
+    }
+}
+
+/// Writes to stderr. If stderr is closed, there is nowhere left to report that.
+fn write(text: &str) {
+    io::stderr().write_all(text.as_bytes()).ok();
+}
