@@ -1,6 +1,11 @@
 //! The listeners of the gRPC server: the unix socket, which is always there, and TCP.
 
-use std::{io, os::unix::net as std_net, path::Path, sync::Arc};
+use std::{
+    fs, io,
+    os::unix::{fs::MetadataExt as _, net as std_net},
+    path::Path,
+    sync::Arc,
+};
 
 use tokio::{
     net::UnixListener,
@@ -155,10 +160,8 @@ impl GrpcListeners {
 /// Returns true if clients that connect to `path` arrive at this listener.
 fn is_bound_to(listener: &std_net::UnixListener, path: &Path) -> bool {
     let Ok(address) = listener.local_addr() else { return false };
-    let canonical = |path: &Path| path.canonicalize().ok();
-    address
-        .as_pathname()
-        .is_some_and(|bound| canonical(bound).is_some() && canonical(bound) == canonical(path))
+    let identity = |path: &Path| fs::symlink_metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    address.as_pathname().and_then(identity).is_some_and(|bound| Some(bound) == identity(path))
 }
 
 async fn accept_unix(listener: UnixListener, socket: SocketFile, entry: Entry, stop: Cancel) {
