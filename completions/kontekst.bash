@@ -31,6 +31,9 @@ _kontekst() {
             kontekst,daemon)
                 cmd="kontekst__subcmd__daemon"
                 ;;
+            kontekst,doctor)
+                cmd="kontekst__subcmd__doctor"
+                ;;
             kontekst,help)
                 cmd="kontekst__subcmd__help"
                 ;;
@@ -150,6 +153,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help,daemon)
                 cmd="kontekst__subcmd__help__subcmd__daemon"
+                ;;
+            kontekst__subcmd__help,doctor)
+                cmd="kontekst__subcmd__help__subcmd__doctor"
                 ;;
             kontekst__subcmd__help,help)
                 cmd="kontekst__subcmd__help__subcmd__help"
@@ -395,7 +401,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run chat status agents models skills sessions approvals undo web daemon rpc completions help"
+            opts="-h -V --help --version run chat status doctor agents models skills sessions approvals undo web daemon rpc completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -912,8 +918,22 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__doctor)
+            opts="-h -V --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__help)
-            opts="run chat status agents models skills sessions approvals undo web daemon rpc completions help"
+            opts="run chat status doctor agents models skills sessions approvals undo web daemon rpc completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1125,6 +1145,20 @@ _kontekst() {
         kontekst__subcmd__help__subcmd__daemon__subcmd__uninstall)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -7,6 +7,7 @@ mod approvals;
 mod chat;
 mod completions;
 mod daemon;
+mod doctor;
 pub mod error;
 mod event_json;
 mod implied_run;
@@ -17,6 +18,7 @@ mod nearest;
 mod output;
 mod pager;
 pub mod printable;
+mod process_env;
 mod role;
 mod rpc;
 mod run;
@@ -47,7 +49,7 @@ macro_rules! examples {
   kontekst \"what is a daemon?\"                     # the same as `kontekst run` with a prompt in quotes
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst models pull Qwen/Qwen3-8B-GGUF
-  kontekst status
+  kontekst doctor                                  # checks everything, and says what to do
 
 The first run starts a daemon, which keeps the model loaded. `kontekst daemon stop` stops it.
 All data is in ~/.kontekst, or in $KONTEKST_HOME if that is set."
@@ -107,6 +109,7 @@ enum Command {
     Run(run::Args),
     Chat(chat::Args),
     Status(status::Args),
+    Doctor(doctor::Args),
     Agents(agents::Args),
     Models(models::Args),
     Skills(skills::Args),
@@ -174,6 +177,7 @@ fn dispatch(
         Command::Run(args) => run::run(&args, &home, environment),
         Command::Chat(args) => chat::run(&args, &home, environment),
         Command::Status(args) => status::run(&args, &home),
+        Command::Doctor(args) => doctor::run(&args, &home, environment),
         Command::Approvals(args) => approvals::run(args, &home),
         Command::Undo(args) => undo::run(args, &home),
         Command::Web(args) => web::run(&args, &home, environment),

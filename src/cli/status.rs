@@ -100,7 +100,7 @@ fn format_text(status: &GetStatusResponse) -> String {
         ("bind", status.bind.clone()),
         ("http", http),
         ("data", status.data_dir.clone()),
-        ("model server", format_model_server(status)),
+        ("model server", model_server_line(status)),
         ("model", model),
         ("window", window),
         ("models in", status.model_dir.clone()),
@@ -122,7 +122,8 @@ fn format_text(status: &GetStatusResponse) -> String {
     rows.iter().map(|(name, value)| format!("{name:<13} {}\n", printable(value))).collect()
 }
 
-fn format_model_server(status: &GetStatusResponse) -> String {
+/// Describes the model server and its state.
+pub(super) fn model_server_line(status: &GetStatusResponse) -> String {
     let (healthy, running) = (status.llama_server_healthy, status.llama_server_running);
     if status.engine == "builtin" {
         return match (healthy, running) {

@@ -220,6 +220,11 @@ impl AgentConfig {
     }
 }
 
+/// Returns the first mistake in the text of an agent's `config.toml`.
+pub(super) fn mistake_in(text: &str) -> Option<toml::de::Error> {
+    toml::from_str::<AgentFile>(text).err()
+}
+
 fn is_absent(error: &PathError) -> bool {
     matches!(error.source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

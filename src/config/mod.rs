@@ -11,6 +11,7 @@ pub mod file;
 mod handshake;
 mod home;
 mod http;
+pub mod inspect;
 mod kaiak;
 pub mod lock;
 pub mod page_code;
@@ -41,7 +42,7 @@ pub use tools::{FileToolsConfig, ToolsConfig, WebToolsConfig};
 pub use undo::UndoConfig;
 pub use workers::WorkersConfig;
 
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -205,8 +206,23 @@ impl Config {
         file::create_atomic(&path, template::CONFIG.as_bytes()).map_err(TomlError::Path)?;
         let was_replaced =
             earlier_text::replace(&path, template::CONFIG, template::WRITTEN).map_err(TomlError::Path)?;
-        let (mut config, unknown): (Self, _) = toml_file::read(&path, template::KEYS)?;
-        (config.unknown_keys, config.was_replaced) = (unknown, was_replaced);
+        Ok(Self { was_replaced, ..Self::read(home)? })
+    }
+
+    /// Reads `config.toml` as [`Config::load`] does, and changes nothing. Without a file, all keys have their defaults.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::load`].
+    pub fn read(home: &Home) -> Result<Self, ConfigError> {
+        let path = home.config();
+        let (mut config, unknown): (Self, _) = match toml_file::read(&path, template::KEYS) {
+            Err(TomlError::Path(error)) if error.source.kind() == io::ErrorKind::NotFound => {
+                Default::default()
+            }
+            read => read?,
+        };
+        config.unknown_keys = unknown;
         for dir in
             [Some(&mut config.model_dir), Some(&mut config.tools.working_dir), config.llama_server.as_mut()]
                 .into_iter()

@@ -26,19 +26,31 @@ pub enum TomlError {
 pub(super) fn read<T: DeserializeOwned>(path: &Path, known: &[&str]) -> Result<(T, Vec<String>), TomlError> {
     let text = read_text(path, 1 << 20)?;
     let invalid = |error: toml::de::Error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        let (line, column) = position(&text, offset);
-        let message = match key_before(&text, offset) {
-            Some(key) => format!("`{key}`: {}", error.message()),
-            None => error.message().to_owned(),
-        };
+        let (line, column, message) = describe(&text, &error);
         TomlError::Invalid { path: path.to_owned(), line, column, message }
     };
     let value = toml::from_str(&text).map_err(invalid)?;
-    let table: toml::Table = toml::from_str(&text).map_err(invalid)?;
+    let unknown = unknown_keys(&text, known).map_err(invalid)?;
+    Ok((value, unknown))
+}
+
+/// Returns the line and the column of an error, which count from 1, and its message with the key.
+pub(super) fn describe(text: &str, error: &toml::de::Error) -> (usize, usize, String) {
+    let offset = error.span().map_or(0, |span| span.start);
+    let (line, column) = position(text, offset);
+    let message = match key_before(text, offset) {
+        Some(key) => format!("`{key}`: {}", error.message()),
+        None => error.message().to_owned(),
+    };
+    (line, column, message)
+}
+
+/// Returns the dotted paths of the keys that are not in `known`, as [`read`] does.
+pub(super) fn unknown_keys(text: &str, known: &[&str]) -> Result<Vec<String>, toml::de::Error> {
+    let table: toml::Table = toml::from_str(text)?;
     let mut unknown = Vec::new();
     collect_unknown(&table, "", known, &mut unknown);
-    Ok((value, unknown))
+    Ok(unknown)
 }
 
 /// Returns the line and the column of a byte offset. Both count from 1, and the column counts characters.

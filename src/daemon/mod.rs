@@ -139,9 +139,11 @@ fn start(
         );
     }
     agents::create_default(home)?;
-    warnings.extend(config.unknown_keys.iter().map(|key| format!("config.toml: unknown key `{key}`")));
     let keys = ApiKeys::from_config(&config, &process.environment);
-    warnings.extend(keys.warnings());
+    let unknown = config.unknown_keys.iter().map(|key| format!("config.toml: unknown key `{key}`"));
+    let of_config: Vec<String> = unknown.chain(keys.warnings()).collect();
+    of_config.iter().for_each(|warning| tracing::warn!("{warning}"));
+    warnings.extend(of_config);
 
     let runtime = runtime()?;
     let manager = ServiceManager::find(&process.environment);

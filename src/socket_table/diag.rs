@@ -49,17 +49,16 @@ pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<S
     Ok(entry(&answer)?.filter(|_| answer.get(ID..ID + ADDRESSES) == Some(&id)))
 }
 
-/// Returns the user who listens at `address`, also with a socket for all addresses.
+/// Returns the socket that listens at `address`, also one for all addresses.
 ///
 /// # Errors
 ///
 /// As for [`find`].
-pub(super) fn listener(address: SocketAddr) -> io::Result<Option<u32>> {
+pub(super) fn listener(address: SocketAddr) -> io::Result<Option<SocketEntry>> {
     // No connection comes from port 0.
     let id = addresses(address, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
     let answer = ask(&request(address, &id))?;
-    let entry = entry(&answer)?.filter(|_| answer.get(HEADER + 1) == Some(&LISTEN));
-    Ok(entry.map(|entry| entry.uid))
+    Ok(entry(&answer)?.filter(|_| answer.get(HEADER + 1) == Some(&LISTEN)))
 }
 
 fn ask(request: &[u8]) -> io::Result<Vec<u8>> {

@@ -27,6 +27,14 @@ pub(crate) struct SocketEntry {
     pub(crate) inode: u64,
 }
 
+/// The owner of a listening socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listener {
+    pub(crate) uid: u32,
+    /// The process that has it open, with its name, if this user may see that.
+    pub(crate) process: Option<(u32, String)>,
+}
+
 impl SocketTable {
     pub(crate) fn new() -> Self {
         Self { reading: Arc::new(Semaphore::new(1)) }
@@ -69,7 +77,21 @@ impl SocketTable {
 /// The kernel cannot be asked.
 #[cfg(target_os = "linux")]
 pub(crate) fn owner_of_listener(address: SocketAddr) -> io::Result<Option<u32>> {
-    diag::listener(address)
+    Ok(diag::listener(address)?.map(|socket| socket.uid))
+}
+
+/// Returns who listens at an address of this machine. `None` if nobody does. Looks at the open files of all processes,
+/// which takes some milliseconds.
+///
+/// # Errors
+///
+/// The kernel cannot be asked.
+pub(crate) fn listener(address: SocketAddr) -> io::Result<Option<Listener>> {
+    #[cfg(target_os = "linux")]
+    let socket = diag::listener(address)?;
+    #[cfg(not(target_os = "linux"))]
+    let socket = None::<SocketEntry>.filter(|_| address.port() > 0);
+    Ok(socket.map(|socket| Listener { uid: socket.uid, process: proc_files::process_with(socket.inode) }))
 }
 
 #[cfg(test)]
@@ -85,6 +107,10 @@ mod tests {
             let loopback = format!("127.0.0.1:{port}").parse().unwrap();
             let me = rustix::process::geteuid().as_raw();
             assert_eq!(owner_of_listener(loopback).unwrap(), Some(me), "{address}");
+            let found = super::listener(loopback).unwrap().unwrap();
+            let (process, name) = found.process.unwrap();
+            assert_eq!((found.uid, process), (me, std::process::id()), "{address}");
+            assert!(!name.is_empty());
             let connection = std::net::TcpStream::connect(loopback).unwrap();
             assert_eq!(owner_of_listener(loopback).unwrap(), Some(me), "{address}");
             assert_eq!(owner_of_listener(connection.local_addr().unwrap()).unwrap(), None, "{address}");

@@ -64,6 +64,20 @@ fn table_form(address: SocketAddr, version: Version) -> Option<String> {
     Some(format!("{text}:{:04X}", address.port()))
 }
 
+/// Returns the process that has a socket open, with its name. `None` if this user may not see that.
+pub(super) fn process_with(inode: u64) -> Option<(u32, String)> {
+    let socket = format!("socket:[{inode}]");
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let pid = pids.find(|pid| {
+        let Ok(handles) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+        let mut targets = handles.flatten().filter_map(|handle| std::fs::read_link(handle.path()).ok());
+        targets.any(|target| target.as_os_str() == socket.as_str())
+    })?;
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some((pid, name.trim_end().to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

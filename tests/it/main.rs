@@ -9,6 +9,7 @@ mod chat;
 mod commands;
 mod completions;
 mod daemon;
+mod doctor;
 mod fake_llama;
 mod generated;
 mod grpc;

@@ -15,14 +15,16 @@ use listenfd::ListenFd;
 
 use crate::{
     client::{self, ClientError, ForcedStop},
-    config::{Bind, Home, Lock, LockError},
+    config::{Bind, Config, Home, Lock, LockError},
     core::{ALLOCATOR_SETTINGS, Environment, stop_limits},
-    daemon::{self, ConfigOverrides, Mode, ProcessEnv},
+    daemon::{self, ConfigOverrides, Mode},
     pb::ShutdownRequest,
-    provider::router,
 };
 
-use super::{error::CliError, output::print_status, printable::printable, working_dir};
+use super::{
+    doctor, error::CliError, output::print_status, printable::printable, process_env::process_env,
+    working_dir,
+};
 
 /// Run the daemon in this terminal, or control the one in the background
 ///
@@ -100,17 +102,29 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
             }
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Restart) => {
-            stop(home, false)?;
-            let connected = client::ensure_serving(home)?;
-            print_status("the daemon has started");
-            connected.notices.iter().for_each(|notice| print_status(&format!("warning: {notice}")));
-            Ok(ExitCode::SUCCESS)
-        }
+        Some(Command::Restart) => restart(home),
         Some(Command::Logs { follow, lines }) => logs(home, *lines, *follow),
         Some(Command::Install(args)) => install::install(args, home, environment),
         Some(Command::Uninstall(args)) => install::uninstall(args, home, environment),
     }
+}
+
+fn restart(home: &Home) -> Result<ExitCode, CliError> {
+    Config::read(home).map_err(|error| match client::probe(home) {
+        Ok(_) => {
+            CliError::from(error).hint("the daemon was not stopped; it has the configuration from before")
+        }
+        Err(_) => error.into(),
+    })?;
+    stop(home, false)?;
+    let connected = client::ensure_serving(home)?;
+    print_status("the daemon has started");
+    let warn = |text: &str| print_status(&format!("warning: {text}"));
+    // The mistakes in the files are shown below with their lines.
+    let others = connected.notices.iter().filter(|notice| !notice.starts_with("config.toml: unknown key"));
+    others.for_each(|notice| warn(notice));
+    doctor::configuration_mistakes(home).iter().for_each(|mistake| warn(mistake));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Makes sure that this process was started with [`ALLOCATOR_SETTINGS`]: otherwise it starts itself once more in its own
@@ -166,24 +180,6 @@ fn own_directory(environment: &Environment) -> Option<PathBuf> {
     let identity = |dir: &Path| std::fs::metadata(dir).ok().map(|dir| (dir.dev(), dir.ino()));
     let is_home = environment.get("HOME").is_some_and(|home| identity(Path::new(home)) == identity(&dir));
     (!is_home && dir.parent().is_some()).then_some(dir)
-}
-
-/// Returns what starting a model server needs from this process.
-pub(in crate::cli) fn process_env(environment: &Environment) -> ProcessEnv {
-    // This link still leads to the running program after an upgrade has replaced its file.
-    let link = PathBuf::from("/proc/self/exe");
-    ProcessEnv {
-        environment: environment.clone(),
-        launcher: if link.exists() { Some(link) } else { std::env::current_exe().ok() },
-        ports: model_server_ports(environment),
-        home: None,
-    }
-}
-
-/// Returns the ports that `KONTEKST_PORTS` lists, between commas, or the usual ones.
-fn model_server_ports(environment: &Environment) -> Vec<u16> {
-    let Some(listed) = environment.text("KONTEKST_PORTS") else { return router::PORTS.to_vec() };
-    listed.split(',').filter_map(|port| port.trim().parse().ok()).collect()
 }
 
 enum StopOutcome {

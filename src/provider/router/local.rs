@@ -1,7 +1,10 @@
 //! Opening a model on this machine: in a llama-server that we start, in the engine of this process, or the built-in
 //! model.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{
     EndpointFailure, Router,
@@ -17,6 +20,16 @@ use crate::{
     },
 };
 
+/// The backend on this machine for a model.
+pub(super) enum Local {
+    /// A llama-server that we start.
+    LlamaServer { binary: PathBuf, file: PathBuf },
+    /// The engine in this process, if it supports the file.
+    Engine { file: PathBuf },
+    /// The model that is part of the program.
+    BuiltIn,
+}
+
 impl Router {
     /// Opens the model in a llama-server that we start, or in the engine of this process. `failure` says why no
     /// endpoint serves it, if one was tried.
@@ -27,9 +40,43 @@ impl Router {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
-        if model == builtin::NAME && self.pin.is_none_or(|pin| pin == ProviderKind::Builtin) {
+        if self.is_built_in(model) {
             return self.open_built_in(model, None, cancel, sink);
         }
+        let file = self.file_of(model);
+        if self.pin != Some(ProviderKind::Builtin)
+            && let Ok(file) = &file
+            && let Some(provider) = self.supervisor.ready(file)
+        {
+            return Ok(provider);
+        }
+        match self.local(file, model.is_empty(), failure)? {
+            Local::LlamaServer { binary, file } => {
+                if let Some(failure) = failure {
+                    tracing::debug!("{}: starting a llama-server", failure.describe());
+                }
+                let provider = self.supervisor.open(&binary, &file, cancel, sink)?;
+                Ok(provider)
+            }
+            Local::Engine { file } => self.open_in_process(model, &file, failure, cancel, sink),
+            Local::BuiltIn => self.open_built_in(model, failure, cancel, sink),
+        }
+    }
+
+    /// Returns true if the agent asks for the model that is part of the program.
+    pub(super) fn is_built_in(&self, model: &str) -> bool {
+        model == builtin::NAME && self.pin.is_none_or(|pin| pin == ProviderKind::Builtin)
+    }
+
+    /// Decides what answers on this machine, and opens nothing. `file` is that of the model, as
+    /// [`Router::file_of`] found it, `is_unnamed` is true if the agent names no model, and `failure` says why no endpoint
+    /// answers.
+    pub(super) fn local(
+        &self,
+        file: Result<PathBuf, ModelFileError>,
+        is_unnamed: bool,
+        failure: Option<&EndpointFailure>,
+    ) -> Result<Local, ProviderError> {
         let no_server = |fact: String, hint: String| {
             let fact = match failure {
                 Some(failure) => format!("{} and {fact}", failure.describe()),
@@ -37,21 +84,9 @@ impl Router {
             };
             ProviderError::NoServer(NoServer { fact, hint })
         };
-        let file = self.file_of(model);
         if self.pin != Some(ProviderKind::Builtin) {
-            if let Ok(file) = &file
-                && let Some(provider) = self.supervisor.ready(file)
-            {
-                return Ok(provider);
-            }
             match (self.supervisor.binary(), &file) {
-                (Ok(binary), Ok(file)) => {
-                    if let Some(failure) = failure {
-                        tracing::debug!("{}: starting a llama-server", failure.describe());
-                    }
-                    let provider = self.supervisor.open(&binary, file, cancel, sink)?;
-                    return Ok(provider);
-                }
+                (Ok(binary), Ok(file)) => return Ok(Local::LlamaServer { binary, file: file.clone() }),
                 // A binary that is named but missing is not replaced by anything else.
                 (Err(fact), _) if !self.may_fall_back() || self.supervisor.has_pinned_binary() => {
                     return Err(no_server(fact, INSTALL_HINT.to_owned()));
@@ -60,11 +95,11 @@ impl Router {
             }
         }
         match file {
-            Ok(file) => self.open_in_process(model, &file, failure, cancel, sink),
+            Ok(file) => Ok(Local::Engine { file }),
             Err(ModelFileError::Absent(_))
-                if self.may_fall_back() || self.pin == Some(ProviderKind::Builtin) && model.is_empty() =>
+                if self.may_fall_back() || self.pin == Some(ProviderKind::Builtin) && is_unnamed =>
             {
-                self.open_built_in(model, failure, cancel, sink)
+                Ok(Local::BuiltIn)
             }
             Err(ModelFileError::Absent(NoServer { fact, hint }))
                 if self.pin == Some(ProviderKind::Builtin) =>
@@ -113,10 +148,8 @@ impl Router {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
-        if let Some(EndpointFailure { endpoints, error }) = failure
-            && matches!(error, ProviderError::Status { status: 401 | 403, .. })
-        {
-            return Err(hints::no_server(endpoints, error));
+        if let Some(failure) = failure.filter(|failure| failure.is_refused()) {
+            return Err(hints::no_server(&failure.endpoints, &failure.error));
         }
         let mut notice = builtin::notice(&hints::better_model(&self.model_dir, model));
         if let Some(failure) = failure.filter(|_| self.has_configured_endpoint) {

@@ -2,6 +2,7 @@
 
 mod choice;
 mod discovery;
+mod forecast;
 mod hints;
 mod local;
 mod server_owner;
@@ -13,8 +14,8 @@ use std::{
     time::Duration,
 };
 
-pub use self::discovery::PORTS;
 use self::{choice::ModelChoice, discovery::Discovery};
+pub use self::{discovery::PORTS, forecast::Forecast};
 pub use super::process_env::ProcessEnv;
 use super::{
     Backend, ModelSelector, Models, Progress, Provider, ProviderError, ServerStatus,

@@ -15,10 +15,10 @@ use std::{
 use super::{builtin_model, signals::Signals, sources::ModelSources};
 use crate::{
     cli::{
-        daemon,
         error::{CliError, ExitStatus},
         json::json_pretty,
         output::{print_status, to_stdout},
+        process_env::process_env,
         status::get_status,
     },
     client,
@@ -87,7 +87,7 @@ pub(super) fn run(
         print_status("note: the daemon has a model loaded, too, which slows this check down");
         print_status("note: `kontekst daemon stop --if-idle` frees its memory and its cores");
     }
-    let router = router::Router::new(&subject.config, daemon::process_env(environment));
+    let router = router::Router::new(&subject.config, process_env(environment));
     let wanted = ModelSelector { model: &subject.model, endpoint: subject.endpoint.as_deref() };
     let checked = check(&router, wanted, args.quick, &signals.cancel);
     let endpoint = subject.endpoint.clone().unwrap_or_else(|| router.status().endpoint);
