@@ -28,6 +28,9 @@ _kontekst() {
             kontekst,completions)
                 cmd="kontekst__subcmd__completions"
                 ;;
+            kontekst,config)
+                cmd="kontekst__subcmd__config"
+                ;;
             kontekst,daemon)
                 cmd="kontekst__subcmd__daemon"
                 ;;
@@ -103,6 +106,42 @@ _kontekst() {
             kontekst__subcmd__approvals__subcmd__help,list)
                 cmd="kontekst__subcmd__approvals__subcmd__help__subcmd__list"
                 ;;
+            kontekst__subcmd__config,get)
+                cmd="kontekst__subcmd__config__subcmd__get"
+                ;;
+            kontekst__subcmd__config,help)
+                cmd="kontekst__subcmd__config__subcmd__help"
+                ;;
+            kontekst__subcmd__config,path)
+                cmd="kontekst__subcmd__config__subcmd__path"
+                ;;
+            kontekst__subcmd__config,set)
+                cmd="kontekst__subcmd__config__subcmd__set"
+                ;;
+            kontekst__subcmd__config,show)
+                cmd="kontekst__subcmd__config__subcmd__show"
+                ;;
+            kontekst__subcmd__config,unset)
+                cmd="kontekst__subcmd__config__subcmd__unset"
+                ;;
+            kontekst__subcmd__config__subcmd__help,get)
+                cmd="kontekst__subcmd__config__subcmd__help__subcmd__get"
+                ;;
+            kontekst__subcmd__config__subcmd__help,help)
+                cmd="kontekst__subcmd__config__subcmd__help__subcmd__help"
+                ;;
+            kontekst__subcmd__config__subcmd__help,path)
+                cmd="kontekst__subcmd__config__subcmd__help__subcmd__path"
+                ;;
+            kontekst__subcmd__config__subcmd__help,set)
+                cmd="kontekst__subcmd__config__subcmd__help__subcmd__set"
+                ;;
+            kontekst__subcmd__config__subcmd__help,show)
+                cmd="kontekst__subcmd__config__subcmd__help__subcmd__show"
+                ;;
+            kontekst__subcmd__config__subcmd__help,unset)
+                cmd="kontekst__subcmd__config__subcmd__help__subcmd__unset"
+                ;;
             kontekst__subcmd__daemon,help)
                 cmd="kontekst__subcmd__daemon__subcmd__help"
                 ;;
@@ -151,6 +190,9 @@ _kontekst() {
             kontekst__subcmd__help,completions)
                 cmd="kontekst__subcmd__help__subcmd__completions"
                 ;;
+            kontekst__subcmd__help,config)
+                cmd="kontekst__subcmd__help__subcmd__config"
+                ;;
             kontekst__subcmd__help,daemon)
                 cmd="kontekst__subcmd__help__subcmd__daemon"
                 ;;
@@ -198,6 +240,21 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help__subcmd__approvals,list)
                 cmd="kontekst__subcmd__help__subcmd__approvals__subcmd__list"
+                ;;
+            kontekst__subcmd__help__subcmd__config,get)
+                cmd="kontekst__subcmd__help__subcmd__config__subcmd__get"
+                ;;
+            kontekst__subcmd__help__subcmd__config,path)
+                cmd="kontekst__subcmd__help__subcmd__config__subcmd__path"
+                ;;
+            kontekst__subcmd__help__subcmd__config,set)
+                cmd="kontekst__subcmd__help__subcmd__config__subcmd__set"
+                ;;
+            kontekst__subcmd__help__subcmd__config,show)
+                cmd="kontekst__subcmd__help__subcmd__config__subcmd__show"
+                ;;
+            kontekst__subcmd__help__subcmd__config,unset)
+                cmd="kontekst__subcmd__help__subcmd__config__subcmd__unset"
                 ;;
             kontekst__subcmd__help__subcmd__daemon,install)
                 cmd="kontekst__subcmd__help__subcmd__daemon__subcmd__install"
@@ -401,7 +458,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run chat status doctor agents models skills sessions approvals undo web daemon rpc completions help"
+            opts="-h -V --help --version run chat status doctor config agents models skills sessions approvals undo web daemon rpc completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -724,6 +781,192 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__config)
+            opts="-h -V --json --help --version show get set unset path help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__get)
+            opts="-h -V --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__help)
+            opts="show get set unset path help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__help__subcmd__get)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__help__subcmd__path)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__help__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__help__subcmd__unset)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__path)
+            opts="-h -V --agent --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --agent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__set)
+            opts="-h -V --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__show)
+            opts="-h -V --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__unset)
+            opts="-h -V --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__daemon)
             opts="-h -V --http --help --version stop restart logs install uninstall help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -933,7 +1176,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help)
-            opts="run chat status doctor agents models skills sessions approvals undo web daemon rpc completions help"
+            opts="run chat status doctor config agents models skills sessions approvals undo web daemon rpc completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1061,6 +1304,90 @@ _kontekst() {
         kontekst__subcmd__help__subcmd__completions)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__config)
+            opts="show get set unset path"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__config__subcmd__get)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__config__subcmd__path)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__config__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__config__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__config__subcmd__unset)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

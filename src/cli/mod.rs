@@ -6,6 +6,7 @@ pub mod agents;
 mod approvals;
 mod chat;
 mod completions;
+mod config;
 mod daemon;
 mod doctor;
 pub mod error;
@@ -110,6 +111,7 @@ enum Command {
     Chat(chat::Args),
     Status(status::Args),
     Doctor(doctor::Args),
+    Config(config::Args),
     Agents(agents::Args),
     Models(models::Args),
     Skills(skills::Args),
@@ -177,6 +179,7 @@ fn dispatch(
         Command::Run(args) => run::run(&args, &home, environment),
         Command::Chat(args) => chat::run(&args, &home, environment),
         Command::Status(args) => status::run(&args, &home),
+        Command::Config(args) => config::run(args, &home, environment),
         Command::Doctor(args) => doctor::run(&args, &home, environment),
         Command::Approvals(args) => approvals::run(args, &home),
         Command::Undo(args) => undo::run(args, &home),

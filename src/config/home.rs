@@ -213,6 +213,11 @@ impl Home {
         self.run().join("spawn.lock")
     }
 
+    /// A process holds this lock while it changes a configuration file.
+    pub(super) fn config_lock(&self) -> PathBuf {
+        self.run().join("config.lock")
+    }
+
     pub fn daemon_info(&self) -> PathBuf {
         self.run().join("daemon.json")
     }

@@ -6,6 +6,7 @@ mod bind;
 mod commands;
 mod daemon;
 mod earlier_text;
+pub mod edit;
 mod endpoint;
 pub mod file;
 mod handshake;

@@ -1,4 +1,4 @@
-//! Makes an agent use a model.
+//! Makes a model usable that another program has downloaded.
 
 use std::{
     io,
@@ -8,27 +8,6 @@ use std::{
 
 use super::{Model, ModelOrigin};
 use crate::config::{PathContext as _, PathError};
-
-/// Returns the text of an agent's `config.toml` with another `model`. Comments, order and all other keys stay the same.
-///
-/// # Errors
-///
-/// If the text is not TOML.
-pub fn with_model(config: &str, model: &str) -> Result<String, toml_edit::TomlError> {
-    let mut document: toml_edit::DocumentMut = config.parse()?;
-    let mut value = toml_edit::Value::from(model);
-    if let Some(old) = document.get("model").and_then(toml_edit::Item::as_value) {
-        // Keep the user's spaces around the value, and the comment after it.
-        *value.decor_mut() = old.decor().clone();
-    }
-    match document.get_mut("model") {
-        Some(item) => *item = toml_edit::Item::Value(value),
-        None => {
-            document.insert("model", toml_edit::Item::Value(value));
-        }
-    }
-    Ok(document.to_string())
-}
 
 /// A reason why the model of another program cannot be linked.
 #[derive(Debug, thiserror::Error)]
@@ -94,25 +73,6 @@ fn file_name(model: &Model) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_model_changes() {
-        for (before, after) in [
-            ("", "model = \"b.gguf\"\n"),
-            (
-                "# mine\nname = 'x'\n[sampling]\ntop_k = 1 # k\n",
-                "# mine\nname = 'x'\nmodel = \"b.gguf\"\n[sampling]\ntop_k = 1 # k\n",
-            ),
-            (
-                "# first\nmodel   =  'a.gguf'   # a file\n\n# t\n[sampling]\n",
-                "# first\nmodel   =  \"b.gguf\"   # a file\n\n# t\n[sampling]\n",
-            ),
-        ] {
-            assert_eq!(with_model(before, "b.gguf").unwrap(), after);
-        }
-        assert!(with_model("model = ", "b").is_err());
-        assert_eq!(with_model("", "a\"b").unwrap(), "model = 'a\"b'\n");
-    }
 
     #[test]
     fn a_model_of_another_program_is_linked() {

@@ -8,6 +8,7 @@ mod builtin;
 mod chat;
 mod commands;
 mod completions;
+mod configuration;
 mod daemon;
 mod doctor;
 mod fake_llama;

@@ -8,7 +8,9 @@ use std::io;
 
 use super::{CliError, ExitStatus};
 use crate::{
-    config::{AgentError, BadBind, ConfigError, HomeError, LockError, NoHome, PathError, TomlError},
+    config::{
+        AgentError, BadBind, ConfigError, HomeError, LockError, NoHome, PathError, TomlError, edit::EditError,
+    },
     core::{BadName, SessionId},
     sessions::SessionError,
 };
@@ -88,6 +90,23 @@ impl From<ConfigError> for CliError {
             ConfigError::Remote { .. } => Self::from_error(ExitStatus::Usage, &error)
                 .hint("set `bind = \":50051\"` to listen for this machine only")
                 .hint("or set `allow_remote = true`; everyone who has the token can then run tools as you"),
+        }
+    }
+}
+
+impl From<EditError> for CliError {
+    fn from(error: EditError) -> Self {
+        match error {
+            EditError::Lock(error) => error.into(),
+            EditError::Path(error) => Self { status: ExitStatus::Usage, ..error.into() },
+            EditError::Syntax { .. } | EditError::NotTable { .. } => {
+                Self::from_error(ExitStatus::Usage, &error)
+                    .hint("correct that first; `kontekst doctor` lists all mistakes")
+            }
+            EditError::Refused { ref message, .. } => {
+                let list = message.contains("sequence").then_some("write a list as '[\"one\", \"two\"]'");
+                Self::from_error(ExitStatus::Usage, &error).hint("nothing was changed").maybe_hint(list)
+            }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! `kontekst models use`: sets the model of an agent.
 
-use std::{io, process::ExitCode};
+use std::process::ExitCode;
 
 use super::{builtin_model, show::unfit_for_agents, sources::ModelSources};
 use crate::{
     cli::{error::CliError, output::print_status},
-    config::{AgentConfig, Config, Home, ProviderKind, agents, file::read_text, write_atomic},
+    config::{AgentConfig, Config, Home, ProviderKind, agents, edit::edit, inspect::FileKind},
     core::Name,
     models::{Model, ModelOrigin, selection},
 };
@@ -93,18 +93,7 @@ fn find_by_beginning(name: &str, sources: &ModelSources) -> Result<Option<Model>
 /// Sets the model of an agent in its config.toml.
 pub(super) fn set(home: &Home, agent: &Name, model: &str) -> Result<(), CliError> {
     let path = home.agents().join(agent.as_str()).join("config.toml");
-    let before = match read_text(&path, 1 << 20) {
-        Ok(text) => text,
-        // An agent can have a prompt and no config.toml.
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error.into()),
-    };
-    let after = selection::with_model(&before, model).map_err(|error| {
-        CliError::usage(format!("`{}` is not valid TOML", path.display())).cause(error.to_string())
-    })?;
-    if after != before {
-        write_atomic(&path, after.as_bytes())?;
-    }
+    edit(home, FileKind::Agent, &path, "model", Some(model.into()))?;
     print_status(&format!("agent {agent} uses {model}"));
     Ok(())
 }
