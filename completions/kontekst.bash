@@ -2129,7 +2129,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__run)
-            opts="-f -a -m -s -c -n -C -x -o -q -v -h -V --file --no-stdin --no-skill --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --on-deny --json --extract --output-file --color --raw --quiet --verbose --help --version"
+            opts="-f -a -m -s -c -n -C -x -o -q -v -h -V --file --no-stdin --no-skill --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --on-deny --output --json --extract --output-file --color --raw --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2217,6 +2217,10 @@ _kontekst() {
                     ;;
                 --on-deny)
                     COMPREPLY=($(compgen -W "end continue" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json stream-json" -- "${cur}"))
                     return 0
                     ;;
                 --output-file)

@@ -52,6 +52,9 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l allow -d 'Appr
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l check -d 'Run this command after the model has changed files; if it fails, the model reads why and goes on, at most three times' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l on-deny -d 'What happens after a tool call was denied' -r -f -a "end\t'The run ends'
 continue\t'The model reads that the call was denied and continues'"
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l output -d 'The form of the output on stdout' -r -f -a "text\t'The answer, as it arrives'
+json\t'One JSON object when the run is over, also if it failed'
+stream-json\t'Every event as one line of JSON'"
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s o -l output-file -d 'Write the answer to this file when the run has completed, and print nothing on stdout; `-` is stdout' -r -F
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l color -d 'When to use colours and to format the answer\'s Markdown; `NO_COLOR` and `CLICOLOR_FORCE` are understood' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set; elsewhere if `CLICOLOR_FORCE` is set'
 always\t''
@@ -64,7 +67,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s n -l new -d 'S
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l workers -d 'Let the model start workers: runs of its own, within the limits of `[workers]` in config.toml'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l bare -d 'Turn all rails off and let the model call tools in the API\'s own way, for comparisons'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l auto-approve -d 'Approve every tool call, except writes to files that run code or hold settings'
-complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l json -d 'Print every event as one line of JSON'
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l json -d 'Print every event as one line of JSON, as `--output stream-json` does'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s x -l extract -d 'Print only the first fenced code block of the answer, without its fences; exit status 1 if there is none'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l raw -d 'Print the answer\'s Markdown as the model wrote it, also on a terminal'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s q -l quiet -d 'Print nothing but errors on stderr'

@@ -100,6 +100,8 @@ pub enum Event {
         /// The calls, in the model's order and as the model wrote them.
         calls: Vec<ToolCall>,
         context: Box<ContextSnapshot>,
+        /// The name of the model that wrote it. Empty if that is unknown.
+        model: String,
     },
     /// The answer that has just completed does not count, for this reason. The model is asked again.
     TurnedBack(String),

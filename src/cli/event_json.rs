@@ -1,21 +1,28 @@
-//! Run events as JSON, for `--json`.
+//! Run events as JSON, for `--output stream-json`. `docs/run-output.schema.json` describes them.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use serde_json::{Value, json};
 
 use crate::pb::{self, progress_event::Progress, run_event::Event};
 
+/// The version of `docs/run-output.schema.json`. It is increased when something in the output changes its meaning or goes
+/// away, and not when something is added.
+pub(super) const SCHEMA_VERSION: u32 = 1;
+
 /// Converts an event to a JSON object. Its `type` is the event's name in `proto/kontekst.proto`.
 pub(super) fn to_json(event: &Event) -> Value {
     match event {
         Event::Started(e) => {
-            json!({"type": "started", "run_id": e.run_id, "session_id": e.session_id, "agent_name": e.agent_name,
+            json!({"type": "started", "schema_version": SCHEMA_VERSION, "session_id": e.session_id,
+                "run_id": e.run_id, "agent_name": e.agent_name,
                 "answers_may_be_turned_back": e.answers_may_be_turned_back})
         }
         Event::Token(e) => json!({"type": "token", "text": e.text}),
         Event::Reasoning(e) => json!({"type": "reasoning", "text": e.text}),
         Event::TurnCompleted(e) => json!({
             "type": "turn_completed", "content": e.content, "reasoning": e.reasoning,
+            "model": (!e.model.is_empty()).then_some(&e.model),
+            "tool_calls": e.calls.iter().map(written_call_to_json).collect::<Vec<_>>(),
             "context": e.context.as_ref().map(context_to_json),
         }),
         Event::TurnedBack(e) => json!({"type": "turned_back", "reason": e.reason}),
@@ -86,6 +93,10 @@ fn check_to_json(check: &pb::CheckEvent) -> Value {
     })
 }
 
+fn written_call_to_json(call: &pb::ToolCall) -> Value {
+    json!({"call_id": call.call_id, "name": call.name, "arguments_json": call.arguments_json})
+}
+
 fn call_to_json(call: &pb::ProposedToolCall) -> Value {
     json!({
         "call_id": call.call_id, "name": call.name, "arguments_json": call.arguments_json,
@@ -134,4 +145,103 @@ fn context_to_json(context: &pb::ContextSnapshot) -> Value {
         "history_budget": context.history_budget, "prompt_tokens": context.prompt_tokens,
         "cached_tokens": context.cached_tokens, "answer_tokens": context.answer_tokens,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pb::worker_event::Event as Worker;
+
+    /// Refuses members that a schema does not name, so that a new one is not forgotten there.
+    fn close(schema: &mut Value) {
+        match schema {
+            Value::Object(members) => {
+                members.values_mut().for_each(close);
+                if members.contains_key("properties") {
+                    members.insert("additionalProperties".to_owned(), false.into());
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(close),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn progress(progress: Progress) -> Event {
+        Event::Progress(pb::ProgressEvent { progress: Some(progress) })
+    }
+
+    fn worker(event: Worker) -> Event {
+        Event::Worker(pb::WorkerEvent { event: Some(event), ..pb::WorkerEvent::default() })
+    }
+
+    fn events() -> Vec<Event> {
+        let context = Some(pb::ContextSnapshot { prompt_tokens: Some(1), ..pb::ContextSnapshot::default() });
+        let command = Some(pb::CommandLine { prefixes: vec!["ls".to_owned()] });
+        let call = pb::ProposedToolCall { command, ..pb::ProposedToolCall::default() };
+        let turn = pb::TurnCompletedEvent {
+            context: context.clone(),
+            calls: vec![pb::ToolCall::default()],
+            ..pb::TurnCompletedEvent::default()
+        };
+        vec![
+            Event::Started(pb::RunStartedEvent::default()),
+            Event::Token(pb::TokenDeltaEvent::default()),
+            Event::Reasoning(pb::ReasoningDeltaEvent::default()),
+            Event::TurnCompleted(turn),
+            Event::TurnCompleted(pb::TurnCompletedEvent::default()),
+            Event::TurnedBack(pb::TurnedBackEvent::default()),
+            Event::ToolsProposed(pb::ToolsProposedEvent {
+                calls: vec![call, pb::ProposedToolCall::default()],
+            }),
+            Event::ToolDecided(pb::ToolDecidedEvent::default()),
+            Event::ToolStarted(pb::ToolExecutionStartedEvent::default()),
+            Event::ToolCompleted(pb::ToolExecutionCompletedEvent::default()),
+            Event::ToolFailed(pb::ToolExecutionFailedEvent::default()),
+            Event::ToolOutput(pb::ToolOutputEvent::default()),
+            Event::ToolsCompleted(pb::ToolsCompletedEvent::default()),
+            Event::Check(pb::CheckEvent::default()),
+            Event::Check(pb::CheckEvent { finished: true, ..pb::CheckEvent::default() }),
+            Event::Completed(pb::RunCompletedEvent {
+                checks_passed: Some(true),
+                ..pb::RunCompletedEvent::default()
+            }),
+            Event::Cancelled(pb::RunCancelledEvent::default()),
+            Event::Failed(pb::RunFailedEvent::default()),
+            Event::ContextSnapshot(pb::ContextSnapshotEvent { context }),
+            Event::Compacted(pb::CompactedEvent::default()),
+            Event::Notice(pb::NoticeEvent::default()),
+            Event::Progress(pb::ProgressEvent::default()),
+            progress(Progress::Queued(pb::QueuedProgress::default())),
+            progress(Progress::Loading(pb::LoadingProgress { fraction: Some(0.5), ..<_>::default() })),
+            progress(Progress::Prefill(pb::PrefillProgress::default())),
+            progress(Progress::Postponed(pb::PostponedProgress::default())),
+            progress(Progress::Requested(pb::RequestedProgress::default())),
+            progress(Progress::Writing(pb::WritingProgress::default())),
+            Event::Worker(pb::WorkerEvent::default()),
+            worker(Worker::Started(pb::WorkerStarted::default())),
+            worker(Worker::Turn(pb::WorkerTurn::default())),
+            worker(Worker::ToolCall(pb::WorkerToolCall::default())),
+            worker(Worker::ApprovalRequested(pb::WorkerApprovalRequested::default())),
+            worker(Worker::ApprovalResolved(pb::WorkerApprovalResolved::default())),
+            worker(Worker::Completed(pb::WorkerCompleted::default())),
+            worker(Worker::Failed(pb::WorkerFailed::default())),
+            worker(Worker::Exited(pb::WorkerExited::default())),
+        ]
+    }
+
+    #[test]
+    fn the_published_schema_describes_each_event() {
+        let mut schema: Value =
+            serde_json::from_str(include_str!("../../docs/run-output.schema.json")).unwrap();
+        close(&mut schema);
+        let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+        compiler.add_resource("kontekst:output", schema).unwrap();
+        let index = compiler.compile("kontekst:output", &mut schemas).unwrap();
+        for event in events() {
+            let json = to_json(&event);
+            assert!(schemas.validate(&json, index).is_ok(), "{json}");
+        }
+        let unknown = json!({"type": "token", "text": "", "more": 1});
+        assert!(schemas.validate(&unknown, index).is_err());
+    }
 }

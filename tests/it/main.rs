@@ -21,6 +21,7 @@ mod kaiak;
 mod llama_router_and_rpc;
 mod models;
 mod orphans;
+mod output_schema;
 mod prompt_prefix;
 mod provider;
 mod pseudo_terminal;

@@ -185,14 +185,12 @@ fn json_is_one_event_a_line() {
         [
             "started",
             "turn_completed",
-            "context_snapshot",
             "tools_proposed",
             "tool_started",
             "tool_completed",
             "tools_completed",
             "token",
             "turn_completed",
-            "context_snapshot",
             "completed"
         ]
     );

@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use serde_json::json;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
 use crate::{
     fake_llama::{FakeLlama, Reply},
-    test_home::TestHome,
+    output_schema::OutputSchema,
+    test_home::{Output, TestHome, wait_with_output},
 };
 
 const ANSWER: &str = "Run this:\n\n```sh\nls -l\n```\n\nor `ls`.";
@@ -73,4 +75,133 @@ fn on_a_terminal_the_block_is_printed_as_it_is() {
     let home = TestHome::new(&model.url());
     let run = home.on_terminal_with(&["run", "--quiet", "-x", "go"], 80, &[("TERM", "xterm")]);
     assert_eq!(run.end(), (0, "**not bold** \r\n".to_owned()));
+}
+
+/// Reads the one object of `--output json`, which fits the schema and has this ending, and the same exit code as the command.
+#[track_caller]
+fn result(output: &Output, ending: &str) -> Value {
+    let value = OutputSchema::new().read(output.stdout.trim_end());
+    assert_eq!((&value["type"], &value["ending"]), (&json!("result"), &json!(ending)), "{output:?}");
+    assert_eq!(value["exit_code"], output.code, "{output:?}");
+    assert_eq!(value["error"].is_null(), output.code == 0 || output.code > 128, "{output:?}");
+    value
+}
+
+/// Reads the lines of `--output stream-json`, which fit the schema. The last one has this type.
+#[track_caller]
+fn stream(output: &Output, last: &str) -> Vec<Value> {
+    let schema = OutputSchema::new();
+    let events: Vec<Value> = output.stdout.lines().map(|line| schema.read(line)).collect();
+    assert_eq!(events.last().map(|event| &event["type"]), Some(&json!(last)), "{output:?}");
+    events
+}
+
+#[test]
+fn each_ending_has_a_result_and_a_stream_that_fit_the_schema() {
+    let write = || Reply::calls([("write_file", json!({"path": ".env", "content": "x"}))]);
+    type Replies = fn() -> Reply;
+    let cases: [(&str, i32, &str, Replies); 5] = [
+        ("completed", 0, "completed", || Reply::text("done")),
+        ("limit", 5, "completed", || Reply::text("cut").finish("length")),
+        ("failed", 1, "failed", || Reply::error(400, "no good")),
+        ("needs_approval", 3, "cancelled", || {
+            Reply::calls([("write_file", json!({"path": ".env", "content": "x"}))])
+        }),
+        ("invalid_request", 2, "failed", || Reply::text("not asked")),
+    ];
+    for (ending, code, last, reply) in cases {
+        let model = FakeLlama::start([reply(), reply()]);
+        let home = TestHome::new(&model.url());
+        let agent = if ending == "invalid_request" { "nope" } else { "default" };
+        let run = |form| home.run(&["run", "--new", "--agent", agent, "--output", form, "go"]);
+        let (one, many) = (run("json"), run("stream-json"));
+        assert_eq!((one.code, many.code), (code, code), "{one:?} {many:?}");
+        let (value, events) = (result(&one, ending), stream(&many, last));
+        assert_eq!(
+            value["answer"].as_str(),
+            (last == "completed").then_some(if code == 0 { "done" } else { "cut" })
+        );
+        assert_eq!(value["session_id"].is_null(), code == 2, "{value}");
+        if code != 2 {
+            assert_eq!((&events[0]["type"], &events[0]["schema_version"]), (&json!("started"), &json!(1)));
+            assert!(events[0]["session_id"].is_string());
+        }
+        if code == 3 {
+            let denied = &value["denied_calls"][0];
+            assert_eq!(
+                (&denied["name"], &denied["reason"]),
+                (&json!("write_file"), &json!("there is no terminal to ask on"))
+            );
+            assert!(
+                denied["caution"].is_string() && value["tool_calls"][0]["outcome"] == "denied",
+                "{value}"
+            );
+        }
+    }
+    // Nothing answers for the model.
+    let home = TestHome::new("http://127.0.0.1:1");
+    let value = result(&home.run(&["run", "--output", "json", "go"]), "unreachable");
+    assert!(value["error"]["hints"][0].is_string() && value["model"].is_null(), "{value}");
+    stream(&home.run(&["run", "--json", "go"]), "failed");
+    // The user says no.
+    let model = FakeLlama::start([write()]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal(&["run", "--output", "json", "go"]);
+    run.wait_for("approve?");
+    run.type_keys("n\n");
+    let (code, screen) = run.end();
+    let stdout = screen.lines().find(|line| line.starts_with('{')).expect(&screen).to_owned();
+    let value = result(&Output { stdout, stderr: String::new(), code }, "denied");
+    assert_eq!((code, &value["denied_calls"][0]["reason"]), (4, &json!("the user said no")));
+}
+
+#[test]
+fn an_interrupted_run_has_a_result() {
+    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
+    let home = TestHome::new(&model.url());
+    let child = home.spawn(&["run", "--output", "json", "go"]);
+    model.wait_for_chats(1);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = wait_with_output(child);
+    assert_eq!((output.code, &result(&output, "cancelled")["answer"]), (130, &Value::Null));
+}
+
+#[test]
+fn the_result_says_what_was_done_and_what_it_took() {
+    let calls = Reply::calls([
+        ("write_file", json!({"path": "b.txt", "content": "x"})),
+        ("read_file", json!({"path": "nope"})),
+        ("write_file", json!({"path": "a.txt", "content": "x"})),
+    ]);
+    let model = FakeLlama::start([calls.usage(100, 20, 0), Reply::text("done").usage(150, 5, 120)]);
+    let home = TestHome::new(&model.url());
+    let output = home.run(&["run", "--output", "json", "--auto-approve", "--check", "test -e a.txt", "go"]);
+    assert!(output.stderr.contains("\u{b7} write_file"), "{output:?}");
+    let value = result(&output, "completed");
+    assert_eq!(value["files_changed"], json!(["a.txt", "b.txt"]));
+    let usage = json!({"turns": 2, "prompt_tokens": 250, "cached_tokens": 120, "completion_tokens": 25});
+    assert_eq!(value["usage"], usage);
+    let outcomes: Vec<&Value> =
+        value["tool_calls"].as_array().unwrap().iter().map(|call| &call["outcome"]).collect();
+    assert_eq!(outcomes, ["completed", "failed", "completed"]);
+    assert!(value["tool_calls"][1]["error"].is_string());
+    assert_eq!((&value["checks"][1]["passed"], &value["checks_passed"]), (&json!(true), &json!(true)));
+    assert!(
+        value["model"].is_string()
+            && output.stdout.starts_with("{\"type\":\"result\",\"schema_version\":1,\"session_id\":")
+    );
+    let verbose = FakeLlama::start([Reply::text("done").usage(150, 5, 120)]);
+    let home = TestHome::new(&verbose.url());
+    let output = home.run(&["run", "-v", "go"]);
+    assert!(output.stderr.contains("tokens: prompt 150, of these 120 cached; answer 5"), "{output:?}");
+}
+
+#[test]
+fn what_is_only_for_text_is_refused_with_json() {
+    let home = TestHome::new("http://127.0.0.1:1");
+    for words in [&["run", "--output", "json", "-x", "go"][..], &["run", "--json", "-o", "f", "go"]] {
+        let error = home.run(words).fails(2);
+        assert!(error.contains("are for the output as text"), "{error}");
+    }
+    home.run(&["run", "--output", "json", "--json", "go"]).fails(2);
 }

@@ -21,8 +21,8 @@ use crate::{
 };
 
 use super::{
-    approver::Approver, question::WithdrawalReason, renderer::RunRenderer, terminal_mode::TerminalMode,
-    unasked_call,
+    approver::Approver, question::WithdrawalReason, renderer::RunRenderer, report::RunReport,
+    terminal_mode::TerminalMode, unasked_call,
 };
 
 /// Commands that may wait to be sent.
@@ -36,6 +36,7 @@ pub(super) struct RunConnection<'a> {
     /// run.
     pub(super) mode: Option<Rc<TerminalMode>>,
     pub(super) facts: RunFacts,
+    pub(super) report: RunReport,
     home: &'a Home,
     /// The session of the run becomes the active one.
     make_active: bool,
@@ -85,13 +86,24 @@ pub(super) struct RunFacts {
 
 impl<'a> RunConnection<'a> {
     pub(super) fn new(home: &'a Home, renderer: RunRenderer, approver: Approver, make_active: bool) -> Self {
-        let (mode, facts, held) = (None, RunFacts::default(), Vec::new());
-        Self { renderer, approver, mode, facts, home, make_active, started: false, held, signal: None }
+        Self {
+            renderer,
+            approver,
+            mode: None,
+            facts: RunFacts::default(),
+            report: RunReport::default(),
+            home,
+            make_active,
+            started: false,
+            held: Vec::new(),
+            signal: None,
+        }
     }
 
     /// Forgets the run before, so that another one can be sent.
     pub(super) fn begin(&mut self) {
         (self.started, self.signal) = (false, None);
+        self.report = RunReport::default();
         self.held.clear();
         self.approver.begin();
         self.renderer.begin();
@@ -165,6 +177,7 @@ impl<'a> RunConnection<'a> {
                 return Ok(Event::Cancelled(RunCancelledEvent::default()));
             };
             for command in to_send {
+                self.report.observe_command(&command);
                 // A send fails only if the stream has ended; then the next event says so.
                 commands.send(wrap(command)).await.ok();
             }
@@ -218,6 +231,7 @@ impl<'a> RunConnection<'a> {
     /// Shows an event and returns it. What a subagent does is held back while a question is on the terminal, so that
     /// the question stays the last thing on it.
     fn show(&mut self, event: Event) -> io::Result<Option<Event>> {
+        self.report.observe(&event);
         match event {
             Event::Worker(_) | Event::Notice(_) if self.approver.is_asking() => {
                 self.held.push(event);

@@ -17,6 +17,7 @@ mod prompt;
 mod question;
 mod question_pager;
 mod renderer;
+mod report;
 mod sender;
 mod settings_args;
 mod terminal_mode;
@@ -44,6 +45,7 @@ pub(super) use terminal_mode::TerminalMode;
 
 use input_args::InputArgs;
 use output_args::OutputArgs;
+use whole_answer::WholeAnswer;
 
 /// Send a prompt to the model and print the answer
 ///
@@ -105,10 +107,22 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     let input = args.input.read(&mut |text| renderer.note(Verbosity::Normal, text))?;
     (start.prompt, start.skill) = (input.prompt, input.skill);
     let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active())?;
-    let ending = sender.send(&start)?;
-    let code = sender.exit_code(&ending)?;
-    if let (Some(whole_answer), Event::Completed(completed), None) = (whole_answer, &ending, sender.signal())
-    {
+    let result = sender.send(&start).and_then(|ending| finish(&mut sender, whole_answer.as_ref(), &ending));
+    if args.output.format() != Format::Json {
+        return result;
+    }
+    let printed = sender.print_result(result.as_ref().err());
+    result.and_then(|code| Ok(printed.map(|()| code)?))
+}
+
+/// Delivers the answer of a run that has completed, and returns the exit code.
+fn finish(
+    sender: &mut RunSender<'_>,
+    whole_answer: Option<&WholeAnswer>,
+    ending: &Event,
+) -> Result<ExitCode, CliError> {
+    let code = sender.exit_code(ending)?;
+    if let (Some(whole_answer), Event::Completed(completed), None) = (whole_answer, ending, sender.signal()) {
         whole_answer.deliver(&completed.content, sender.renderer_mut())?;
     }
     Ok(code)

@@ -16,19 +16,35 @@ use super::{
     whole_answer::WholeAnswer,
 };
 
+/// A form of the output on stdout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum OutputForm {
+    /// The answer, as it arrives
+    #[default]
+    Text,
+    /// One JSON object when the run is over, also if it failed
+    Json,
+    /// Every event as one line of JSON
+    StreamJson,
+}
+
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(in crate::cli) struct OutputArgs {
-    /// Print every event as one line of JSON
+    /// The form of the output on stdout
+    #[arg(long, value_name = "FORM", value_enum, default_value_t, conflicts_with = "json")]
+    output: OutputForm,
+
+    /// Print every event as one line of JSON, as `--output stream-json` does
     #[arg(long)]
     json: bool,
 
     /// Print only the first fenced code block of the answer, without its fences; exit status 1 if there is none
-    #[arg(short = 'x', long, conflicts_with = "json")]
+    #[arg(short = 'x', long)]
     extract: bool,
 
     /// Write the answer to this file when the run has completed, and print nothing on stdout; `-` is stdout
-    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "json")]
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     output_file: Option<PathBuf>,
 
     /// When to use colours and to format the answer's Markdown; `NO_COLOR` and `CLICOLOR_FORCE` are understood
@@ -53,10 +69,24 @@ impl OutputArgs {
     ///
     /// # Errors
     ///
-    /// The file for the answer cannot be written.
+    /// The file for the answer cannot be written, or it is wanted together with JSON.
     pub(super) fn whole_answer(&self) -> Result<Option<WholeAnswer>, CliError> {
+        if self.format() != Format::Text && self.wants_whole_answer() {
+            let error = "--extract and --output-file are for the output as text";
+            return Err(CliError::usage(error)
+                .hint("`--output json` has the answer as `answer`, and `> FILE` writes the JSON to a file"));
+        }
         let file = self.file().map(OutputFile::new).transpose()?;
         Ok(self.wants_whole_answer().then_some(WholeAnswer { extract: self.extract, file }))
+    }
+
+    pub(super) fn format(&self) -> Format {
+        match self.output {
+            _ if self.json => Format::StreamJson,
+            OutputForm::Text => Format::Text,
+            OutputForm::Json => Format::Json,
+            OutputForm::StreamJson => Format::StreamJson,
+        }
     }
 
     fn wants_whole_answer(&self) -> bool {
@@ -69,18 +99,17 @@ impl OutputArgs {
 
     /// Makes what prints the events of a run in this form.
     pub(super) fn renderer(&self, environment: &Environment) -> RunRenderer {
-        let format = if self.json { Format::Json } else { Format::Text };
         let verbosity = match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,
             (_, true) => Verbosity::Verbose,
             _ => Verbosity::Normal,
         };
-        let mut renderer = RunRenderer::new(format, verbosity, environment);
+        let mut renderer = RunRenderer::new(self.format(), verbosity, environment);
         renderer.choose_color(self.color, environment);
         if self.raw {
             renderer.keep_markdown();
         }
-        if self.wants_whole_answer() {
+        if self.wants_whole_answer() || self.format() == Format::Json {
             renderer.wait_for_whole_answer();
         }
         renderer

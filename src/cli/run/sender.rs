@@ -1,6 +1,6 @@
 //! Sends runs to the daemon, one after another, each until its end.
 
-use std::{process::ExitCode, rc::Rc};
+use std::{io, process::ExitCode, rc::Rc};
 
 use tokio::runtime::Runtime;
 
@@ -8,7 +8,7 @@ use crate::{
     cli::{error::CliError, output::Verbosity},
     client,
     config::Home,
-    pb::{ContextSnapshot, ListChangedRunsRequest, StartRunCommand, run_event::Event},
+    pb::{ChangedRun, ContextSnapshot, ListChangedRunsRequest, StartRunCommand, run_event::Event},
 };
 
 use super::{
@@ -95,6 +95,16 @@ impl<'a> RunSender<'a> {
         self.connection.mode = Some(mode);
     }
 
+    /// Prints the last run as one JSON object. `error` is the reason why it did not do what it was asked to do.
+    ///
+    /// # Errors
+    ///
+    /// stdout cannot be written.
+    pub(super) fn print_result(&mut self, error: Option<&CliError>) -> io::Result<()> {
+        let line = self.connection.report.to_json_line(error, self.connection.signal);
+        self.connection.renderer.write_line(&line)
+    }
+
     pub(super) fn renderer_mut(&mut self) -> &mut RunRenderer {
         &mut self.connection.renderer
     }
@@ -129,19 +139,24 @@ impl<'a> RunSender<'a> {
         if unchecked && !start.checks.is_empty() {
             renderer.note(Verbosity::Normal, "no check has run, because the model has changed nothing");
         }
-        self.runtime.block_on(note_changes(self.home, renderer));
+        if let Some(run_id) = renderer.run_with_changes()
+            && let Some(changed) = self.runtime.block_on(changed_run(self.home, run_id.to_owned()))
+        {
+            if changed.files > 0 {
+                renderer.note_changes(changed.files);
+            }
+            self.connection.report.set_changed(&changed);
+        }
+        if let Some(line) = self.connection.report.usage().line() {
+            renderer.note(Verbosity::Verbose, &line);
+        }
     }
 }
 
-/// Says how many files the run has changed. Says nothing if the daemon is gone, because the run is over.
-async fn note_changes(home: &Home, renderer: &mut RunRenderer) {
-    let Some(run_id) = renderer.run_with_changes().map(str::to_owned) else { return };
-    let Ok(stream) = client::probe(home) else { return };
-    let Ok(channel) = client::channel(stream).await else { return };
+/// Returns what a run has changed. `None` if the daemon is gone.
+async fn changed_run(home: &Home, run_id: String) -> Option<ChangedRun> {
+    let channel = client::channel(client::probe(home).ok()?).await.ok()?;
     let request = ListChangedRunsRequest { dir: String::new(), run_id };
-    if let Ok(listed) = client::undo(channel).list_changed_runs(request).await
-        && let Some(run) = listed.into_inner().runs.first()
-    {
-        renderer.note_changes(run.files);
-    }
+    let listed = client::undo(channel).list_changed_runs(request).await.ok()?;
+    Some(listed.into_inner().runs.into_iter().next().unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use crate::{
         DaemonTools, ExtraContext, History, Prompt, RunOverrides, StartRun, SubagentOptions, ToolOptions,
         protocol::{CheckReport, Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError},
     },
-    core::{CallId, ContextSnapshot, RunId, Source, ToolOutcome},
+    core::{CallId, ContextSnapshot, RunId, Source, ToolCall, ToolOutcome},
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
     provider::Progress,
     tools::Effect,
@@ -113,9 +113,11 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         }),
         Event::Text(text) => return answer_text(text, out),
         Event::Reasoning(text) => Pb::Reasoning(pb::ReasoningDeltaEvent { text }),
-        Event::TurnCompleted { content, reasoning, context, .. } => {
+        Event::TurnCompleted { content, reasoning, calls, context, model } => {
             let context = Some(snapshot(&context));
-            let completed = pb::TurnCompletedEvent { content, reasoning, context: context.clone() };
+            let calls = calls.into_iter().map(written_call).collect();
+            let completed =
+                pb::TurnCompletedEvent { content, reasoning, context: context.clone(), calls, model };
             out.push_back(wrap(Pb::TurnCompleted(completed)));
             Pb::ContextSnapshot(pb::ContextSnapshotEvent { context })
         }
@@ -233,6 +235,10 @@ fn progress(progress: Progress) -> PbProgress {
         }
         Progress::Writing { bytes } => PbProgress::Writing(pb::WritingProgress { bytes: int(bytes) }),
     }
+}
+
+fn written_call(call: ToolCall) -> pb::ToolCall {
+    pb::ToolCall { call_id: call.id.to_string(), name: call.name, arguments_json: call.arguments }
 }
 
 pub(super) fn proposed(call: ProposedCall) -> pb::ProposedToolCall {

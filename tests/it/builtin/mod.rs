@@ -82,14 +82,12 @@ fn a_tool_is_called_and_its_result_read_without_reading_the_prompt_again() {
         [
             "started",
             "turn_completed",
-            "context_snapshot",
             "tools_proposed",
             "tool_started",
             "tool_completed",
             "tools_completed",
             "token",
             "turn_completed",
-            "context_snapshot",
             "completed"
         ]
     );

@@ -56,6 +56,12 @@ impl RunRenderer {
         self.write_stdout(text)
     }
 
+    /// Writes a line of JSON.
+    pub(in crate::cli::run) fn write_line(&mut self, line: &str) -> io::Result<()> {
+        self.progress.clear();
+        self.write_stdout(&format!("{line}\n"))
+    }
+
     pub(super) fn write_stdout(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;

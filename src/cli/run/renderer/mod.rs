@@ -1,6 +1,7 @@
 //! Shows the events of a run: the answer on stdout, everything else on stderr.
 
 mod answer;
+mod calls;
 mod waiting;
 
 use std::{
@@ -25,7 +26,6 @@ use crate::{
 };
 
 use super::{
-    approval_prompt::format_arguments,
     command_output::CommandOutput,
     context_line::{format_compaction, format_context},
     held_answer::HeldAnswer,
@@ -37,15 +37,14 @@ use super::{
 pub(in crate::cli) enum Format {
     /// The model's text as it comes.
     Text,
-    /// Every event as one line of JSON.
+    /// The whole run as one JSON object, when it is over.
     Json,
+    /// Every event as one line of JSON.
+    StreamJson,
 }
 
 /// The width for which Markdown is formatted where no terminal says how wide it is.
 const WIDTH_OF_PIPE: usize = 80;
-
-/// The part of each argument that is shown when a call starts. Whoever approved it has seen all of it.
-const MAX_VALUE_CHARS: usize = 60;
 
 /// Writes the events of one run to stdout and stderr.
 pub(in crate::cli) struct RunRenderer {
@@ -71,6 +70,8 @@ pub(in crate::cli) struct RunRenderer {
     outputs: HashMap<String, CommandOutput>,
     subagent_names: SubagentNames,
     run_id: String,
+    /// The context that was printed last as JSON.
+    last_context: Option<pb::ContextSnapshot>,
     /// A tool of the daemon has run.
     ran_tools: bool,
 }
@@ -111,7 +112,7 @@ impl RunRenderer {
     ) -> Self {
         let stderr_is_terminal = io::stderr().is_terminal();
         // The events on stdout have the progress, too.
-        let shown = if format == Format::Json { Verbosity::Quiet } else { verbosity };
+        let shown = if format == Format::StreamJson { Verbosity::Quiet } else { verbosity };
         Self {
             format,
             verbosity,
@@ -129,6 +130,7 @@ impl RunRenderer {
             outputs: HashMap::new(),
             subagent_names: SubagentNames::default(),
             run_id: String::new(),
+            last_context: None,
             ran_tools: false,
         }
     }
@@ -160,9 +162,19 @@ impl RunRenderer {
             _ => {}
         }
         match self.format {
-            Format::Json => self.write_stdout(&format!("{}\n", json_line(&event_json::to_json(event)))),
-            Format::Text => self.render_text(event),
+            Format::StreamJson => self.render_json(event),
+            Format::Text | Format::Json => self.render_text(event),
         }
+    }
+
+    fn render_json(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            // The event before has the same context.
+            Event::ContextSnapshot(event) if event.context == self.last_context => return Ok(()),
+            Event::TurnCompleted(turn) => self.last_context.clone_from(&turn.context),
+            _ => {}
+        }
+        self.write_line(&json_line(&event_json::to_json(event)))
     }
 
     fn render_text(&mut self, event: &Event) -> io::Result<()> {
@@ -223,31 +235,6 @@ impl RunRenderer {
         Ok(())
     }
 
-    /// Shows what becomes of a call. The text before a call counts.
-    fn render_call(&mut self, event: &Event) -> io::Result<()> {
-        match event {
-            Event::ToolsProposed(proposed) => {
-                self.release_answer()?;
-                self.remember_calls(&proposed.calls);
-            }
-            Event::ToolStarted(started) => {
-                self.release_answer()?;
-                self.note_call(&started.call_id, &started.name);
-            }
-            Event::ToolOutput(output) => {
-                self.end_line()?;
-                self.show_part(output);
-            }
-            Event::ToolCompleted(completed) => self.show_completed(completed),
-            Event::ToolFailed(failed) => {
-                self.release_answer()?;
-                self.show_failed(failed);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
     /// Prints what was kept of an answer, or drops it.
     fn render_end_of_answer(&mut self, event: &Event) -> io::Result<()> {
         match event {
@@ -267,9 +254,9 @@ impl RunRenderer {
         Ok(())
     }
 
-    /// Writes a line to stderr if the user wants to see this much and the output is not JSON.
+    /// Writes a line to stderr if the user wants to see this much and the events are not printed as JSON.
     pub(super) fn note(&mut self, level: Verbosity, text: &str) {
-        if level <= self.verbosity && self.format == Format::Text {
+        if level <= self.verbosity && self.format != Format::StreamJson {
             self.progress.clear();
             write_stderr(&format!("{}\n", self.palette.dim(text)));
         }
@@ -277,7 +264,11 @@ impl RunRenderer {
 
     /// Returns the run if it may have changed files and the user wants to know.
     pub(super) fn run_with_changes(&self) -> Option<&str> {
-        let wanted = self.format == Format::Text && self.changes_level() <= self.verbosity;
+        let wanted = match self.format {
+            Format::Text => self.changes_level() <= self.verbosity,
+            Format::Json => true,
+            Format::StreamJson => false,
+        };
         Some(&*self.run_id).filter(|_| wanted && self.ran_tools)
     }
 
@@ -303,32 +294,6 @@ impl RunRenderer {
         width.map_or_else(|| text.to_owned(), |size| wrap(text, size.ws_col.into()))
     }
 
-    fn show_part(&mut self, output: &pb::ToolOutputEvent) {
-        let lines = self.outputs.entry(output.call_id.clone()).or_default().push(&output.text);
-        self.show_output(&lines);
-    }
-
-    fn show_completed(&mut self, completed: &pb::ToolExecutionCompletedEvent) {
-        if let Some(mut output) = self.outputs.remove(&completed.call_id) {
-            self.show_output(&output.finish());
-            let ending = printable(completed.output.lines().next().unwrap_or_default());
-            self.note(Verbosity::Normal, &format!("  {ending}"));
-        }
-        let (lines, bytes) = (completed.output.lines().count(), completed.output.len());
-        self.note(Verbosity::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
-    }
-
-    fn show_failed(&mut self, failed: &pb::ToolExecutionFailedEvent) {
-        if let Some(mut output) = self.outputs.remove(&failed.call_id) {
-            self.show_output(&output.finish());
-        }
-        if self.last_call != failed.call_id {
-            self.note_call(&failed.call_id, &failed.name);
-        }
-        let first_line = printable(failed.error.lines().next().unwrap_or_default());
-        self.note(Verbosity::Normal, &self.palette.red(&format!("  failed: {first_line}")));
-    }
-
     fn show_check(&mut self, check: &pb::CheckEvent) {
         if !check.finished {
             let before = if check.round == 0 { " before the first change" } else { "" };
@@ -345,30 +310,6 @@ impl RunRenderer {
             (false, _) => self.palette.red(&format!("  failed: {summary}")),
         };
         self.note(Verbosity::Normal, &text);
-    }
-
-    /// Writes lines that a running command has printed. They are for a person who watches.
-    fn show_output(&mut self, lines: &[String]) {
-        if self.stderr_is_terminal || self.verbosity == Verbosity::Verbose {
-            for line in lines {
-                self.note(Verbosity::Normal, line);
-            }
-        }
-    }
-
-    /// Writes the line of a call, below which its result is reported.
-    fn note_call(&mut self, id: &str, name: &str) {
-        let call = self.call_descriptions.get(id).cloned().unwrap_or_else(|| printable(name));
-        id.clone_into(&mut self.last_call);
-        self.note(Verbosity::Normal, &format!("· {call}"));
-    }
-
-    fn remember_calls(&mut self, calls: &[pb::ProposedToolCall]) {
-        for call in calls {
-            let arguments = format_arguments(&call.arguments_json, MAX_VALUE_CHARS);
-            let description = format!("{} {arguments}", printable(&call.name));
-            self.call_descriptions.insert(call.call_id.clone(), description);
-        }
     }
 }
 

@@ -1,0 +1,90 @@
+//! Shows the calls of a run on stderr.
+
+use std::io;
+
+use crate::{
+    cli::{output::Verbosity, printable::printable, run::approval_prompt::format_arguments},
+    pb::{self, run_event::Event},
+};
+
+use super::RunRenderer;
+
+/// The part of each argument that is shown when a call starts. Whoever approved it has seen all of it.
+const MAX_VALUE_CHARS: usize = 60;
+
+impl RunRenderer {
+    /// Shows what becomes of a call. The text before a call counts.
+    pub(super) fn render_call(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::ToolsProposed(proposed) => {
+                self.release_answer()?;
+                self.remember_calls(&proposed.calls);
+            }
+            Event::ToolStarted(started) => {
+                self.release_answer()?;
+                self.note_call(&started.call_id, &started.name);
+            }
+            Event::ToolOutput(output) => {
+                self.end_line()?;
+                self.show_part(output);
+            }
+            Event::ToolCompleted(completed) => self.show_completed(completed),
+            Event::ToolFailed(failed) => {
+                self.release_answer()?;
+                self.show_failed(failed);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn show_part(&mut self, output: &pb::ToolOutputEvent) {
+        let lines = self.outputs.entry(output.call_id.clone()).or_default().push(&output.text);
+        self.show_output(&lines);
+    }
+
+    fn show_completed(&mut self, completed: &pb::ToolExecutionCompletedEvent) {
+        if let Some(mut output) = self.outputs.remove(&completed.call_id) {
+            self.show_output(&output.finish());
+            let ending = printable(completed.output.lines().next().unwrap_or_default());
+            self.note(Verbosity::Normal, &format!("  {ending}"));
+        }
+        let (lines, bytes) = (completed.output.lines().count(), completed.output.len());
+        self.note(Verbosity::Verbose, &format!("  done: {lines} line(s), {bytes} bytes"));
+    }
+
+    fn show_failed(&mut self, failed: &pb::ToolExecutionFailedEvent) {
+        if let Some(mut output) = self.outputs.remove(&failed.call_id) {
+            self.show_output(&output.finish());
+        }
+        if self.last_call != failed.call_id {
+            self.note_call(&failed.call_id, &failed.name);
+        }
+        let first_line = printable(failed.error.lines().next().unwrap_or_default());
+        self.note(Verbosity::Normal, &self.palette.red(&format!("  failed: {first_line}")));
+    }
+
+    /// Writes lines that a running command has printed. They are for a person who watches.
+    fn show_output(&mut self, lines: &[String]) {
+        if self.stderr_is_terminal || self.verbosity == Verbosity::Verbose {
+            for line in lines {
+                self.note(Verbosity::Normal, line);
+            }
+        }
+    }
+
+    /// Writes the line of a call, below which its result is reported.
+    fn note_call(&mut self, id: &str, name: &str) {
+        let call = self.call_descriptions.get(id).cloned().unwrap_or_else(|| printable(name));
+        id.clone_into(&mut self.last_call);
+        self.note(Verbosity::Normal, &format!("· {call}"));
+    }
+
+    fn remember_calls(&mut self, calls: &[pb::ProposedToolCall]) {
+        for call in calls {
+            let arguments = format_arguments(&call.arguments_json, MAX_VALUE_CHARS);
+            let description = format!("{} {arguments}", printable(&call.name));
+            self.call_descriptions.insert(call.call_id.clone(), description);
+        }
+    }
+}
