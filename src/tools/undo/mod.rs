@@ -3,6 +3,7 @@
 //! Nothing is overwritten that somebody else has changed since: each file is compared with what the run left, and compared
 //! again on the way. What is taken back is recorded like any other change, so that it can be taken back in turn.
 
+mod left_behind;
 #[cfg(test)]
 mod model_tests;
 mod preview;
@@ -81,9 +82,12 @@ impl UndoPlan {
         for change in changes.filter(|change| call.is_none_or(|call| change.call == call)) {
             chains.entry(&change.path).or_default().push(change);
         }
+        let limit = journal.max_file_bytes();
+        let mut left_behind =
+            work_dir.run_sandboxed(|workspace| left_behind::plan(workspace, chains.keys().copied(), limit));
         let mut files = Vec::new();
         for (path, chain) in chains {
-            let found = work_dir.run_sandboxed(|workspace| look(workspace, path, journal.max_file_bytes()));
+            let found = work_dir.run_sandboxed(|workspace| look(workspace, path, limit));
             let step = match found {
                 // The run made the link, and it goes before this is restored.
                 Err(PlaceError::Link) if goes_from_link_to_dir(&files, path) => {
@@ -99,6 +103,9 @@ impl UndoPlan {
             };
             files.extend(step.map(|step| PlannedFile { path: path.to_owned(), step }));
         }
+        left_behind.retain(|left| files.iter().all(|file| file.path != left.path));
+        files.extend(left_behind);
+        files.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(Self { files })
     }
 

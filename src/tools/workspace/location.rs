@@ -17,13 +17,13 @@ use rustix::{
     fs::{self, AtFlags, Mode, OFlags, RawMode, Stat},
     io::Errno,
 };
-use uuid::Uuid;
 
 use crate::journal::{FileState, NewChange};
 
 use super::{
     FileError, identity, read,
     resolve::{Resolved, enter_dir, make_dir, umask_of},
+    temporary::temporary_name,
 };
 
 /// The place that a path leads to: an open directory and one name in it, after every link has been followed.
@@ -178,7 +178,7 @@ impl Location {
         };
         record(self.planned_changes(content, old, mode))?;
         let target = self.with_parents()?;
-        let temp_name = format!(".kontekst-{}.tmp", Uuid::new_v4().simple());
+        let temp_name = temporary_name();
         let written = target
             .write_temporary(&temp_name, content, mode)
             .and_then(|()| check(&target))

@@ -12,6 +12,7 @@ mod place;
 mod read;
 mod real_dir;
 mod resolve;
+mod temporary;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -20,6 +21,7 @@ pub(super) use location::{ExistingFile, Location, Record};
 pub use path::InnerPath;
 pub(super) use place::{Found, Place, PlaceError};
 pub(super) use real_dir::{OpenedIn, RealDir};
+pub(super) use temporary::is_left_behind;
 
 use std::{
     fs::File,

@@ -55,7 +55,9 @@ impl Calls {
         let path = self.path();
         let text = format!("call {number}\n");
         match (self.random.below(4), self.now.get(path).cloned()) {
-            (0, _) => {
+            (0, old) => {
+                // What is replaced has to be read before.
+                self.calls.extend(old.map(|_| ("read_file", json!({"path": path}))));
                 self.put(path, text.clone());
                 self.calls.push(("write_file", json!({"path": path, "content": text})));
             }

@@ -17,11 +17,11 @@ use rustix::{
     fs::{self, AtFlags, FileType, Mode, OFlags, RawMode, Stat},
     io::Errno,
 };
-use uuid::Uuid;
 
 use super::{
     Workspace, read,
     resolve::{HANDLE, enter_dir},
+    temporary::temporary_name,
 };
 use crate::journal::{ContentHasher, FileStamp, FileState};
 
@@ -324,10 +324,6 @@ impl Place {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(fs::openat(&self.dir, ".", flags, Mode::empty()).and_then(fs::fsync)?)
     }
-}
-
-fn temporary_name() -> String {
-    format!(".kontekst-{}.tmp", Uuid::new_v4().simple())
 }
 
 #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the types differ by system")]

@@ -1,0 +1,44 @@
+//! Temporary files that a daemon which was killed has left beside the files that it changed.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::Dir;
+
+use super::{PlannedFile, UndoStep, look, preview};
+use crate::{
+    journal::FileState,
+    tools::{Workspace, workspace::is_left_behind},
+};
+
+/// The most files that one undo removes.
+const MAX_FILES: usize = 100;
+
+/// Plans to remove the temporary files in the directories of these paths.
+pub(super) fn plan<'a>(
+    workspace: &Workspace,
+    paths: impl Iterator<Item = &'a Path>,
+    limit: u64,
+) -> Vec<PlannedFile> {
+    let dirs: BTreeSet<&Path> = paths.filter_map(Path::parent).collect();
+    let files = dirs.into_iter().flat_map(|dir| names_in(workspace, dir)).take(MAX_FILES);
+    let planned = files.filter_map(|path| {
+        let found = look(workspace, &path, limit).ok()?;
+        let is_file = matches!(found.state, FileState::File { .. } | FileState::Link { .. });
+        let preview = preview::of(&path, &found, &FileState::Missing, None);
+        let step = UndoStep::Restore { now: found.state, to: FileState::Missing, preview };
+        is_file.then_some(PlannedFile { path, step })
+    });
+    planned.collect()
+}
+
+fn names_in(workspace: &Workspace, dir: &Path) -> Vec<PathBuf> {
+    let Ok(listing) = workspace.open_real_dir(dir).and_then(Dir::new) else { return Vec::new() };
+    let names = listing.flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+    let left = names.filter(|name| name.to_str().is_some_and(is_left_behind));
+    left.map(|name| dir.join(name)).collect()
+}
