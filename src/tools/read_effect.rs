@@ -37,7 +37,8 @@ pub(super) struct OpenDirs<'a> {
 
 /// The answer of [`OpenDirs::open`].
 pub(super) enum Opened {
-    File(File),
+    /// The file, with its size in bytes where that is known.
+    File(File, Option<u64>),
     /// A person should be asked before the model reads the file.
     Withheld,
     /// It does not exist, or cannot be read.
@@ -66,7 +67,7 @@ impl<'a> OpenDirs<'a> {
             return Opened::Withheld;
         }
         match real_dir.open(name) {
-            OpenedIn::File(file) => Opened::File(file),
+            OpenedIn::File(file, bytes) => Opened::File(file, Some(bytes)),
             OpenedIn::Own => Opened::Withheld,
             OpenedIn::Other => open_alone(workspace, &inner),
         }
@@ -106,7 +107,7 @@ fn open_alone(workspace: &Workspace, path: &InnerPath) -> Opened {
     if of_file(workspace, path) != Effect::Reads {
         return Opened::Withheld;
     }
-    workspace.open(path).map_or(Opened::Unreadable, Opened::File)
+    workspace.open(path).map_or(Opened::Unreadable, |file| Opened::File(file, None))
 }
 
 #[cfg(test)]
@@ -219,7 +220,7 @@ mod tests {
                 let (alone, opened) = (open_alone(workspace, &inner), dirs.open(path));
                 assert_eq!(std::mem::discriminant(&alone), std::mem::discriminant(&opened), "{root} {path}");
                 counts[match opened {
-                    Opened::File(_) => 0,
+                    Opened::File(..) => 0,
                     Opened::Withheld => 1,
                     Opened::Unreadable => 2,
                 }] += 1;

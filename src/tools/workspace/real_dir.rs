@@ -28,7 +28,8 @@ pub(in crate::tools) struct RealDir {
 
 /// The answer of [`RealDir::open`].
 pub(in crate::tools) enum OpenedIn {
-    File(File),
+    /// A regular file, with its size in bytes at this moment.
+    File(File, u64),
     /// It is one of the files of kontekst itself.
     Own,
     /// It is a link, not a regular file, or cannot be opened.
@@ -66,7 +67,7 @@ impl RealDir {
         let opened = fs::openat(&self.dir, name, READ_FLAGS | OFlags::NOFOLLOW, Mode::empty());
         match opened.map_err(|_: Errno| ()).and_then(|fd| read::require_regular(fd, name).map_err(drop)) {
             Ok((_, stat)) if self.own_ids.contains(&identity::id(&stat)) => OpenedIn::Own,
-            Ok((file, _)) => OpenedIn::File(file),
+            Ok((file, stat)) => OpenedIn::File(file, u64::try_from(stat.st_size).unwrap_or(u64::MAX)),
             Err(()) => OpenedIn::Other,
         }
     }

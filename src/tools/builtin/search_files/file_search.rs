@@ -30,16 +30,31 @@ pub(super) fn searcher(limits: Limits) -> Searcher {
         .build()
 }
 
+/// The content of a file.
+pub(super) enum Input<'a> {
+    /// All of it, because the file is small.
+    Whole(&'a [u8]),
+    /// It is read while it is searched.
+    File(Interruptible<'a>),
+}
+
 /// Adds the lines of one file. Returns false if the time is over or `cancel` was given.
 pub(super) fn search(
     searcher: &mut Searcher,
     pattern: &RegexMatcher,
     name: &str,
-    input: Interruptible<'_>,
+    input: Input<'_>,
     lines: &mut Lines,
 ) -> bool {
+    let sink = LineSink { lines, name };
+    let searched = match input {
+        // A search in memory does not leave a binary file at its first NUL byte wherever that is.
+        Input::Whole(text) if !text.contains(&0) => searcher.search_slice(pattern, text, sink),
+        Input::Whole(text) => searcher.search_reader(pattern, text, sink),
+        Input::File(file) => searcher.search_reader(pattern, file, sink),
+    };
     // An error of the file ends the search in it: a line that is too long, or one that cannot be read.
-    match searcher.search_reader(pattern, input, LineSink { lines, name }) {
+    match searched {
         Err(error) => error.kind() != io::ErrorKind::TimedOut,
         Ok(()) => true,
     }

@@ -1,7 +1,8 @@
 //! Searches the files of a tree on a few threads. The result is the same as that of one.
 
 use std::{
-    io::Seek as _,
+    fs::File,
+    io::{Read as _, Seek as _},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
@@ -11,7 +12,7 @@ use grep_regex::RegexMatcher;
 use grep_searcher::Searcher;
 
 use super::{
-    file_search::{self, Interruptible},
+    file_search::{self, Input, Interruptible},
     lines::{Limits, Lines, Part},
 };
 use crate::{
@@ -26,6 +27,8 @@ use crate::{
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// The number of files that a thread takes at a time.
 const FILES_AT_ONCE: usize = 32;
+/// A file of fewer bytes is read at once.
+const SMALL_FILE: usize = 64 * 1024;
 /// The maximum number of threads.
 const MAX_THREADS: usize = 4;
 
@@ -125,6 +128,8 @@ struct Worker<'a> {
     search: &'a TreeSearch<'a>,
     searcher: Searcher,
     dirs: OpenDirs<'a>,
+    /// For the content of one small file.
+    buffer: Box<[u8]>,
     regex: Lines,
     plain: Lines,
 }
@@ -136,6 +141,7 @@ impl<'a> Worker<'a> {
             search,
             searcher: file_search::searcher(limits),
             dirs: OpenDirs::new(search.workspace),
+            buffer: vec![0; SMALL_FILE].into(),
             regex: Lines::new(limits),
             plain: Lines::new(limits),
         }
@@ -167,9 +173,9 @@ impl<'a> Worker<'a> {
                 Opened::Withheld => withheld += 1,
                 // A file that was removed or cannot be read has no lines.
                 Opened::Unreadable => {}
-                Opened::File(file) => {
+                Opened::File(file, bytes) => {
                     searched += 1;
-                    if !self.file(name, file) {
+                    if !self.file(name, &file, bytes) {
                         is_stopped = true;
                         break;
                     }
@@ -181,11 +187,19 @@ impl<'a> Worker<'a> {
     }
 
     /// Returns false if the search ends here.
-    fn file(&mut self, name: &str, mut file: std::fs::File) -> bool {
+    fn file(&mut self, name: &str, mut file: &File, bytes: Option<u64>) -> bool {
         let TreeSearch { query, cancel, end, has_regex_match, .. } = self.search;
+        if Instant::now() > *end {
+            return false;
+        }
+        // A small file is read once for both patterns, in one system call.
+        let whole = bytes.and_then(|bytes| read_whole(file, bytes, &mut self.buffer));
+        let input = || match whole {
+            Some(length) => Input::Whole(&self.buffer[..length]),
+            None => Input::File(Interruptible { file, cancel, end: *end }),
+        };
         if let Some(pattern) = &query.regex {
-            let input = Interruptible { file: &file, cancel, end: *end };
-            if !file_search::search(&mut self.searcher, pattern, name, input, &mut self.regex) {
+            if !file_search::search(&mut self.searcher, pattern, name, input(), &mut self.regex) {
                 return false;
             }
             if self.regex.matching() > 0 {
@@ -193,10 +207,22 @@ impl<'a> Worker<'a> {
             }
         }
         let Some(pattern) = &query.plain else { return true };
-        if has_regex_match.load(Ordering::Relaxed) || query.regex.is_some() && file.rewind().is_err() {
+        if has_regex_match.load(Ordering::Relaxed)
+            || query.regex.is_some() && whole.is_none() && file.rewind().is_err()
+        {
             return true;
         }
-        let input = Interruptible { file: &file, cancel, end: *end };
-        file_search::search(&mut self.searcher, pattern, name, input, &mut self.plain)
+        file_search::search(&mut self.searcher, pattern, name, input(), &mut self.plain)
     }
+}
+
+/// Reads a file that fits into the buffer. Returns `None` if it does not, or has another length than `bytes`. What was read of
+/// it is read again then.
+fn read_whole(mut file: &File, bytes: u64, buffer: &mut [u8]) -> Option<usize> {
+    let length = usize::try_from(bytes).ok().filter(|length| *length < buffer.len())?;
+    if file.read(buffer).is_ok_and(|read| read == length) {
+        return Some(length);
+    }
+    file.rewind().ok()?;
+    None
 }
