@@ -2,8 +2,8 @@
 //!
 //!     cargo bench --bench tasks -- --model MODEL.gguf [--server llama-server] [--harness kontekst,bare] [--tasks a,b]
 //!
-//! Forty tasks over small file trees (`suite/`), judged by files, exit statuses and facts. Prints one line for each run
-//! and then a table. `--check` is for a gate: it fails if a harness broke its contract, or did fewer tasks than asked.
+//! Forty tasks over small file trees (`suite/`), judged by files, exit statuses and facts, and with `--kind repair` five
+//! projects with a test that fails and a check. Prints one line for each run and then a table. `--check` is for a gate: it fails if a harness broke its contract, or did fewer tasks than asked.
 
 mod arguments;
 mod harness;
@@ -58,7 +58,7 @@ fn bench(args: &Args) -> Result<ExitCode, Failure> {
         }
         let mut of_harness = Vec::new();
         for (run, task) in (1..=args.runs).flat_map(|run| tasks.iter().map(move |task| (run, task))) {
-            if !task.config.is_empty() && !harness.has_limits() {
+            if task.needs_kontekst() && !harness.has_limits() {
                 continue;
             }
             let record = measure(args, &server, harness, task, run)?;

@@ -5,12 +5,13 @@ mod suite;
 
 use std::collections::BTreeSet;
 
-use suite::{Task, Tree, all};
+use suite::{Task, Tree, all, repairs};
 
 /// Checks something for every task, and names those for which it is wrong.
 #[track_caller]
 fn check(complaint: &str, is_right: impl Fn(&Task) -> bool) {
-    let wrong: Vec<_> = all().into_iter().filter(|task| !is_right(task)).map(|task| task.name).collect();
+    let all = [all(), repairs()].concat();
+    let wrong: Vec<_> = all.into_iter().filter(|task| !is_right(task)).map(|task| task.name).collect();
     assert!(wrong.is_empty(), "{complaint}: {wrong:?}");
 }
 
@@ -21,6 +22,8 @@ fn there_are_forty_tasks_with_names_of_their_own() {
     assert_eq!((tasks.len(), names.len()), (40, 40));
     let kinds: BTreeSet<_> = tasks.iter().map(|task| task.kind).collect();
     assert_eq!(kinds.len(), 16);
+    assert!(repairs().iter().all(|task| !names.contains(task.name) && !task.check.is_empty()));
+    assert_eq!(repairs().len(), 5);
 }
 
 #[test]
@@ -132,7 +135,7 @@ fn a_fact_is_a_whole_word() {
 #[test]
 fn a_tree_is_read_as_it_was_written() {
     let dir = tempfile::tempdir().unwrap();
-    for task in all() {
+    for task in [all(), repairs()].concat() {
         let dir = dir.path().join(task.name);
         std::fs::create_dir(&dir).unwrap();
         task.files.write(&dir).unwrap();

@@ -19,7 +19,12 @@ const STOP_TIME: Duration = Duration::from_secs(20);
 pub(super) fn run(run: &Run, flags: &[&str]) -> Result<RunEnd, Failure> {
     let home = DataDir::new(run)?;
     let mut command = home.command();
-    command.args(["run", "--new", "--auto-approve", "--json"]).args(flags).arg(run.task.prompt);
+    command.args(["run", "--new", "--json"]);
+    match run.task.check {
+        "" => command.arg("--auto-approve"),
+        check => command.args(["--allow", "edit_file,write_file,run_command", "--check", check]),
+    };
+    command.args(flags).arg(run.task.prompt);
     let ended = process::run(command, run.task.stdin.as_deref(), &run.dir, run.args.timeout())?;
     home.stop()?;
     let events: Vec<Value> =

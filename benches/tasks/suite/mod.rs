@@ -13,13 +13,19 @@ mod functions;
 mod hazards;
 pub(crate) mod judge;
 mod multi_file;
+mod repairs;
 mod task;
 mod tree;
 
 pub(crate) use task::{Kind, Task};
 pub(crate) use tree::Tree;
 
-/// Returns all tasks, those of a kind together.
+/// Returns the projects with a failing test, which are run only where they are asked for.
+pub(crate) fn repairs() -> Vec<Task> {
+    repairs::tasks()
+}
+
+/// Returns the forty tasks, those of a kind together.
 pub(crate) fn all() -> Vec<Task> {
     let mut tasks =
         [edits::tasks(), multi_file::tasks(), functions::tasks(), answers::tasks(), hazards::tasks()]

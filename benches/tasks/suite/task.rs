@@ -40,6 +40,8 @@ pub(crate) enum Kind {
     Question,
     /// A limit on turns, which must end the run with exit status 5.
     Limit,
+    /// A project with a test that fails.
+    Repair,
 }
 
 impl Kind {
@@ -59,6 +61,8 @@ pub(crate) struct Task {
     pub(crate) stdin: Option<String>,
     /// Lines for `config.toml`. Other harnesses have no such settings, so they do not run such a task.
     pub(crate) config: &'static str,
+    /// The command that `--check` gets, or an empty text. Other harnesses have no checks, so they do not run such a task.
+    pub(crate) check: &'static str,
     pub(crate) expected: Expected,
     /// An answer that contains the facts.
     pub(crate) right_answer: &'static str,
@@ -75,6 +79,7 @@ impl Task {
             files: Tree::default(),
             stdin: None,
             config: "",
+            check: "",
             expected: Expected::default(),
             right_answer: "Done.",
             wrong_answer: "Done.",
@@ -95,6 +100,16 @@ impl Task {
     pub(crate) fn config(mut self, lines: &'static str) -> Self {
         self.config = lines;
         self
+    }
+
+    pub(crate) fn check(mut self, line: &'static str) -> Self {
+        self.check = line;
+        self
+    }
+
+    /// Returns true if the task needs what only kontekst has.
+    pub(crate) fn needs_kontekst(&self) -> bool {
+        !self.config.is_empty() || !self.check.is_empty()
     }
 
     /// Expects that every `old` in a file has become `new`.
