@@ -36,13 +36,20 @@ pub(super) struct RunMessages {
     cut_after: Option<CallId>,
 }
 
-/// The text so far of an answer. The provider's thread extends it; the run reads it if the answer is cut off.
+/// The most text of an answer that is kept in case the answer is cut off, in bytes. No model reads as much of one message.
+const MAX_PARTIAL_ANSWER: usize = 1024 * 1024;
+
+/// The text so far of an answer. The provider's thread extends it; the run reads it if the answer is cut off. What arrives
+/// after the first [`MAX_PARTIAL_ANSWER`] bytes is left out, because the provider holds the whole answer already.
 #[derive(Clone, Default)]
 pub(super) struct PartialAnswer(Arc<Mutex<String>>);
 
 impl PartialAnswer {
     pub(super) fn push(&self, text: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+        let mut answer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if answer.len() < MAX_PARTIAL_ANSWER {
+            answer.push_str(text);
+        }
     }
 
     fn is_empty(&self) -> bool {

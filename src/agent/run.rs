@@ -26,7 +26,7 @@ use super::{
 /// The number of events that may wait for a slow client before the run waits for it.
 const EVENT_QUEUE: usize = 256;
 /// The number of bytes of text that may wait for a slow client. One longer event may wait alone.
-const EVENT_BYTES: u32 = 1024 * 1024;
+const EVENT_BYTES: u32 = 512 * 1024;
 
 /// The time that a run waits for a client that reads nothing while the queue of events is full. After that the run
 /// fails, because it may hold a slot at the model that others wait for. A pager does not come near this: the client's
@@ -359,7 +359,7 @@ mod tests {
             }
             queued += 1;
         }
-        assert_eq!(queued, 16);
+        assert_eq!(queued, 8);
         assert!(io.events.try_queue(text()).is_err());
         // An event that was read makes room for the next one.
         run.next_event().await.unwrap();

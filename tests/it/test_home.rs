@@ -20,7 +20,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_kontekst");
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The most memory that the daemon may take for a client that reads nothing, in KiB. docs/doors.md states it.
-pub(crate) const CLIENT_MEMORY: u64 = 16 * 1024;
+pub(crate) const CLIENT_MEMORY: u64 = 8 * 1024;
 
 /// A new data directory, which contains only `config.toml`, and an empty working directory.
 ///

@@ -47,3 +47,28 @@ pub(crate) async fn wait_until_async(what: &str, mut condition: impl FnMut() -> 
     };
     timeout(TIMEOUT, check).await.unwrap_or_else(|_| panic!("waited in vain until {what}"));
 }
+
+/// The time without a change after which a number counts as constant. On a busy machine it may be too short: a test that
+/// uses it then sees less than it could.
+const QUIET_TIME: Duration = Duration::from_millis(500);
+
+/// Notices that a number has grown beyond a limit and does not change any more. For conditions of [`wait_until`] only.
+pub(crate) struct Quiet {
+    limit: u64,
+    value: u64,
+    since: Instant,
+}
+
+impl Quiet {
+    pub(crate) fn above(limit: u64) -> Self {
+        Self { limit, value: 0, since: Instant::now() }
+    }
+
+    /// Returns true if the number is above the limit and has been the same for [`QUIET_TIME`].
+    pub(crate) fn is_constant(&mut self, value: u64) -> bool {
+        if self.value != value {
+            (self.value, self.since) = (value, Instant::now());
+        }
+        value > self.limit && self.since.elapsed() > QUIET_TIME
+    }
+}

@@ -17,8 +17,9 @@ use crate::{
 
 use super::{convert, own_decisions::OwnDecisions};
 
-/// The maximum number of messages that are converted before the first of them is sent.
-const BATCH: usize = 32;
+/// The maximum number of messages that are converted before the first of them is sent. They hold at most half a megabyte of
+/// text, which no longer counts as unread by the run.
+const BATCH: usize = 8;
 
 /// The response stream of `Run`. It also reads the commands, so that a token passes through no task but the
 /// connection's own.

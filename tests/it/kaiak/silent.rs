@@ -11,7 +11,7 @@ use super::{TIMEOUT, TestProject, frame, incident, read_frames};
 use crate::{
     fake_llama::{FakeLlama, Reply, Setup},
     test_home::CLIENT_MEMORY,
-    wait::wait_until,
+    wait::{Quiet, wait_until},
 };
 
 /// Returns an answer of this many kilobytes.
@@ -104,8 +104,8 @@ fn editors_that_do_not_read_take_little_memory() {
     let before = project.home.daemon_memory("VmHWM:");
     let editors: Vec<_> = (0..EDITORS).map(|_| SilentEditor::start(&project)).collect();
     project.model.wait_for_chats(EDITORS);
-    // More than this fits into the queue of no run, so each waits for its editor.
-    wait_until("the buffers are full", || project.model.bytes_sent() > 2 * EDITORS as u64 * 1024 * 1024);
+    let mut sent = Quiet::above(EDITORS as u64 * 1024 * 1024);
+    wait_until("the buffers are full", || sent.is_constant(project.model.bytes_sent()));
     let taken = project.home.daemon_memory("VmHWM:") - before;
     assert!(taken < EDITORS as u64 * CLIENT_MEMORY, "{EDITORS} editors took {taken} KiB");
     editors.into_iter().for_each(SilentEditor::kill);
