@@ -1,6 +1,8 @@
 //! Parses JSON with the mistakes that small models make.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
+
+use super::{OrderedJson, OrderedObject};
 
 /// The maximum nesting of values.
 const MAX_DEPTH: usize = 64;
@@ -10,7 +12,7 @@ const MAX_DEPTH: usize = 64;
 ///
 /// Returns `None` for anything else, in particular for a string without an end, because the missing text is unknown.
 /// Takes time in proportion to the length of the text.
-pub fn parse_lenient(text: &str) -> Option<Value> {
+pub fn parse_lenient(text: &str) -> Option<OrderedJson> {
     let mut reader = Reader { text, at: 0 };
     let value = reader.value(0)?;
     text[reader.at..]
@@ -21,7 +23,7 @@ pub fn parse_lenient(text: &str) -> Option<Value> {
 
 /// Reads one JSON value at the beginning of `text`, with the mistakes of [`parse_lenient`]. Also returns the number of bytes
 /// that it takes.
-pub fn parse_lenient_prefix(text: &str) -> Option<(Value, usize)> {
+pub fn parse_lenient_prefix(text: &str) -> Option<(OrderedJson, usize)> {
     let mut reader = Reader { text, at: 0 };
     let value = reader.value(0)?;
     Some((value, reader.at))
@@ -40,21 +42,21 @@ impl Reader<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn value(&mut self, depth: usize) -> Option<Value> {
+    fn value(&mut self, depth: usize) -> Option<OrderedJson> {
         if depth > MAX_DEPTH {
             return None;
         }
         match self.peek()? {
             b'{' => self.object(depth),
             b'[' => self.array(depth),
-            b'"' | b'\'' => self.string().map(Value::String),
-            _ => self.literal(),
+            b'"' | b'\'' => self.string().map(|text| OrderedJson::Scalar(text.into())),
+            _ => self.literal().map(OrderedJson::Scalar),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Option<Value> {
+    fn object(&mut self, depth: usize) -> Option<OrderedJson> {
         self.at += 1;
-        let mut map = Map::new();
+        let mut members = Vec::new();
         loop {
             match self.peek() {
                 None => break,
@@ -72,13 +74,13 @@ impl Reader<'_> {
             }
             self.at += 1;
             let value = self.value(depth + 1)?;
-            map.insert(key, value);
+            members.push((key, value));
             self.comma()?;
         }
-        Some(Value::Object(map))
+        Some(OrderedJson::Object(members.into_iter().collect::<OrderedObject>()))
     }
 
-    fn array(&mut self, depth: usize) -> Option<Value> {
+    fn array(&mut self, depth: usize) -> Option<OrderedJson> {
         self.at += 1;
         let mut list = Vec::new();
         loop {
@@ -94,7 +96,7 @@ impl Reader<'_> {
             list.push(self.value(depth + 1)?);
             self.comma()?;
         }
-        Some(Value::Array(list))
+        Some(OrderedJson::Array(list))
     }
 
     /// Reads a comma, unless the list or object ends here.
@@ -199,8 +201,14 @@ mod tests {
             (r#"{"a": -1.5e3}"#, json!({"a": -1500.0})),
             (r#" [{'a': 1}, {}] "#, json!([{"a": 1}, {}])),
         ] {
-            assert_eq!(parse_lenient(text), Some(value), "{text}");
+            assert_eq!(parse_lenient(text).map(Value::from), Some(value), "{text}");
         }
+    }
+
+    #[test]
+    fn members_keep_their_order() {
+        let value = parse_lenient(r#"{'z': 1, a: {"y": [], "b": None}, "z": 2"#).unwrap();
+        assert_eq!(value.to_string(), r#"{"z":2,"a":{"y":[],"b":null}}"#);
     }
 
     #[test]

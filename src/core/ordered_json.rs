@@ -1,5 +1,5 @@
-//! JSON whose objects keep the order in which their members were written, to show the arguments of a call as the model
-//! wrote them. `serde_json::Value` sorts members by name.
+//! JSON whose objects keep the order in which their members were written, so that the arguments of a call are shown and
+//! replayed as the model wrote them. `serde_json::Value` sorts members by name.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,11 +11,11 @@ use serde_json::Value;
 
 /// A JSON object with its members in the order of the text. If a name occurs twice, the last value counts, as in
 /// [`Value`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct OrderedObject(pub Vec<(String, OrderedJson)>);
 
 /// A JSON value. Objects within it keep their order as well.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum OrderedJson {
     Object(OrderedObject),
     Array(Vec<OrderedJson>),
@@ -23,10 +23,44 @@ pub enum OrderedJson {
     Scalar(Value),
 }
 
+/// Collects members in their order. If a name occurs twice, the last value counts, at the place of the first.
+impl FromIterator<(String, OrderedJson)> for OrderedObject {
+    fn from_iter<I: IntoIterator<Item = (String, OrderedJson)>>(written: I) -> Self {
+        let mut members: BTreeMap<String, (usize, OrderedJson)> = BTreeMap::new();
+        for (name, value) in written {
+            let next = members.len();
+            let position = members.get(&name).map_or(next, |(position, _)| *position);
+            members.insert(name, (position, value));
+        }
+        let mut members: Vec<_> =
+            members.into_iter().map(|(name, (position, value))| (position, name, value)).collect();
+        members.sort_by_key(|(position, ..)| *position);
+        Self(members.into_iter().map(|(_, name, value)| (name, value)).collect())
+    }
+}
+
+impl From<OrderedJson> for Value {
+    fn from(value: OrderedJson) -> Self {
+        match value {
+            OrderedJson::Object(OrderedObject(members)) => {
+                Self::Object(members.into_iter().map(|(name, value)| (name, value.into())).collect())
+            }
+            OrderedJson::Array(values) => Self::Array(values.into_iter().map(Self::from).collect()),
+            OrderedJson::Scalar(value) => value,
+        }
+    }
+}
+
 impl OrderedObject {
     /// Parses the text of an object. Returns `None` for anything else, and for values that are nested more than 128 deep.
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
+    }
+
+    /// Returns the object with these members, or `None` if a name occurs twice.
+    pub fn without_repeated_names(members: Vec<(String, OrderedJson)>) -> Option<Self> {
+        let count = members.len();
+        Some(members.into_iter().collect::<Self>()).filter(|object| object.0.len() == count)
     }
 }
 
@@ -82,16 +116,11 @@ impl<'de> Visitor<'de> for ObjectVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OrderedObject, A::Error> {
-        let mut members: BTreeMap<String, (usize, OrderedJson)> = BTreeMap::new();
-        while let Some((name, value)) = map.next_entry()? {
-            let next = members.len();
-            let position = members.get(&name).map_or(next, |(position, _)| *position);
-            members.insert(name, (position, value));
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
         }
-        let mut members: Vec<_> =
-            members.into_iter().map(|(name, (position, value))| (position, name, value)).collect();
-        members.sort_by_key(|(position, ..)| *position);
-        Ok(OrderedObject(members.into_iter().map(|(_, name, value)| (name, value)).collect()))
+        Ok(members.into_iter().collect())
     }
 }
 

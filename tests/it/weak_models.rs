@@ -128,7 +128,7 @@ fn an_unambiguous_malformed_call_is_repaired_and_run() {
     let call = &model.chats()[1]["messages"][2]["tool_calls"][0]["function"];
     assert_eq!(
         (&call["name"], &call["arguments"]),
-        (&json!("WriteFile"), &json!("{\"content\":\"x\",\"path\":\"f\"}"))
+        (&json!("WriteFile"), &json!("{\"path\":\"f\",\"content\":\"x\"}"))
     );
     assert!(home.run(&["sessions", "show", "--json", "s"]).success().contains("{'path': 'f', content: "));
     model.assert_clean();

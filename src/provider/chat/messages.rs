@@ -12,7 +12,7 @@ use super::{
     openai_types::{Call, CallFunction, Message as Wire, Tool, ToolFunction},
     steps,
 };
-use crate::core::{CallId, Message, Role, ToolCall, ToolDef, parse_lenient};
+use crate::core::{CallId, Message, OrderedJson, Role, ToolCall, ToolDef, parse_lenient};
 
 /// Separates two texts of the same role in one message. Source: upstream's message normalisation.
 const SEPARATOR: &str = "\n\n---\n\n";
@@ -206,7 +206,7 @@ impl<'a> WireMessages<'a> {
 /// Returns the object that the lenient parser reads from invalid arguments, or `{}`.
 fn repaired_arguments(arguments: &str) -> Cow<'static, str> {
     match parse_lenient(arguments) {
-        Some(value @ serde_json::Value::Object(_)) => Cow::Owned(value.to_string()),
+        Some(OrderedJson::Object(arguments)) => Cow::Owned(arguments.to_string()),
         _ => Cow::Borrowed("{}"),
     }
 }

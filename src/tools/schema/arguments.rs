@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::core::{parse_lenient, parse_lenient_prefix};
+use crate::core::parse_lenient_prefix;
+
+use super::parse_lenient;
 
 /// The members in which some models put all arguments once more.
 const ENVELOPES: [&str; 6] = ["arguments", "parameters", "args", "kwargs", "input", "params"];
@@ -55,6 +57,7 @@ fn object_within(text: &str) -> Option<Value> {
     while let Some(at) = rest.find('{') {
         let (value, length) = parse_lenient_prefix(&rest[at..])?;
         // An object that the end of the text cuts off may have lost arguments.
+        let value = Value::from(value);
         if !rest[at..at + length].ends_with('}') || found.as_ref().is_some_and(|found| *found != value) {
             return None;
         }

@@ -5,7 +5,9 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::core::{normalized_name as normalized, parse_lenient};
+use crate::core::normalized_name as normalized;
+
+use super::parse_lenient;
 
 /// Makes `value` fit `schema` if there is only one way to do so. Returns true if anything was changed.
 ///

@@ -4,9 +4,13 @@ mod arguments;
 mod coerce;
 mod usage;
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
-use crate::core::{ToolCall, ToolDef, normalized_name as normalized, without_name_space};
+use crate::core::{
+    OrderedJson, OrderedObject, ToolCall, ToolDef, normalized_name as normalized, without_name_space,
+};
 
 pub use usage::usage;
 
@@ -41,8 +45,30 @@ pub fn check(call: &ToolCall, tools: &[ToolDef]) -> Result<CheckedCall, InvalidC
     let invalid = |reason| InvalidCall { reason, tool: Some(tool.name.clone()) };
     let (mut args, mut corrected) = arguments::parse(&call.arguments, &tool.parameters).map_err(invalid)?;
     corrected |= coerce::coerce(&mut args, &tool.parameters).map_err(invalid)?;
-    let arguments = if corrected { args.to_string() } else { call.arguments.clone() };
+    let arguments = if corrected { in_written_order(&args, &call.arguments) } else { call.arguments.clone() };
     Ok(CheckedCall { name: tool.name.clone(), args, arguments })
+}
+
+/// Returns arguments as text, with their names in the order of `written`, which is what the model wrote. Names that do not
+/// stand there come last.
+fn in_written_order(args: &Value, written: &str) -> String {
+    let (Value::Object(args), Some(OrderedJson::Object(written))) =
+        (args, crate::core::parse_lenient(written))
+    else {
+        return args.to_string();
+    };
+    let names = written.0.iter().enumerate();
+    let places: HashMap<String, usize> = names.map(|(place, (name, _))| (normalized(name), place)).collect();
+    let place = |name: &str| places.get(&normalized(name)).copied().unwrap_or(usize::MAX);
+    let mut members: Vec<_> =
+        args.iter().map(|(name, value)| (name.clone(), OrderedJson::Scalar(value.clone()))).collect();
+    members.sort_by_cached_key(|(name, _)| place(name));
+    OrderedObject(members).to_string()
+}
+
+/// Reads a JSON value as [`parse_lenient`](crate::core::parse_lenient) does. The order of members does not matter here.
+fn parse_lenient(text: &str) -> Option<Value> {
+    crate::core::parse_lenient(text).map(Value::from)
 }
 
 /// Returns the tool of that name. If there is none, returns the only tool whose name is the same apart from its spelling

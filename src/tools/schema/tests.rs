@@ -36,6 +36,17 @@ fn checked(name: &str, arguments: &str) -> Result<CheckedCall, InvalidCall> {
 }
 
 #[test]
+fn corrected_arguments_keep_the_order_of_the_model() {
+    for (arguments, want) in [
+        (r#"{"startLine": "1", "Path": "a"}"#, r#"{"start_line":1,"path":"a"}"#),
+        (r#"{wrap: True, "path": "a", "at": {"x": "2"},}"#, r#"{"wrap":true,"path":"a","at":{"x":2}}"#),
+        (r#"{"arguments": {"wrap": true, "path": "a"}}"#, r#"{"path":"a","wrap":true}"#),
+    ] {
+        assert_eq!(checked("read_file", arguments).unwrap().arguments, want);
+    }
+}
+
+#[test]
 fn mistakes_with_one_possible_meaning_are_corrected() {
     for (arguments, meant) in [
         (r#"{"path": "a",}"#, json!({"path": "a"})),
@@ -76,7 +87,8 @@ fn mistakes_with_one_possible_meaning_are_corrected() {
         (r#"{"file_path": "a", "start_line": 1}"#, json!({"path": "a", "start_line": 1})),
     ] {
         let call = checked("read_file", arguments).unwrap_or_else(|error| panic!("{arguments}: {error:?}"));
-        assert_eq!((&call.args, call.arguments), (&meant, meant.to_string()), "{arguments}");
+        let sent: Value = serde_json::from_str(&call.arguments).unwrap();
+        assert_eq!((&call.args, sent), (&meant, meant.clone()), "{arguments}");
     }
 }
 

@@ -57,6 +57,7 @@ fn a_step_is_a_call_or_an_answer() {
         ),
         (r#"{"tool": "list"}"#, "", Some("list({})")),
         (r#"{"path": "a", "tool": "read"}"#, "", Some(r#"read({"path":"a"})"#)),
+        (r#"{"path": "a", "tool": "read", "from": 1}"#, "", Some(r#"read({"path":"a","from":1})"#)),
         (
             r#"{"tool": "answer", "text": "It is 7.\n\"Ü\" \u00e9 \ud83d\ude00 \/ 日本"}"#,
             "It is 7.\n\"Ü\" é 😀 / 日本",

@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::value::RawValue;
 
-use crate::{core::parse_lenient, provider::chat::ParsedCall};
+use crate::{
+    core::{OrderedJson, OrderedObject, parse_lenient},
+    provider::chat::ParsedCall,
+};
 
 /// The members of a call that are not arguments.
 const OWN_MEMBERS: [&str; 9] =
@@ -98,16 +101,15 @@ fn call(name: &str, arguments: Option<&str>, object: &str) -> Option<ParsedCall>
 
 /// Returns the members of a call that has its arguments beside its name.
 fn beside_the_name(object: &str) -> Option<String> {
-    let mut members: Map<String, Value> = serde_json::from_str(object).ok()?;
-    members.retain(|key, _| !OWN_MEMBERS.contains(&key.as_str()));
-    Some(Value::Object(members).to_string())
+    let mut members = OrderedObject::parse(object)?;
+    members.0.retain(|(key, _)| !OWN_MEMBERS.contains(&key.as_str()));
+    Some(members.to_string())
 }
 
 /// Parses `{"NAME": {ARGUMENTS}}`, as Apertus writes it.
 fn short_form(object: &str) -> Option<ParsedCall> {
-    let members: Map<String, Value> = serde_json::from_str(object).ok()?;
-    let (name, arguments) = members.iter().next().filter(|_| members.len() == 1)?;
-    arguments.is_object().then(|| ParsedCall { name: name.clone(), arguments: arguments.to_string() })
+    let [(name, OrderedJson::Object(arguments))] = &OrderedObject::parse(object)?.0[..] else { return None };
+    Some(ParsedCall { name: name.clone(), arguments: arguments.to_string() })
 }
 
 /// Returns a call whose arguments are invalid, so that the model can be told about the error.

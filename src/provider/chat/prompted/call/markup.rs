@@ -1,8 +1,9 @@
 //! Calls whose arguments stand in tags.
 
-use serde_json::{Map, Value};
-
-use crate::provider::chat::ParsedCall;
+use crate::{
+    core::{OrderedJson, OrderedObject},
+    provider::chat::ParsedCall,
+};
 
 /// Parses the body of `<function=NAME>` or `<invoke name="NAME">`: JSON, or a tag for each argument.
 pub(super) fn call(name: &str, body: &str) -> Option<ParsedCall> {
@@ -10,7 +11,7 @@ pub(super) fn call(name: &str, body: &str) -> Option<ParsedCall> {
     let arguments = match body.as_bytes().first() {
         None => "{}".to_owned(),
         Some(b'{') => body.to_owned(),
-        Some(_) => Value::Object(arguments(body)?).to_string(),
+        Some(_) => arguments(body)?.to_string(),
     };
     (!name.is_empty()).then(|| ParsedCall { name: name.to_owned(), arguments })
 }
@@ -24,8 +25,9 @@ pub(super) fn keys_and_values(body: &str) -> Option<ParsedCall> {
 
 /// Parses `<parameter=KEY>VALUE</parameter>`, `<parameter name="KEY">VALUE</parameter>`, `<KEY>VALUE</KEY>`, and
 /// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`. The values are text, as the tags do not say of which type they are.
-fn arguments(mut body: &str) -> Option<Map<String, Value>> {
-    let mut map = Map::new();
+/// There are no arguments if one is given twice.
+fn arguments(mut body: &str) -> Option<OrderedObject> {
+    let mut written = Vec::new();
     while !body.is_empty() {
         let (tag, rest) = body.strip_prefix('<')?.split_once('>')?;
         let (kind, key) = tag.split_once(['=', ' ']).unwrap_or((tag, tag));
@@ -38,12 +40,10 @@ fn arguments(mut body: &str) -> Option<Map<String, Value>> {
         // A value may stand on lines of its own. The line breaks around it are not part of it.
         let value = value.strip_prefix('\n').unwrap_or(value);
         let value = value.strip_suffix('\n').unwrap_or(value);
-        if map.insert(key.trim().to_owned(), Value::String(value.to_owned())).is_some() {
-            return None;
-        }
+        written.push((key.trim().to_owned(), OrderedJson::Scalar(value.into())));
         body = rest.trim_start();
     }
-    Some(map)
+    OrderedObject::without_repeated_names(written)
 }
 
 /// Returns the value of the first attribute, which may be in quotes and have others after it.

@@ -1,8 +1,9 @@
 //! Calls as in Python: `f(a=1)`, or a list of them.
 
-use serde_json::{Map, Value};
-
-use crate::{core::parse_lenient_prefix, provider::chat::ParsedCall};
+use crate::{
+    core::{OrderedJson, OrderedObject, parse_lenient_prefix},
+    provider::chat::ParsedCall,
+};
 
 /// Parses one call, a list of calls, or several calls after each other.
 pub(super) fn calls(text: &str) -> Option<Vec<ParsedCall>> {
@@ -36,25 +37,23 @@ fn call(text: &str) -> Option<(ParsedCall, &str)> {
     if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-')) {
         return None;
     }
-    let (mut named, mut unnamed) = (Map::new(), None);
+    let (mut named, mut unnamed) = (Vec::new(), None::<OrderedJson>);
     loop {
         rest = rest.trim_start();
         if let Some(after) = rest.strip_prefix(')') {
             let arguments = match unnamed {
-                Some(value) if named.is_empty() => value,
-                None => Value::Object(named),
+                Some(value) if named.is_empty() => value.to_string(),
+                None => OrderedObject::without_repeated_names(named)?.to_string(),
                 Some(_) => return None,
             };
-            return Some((ParsedCall { name: name.to_owned(), arguments: arguments.to_string() }, after));
+            return Some((ParsedCall { name: name.to_owned(), arguments }, after));
         }
         let key = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|end| *end > 0);
         let key = key.and_then(|end| Some((&rest[..end], rest[end..].trim_start().strip_prefix('=')?)));
         let (value, length) = parse_lenient_prefix(key.map_or(rest, |(_, after)| after))?;
         rest = match key {
             Some((key, after)) => {
-                if named.insert(key.to_owned(), value).is_some() {
-                    return None;
-                }
+                named.push((key.to_owned(), value));
                 &after[length..]
             }
             // A tool with one argument may be called without its name. Its schema decides.

@@ -47,6 +47,21 @@ fn whole(text: &str, finish: FinishReason, tools_in_prompt: bool) -> (String, Ve
 }
 
 #[test]
+fn arguments_keep_the_order_of_the_model() {
+    const WANT: &str = r#"write_file({"path":"b","content":"x"})"#;
+    for text in [
+        r#"<tool_call>{'name': 'write_file', 'arguments': {'path': 'b', 'content': 'x',}}</tool_call>"#,
+        r#"<tool_call>{"name": "write_file", "path": "b", "content": "x"}</tool_call>"#,
+        r#"<|tools_prefix|>[{"write_file": {"path": "b", "content": "x"}}]<|tools_suffix|>"#,
+        "<function=write_file><parameter=path>b</parameter><parameter=content>x</parameter></function>",
+        "write_file(path='b', content='x')",
+        "<|tool_call>call:write_file{path:<|\"|>b<|\"|>, content:<|\"|>x<|\"|>}<tool_call|>",
+    ] {
+        assert_eq!(whole(text, FinishReason::Stop, false), (String::new(), vec![WANT.to_owned()]), "{text}");
+    }
+}
+
+#[test]
 fn calls_are_taken_out() {
     const A: &str = r#"read_file({"path": "a"})"#;
     const CALL: &str = r#"<tool_call>{"name": "read_file", "arguments": {"path": "a"}}</tool_call>"#;
@@ -131,7 +146,7 @@ fn calls_are_taken_out() {
         (
             "<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content>\nsay \"hi\"\n\n</parameter>\n</function>\n</tool_call>",
             "",
-            &[r#"write_file({"content":"say \"hi\"\n","path":"a"})"#],
+            &[r#"write_file({"path":"a","content":"say \"hi\"\n"})"#],
         ),
         ("<function=read_file><parameter=path>a</parameter></function>", "", &[r#"read_file({"path":"a"})"#]),
         ("[TOOL_CALLS][{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}]", "", &[A]),
