@@ -15,7 +15,11 @@ pub(super) const BODY_LIMIT: usize = 32 * 1024 * 1024;
 /// The maximum time until the whole body has arrived.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reads a JSON body. A body that announces too large a size is refused before anything is read.
+/// Reads a JSON body. A body that announces too large a size in its `Content-Length` is refused before anything is read.
+///
+/// The size that a chunk announces is known to hyper alone, which takes any number below 2^64 and reserves nothing for it. So a
+/// chunk of `FFFFFFFFFFFFFFFF` bytes is refused once [`BODY_LIMIT`] bytes of it have arrived, or after [`BODY_TIMEOUT`]. To
+/// refuse it at once, the connection would have to take apart the chunks a second time.
 pub(super) async fn read_json<B>(headers: &HeaderMap, body: B) -> Result<Bytes, HttpError>
 where
     B: Body<Data = Bytes> + Send,

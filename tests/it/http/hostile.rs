@@ -157,6 +157,34 @@ fn ambiguous_framing_is_refused_and_reaches_no_model() {
 }
 
 #[test]
+fn a_chunk_of_any_announced_size_costs_only_what_arrives() {
+    const MIB: usize = 1024 * 1024;
+    let model = FakeLlama::start([]);
+    let server = TestDaemon::start(&model);
+    let before = server.home.daemon_memory("VmRSS:");
+    let head = server.head("POST", "/v1/generate", &[("Content-Type", "application/json")]);
+    let announced = ["FFFFFFFFFFFFFFFF", "7FFFFFFFFFFFFFFF"].map(|size| {
+        let mut stream = server.connect();
+        write!(stream, "{head}Transfer-Encoding: chunked\r\n\r\n{size}\r\n{{\"input\":\"").unwrap();
+        server.get("/healthz").expect(200);
+        stream
+    });
+    let taken = server.home.daemon_memory("VmRSS:").saturating_sub(before);
+    assert!(taken < 4 * 1024, "{taken} KiB");
+    for mut stream in announced {
+        // With the beginning above, ten bytes more than a body may have. Nothing is left over that would reset the connection.
+        for _ in 0..32 {
+            stream.write_all(&vec![b'x'; MIB]).unwrap();
+        }
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 413");
+    }
+    assert!(model.chats().is_empty());
+    server.get("/healthz").expect(200);
+}
+
+#[test]
 fn runs_beyond_the_limit_get_a_time_for_the_next_attempt() {
     let model = FakeLlama::start([]).always(|_| Reply::hang());
     let server = TestDaemon::start(&model);
