@@ -122,8 +122,7 @@ impl Rails {
         can_edit: bool,
     ) -> Option<TurnedBack> {
         let writes = call.name == WRITE_FILE;
-        let unread =
-            if writes { self.write_guard.judge(change, (&call.id, run), conversation) } else { None };
+        let unread = if writes { self.write_guard.judge(change, &call.id, run, conversation) } else { None };
         let found = match unread {
             Some((fact, drops_text)) => {
                 self.withholds_writing |= drops_text && can_edit;

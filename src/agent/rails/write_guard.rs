@@ -68,13 +68,14 @@ impl WriteGuard {
     pub(in crate::agent) fn judge<'a>(
         &mut self,
         change: &Change,
-        (call, run): (&CallId, &RunId),
+        call: &CallId,
+        run: &RunId,
         conversation: &(impl Iterator<Item = &'a Message> + Clone),
     ) -> Option<(String, bool)> {
         let path = change.path.as_str();
         let (reason, text) = match change.old.as_deref() {
             None => (Reason::GuessedName, guessed_name(path, conversation)?),
-            Some(old) => lost_text(&String::from_utf8_lossy(old), change, (call, run), conversation)?,
+            Some(old) => lost_text(&String::from_utf8_lossy(old), change, call, run, conversation)?,
         };
         let is_new = self.turned_back.insert((path.to_owned(), reason));
         is_new.then(|| (format!("Nothing was written: {text}"), reason == Reason::DropsLines))
@@ -117,7 +118,8 @@ fn has_word(text: &str, path: &str) -> bool {
 fn lost_text<'a>(
     old: &str,
     change: &Change,
-    (call, run): (&CallId, &RunId),
+    call: &CallId,
+    run: &RunId,
     conversation: &(impl Iterator<Item = &'a Message> + Clone),
 ) -> Option<(Reason, String)> {
     let Change { path, new, .. } = change;
@@ -227,9 +229,9 @@ mod tests {
         }
         let change = Change { path: "a.txt".into(), old: Some(old.into()), new: new.into() };
         let mut guard = WriteGuard::default();
-        let first = guard.judge(&change, (&CallId::local(), &run), &conversation.iter());
+        let first = guard.judge(&change, &CallId::local(), &run, &conversation.iter());
         assert_eq!(
-            guard.judge(&change, (&CallId::local(), &run), &conversation.iter()),
+            guard.judge(&change, &CallId::local(), &run, &conversation.iter()),
             None,
             "the second time"
         );
@@ -290,8 +292,8 @@ mod tests {
             let change = Change { path: path.into(), old: None, new: "x".into() };
             let conversation = [Message::text(Role::User, request), missing()];
             let (mut guard, ids) = (WriteGuard::default(), (CallId::local(), RunId::new()));
-            let first = guard.judge(&change, (&ids.0, &ids.1), &conversation.iter());
-            assert_eq!(guard.judge(&change, (&ids.0, &ids.1), &conversation.iter()), None, "the second time");
+            let first = guard.judge(&change, &ids.0, &ids.1, &conversation.iter());
+            assert_eq!(guard.judge(&change, &ids.0, &ids.1, &conversation.iter()), None, "the second time");
             first.map(|(text, _)| text)
         };
         assert_eq!(

@@ -101,14 +101,23 @@ impl Discovery {
     }
 }
 
+/// The answer at one of the ports that are asked.
+#[derive(Clone, PartialEq)]
+enum PortAnswer {
+    Awaited,
+    /// No server that can be used answers there.
+    NoModel,
+    /// The names of the models of a server, none if it is loading one.
+    Models(Vec<String>),
+}
+
 /// Asks all ports at once and returns the first of them, in their order, that has a model server with a model, and the
 /// names of its models. Adds to `refusals` why a server must not be used.
 fn search(ports: &[u16], cancel: &Cancel, refusals: &mut Vec<String>) -> Option<(u16, Vec<String>)> {
     let deadline = Instant::now() + PATIENCE;
     let stop = cancel.child();
     let (sender, answers) = mpsc::channel();
-    // `None` is not known yet.
-    let mut results: Vec<Option<Option<Vec<String>>>> = vec![None; ports.len()];
+    let mut results = vec![PortAnswer::Awaited; ports.len()];
     thread::scope(|scope| {
         for (at, &port) in ports.iter().enumerate() {
             let (sender, stop) = (sender.clone(), &stop);
@@ -119,27 +128,37 @@ fn search(ports: &[u16], cancel: &Cancel, refusals: &mut Vec<String>) -> Option<
             };
             let thread = thread::Builder::new().name("find-server".to_owned());
             if thread.spawn_scoped(scope, ask).is_err() {
-                results[at] = Some(None);
+                results[at] = PortAnswer::NoModel;
             }
         }
         loop {
-            let decisive = results.iter().position(|result| !matches!(result, Some(None)));
-            let winner = decisive.and_then(|at| results[at].take().map(|models| (at, models)));
-            if winner.is_some() || decisive.is_none() {
+            let Some(at) = results.iter().position(|result| *result != PortAnswer::NoModel) else {
                 stop.cancel();
-                return winner.and_then(|(at, models)| Some((ports[at], models?)));
+                return None;
+            };
+            if let PortAnswer::Models(models) = &mut results[at] {
+                stop.cancel();
+                return Some((ports[at], std::mem::take(models)));
             }
             match answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok((at, models, None)) => results[at] = Some(models),
-                Ok((at, _, Some(refusal))) => {
-                    results[at] = Some(None);
-                    refusals.push(refusal);
+                Ok((at, models, refusal)) => {
+                    let usable = models.filter(|_| refusal.is_none());
+                    results[at] = usable.map_or(PortAnswer::NoModel, PortAnswer::Models);
+                    refusals.extend(refusal);
                 }
                 // Those that have not answered are left out, and the others count.
-                Err(_) => results.iter_mut().for_each(|result| *result = Some(result.take().flatten())),
+                Err(_) => results.iter_mut().for_each(PortAnswer::stop_waiting),
             }
         }
     })
+}
+
+impl PortAnswer {
+    fn stop_waiting(&mut self) {
+        if *self == Self::Awaited {
+            *self = Self::NoModel;
+        }
+    }
 }
 
 fn address(port: u16) -> SocketAddr {

@@ -18,24 +18,36 @@ pub(super) fn of(path: &Path, found: &Found, to: &FileState, content: Option<&[u
         }
         _ => return head,
     };
-    let (old_text, new_text) = (old.map(text), new.map(text));
-    match (old_text, new_text) {
-        (Some(Some(old)), Some(Some(new))) => head + &diff::unified(&name, Some(old), new),
-        (Some(Some(old)), None) => head + &diff::unified(&name, Some(old), ""),
-        (None, Some(Some(new))) => head + &diff::unified(&name, None, new),
-        (old, new) => {
-            let bytes = |side: &Option<Option<&str>>, content: Option<&[u8]>| match (side, content) {
-                (None, _) => "nothing".to_owned(),
-                (Some(_), content) => format!("{} bytes", content.map_or(0, <[u8]>::len)),
-            };
-            let (old, new) = (bytes(&old, found.content.as_deref()), bytes(&new, content));
-            format!("{head}(not text: {old} become {new})\n")
-        }
+    match (Side::of(old), Side::of(new)) {
+        (Side::Text(old), Side::Text(new)) => head + &diff::unified(&name, Some(old), new),
+        (Side::Text(old), Side::Nothing) => head + &diff::unified(&name, Some(old), ""),
+        (Side::Nothing, Side::Text(new)) => head + &diff::unified(&name, None, new),
+        (old, new) => format!("{head}(not text: {} become {})\n", old.size(), new.size()),
     }
 }
 
-fn text(content: &[u8]) -> Option<&str> {
-    std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
+/// A file before or after the step.
+enum Side<'a> {
+    Nothing,
+    Text(&'a str),
+    /// Bytes that are no text, and their number.
+    Binary(usize),
+}
+
+impl<'a> Side<'a> {
+    fn of(content: Option<&'a [u8]>) -> Self {
+        let Some(content) = content else { return Self::Nothing };
+        let text = std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'));
+        text.map_or(Self::Binary(content.len()), Self::Text)
+    }
+
+    fn size(&self) -> String {
+        match self {
+            Self::Nothing => "nothing".to_owned(),
+            Self::Text(text) => format!("{} bytes", text.len()),
+            Self::Binary(bytes) => format!("{bytes} bytes"),
+        }
+    }
 }
 
 /// Returns the first line: what becomes of what.
