@@ -1,14 +1,14 @@
 //! Starts, finds, replaces and stops daemons.
 
-use std::{fs, io::Write as _};
+use std::{fs, io::Write as _, process::Child};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::{
     fake_llama::{FakeLlama, Reply, Setup, gate, process::wait_for_exit},
-    hostile_input::rounds,
-    test_home::{TestHome, wait_with_output},
+    hostile_input::{Random, rounds},
+    test_home::{Output, TestHome, wait_with_output},
     wait::wait_until,
 };
 
@@ -37,15 +37,17 @@ fn a_home_directory_that_does_not_exist_is_not_made() {
 }
 
 #[test]
-fn thirty_two_cold_clients_start_one_daemon() {
+fn many_cold_clients_start_one_daemon() {
     let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = TestHome::new(&model.url());
-    let clients: Vec<_> = (0..32).map(|_| home.spawn(&["run", "--new", "hi"])).collect();
-    for client in clients {
-        assert_eq!(wait_with_output(client).success(), "here\n");
+    for _ in 0..rounds(1, 20) {
+        let home = TestHome::new(&model.url());
+        let clients: Vec<_> = (0..rounds(32, 100)).map(|_| home.spawn(&["run", "--new", "hi"])).collect();
+        for client in clients {
+            assert_eq!(wait_with_output(client).success(), "here\n");
+        }
+        let log = home.read("daemon.log");
+        assert_eq!(log.matches("listening").count(), 1, "{log}");
     }
-    let log = home.read("daemon.log");
-    assert_eq!(log.matches("listening").count(), 1, "{log}");
 }
 
 #[test]
@@ -275,6 +277,70 @@ fn fifty_killed_daemons_leave_a_home_that_works() {
     let lines = home.read("sessions/s.jsonl");
     assert_eq!(lines.lines().count(), 100);
     assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+}
+
+/// A run whose client has not ended, and the name of its session.
+struct StartedRun {
+    client: Child,
+    session: String,
+    endless: bool,
+}
+
+impl StartedRun {
+    fn finish(self) -> (Output, String) {
+        (wait_with_output(self.client), self.session)
+    }
+}
+
+/// Three runs at a time, some of them in the middle of an answer that never ends, when the daemon is killed.
+#[test]
+fn what_was_acknowledged_before_a_kill_is_in_the_session() {
+    let setup = Setup { slots: 4, ..Setup::default() };
+    let model = FakeLlama::with(setup, []).always(|request| {
+        if request.body.to_string().contains("never ends") {
+            Reply::text("half ").then_hang()
+        } else {
+            Reply::text("here")
+        }
+    });
+    let home = TestHome::new(&model.url());
+    let (mut random, mut acknowledged) = (Random::new(3), 0);
+    for round in 0..rounds(8, 134) {
+        let chats = model.chats().len();
+        let endless = random.below(4);
+        let runs = (0..3).map(|number| {
+            let endless = number < endless;
+            let (prompt, session) =
+                (if endless { "never ends" } else { "question" }, format!("r{round}-{number}"));
+            StartedRun { client: home.spawn(&["run", "--session", &session, prompt]), session, endless }
+        });
+        let runs: Vec<_> = runs.collect();
+        model.wait_for_chats(chats + 3);
+        let (answered, endless): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| !run.endless);
+        let mut outputs = Vec::new();
+        // In every second round, on average, the answers have arrived.
+        if random.below(2) == 0 {
+            outputs.extend(answered.into_iter().map(StartedRun::finish));
+            kill_daemon(&home);
+        } else {
+            kill_daemon(&home);
+            outputs.extend(answered.into_iter().map(StartedRun::finish));
+        }
+        outputs.extend(endless.into_iter().map(StartedRun::finish));
+        for (output, session) in outputs {
+            let file = home.root().join("sessions").join(session).with_extension("jsonl");
+            let stored = fs::read_to_string(file).unwrap_or_default();
+            if output.code == 0 {
+                acknowledged += 1;
+                let answer: Value = serde_json::from_str(stored.lines().last().unwrap()).unwrap();
+                assert_eq!((output.stdout.as_str(), &answer["content"]), ("here\n", &"here".into()));
+            } else {
+                assert_eq!(output.code, 6, "{output:?}");
+            }
+            assert!(stored.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{stored}");
+        }
+    }
+    assert!(acknowledged > 0);
 }
 
 #[test]
