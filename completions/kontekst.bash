@@ -37,8 +37,14 @@ _kontekst() {
             kontekst,doctor)
                 cmd="kontekst__subcmd__doctor"
                 ;;
+            kontekst,every)
+                cmd="kontekst__subcmd__every"
+                ;;
             kontekst,help)
                 cmd="kontekst__subcmd__help"
+                ;;
+            kontekst,jobs)
+                cmd="kontekst__subcmd__jobs"
                 ;;
             kontekst,models)
                 cmd="kontekst__subcmd__models"
@@ -199,8 +205,14 @@ _kontekst() {
             kontekst__subcmd__help,doctor)
                 cmd="kontekst__subcmd__help__subcmd__doctor"
                 ;;
+            kontekst__subcmd__help,every)
+                cmd="kontekst__subcmd__help__subcmd__every"
+                ;;
             kontekst__subcmd__help,help)
                 cmd="kontekst__subcmd__help__subcmd__help"
+                ;;
+            kontekst__subcmd__help,jobs)
+                cmd="kontekst__subcmd__help__subcmd__jobs"
                 ;;
             kontekst__subcmd__help,models)
                 cmd="kontekst__subcmd__help__subcmd__models"
@@ -271,6 +283,27 @@ _kontekst() {
             kontekst__subcmd__help__subcmd__daemon,uninstall)
                 cmd="kontekst__subcmd__help__subcmd__daemon__subcmd__uninstall"
                 ;;
+            kontekst__subcmd__help__subcmd__jobs,list)
+                cmd="kontekst__subcmd__help__subcmd__jobs__subcmd__list"
+                ;;
+            kontekst__subcmd__help__subcmd__jobs,pause)
+                cmd="kontekst__subcmd__help__subcmd__jobs__subcmd__pause"
+                ;;
+            kontekst__subcmd__help__subcmd__jobs,remove)
+                cmd="kontekst__subcmd__help__subcmd__jobs__subcmd__remove"
+                ;;
+            kontekst__subcmd__help__subcmd__jobs,results)
+                cmd="kontekst__subcmd__help__subcmd__jobs__subcmd__results"
+                ;;
+            kontekst__subcmd__help__subcmd__jobs,resume)
+                cmd="kontekst__subcmd__help__subcmd__jobs__subcmd__resume"
+                ;;
+            kontekst__subcmd__help__subcmd__jobs,run)
+                cmd="kontekst__subcmd__help__subcmd__jobs__subcmd__run"
+                ;;
+            kontekst__subcmd__help__subcmd__jobs,show)
+                cmd="kontekst__subcmd__help__subcmd__jobs__subcmd__show"
+                ;;
             kontekst__subcmd__help__subcmd__models,check)
                 cmd="kontekst__subcmd__help__subcmd__models__subcmd__check"
                 ;;
@@ -324,6 +357,57 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help__subcmd__skills,show)
                 cmd="kontekst__subcmd__help__subcmd__skills__subcmd__show"
+                ;;
+            kontekst__subcmd__jobs,help)
+                cmd="kontekst__subcmd__jobs__subcmd__help"
+                ;;
+            kontekst__subcmd__jobs,inbox)
+                cmd="kontekst__subcmd__jobs__subcmd__results"
+                ;;
+            kontekst__subcmd__jobs,list)
+                cmd="kontekst__subcmd__jobs__subcmd__list"
+                ;;
+            kontekst__subcmd__jobs,pause)
+                cmd="kontekst__subcmd__jobs__subcmd__pause"
+                ;;
+            kontekst__subcmd__jobs,remove)
+                cmd="kontekst__subcmd__jobs__subcmd__remove"
+                ;;
+            kontekst__subcmd__jobs,results)
+                cmd="kontekst__subcmd__jobs__subcmd__results"
+                ;;
+            kontekst__subcmd__jobs,resume)
+                cmd="kontekst__subcmd__jobs__subcmd__resume"
+                ;;
+            kontekst__subcmd__jobs,run)
+                cmd="kontekst__subcmd__jobs__subcmd__run"
+                ;;
+            kontekst__subcmd__jobs,show)
+                cmd="kontekst__subcmd__jobs__subcmd__show"
+                ;;
+            kontekst__subcmd__jobs__subcmd__help,help)
+                cmd="kontekst__subcmd__jobs__subcmd__help__subcmd__help"
+                ;;
+            kontekst__subcmd__jobs__subcmd__help,list)
+                cmd="kontekst__subcmd__jobs__subcmd__help__subcmd__list"
+                ;;
+            kontekst__subcmd__jobs__subcmd__help,pause)
+                cmd="kontekst__subcmd__jobs__subcmd__help__subcmd__pause"
+                ;;
+            kontekst__subcmd__jobs__subcmd__help,remove)
+                cmd="kontekst__subcmd__jobs__subcmd__help__subcmd__remove"
+                ;;
+            kontekst__subcmd__jobs__subcmd__help,results)
+                cmd="kontekst__subcmd__jobs__subcmd__help__subcmd__results"
+                ;;
+            kontekst__subcmd__jobs__subcmd__help,resume)
+                cmd="kontekst__subcmd__jobs__subcmd__help__subcmd__resume"
+                ;;
+            kontekst__subcmd__jobs__subcmd__help,run)
+                cmd="kontekst__subcmd__jobs__subcmd__help__subcmd__run"
+                ;;
+            kontekst__subcmd__jobs__subcmd__help,show)
+                cmd="kontekst__subcmd__jobs__subcmd__help__subcmd__show"
                 ;;
             kontekst__subcmd__models,check)
                 cmd="kontekst__subcmd__models__subcmd__check"
@@ -458,7 +542,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run chat status doctor config agents models skills sessions approvals undo web daemon rpc completions help"
+            opts="-h -V --help --version run chat status doctor config agents models skills sessions approvals undo every jobs web daemon rpc completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1175,8 +1259,60 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__every)
+            opts="-a -m -C -h -V --name --agent --model --working-dir --keep-session --allow --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --agent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -a)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --model)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --working-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__help)
-            opts="run chat status doctor config agents models skills sessions approvals undo web daemon rpc completions help"
+            opts="run chat status doctor config agents models skills sessions approvals undo every jobs web daemon rpc completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1497,9 +1633,135 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__help__subcmd__every)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__jobs)
+            opts="list show run results pause resume remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__jobs__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__jobs__subcmd__pause)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__jobs__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__jobs__subcmd__results)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__jobs__subcmd__resume)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__jobs__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__jobs__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1863,6 +2125,252 @@ _kontekst() {
             ;;
         kontekst__subcmd__help__subcmd__web)
             opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs)
+            opts="-h -V --help --version list show run results inbox pause resume remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__help)
+            opts="list show run results pause resume remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__help__subcmd__pause)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__help__subcmd__results)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__help__subcmd__resume)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__help__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__list)
+            opts="-h -V --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__pause)
+            opts="-h -V --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__remove)
+            opts="-h -V --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__results)
+            opts="-n -h -V --limit --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__resume)
+            opts="-h -V --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__run)
+            opts="-h -V --due --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__jobs__subcmd__show)
+            opts="-h -V --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -14,6 +14,7 @@ pub mod core;
 
 pub mod config;
 
+mod jobs;
 pub mod journal;
 pub mod sandbox;
 mod socket_table;

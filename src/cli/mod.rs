@@ -11,7 +11,9 @@ mod daemon;
 mod doctor;
 pub mod error;
 mod event_json;
+mod every;
 mod implied_run;
+mod jobs;
 mod json;
 mod markdown;
 mod models;
@@ -97,6 +99,7 @@ Files:
   ~/.kontekst/skills/             prompt templates: NAME.md or NAME/SKILL.md
   ~/.kontekst/sessions/ID.jsonl   stored conversations, one message per line
   ~/.kontekst/teams/ID.jsonl      what the workers of a session did, one event per line
+  ~/.kontekst/jobs/ID.toml        prompts at set times, see `kontekst every`
   ~/.kontekst/undo/               what runs have changed, for `kontekst undo`"
     )
 )]
@@ -118,6 +121,8 @@ enum Command {
     Sessions(sessions::Args),
     Approvals(approvals::Args),
     Undo(undo::Args),
+    Every(every::Args),
+    Jobs(jobs::Args),
     Web(web::Args),
     Daemon(daemon::Args),
     Rpc(rpc::Args),
@@ -183,6 +188,8 @@ fn dispatch(
         Command::Doctor(args) => doctor::run(&args, &home, environment),
         Command::Approvals(args) => approvals::run(args, &home),
         Command::Undo(args) => undo::run(args, &home),
+        Command::Every(args) => every::run(args, &home),
+        Command::Jobs(args) => jobs::run(args, &home),
         Command::Web(args) => web::run(&args, &home, environment),
         Command::Daemon(args) => daemon::run(&args, &home, environment),
         Command::Rpc(args) => rpc::run(&args, &home),

@@ -146,6 +146,21 @@ impl Home {
         private_dir(&self.teams())
     }
 
+    /// The prompts that run at set times.
+    pub fn jobs(&self) -> PathBuf {
+        self.root.join("jobs")
+    }
+
+    /// Creates [`Home::jobs`], for this user only.
+    ///
+    /// # Errors
+    ///
+    /// As [`Home::create`].
+    pub fn create_jobs(&self) -> Result<(), HomeError> {
+        private_dir(&self.root)?;
+        private_dir(&self.jobs())
+    }
+
     /// The prompts that were typed in chats.
     pub fn chat_history(&self) -> PathBuf {
         self.root.join("chat_history")
@@ -258,6 +273,7 @@ impl Home {
             self.teams(),
             self.profiles(),
             self.undo(),
+            self.jobs(),
             self.kv(),
         ];
         [self.root.clone(), self.config(), self.token()].into_iter().chain(dirs).collect()

@@ -15,7 +15,7 @@ pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
 }
 
 /// Runs `work` on a thread that is not one of those for blocking work, so that it does not wait behind them. Only for
-/// work that runs once at a time. If there is no thread, `work` is dropped.
+/// work that runs once or a few times at a time. If there is no thread, `work` is dropped.
 pub fn blocking_apart(name: &str, work: impl FnOnce() + Send + 'static) {
     let span = tracing::Span::current();
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || span.in_scope(work));

@@ -7,6 +7,7 @@ use crate::{
     config::{Bind, Config},
     core::Cancel,
     doors::kontekst::IdleExit,
+    jobs::Jobs,
 };
 
 use super::{Mode, open_connections::OpenConnections};
@@ -31,7 +32,8 @@ pub(super) fn rule(mode: Mode, config: &Config) -> IdleExit {
     }
 }
 
-/// Cancels `stop` when the daemon has had neither a connection nor a run for as long as `rule` says.
+/// Cancels `stop` when the daemon has had neither a connection nor a run for as long as `rule` says, and no job waits for its
+/// time.
 ///
 /// A client that connects at this moment is either let in before, and the daemon stays, or it is dropped before the daemon
 /// has read a byte from it, and it tries again.
@@ -48,7 +50,8 @@ pub(super) async fn exit_when_idle(
             () = stop.cancelled() => return,
             () = connections.idle_for(limit) => {}
         }
-        if core.active_runs() == 0 && connections.close_if_none() {
+        let jobs = core.with_storage(|home, _| Jobs::new(home).active()).await.unwrap_or_default();
+        if jobs == 0 && core.active_runs() == 0 && connections.close_if_none() {
             tracing::info!("stopping because there was no client for {} s", limit.as_secs());
             stop.cancel();
             return;

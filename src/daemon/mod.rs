@@ -8,6 +8,7 @@ mod grpc_listener;
 mod http_connection;
 mod http_listener;
 mod idle_exit;
+mod job_clock;
 mod log;
 mod open_connections;
 mod open_streams;
@@ -39,6 +40,7 @@ use crate::{
     provider::{Models, router::Router},
     tools::CommandHost,
 };
+use job_clock::JobClock;
 use server::Server;
 use service_manager::ServiceManager;
 
@@ -146,6 +148,7 @@ fn start(
     warnings.extend(of_config);
 
     let runtime = runtime()?;
+    let job_clock = process.launcher.clone().map(|program| JobClock::new(home.clone(), program));
     let manager = ServiceManager::find(&process.environment);
     let host = CommandHost { launcher: process.launcher.clone(), environment: process.environment.clone() };
     let process = ProcessEnv { home: Some(home.clone()), ..process };
@@ -164,6 +167,7 @@ fn start(
         own_listeners,
         handed,
         manager,
+        job_clock,
         providers_without_key: keys.kaiak_providers_without_key(),
         warnings,
     };

@@ -20,8 +20,9 @@ use crate::{
 
 use super::{
     DaemonError, Mode, content_type::GrpcOnly, editor_listener::EditorListener, grpc_listener::GrpcListeners,
-    http_listener::HttpListener, idle_exit, open_connections::OpenConnections, open_streams::OpenStreams,
-    peer::PeerCheck, ready, service_manager::ServiceManager, signals, socket::SocketFile,
+    http_listener::HttpListener, idle_exit, job_clock::JobClock, open_connections::OpenConnections,
+    open_streams::OpenStreams, peer::PeerCheck, ready, service_manager::ServiceManager, signals,
+    socket::SocketFile,
 };
 
 /// The interval at which a daemon without a socket file checks whether its runs have ended.
@@ -36,6 +37,8 @@ pub(super) struct Server {
     /// The unix socket, if a service manager has opened it.
     pub(super) handed: Option<UnixListener>,
     pub(super) manager: ServiceManager,
+    /// `None` if the daemon does not know its own program.
+    pub(super) job_clock: Option<JobClock>,
     /// Configured Kaiak providers whose API key is not set.
     pub(super) providers_without_key: Vec<String>,
     /// Warnings for the operator, one sentence each. `kontekst status` shows them.
@@ -141,6 +144,9 @@ impl Server {
         let Listeners { editors, grpc, http, .. } = listeners;
         let core = self.core;
         let peers = PeerCheck::new();
+        if let Some(job_clock) = self.job_clock {
+            tokio::spawn(job_clock.run(stop.clone()));
+        }
         tokio::spawn(stop_core(core.clone(), self.manager, stop.clone()));
         tokio::spawn(stop_when_unreachable(grpc.socket().clone(), core.clone(), stop.clone()));
         let http = http.map(|http| tokio::spawn(http.serve(core.clone(), peers.clone(), stop.clone())));

@@ -17,6 +17,7 @@ mod grpc;
 mod grpc_load;
 mod hostile_input;
 mod http;
+mod jobs;
 mod kaiak;
 mod llama_router_and_rpc;
 mod models;

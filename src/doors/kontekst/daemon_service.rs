@@ -12,6 +12,7 @@ use crate::{
     agent::AgentCore,
     config::{Bind, FALLBACK_ENDPOINT},
     core::{Cancel, clock},
+    jobs::Jobs,
     pb::{
         GetStatusRequest, GetStatusResponse, ShutdownRequest, ShutdownResponse,
         daemon_service_server::{DaemonService, DaemonServiceServer},
@@ -102,10 +103,14 @@ impl DaemonService for DaemonDoor {
         let mut warnings = self.context.warnings.clone();
         warnings.extend(server.warnings);
         warnings.extend([bind, http].into_iter().filter_map(ListenerStatus::problem));
+        let jobs = self.core.with_storage(|home, _| Jobs::new(home).active()).await.unwrap_or_default();
         let (idle_exit_seconds, stays_because) = match self.context.idle_exit {
+            IdleExit::After(_) if jobs > 0 => (0, format!("{jobs} job(s) wait for their time")),
             // A limit of less than a second is not 0, which means never.
-            IdleExit::After(limit) => (i64::try_from(limit.as_secs()).unwrap_or(i64::MAX).max(1), ""),
-            IdleExit::Never(reason) => (0, reason),
+            IdleExit::After(limit) => {
+                (i64::try_from(limit.as_secs()).unwrap_or(i64::MAX).max(1), String::new())
+            }
+            IdleExit::Never(reason) => (0, reason.to_owned()),
         };
         Ok(Response::new(GetStatusResponse {
             bind: address(bind).unwrap_or_else(|| Bind::Off.to_string()),
@@ -138,7 +143,7 @@ impl DaemonService for DaemonDoor {
             confinement: tools::sandbox_description().to_owned(),
             commands: self.core.commands_confinement().await.unwrap_or_default(),
             idle_exit_seconds,
-            stays_because: stays_because.to_owned(),
+            stays_because,
         }))
     }
 

@@ -1,0 +1,126 @@
+//! `kontekst every`: stores a prompt that runs at set times.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use jiff::{Timestamp, tz::TimeZone};
+
+use crate::{
+    client,
+    config::Home,
+    core::Name,
+    jobs::{BadSchedule, Job, JobError, Jobs, Schedule},
+};
+
+use super::{error::CliError, jobs::shown_time, output::print_status, run::Allowed, working_dir};
+
+macro_rules! examples {
+    () => {
+        "Examples:
+  kontekst every 1d \"what changed in this directory since yesterday?\"
+  kontekst every \"mon..fri 07:30\" --name news --allow web_fetch /digest
+  kontekst every 30m --keep-session \"is anything new in inbox/?\"
+  kontekst every \"0 6 1 * *\" \"summarize last month's notes\"
+  kontekst jobs results"
+    };
+}
+
+/// Run a prompt again and again, at set times
+///
+/// The prompt is stored as a job, which `kontekst jobs` lists, shows, runs, pauses and removes. `kontekst jobs results` has
+/// what the last runs answered.
+///
+/// A schedule is a time span (30m, 6h, 1d, 1w), a time of day (07:30, `1d at 07:30`, `mon..fri 07:30`, `sat,sun
+/// 09:00`), or the five fields of cron. Times of day are those of this machine's time zone. A time that a clock change leaves
+/// out counts an hour later, and one that comes twice counts once.
+///
+/// The daemon runs the jobs, so it does not exit while there are any. What was due while no daemon ran is made up for
+/// once, when the next one starts. Nobody is asked during a run: a call that needs approval and is not covered by
+/// --allow ends it. One run of a job goes on at a time.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!())]
+pub(super) struct Args {
+    /// The times: 30m, 1d, `1d at 07:30`, `mon..fri 07:30`, or five fields of cron
+    schedule: String,
+
+    /// The prompt; one that starts with /NAME invokes a skill
+    #[arg(required = true)]
+    prompt: Vec<String>,
+
+    /// The name of the job [default: made from the prompt]
+    #[arg(long, value_name = "ID")]
+    name: Option<Name>,
+
+    /// The agent that answers
+    #[arg(short, long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// The model, instead of that of the agent
+    #[arg(short, long, value_name = "NAME")]
+    model: Option<String>,
+
+    /// The directory in which file tools work [default: the current directory]
+    #[arg(short = 'C', long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    working_dir: Option<PathBuf>,
+
+    /// Continue one session in all runs, instead of a new one in each
+    #[arg(long)]
+    keep_session: bool,
+
+    /// Approve calls of these tools, as `kontekst run --allow` does
+    #[arg(long, value_name = "TOOL")]
+    allow: Vec<String>,
+}
+
+pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
+    let schedule: Schedule = args.schedule.parse().map_err(|error: BadSchedule| {
+        CliError::usage(error.to_string())
+            .hint("write 30m, 6h, 1d, `1d at 07:30`, `mon..fri 07:30`, or five fields of cron such as `30 7 * * 1-5`")
+    })?;
+    Allowed::parse(&args.allow)?;
+    let prompt = args.prompt.join(" ");
+    if matches!(prompt.trim(), "" | "-") {
+        return Err(CliError::usage("the prompt is empty")
+            .hint("write what the model is to do, as for `kontekst run`"));
+    }
+    let jobs = Jobs::new(home);
+    let id = match args.name {
+        Some(id) => id,
+        None => free_id(&prompt, &jobs)?,
+    };
+    let job = Job {
+        schedule,
+        prompt,
+        working_dir: working_dir::chosen_or_current(args.working_dir)?.into(),
+        created: Timestamp::now(),
+        agent: args.agent,
+        model: args.model,
+        session: args.keep_session.then(|| format!("job-{id}")),
+        allow: args.allow,
+        paused: false,
+    };
+    jobs.add(&id, &job).map_err(|error| match error {
+        JobError::Exists(_) => {
+            CliError::from(error).hint(format!("run `kontekst jobs remove {id}`, or choose another --name"))
+        }
+        error => error.into(),
+    })?;
+    let next = jobs.next_run(&id, &job, &TimeZone::system());
+    print_status(&format!("job {id}: {}, next {}", job.schedule, shown_time(next)));
+    client::ensure(home)?.notices.iter().for_each(|notice| print_status(notice));
+    print_status(
+        "the daemon runs it; after a reboot, the first command starts the daemon and it makes up for one missed run",
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes an id from the first words of the prompt that no job has yet.
+fn free_id(prompt: &str, jobs: &Jobs) -> Result<Name, CliError> {
+    let taken = jobs.ids()?;
+    let lower = prompt.to_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let slug: String = words.take(4).collect::<Vec<_>>().join("-").chars().take(32).collect();
+    let slug = if slug.is_empty() { "job".to_owned() } else { slug.trim_end_matches('-').to_owned() };
+    let ids = std::iter::once(slug.clone()).chain((2..).map(|number| format!("{slug}-{number}")));
+    let mut names = ids.filter_map(|id| id.parse::<Name>().ok());
+    Ok(names.find(|name| !taken.contains(name)).expect("there are more numbers than jobs"))
+}

@@ -1,0 +1,141 @@
+//! The lists of `kontekst jobs`.
+
+use std::io::Write;
+
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{error::CliError, json::json_pretty, printable::printable, table::Table},
+    core::Name,
+    jobs::{Job, Jobs, RunResult},
+};
+
+use super::shown_time;
+
+/// The columns of a prompt or an answer in a list.
+const TEXT_WIDTH: usize = 60;
+
+pub(super) fn list(jobs: &Jobs, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    let listed: Vec<_> = jobs.ids()?.into_iter().map(|id| (jobs.job(&id), id)).collect();
+    if json {
+        let listed: Vec<Value> = listed
+            .iter()
+            .map(|(job, id)| match job {
+                Ok(job) => to_json(id, job, jobs),
+                Err(error) => json!({"id": id, "error": error.to_string()}),
+            })
+            .collect();
+        return Ok(writeln!(out, "{}", json_pretty(&Value::from(listed)))?);
+    }
+    if listed.is_empty() {
+        return Ok(writeln!(out, "No jobs. `kontekst every 1d \"…\"` makes one.")?);
+    }
+    let mut table = Table::new(["ID", "SCHEDULE", "NEXT", "LAST", "PROMPT"]);
+    for (job, id) in &listed {
+        table.row(match job {
+            Ok(job) => {
+                let next = jobs.next_run(id, job, &TimeZone::system());
+                let last = jobs
+                    .state(id)
+                    .results
+                    .last()
+                    .map(|last| format!("{}: {}", shown_time(Some(last.started)), ending(last)));
+                let next = if job.paused { "paused".to_owned() } else { shown_time(next) };
+                [id.to_string(), job.schedule.to_string(), next, last.unwrap_or_default(), cut(&job.prompt)]
+            }
+            Err(error) => {
+                [id.to_string(), String::new(), "never".to_owned(), String::new(), error.to_string()]
+            }
+        });
+    }
+    Ok(table.write(out)?)
+}
+
+pub(super) fn show(id: &Name, job: &Job, jobs: &Jobs, out: &mut dyn Write) -> Result<(), CliError> {
+    let text = toml::to_string(job).expect("the job was read from TOML");
+    let next = if job.paused {
+        "paused".to_owned()
+    } else {
+        shown_time(jobs.next_run(id, job, &TimeZone::system()))
+    };
+    Ok(write!(out, "# job {id}, next run: {next}\n{}", printable(&text))?)
+}
+
+pub(super) fn results(
+    ids: &[Name],
+    jobs: &Jobs,
+    limit: usize,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let of_job =
+        |id: &Name| jobs.state(id).results.into_iter().map(|result| (id.clone(), result)).collect::<Vec<_>>();
+    let mut all: Vec<(Name, RunResult)> = ids.iter().flat_map(of_job).collect();
+    all.sort_by_key(|(_, result)| std::cmp::Reverse(result.started));
+    all.truncate(limit);
+    if json {
+        let all: Vec<Value> = all
+            .iter()
+            .map(|(id, result)| {
+                let mut value = json!(result);
+                (value["job"], value["ending"]) = (json!(id), json!(ending(result)));
+                value
+            })
+            .collect();
+        return Ok(writeln!(out, "{}", json_pretty(&Value::from(all)))?);
+    }
+    if all.is_empty() {
+        return Ok(writeln!(out, "No job has run yet. `kontekst jobs` shows when they do.")?);
+    }
+    let mut table = Table::new(["STARTED", "JOB", "END", "SESSION", "ANSWER"]);
+    for (id, result) in &all {
+        // The reason of a failure is worth more than the beginning of an answer.
+        let text = match result.exit_code {
+            Some(0) => &result.answer,
+            _ if result.messages.is_empty() => &result.answer,
+            _ => &result.messages,
+        };
+        table.row([
+            shown_time(Some(result.started)),
+            id.to_string(),
+            ending(result).to_owned(),
+            result.session.clone(),
+            cut(text),
+        ]);
+    }
+    table.write(out)?;
+    Ok(writeln!(out, "\n`kontekst sessions show SESSION` has the whole answer.")?)
+}
+
+/// Says how a run ended, by the exit code of `kontekst run`.
+fn ending(result: &RunResult) -> &'static str {
+    match result.exit_code {
+        Some(0) => "done",
+        Some(2) => "wrong settings",
+        Some(3) => "needs approval",
+        Some(4) => "denied",
+        Some(5) => "limit reached",
+        Some(6) => "unreachable",
+        Some(_) => "failed",
+        None => "ended by a signal",
+    }
+}
+
+/// Returns the first line of a text, cut to the width of a column.
+fn cut(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let mut cut: String = line.chars().take(TEXT_WIDTH).collect();
+    if cut.len() < line.len() {
+        cut.push('…');
+    }
+    cut
+}
+
+fn to_json(id: &Name, job: &Job, jobs: &Jobs) -> Value {
+    let mut value = json!(job);
+    value["id"] = json!(id);
+    value["next_run"] = json!(jobs.next_run(id, job, &TimeZone::system()));
+    value["last_result"] = json!(jobs.state(id).results.last());
+    value
+}

@@ -1,0 +1,14 @@
+//! Prompts that run at set times: `jobs/ID.toml`, with their schedules, and what came of their last runs.
+
+mod calendar;
+mod schedule;
+mod state;
+mod store;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use calendar::BadSchedule;
+pub(crate) use schedule::Schedule;
+pub(crate) use state::{JobState, RunResult};
+pub(crate) use store::{Job, JobError, Jobs, Running};

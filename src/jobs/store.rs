@@ -1,0 +1,218 @@
+//! The files of jobs.
+
+use std::{fs, io, path::PathBuf, time::Duration};
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    config::{
+        Home, HomeError, Lock, LockError, PathContext as _, PathError,
+        file::{create_atomic, read_text},
+        write_atomic,
+    },
+    core::Name,
+};
+
+use super::{JobState, Schedule};
+
+/// The most jobs of one data directory. The daemon looks at all of them every half a minute.
+const MAX_JOBS: usize = 200;
+
+/// The largest file of a job, and the largest state, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// The longest prompt of a job, in bytes. It becomes an argument of `kontekst run`, which may have 128 KiB.
+const MAX_PROMPT: usize = 64 * 1024;
+
+/// A prompt that runs at set times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) schedule: Schedule,
+    pub(crate) prompt: String,
+    /// The directory in which the file tools work.
+    pub(crate) working_dir: PathBuf,
+    pub(crate) created: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    /// The session that every run continues. Without one, each run has a session of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<String>,
+    /// The tools and commands that run without a question. There is nobody to ask about the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allow: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) paused: bool,
+}
+
+/// A reason why a job cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JobError {
+    #[error("no job `{0}`")]
+    NotFound(Name),
+    #[error("there is a job `{0}` already")]
+    Exists(Name),
+    #[error("job `{0}` is running")]
+    Running(Name),
+    #[error("there are {MAX_JOBS} jobs, which is the most")]
+    TooMany,
+    #[error("the prompt has {0} bytes, the limit for a job is {MAX_PROMPT}")]
+    LongPrompt(usize),
+    #[error("`{}` is not a job: {message}", path.display())]
+    Invalid { path: PathBuf, message: String },
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    Path(#[from] PathError),
+}
+
+/// The exclusive right to run a job.
+#[derive(Debug)]
+pub(crate) struct Running {
+    _lock: Lock,
+}
+
+/// All jobs of one data directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Jobs {
+    home: Home,
+}
+
+impl Jobs {
+    pub(crate) fn new(home: &Home) -> Self {
+        Self { home: home.clone() }
+    }
+
+    /// Stores a new job.
+    ///
+    /// # Errors
+    ///
+    /// [`JobError::Exists`], [`JobError::TooMany`], [`JobError::LongPrompt`], or an error of the disk.
+    pub(crate) fn add(&self, id: &Name, job: &Job) -> Result<(), JobError> {
+        if job.prompt.len() > MAX_PROMPT {
+            return Err(JobError::LongPrompt(job.prompt.len()));
+        }
+        self.home.create_jobs()?;
+        if self.ids()?.len() >= MAX_JOBS {
+            return Err(JobError::TooMany);
+        }
+        if create_atomic(&self.file(id, "toml"), to_toml(job).as_bytes())? {
+            return Ok(());
+        }
+        Err(JobError::Exists(id.clone()))
+    }
+
+    /// Replaces a job that exists.
+    pub(crate) fn replace(&self, id: &Name, job: &Job) -> Result<(), JobError> {
+        Ok(write_atomic(&self.file(id, "toml"), to_toml(job).as_bytes())?)
+    }
+
+    /// Returns the ids of all jobs, sorted.
+    pub(crate) fn ids(&self) -> Result<Vec<Name>, JobError> {
+        let dir = self.home.jobs();
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(PathError::new(dir, error).into()),
+        };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut ids: Vec<Name> = names.filter_map(|name| name.strip_suffix(".toml")?.parse().ok()).collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// Reads a job.
+    ///
+    /// # Errors
+    ///
+    /// [`JobError::NotFound`], [`JobError::Invalid`], or an error of the disk.
+    pub(crate) fn job(&self, id: &Name) -> Result<Job, JobError> {
+        let path = self.file(id, "toml");
+        let text = found(read_text(&path, MAX_FILE))?.ok_or_else(|| JobError::NotFound(id.clone()))?;
+        toml::from_str(&text).map_err(|error| JobError::Invalid { path, message: error.message().to_owned() })
+    }
+
+    /// Reads the state of a job. One that cannot be read counts as empty: no run is worth an error here.
+    pub(crate) fn state(&self, id: &Name) -> JobState {
+        let text = read_text(&self.file(id, "state.json"), MAX_FILE).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Takes the right to run a job.
+    ///
+    /// # Errors
+    ///
+    /// [`JobError::Running`] if another process has it, or an error of the disk.
+    pub(crate) fn begin(&self, id: &Name) -> Result<Running, JobError> {
+        match Lock::acquire(&self.file(id, "lock"), Duration::ZERO) {
+            Ok(lock) => Ok(Running { _lock: lock }),
+            Err(LockError::Held { .. }) => Err(JobError::Running(id.clone())),
+            Err(LockError::Path(error)) => Err(error.into()),
+        }
+    }
+
+    /// Stores the state of a job that this process runs.
+    pub(crate) fn save(&self, id: &Name, state: &JobState, _running: &Running) -> Result<(), JobError> {
+        let json = serde_json::to_vec_pretty(state).expect("strings and numbers");
+        Ok(write_atomic(&self.file(id, "state.json"), &json)?)
+    }
+
+    /// Removes a job with its state. Its sessions stay.
+    ///
+    /// # Errors
+    ///
+    /// [`JobError::NotFound`], [`JobError::Running`], or an error of the disk.
+    pub(crate) fn remove(&self, id: &Name) -> Result<(), JobError> {
+        if !self.file(id, "toml").exists() {
+            return Err(JobError::NotFound(id.clone()));
+        }
+        let running = self.begin(id)?;
+        for extension in ["toml", "state.json", "lock"] {
+            let path = self.file(id, extension);
+            if path.exists() {
+                fs::remove_file(&path).context(&path)?;
+            }
+        }
+        drop(running);
+        Ok(())
+    }
+
+    /// Returns the next time at which a job runs, which may have passed. `None` if it is paused.
+    pub(crate) fn next_run(&self, id: &Name, job: &Job, zone: &TimeZone) -> Option<Timestamp> {
+        let handled = self.state(id).handled.unwrap_or(job.created);
+        if job.paused { None } else { job.schedule.next_after(handled, zone) }
+    }
+
+    /// Returns the jobs whose time has come. A job that has missed several times is named once.
+    pub(crate) fn due(&self, now: Timestamp, zone: &TimeZone) -> Vec<Name> {
+        let is_due = |id: &Name| {
+            self.job(id).is_ok_and(|job| self.next_run(id, &job, zone).is_some_and(|next| next <= now))
+        };
+        self.ids().unwrap_or_default().into_iter().filter(is_due).collect()
+    }
+
+    /// Returns the number of jobs that are not paused.
+    pub(crate) fn active(&self) -> usize {
+        let is_active = |id: &Name| self.job(id).is_ok_and(|job| !job.paused);
+        self.ids().unwrap_or_default().iter().filter(|id| is_active(id)).count()
+    }
+
+    fn file(&self, id: &Name, extension: &str) -> PathBuf {
+        self.home.jobs().join(format!("{id}.{extension}"))
+    }
+}
+
+fn to_toml(job: &Job) -> String {
+    toml::to_string(job).expect("strings, and the directory was checked to be text")
+}
+
+/// Turns the error that there is no file into `None`.
+fn found(read: Result<String, PathError>) -> Result<Option<String>, PathError> {
+    match read {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

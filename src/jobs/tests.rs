@@ -1,0 +1,142 @@
+//! Tests of schedules, with time zones that change their clocks, and of the files.
+
+use jiff::{Timestamp, tz::TimeZone};
+
+use crate::config::Home;
+
+use super::*;
+
+/// The clock of central Europe: one hour ahead of UTC, two from the last Sunday of March to that of October.
+fn berlin() -> TimeZone {
+    TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap()
+}
+
+/// Returns the next three runs after `after`, as that clock shows them.
+fn next(schedule: &str, after: &str) -> String {
+    let schedule: Schedule = schedule.parse().unwrap();
+    let mut at: Timestamp = after.parse().unwrap();
+    let mut shown = Vec::new();
+    for _ in 0..3 {
+        at = schedule.next_after(at, &berlin()).unwrap();
+        shown.push(at.to_zoned(berlin()).strftime("%d %H:%M%:z").to_string());
+    }
+    shown.join(", ")
+}
+
+#[test]
+fn each_way_to_write_a_schedule_gives_its_times() {
+    // 2026-11-23 is a Monday.
+    for (schedule, expect) in [
+        ("30m", "23 12:30+01:00, 23 13:00+01:00, 23 13:30+01:00"),
+        ("1d", "24 12:00+01:00, 25 12:00+01:00, 26 12:00+01:00"),
+        ("07:30", "24 07:30+01:00, 25 07:30+01:00, 26 07:30+01:00"),
+        ("1d at 12:00", "24 12:00+01:00, 25 12:00+01:00, 26 12:00+01:00"),
+        ("Mon..Fri 12:05", "23 12:05+01:00, 24 12:05+01:00, 25 12:05+01:00"),
+        ("fri..sun at 9:00", "27 09:00+01:00, 28 09:00+01:00, 29 09:00+01:00"),
+        ("sat,sun 09:00", "28 09:00+01:00, 29 09:00+01:00, 05 09:00+01:00"),
+        ("*/20 * * * *", "23 12:20+01:00, 23 12:40+01:00, 23 13:00+01:00"),
+        ("0 8-10/2 * * 1-5", "24 08:00+01:00, 24 10:00+01:00, 25 08:00+01:00"),
+        ("15 6 1,15 * *", "01 06:15+01:00, 15 06:15+01:00, 01 06:15+01:00"),
+        ("0 0 13 * fri", "27 00:00+01:00, 04 00:00+01:00, 11 00:00+01:00"),
+        ("0 0 29 feb *", "29 00:00+01:00, 29 00:00+01:00, 29 00:00+01:00"),
+        ("5 4 * * 7", "29 04:05+01:00, 06 04:05+01:00, 13 04:05+01:00"),
+    ] {
+        assert_eq!(next(schedule, "2026-11-23T11:00:00Z"), expect, "{schedule}");
+    }
+}
+
+#[test]
+fn a_time_that_does_not_exist_or_comes_twice_counts_once() {
+    // On 2026-03-29, 02:00 is followed by 03:00. On 2026-10-25, 03:00 is followed by 02:00.
+    let (spring, autumn) = ("2026-03-27T12:00:00Z", "2026-10-23T12:00:00Z");
+    assert_eq!(next("02:30", spring), "28 02:30+01:00, 29 03:30+02:00, 30 02:30+02:00");
+    assert_eq!(next("02:30", autumn), "24 02:30+02:00, 25 02:30+02:00, 26 02:30+01:00");
+    assert_eq!(
+        next("*/30 2-3 * * *", "2026-03-29T00:30:00Z"),
+        "29 03:00+02:00, 29 03:30+02:00, 30 02:00+02:00"
+    );
+    // A time span goes by the time that passes, and not by the clock on the wall.
+    assert_eq!(next("12h", "2026-10-24T20:00:00Z"), "25 09:00+01:00, 25 21:00+01:00, 26 09:00+01:00");
+}
+
+#[test]
+fn what_is_no_schedule_is_refused() {
+    for text in [
+        "",
+        "m",
+        "0m",
+        "1y",
+        "99999999999999999999m",
+        "7:3",
+        "25:00",
+        "07:60",
+        "mon..fri",
+        "foo 07:30",
+        "* * * *",
+        "60 * * * *",
+        "* * 0 * *",
+        "5-2 * * * *",
+        "*/0 * * * *",
+        "0 0 30 2 *",
+        "* * * * * *",
+        "-1m",
+        "ñ",
+        "53w",
+    ] {
+        assert!(text.parse::<Schedule>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_was_missed_is_due_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::find(Some(dir.path().join("data"))).unwrap();
+    let jobs = Jobs::new(&home);
+    let at = |text: &str| text.parse::<Timestamp>().unwrap();
+    let job = Job {
+        schedule: "07:30".parse().unwrap(),
+        prompt: "what is new?".to_owned(),
+        working_dir: "/tmp".into(),
+        created: at("2026-11-20T12:00:00Z"),
+        agent: None,
+        model: None,
+        session: None,
+        allow: vec!["read_file".to_owned()],
+        paused: false,
+    };
+    let id = "news".parse().unwrap();
+    jobs.add(&id, &job).unwrap();
+    assert!(matches!(jobs.add(&id, &job), Err(JobError::Exists(_))));
+    assert_eq!(jobs.job(&id).unwrap(), job);
+    let utc = TimeZone::UTC;
+    assert_eq!(jobs.due(at("2026-11-21T07:29:59Z"), &utc), []);
+    assert_eq!(jobs.due(at("2026-11-21T07:30:00Z"), &utc), std::slice::from_ref(&id));
+    // Nothing ran for four days. One run makes up for all of them.
+    let now = at("2026-11-24T09:00:00Z");
+    assert_eq!(jobs.due(now, &utc), std::slice::from_ref(&id));
+    let running = jobs.begin(&id).unwrap();
+    assert!(matches!(jobs.begin(&id), Err(JobError::Running(_))));
+    assert!(matches!(jobs.remove(&id), Err(JobError::Running(_))));
+    let mut state = jobs.state(&id);
+    state.handled = Some(now);
+    jobs.save(&id, &state, &running).unwrap();
+    drop(running);
+    assert_eq!(jobs.due(now, &utc), []);
+    assert_eq!(jobs.next_run(&id, &job, &utc), Some(at("2026-11-25T07:30:00Z")));
+    jobs.replace(&id, &Job { paused: true, ..job }).unwrap();
+    assert_eq!((jobs.due(at("2027-01-01T00:00:00Z"), &utc), jobs.active()), (Vec::new(), 0));
+    jobs.remove(&id).unwrap();
+    assert_eq!(jobs.ids().unwrap(), []);
+}
+
+#[test]
+fn the_results_are_bounded() {
+    let mut state = JobState::default();
+    for second in 0..30 {
+        let time = Timestamp::from_second(second).unwrap();
+        let (answer, messages, session) = Default::default();
+        state.add(RunResult { started: time, finished: time, exit_code: Some(0), answer, messages, session });
+    }
+    assert_eq!(state.results.len(), 20);
+    assert_eq!(state.results[0].started.as_second(), 10);
+}

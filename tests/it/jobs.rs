@@ -1,0 +1,115 @@
+//! Prompts at set times, with the real binary.
+
+use serde_json::{Value, json as object};
+
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    test_home::{TestHome, wait_with_output},
+    wait::wait_until,
+};
+
+fn json(home: &TestHome, words: &[&str]) -> Value {
+    serde_json::from_str(&home.run(words).success()).unwrap()
+}
+
+#[test]
+fn a_job_is_stored_run_by_hand_and_removed() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("two new letters\nfrom Ada"));
+    let home = TestHome::new(&model.url());
+    let every =
+        home.run(&["every", "mon..fri 07:30", "Any new letters, please tell me?", "--allow", "read_file"]);
+    assert!(every.stderr.contains("job any-new-letters-please: mon..fri 07:30, next "), "{every:?}");
+    every.success();
+    let id = "any-new-letters-please";
+    let file = home.root().join(format!("jobs/{id}.toml"));
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(home.run(&["jobs", "run", id]).success(), "two new letters\nfrom Ada\n");
+
+    let results = json(&home, &["jobs", "results", "--json"]);
+    let result = &results[0];
+    assert_eq!(
+        (&result["job"], &result["ending"], &result["answer"]),
+        (&id.into(), &"done".into(), &"two new letters".into())
+    );
+    let session = result["session"].as_str().unwrap();
+    assert!(home.run(&["sessions", "show", session]).success().contains("from Ada"));
+    assert!(!home.root().join("active_session").exists(), "the active session is the user's");
+    let page = home.run(&["jobs"]).success();
+    assert!(page.contains("mon..fri 07:30") && page.contains(": done"), "{page}");
+
+    let status = json(&home, &["status", "--json"]);
+    assert!(status["stays_because"].as_str().unwrap().contains("1 job"), "{status}");
+    home.run(&["jobs", "pause", id]).success();
+    assert!(home.run(&["jobs"]).success().contains("paused"));
+    assert_eq!(json(&home, &["status", "--json"])["stays_because"], "");
+    home.run(&["jobs", "remove", id]).success();
+    assert!(home.run(&["jobs", "show", id]).fails(2).contains("no job"));
+}
+
+#[test]
+fn the_daemon_makes_up_for_a_missed_run_once() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
+    let home = TestHome::new(&model.url());
+    home.run(&["every", "1d", "--name", "daily", "hi"]).success();
+    home.run(&["daemon", "stop"]).success();
+    // As if the machine had been off for some days.
+    let file = home.read("jobs/daily.toml");
+    let created = file.lines().find(|line| line.starts_with("created")).unwrap().to_owned();
+    home.write("jobs/daily.toml", &file.replace(&created, "created = \"2026-01-01T00:00:00Z\""));
+    home.run(&["daemon", "restart"]).success();
+    let results = || json(&home, &["jobs", "results", "--json"]);
+    wait_until("the missed run has ended", || results().as_array().is_some_and(|all| !all.is_empty()));
+    assert_eq!(results()[0]["ending"], "done");
+    let next = json(&home, &["jobs", "list", "--json"])[0]["next_run"].as_str().unwrap().to_owned();
+    let handled: Value = serde_json::from_str(&home.read("jobs/daily.state.json")).unwrap();
+    assert!(next.as_str() > handled["handled"].as_str().unwrap(), "{next}");
+    // A second look finds nothing to do.
+    home.run(&["jobs", "run", "daily", "--due"]).success();
+    home.run(&["daemon", "restart"]).success();
+    assert_eq!((results().as_array().unwrap().len(), model.chats().len()), (1, 1));
+}
+
+#[test]
+fn a_call_that_nobody_approved_ends_a_job_and_the_result_says_so() {
+    let call = || Reply::calls([("write_file", object!({"path": "x", "content": "y"}))]);
+    let model = FakeLlama::start([]).always(move |_| call());
+    let home = TestHome::new(&model.url());
+    home.run(&["every", "1w", "--name", "writer", "write x"]).success();
+    home.run(&["jobs", "run", "writer"]).fails(3);
+    let result = &json(&home, &["jobs", "inbox", "writer", "--json"])[0];
+    assert_eq!(result["ending"], "needs approval");
+    assert!(result["messages"].as_str().unwrap().contains("write_file"), "{result}");
+    assert!(!home.work_dir().join("x").exists());
+}
+
+#[test]
+fn one_run_of_a_job_goes_on_at_a_time() {
+    let (wait, key) = crate::fake_llama::gate();
+    let model = FakeLlama::start([Reply::text("half ").then_wait(wait).then_text("whole")]);
+    let home = TestHome::new(&model.url());
+    home.run(&["every", "1w", "--name", "slow", "--keep-session", "hi"]).success();
+    let first = home.spawn(&["jobs", "run", "slow"]);
+    model.wait_for_chats(1);
+    assert!(home.run(&["jobs", "run", "slow"]).fails(1).contains("job `slow` is running"));
+    assert!(home.run(&["jobs", "remove", "slow"]).fails(1).contains("is running"));
+    key.open();
+    assert_eq!(wait_with_output(first).success(), "half whole\n");
+    assert!(home.root().join("sessions/job-slow.jsonl").exists());
+}
+
+#[test]
+fn what_cannot_be_a_job_is_refused_with_a_hint() {
+    let home = TestHome::new("http://127.0.0.1:1");
+    for (words, expect) in [
+        (&["every", "now", "hi"][..], "is not a time span"),
+        (&["every", "1d", ""], "the prompt is empty"),
+        (&["every", "1d", "--allow", "raed_file", "hi"], "read_file"),
+        (&["jobs", "run", "nobody"], "no job `nobody`"),
+    ] {
+        let error = home.run(words).fails(2);
+        assert!(error.contains(expect) && error.contains("hint:"), "{words:?} {error}");
+    }
+    assert!(home.daemon().is_none());
+    assert!(home.run(&["jobs"]).success().contains("kontekst every"));
+}
