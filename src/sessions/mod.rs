@@ -13,6 +13,7 @@ mod overview;
 mod record;
 mod resolve;
 mod search;
+mod side_files;
 mod tail;
 mod threads;
 mod title;
@@ -26,6 +27,7 @@ pub use log::SessionLog;
 pub use overview::Overview;
 pub use record::Record;
 pub use search::{FoundMessage, FoundSession, SearchLimits};
+pub use side_files::SideFiles;
 pub use tail::{Tail, summary_messages};
 pub use transcript::{Entries, Entry, Transcript};
 
@@ -207,6 +209,20 @@ impl Sessions {
     /// [`SessionError::Active`] for the active session without `force`, and [`SessionError::Busy`] while a
     /// run has the session open, even with `force`.
     pub fn delete(&self, id: &SessionId, force: bool) -> Result<(), SessionError> {
+        self.delete_with(id, force, &self.side_files()?)
+    }
+
+    /// Does what [`Sessions::delete`] does, with files that were listed once for several sessions.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sessions::delete`].
+    pub fn delete_with(
+        &self,
+        id: &SessionId,
+        force: bool,
+        side_files: &SideFiles,
+    ) -> Result<(), SessionError> {
         if !self.exists(id) {
             return Err(SessionError::NotFound(id.to_string()));
         }
@@ -219,22 +235,8 @@ impl Sessions {
         if active {
             remove_if_exists(&self.active_file)?;
         }
-        let torn = format!("{id}.torn-");
-        for entry in fs::read_dir(&self.dir).context(&self.dir)? {
-            let entry = entry.context(&self.dir)?;
-            let name = entry.file_name();
-            let stamp = name.to_str().and_then(|name| name.strip_prefix(&torn));
-            // The rest must be digits only, because `x.torn-1.jsonl` is a session of its own.
-            if stamp.is_some_and(|stamp| !stamp.is_empty() && stamp.bytes().all(|b| b.is_ascii_digit())) {
-                remove_if_exists(&entry.path())?;
-            }
-        }
-        // An id contains no `@`, so this prefix matches the caches of no other session.
-        let cache_prefix = format!("{id}@");
-        for entry in fs::read_dir(&self.kv_dir).into_iter().flatten().flatten() {
-            if entry.file_name().to_str().is_some_and(|name| name.starts_with(&cache_prefix)) {
-                remove_if_exists(&entry.path())?;
-            }
+        for file in side_files.of(id) {
+            remove_if_exists(file)?;
         }
         remove_if_exists(&self.meta_path(id))?;
         // The conversation comes last: if a crash interrupts this, the session is still listed and can be

@@ -1,12 +1,15 @@
 //! `kontekst sessions delete`.
 
-use std::io::Write;
+use std::{
+    collections::{HashMap, HashSet},
+    io::Write,
+};
 
 use super::named::named;
 use crate::{
     cli::error::CliError,
     core::SessionId,
-    sessions::{SessionError, SessionSummary, Sessions},
+    sessions::{SessionError, SessionSummary, Sessions, SideFiles},
     subagent_log::SubagentLogs,
 };
 
@@ -34,8 +37,9 @@ pub(super) fn delete(
         if !sessions.exists(&id) {
             continue;
         }
-        let family = family(&sessions.list()?, &id);
-        delete_family(sessions, logs, &family, force)?;
+        let listed = sessions.list()?;
+        let family = Families::new(&listed).of(&id);
+        delete_family(sessions, logs, &family, force, &sessions.side_files()?)?;
         match family.len() - 1 {
             0 => writeln!(out, "deleted {id}")?,
             1 => writeln!(out, "deleted {id} and its worker")?,
@@ -51,25 +55,49 @@ pub(super) fn delete_family(
     logs: &SubagentLogs,
     family: &[SessionId],
     force: bool,
+    side_files: &SideFiles,
 ) -> Result<(), CliError> {
     let [id, subagents @ ..] = family else { return Ok(()) };
     for subagent in subagents {
-        sessions.delete(subagent, force)?;
+        sessions.delete_with(subagent, force, side_files)?;
     }
     logs.delete(id)?;
-    Ok(sessions.delete(id, force)?)
+    Ok(sessions.delete_with(id, force, side_files)?)
 }
 
-/// Returns a session and the sessions of all subagents below it.
-pub(super) fn family(listed: &[SessionSummary], id: &SessionId) -> Vec<SessionId> {
-    let mut family = vec![id.clone()];
-    let mut at = 0;
-    while let Some(parent) = family.get(at).cloned() {
-        let children = listed.iter().filter(|session| session.parent.as_ref() == Some(&parent));
-        let new: Vec<SessionId> =
-            children.map(|session| session.id.clone()).filter(|id| !family.contains(id)).collect();
-        family.extend(new);
-        at += 1;
+/// The sessions, by their ids and by those that started them.
+pub(super) struct Families<'a> {
+    by_id: HashMap<&'a SessionId, &'a SessionSummary>,
+    children: HashMap<&'a SessionId, Vec<&'a SessionId>>,
+}
+
+impl<'a> Families<'a> {
+    pub(super) fn new(listed: &'a [SessionSummary]) -> Self {
+        let mut children: HashMap<_, Vec<_>> = HashMap::new();
+        for session in listed {
+            if let Some(parent) = &session.parent {
+                children.entry(parent).or_default().push(&session.id);
+            }
+        }
+        Self { by_id: listed.iter().map(|session| (&session.id, session)).collect(), children }
     }
-    family
+
+    pub(super) fn summary(&self, id: &SessionId) -> Option<&'a SessionSummary> {
+        self.by_id.get(id).copied()
+    }
+
+    /// Returns a session and the sessions of all subagents below it.
+    pub(super) fn of(&self, id: &SessionId) -> Vec<SessionId> {
+        let mut family = vec![id.clone()];
+        let mut known = HashSet::from([id]);
+        let mut at = 0;
+        while let Some(parent) = family.get(at) {
+            let children = self.children.get(parent).into_iter().flatten().copied();
+            // A file that was edited by hand can name a session as its own parent.
+            let new: Vec<SessionId> = children.filter(|id| known.insert(id)).cloned().collect();
+            family.extend(new);
+            at += 1;
+        }
+        family
+    }
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::delete::{delete_family, family};
+use super::delete::{Families, delete_family};
 use crate::{
     cli::{
         error::CliError,
@@ -38,13 +38,13 @@ pub(super) fn prune(
 ) -> Result<(), CliError> {
     let listed = sessions.list()?;
     let now = SystemTime::now();
-    let old = old_sessions(sessions, &listed, now, args.older_than);
+    let by_parent = Families::new(&listed);
+    let old = old_sessions(sessions, &listed, &by_parent, now, args.older_than);
     if old.is_empty() {
         return Ok(writeln!(out, "No session is that old.")?);
     }
-    let families: Vec<Vec<SessionId>> = old.iter().map(|session| family(&listed, &session.id)).collect();
-    let size =
-        |id: &SessionId| listed.iter().find(|session| session.id == *id).map_or(0, |found| found.bytes);
+    let families: Vec<Vec<SessionId>> = old.iter().map(|session| by_parent.of(&session.id)).collect();
+    let size = |id: &SessionId| by_parent.summary(id).map_or(0, |found| found.bytes);
     let freed: u64 = families.iter().flatten().map(size).sum();
     let all = format!("{} with {}", counted(old.len() as u64, "session"), bytes(freed));
     if args.dry_run || !args.yes {
@@ -58,8 +58,9 @@ pub(super) fn prune(
     if !args.yes && !confirmed(&all, out)? {
         return Ok(writeln!(out, "nothing was deleted")?);
     }
+    let side_files = sessions.side_files()?;
     for family in &families {
-        delete_family(sessions, logs, family, false)?;
+        delete_family(sessions, logs, family, false, &side_files)?;
     }
     Ok(writeln!(out, "deleted {all}")?)
 }
@@ -68,19 +69,20 @@ pub(super) fn prune(
 fn old_sessions<'a>(
     sessions: &Sessions,
     listed: &'a [SessionSummary],
+    by_parent: &Families<'a>,
     now: SystemTime,
     older_than: Duration,
 ) -> Vec<&'a SessionSummary> {
     let is_old =
         |session: &SessionSummary| now.duration_since(session.modified).is_ok_and(|age| age > older_than);
-    let has_parent =
-        |session: &SessionSummary| session.parent.as_ref().is_some_and(|parent| sessions.exists(parent));
+    let has_parent = |session: &SessionSummary| {
+        session.parent.as_ref().is_some_and(|parent| by_parent.summary(parent).is_some())
+    };
     let old = listed.iter().filter(|session| is_old(session) && !session.active && !has_parent(session));
     old.filter(|session| {
-        let family = family(listed, &session.id);
-        !family.iter().any(|id| {
+        !by_parent.of(&session.id).iter().any(|id| {
             sessions.is_in_use(id)
-                || listed.iter().any(|other| other.id == *id && (other.active || !is_old(other)))
+                || by_parent.summary(id).is_some_and(|other| other.active || !is_old(other))
         })
     })
     .collect()
