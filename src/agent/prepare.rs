@@ -10,7 +10,7 @@ use std::{
 use crate::{
     config::{AgentConfig, AgentError, RailsConfig, ToolRole},
     context::{Window, estimate},
-    core::{AnswerOptions, Name, RunId, SessionId, clock::unix_millis},
+    core::{AnswerOptions, Name, RunId, SessionId, clock::unix_millis, nearest},
     journal::EntryHead,
     provider::Provider,
     sessions::SessionLog,
@@ -202,7 +202,13 @@ pub(super) fn load_agent(
     AgentConfig::load(&shared.storage.home, &name).map_err(|error| {
         let run_error = RunError::from_source(FailureKind::Request, &error);
         match error {
-            AgentError::NotFound { .. } => run_error.hint("`kontekst agents` lists them"),
+            AgentError::NotFound { name, available } => {
+                let hint = match nearest(&name, available.iter().map(Name::as_str)) {
+                    Some(near) => format!("did you mean `{near}`? `kontekst agents` lists them"),
+                    None => "`kontekst agents` lists them".to_owned(),
+                };
+                run_error.hint(hint)
+            }
             _ => run_error,
         }
     })

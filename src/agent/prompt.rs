@@ -4,7 +4,7 @@ use std::{io::Read as _, sync::Arc};
 
 use crate::{
     config::AgentConfig,
-    core::{Message, Role},
+    core::{Message, Role, nearest},
     skills::Skills,
     tools::{FileError, WorkDir, Workspace},
 };
@@ -50,9 +50,13 @@ fn expand_skill(name: &str, arguments: &str, text: &str, skills: &Skills) -> Res
     let invocable = || skills.iter().filter(|skill| skill.user_invocable);
     let Some(skill) = skills.find(name).filter(|skill| skill.user_invocable) else {
         let known: Vec<&str> = invocable().map(|skill| skill.name.as_str()).collect();
+        let near = nearest(name, known.iter().copied()).map(|near| format!("did you mean `/{near}`? "));
         let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
         return Err(RunError::new(FailureKind::Request, format!("no skill `{name}`; there are: {known}"))
-            .hint("`kontekst skills` lists them; --no-skill sends the text as it is"));
+            .hint(format!(
+                "{}`kontekst skills` lists them; --no-skill sends the text as it is",
+                near.unwrap_or_default()
+            )));
     };
     let block = skill.prompt_block(arguments);
     Ok(if text.is_empty() { block } else { format!("{block}\n\n---\n\n{text}") })

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory as _, Subcommand as _};
 
-use super::{Cli, Command, error::CliError, nearest::nearest};
+use super::{Cli, Command, error::CliError};
+use crate::core::nearest;
 
 /// The first words that clap itself understands.
 const OF_CLAP: [&str; 5] = ["help", "-h", "--help", "-V", "--version"];

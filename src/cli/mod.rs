@@ -17,7 +17,6 @@ mod jobs;
 mod json;
 mod markdown;
 mod models;
-mod nearest;
 mod output;
 mod pager;
 pub mod printable;

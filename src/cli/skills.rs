@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{error::CliError, json::json_pretty, printable::PrintableWriter, table::Table};
 use crate::{
     config::Home,
+    core::nearest,
     skills::{Skill, Skills},
 };
 
@@ -72,7 +73,12 @@ fn find<'a>(skills: &'a Skills, name: &str) -> Result<&'a Skill, CliError> {
         };
         match skills.problems().iter().find(|problem| is_its_file(&problem.path)) {
             Some(problem) => error.cause(problem.to_string()),
-            None => error.hint("run `kontekst skills` to list the skills"),
+            None => {
+                let near = nearest(name, skills.iter().map(|skill| skill.name.as_str()));
+                error
+                    .maybe_hint(near.map(|near| format!("did you mean `{near}`?")))
+                    .hint("run `kontekst skills` to list the skills")
+            }
         }
     })
 }

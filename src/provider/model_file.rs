@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::NoServer;
+use crate::core::nearest;
 
 /// A reason why there is no file for a model.
 #[derive(Debug)]
@@ -41,10 +42,14 @@ pub(super) fn model_file(dir: &Path, model: &str) -> Result<PathBuf, ModelFileEr
         vec![format!("{model}.gguf"), model.to_owned()]
     };
     names.iter().map(|name| dir.join(name)).find(|file| file.is_file()).ok_or_else(|| {
+        let there = model_files(dir);
+        let near = nearest(&names[0], there.iter().map(String::as_str));
+        let near = near.map(|near| format!("did you mean `{}`? ", super::openai::single_line(near)));
         ModelFileError::Absent(NoServer {
             fact: format!("there is no model {} in {here}", names[0]),
             hint: format!(
-                "put the GGUF file there, or set `model_dir` in config.toml{}",
+                "{}put the GGUF file there, or set `model_dir` in config.toml{}",
+                near.unwrap_or_default(),
                 available_hint(dir)
             ),
         })

@@ -57,6 +57,7 @@ fn bad_input_is_a_usage_error_that_says_what_to_do() {
         (&["run", "-C", "/does/not/exist", "hi"], b"", "/does/not/exist"),
         (&["run", "--agent", "../x", "hi"], b"", "is not a name"),
         (&["run", "--agent", "unreachable", "hi"], b"", "no agent `unreachable`; there are: default"),
+        (&["run", "--agent", "defualt", "hi"], b"", "did you mean `default`?"),
         (&["run", "/nothing", "here"], b"", "no skill `nothing`"),
     ] {
         let stderr = home.run_with(words, input).fails(2);
@@ -179,7 +180,7 @@ fn json_is_one_event_a_line() {
     let stdout = home.run(&["run", "--json", "--auto-approve", "go"]).success();
     let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
-    types.retain(|kind| *kind != "prefill");
+    types.retain(|kind| !matches!(*kind, "prefill" | "requested"));
     assert_eq!(
         types,
         [

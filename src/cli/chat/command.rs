@@ -1,9 +1,6 @@
 //! The commands of the chat, and the lines that are none.
 
-use crate::{
-    cli::{nearest::nearest, run::parse_skill},
-    skills::Skills,
-};
+use crate::{cli::run::parse_skill, core::nearest, skills::Skills};
 
 /// A command that begins with a slash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::{path::PathBuf, str::FromStr as _};
 
 use crate::{
-    cli::{error::CliError, nearest::nearest},
+    cli::error::CliError,
     config::{Home, agents, inspect::FileKind},
-    core::Name,
+    core::{Name, nearest},
 };
 
 /// A key and the file that it belongs to.

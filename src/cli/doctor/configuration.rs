@@ -4,12 +4,12 @@ use std::{io, path::Path};
 
 use super::{Checked, finding::Finding};
 use crate::{
-    cli::{nearest::nearest, units::counted, working_dir::short_dir},
+    cli::{units::counted, working_dir::short_dir},
     config::{
         AgentConfig, AgentError, ApiKeys, Home, PathError, agents,
         inspect::{FileKind, Mistake, MistakeKind},
     },
-    core::error_chain,
+    core::{error_chain, nearest},
 };
 
 const SUBJECT: &str = "configuration";

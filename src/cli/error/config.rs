@@ -11,7 +11,7 @@ use crate::{
     config::{
         AgentError, BadBind, ConfigError, HomeError, LockError, NoHome, PathError, TomlError, edit::EditError,
     },
-    core::{BadName, SessionId},
+    core::{BadName, Name, SessionId, nearest},
     sessions::SessionError,
 };
 
@@ -114,10 +114,12 @@ impl From<EditError> for CliError {
 impl From<AgentError> for CliError {
     fn from(error: AgentError) -> Self {
         match error {
-            AgentError::NotFound { ref name, .. } => {
+            AgentError::NotFound { ref name, ref available } => {
+                let near = nearest(name, available.iter().map(Name::as_str));
                 let create =
                     format!("write agents/{name}/agent.md in the data directory to create this agent");
                 Self::from_error(ExitStatus::Usage, &error)
+                    .maybe_hint(near.map(|near| format!("did you mean `{near}`?")))
                     .hint("run `kontekst agents` to list the agents")
                     .hint(create)
             }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::{
     agent::{SKILL_TOOL, SPAWN_WORKER},
-    cli::{error::CliError, nearest::nearest},
+    cli::error::CliError,
     config::ToolsConfig,
-    core::OwnListeners,
+    core::{OwnListeners, nearest},
     tools::builtin::{self, RUN_COMMAND},
 };
 

@@ -1,8 +1,8 @@
 //! The session that a command line names.
 
 use crate::{
-    cli::{error::CliError, nearest::nearest},
-    core::SessionId,
+    cli::error::CliError,
+    core::{SessionId, nearest},
     sessions::{SessionError, Sessions},
 };
 

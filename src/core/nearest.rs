@@ -2,7 +2,7 @@
 
 /// Returns the candidate that differs least from `word`, if it differs in so few letters that it can be what was meant:
 /// one for each three letters.
-pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let allowed = word.chars().count().div_ceil(3);
     let distance = |candidate: &str| strsim::osa_distance(&word, &candidate.to_lowercase());
