@@ -44,7 +44,7 @@ complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "daemon" -d 'Run t
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "rpc" -d 'Serve an editor that wants fixes for the findings of a static analysis'
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "completions" -d 'Print a script that lets a shell complete commands, agents, sessions, models, tools and skills'
 complete -c kontekst -n "__fish_kontekst_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s f -l file -d 'Put this text file before the prompt; can be given several times' -r -F
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s f -l file -d 'Put this text file, or the small text files of this directory, before the prompt; can be given several times' -r -F
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s a -l agent -d 'The agent that answers [default: the agent of the session, or else `default`]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s m -l model -d 'The model for this run, by the name of its file or the name that your model server knows [default: that of the agent]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l system -d 'The system prompt for this run, instead of that of the agent' -r

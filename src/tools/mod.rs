@@ -23,6 +23,7 @@ pub use work_dir::{WorkDir, WorkDirError};
 pub use workspace::{FileError, InnerPath, Workspace};
 
 use std::{
+    path::Path,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -34,6 +35,12 @@ use crate::{
     config::PathError,
     core::{Cancel, ToolDef, ToolOutcome},
 };
+
+/// Returns true if the names in this path say that its file holds secrets or settings, so that it is not read without a
+/// question. The path is absolute and has no links.
+pub(crate) fn is_protected_path(path: &Path) -> bool {
+    protected::is_protected_path(&path.to_string_lossy())
+}
 
 /// Describes how the kernel confines the file tools, for the status output. The kernel is queried once.
 pub fn sandbox_description() -> &'static str {

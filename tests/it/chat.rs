@@ -152,3 +152,81 @@ fn without_a_terminal_a_chat_points_to_run() {
     let error = home.run(&["chat"]).fails(2);
     assert!(error.contains("a chat needs a terminal") && error.contains("kontekst run"), "{error}");
 }
+
+#[test]
+fn a_file_that_is_named_with_an_at_sign_comes_with_the_prompt() {
+    let model = FakeLlama::start([Reply::text("two lines")]);
+    let home = TestHome::new(&model.url());
+    std::fs::write(home.work_dir().join("notes.txt"), "one\ntwo\n").unwrap();
+    let mut chat = chat(&home, &[]);
+    // Tab completes the name.
+    chat.type_keys("what is in @not\t");
+    chat.wait_for("@notes.txt");
+    chat.type_keys(" ?\r");
+    chat.wait_for("two lines");
+    chat.wait_for(PROMPT);
+    chat.type_keys("\x04");
+    assert_eq!(chat.end().0, 0);
+    let text = user_texts(&model.chats()[0]).pop().unwrap();
+    assert_eq!(text, "<file name=\"notes.txt\">\none\ntwo\n</file>\n\nwhat is in @notes.txt ?");
+}
+
+#[test]
+fn a_pasted_text_is_one_prompt_and_a_skill_is_completed() {
+    let model = FakeLlama::start(["pasted", "reviewed"].map(Reply::text));
+    let home = TestHome::new(&model.url());
+    home.write("skills/review.md", "Review $ARGUMENTS.");
+    let mut chat = chat(&home, &[]);
+    chat.type_keys("\x1b[200~first line\nsecond line\x1b[201~");
+    chat.wait_for("second line");
+    chat.type_keys("\r");
+    chat.wait_for("pasted");
+    chat.wait_for(PROMPT);
+    chat.type_keys("/rev\t");
+    chat.wait_for("/review");
+    chat.type_keys(" it\r");
+    chat.wait_for("reviewed");
+    chat.wait_for(PROMPT);
+    chat.type_keys("\x04");
+    assert_eq!(chat.end().0, 0);
+    let texts = user_texts(&model.chats()[1]);
+    assert_eq!(texts[0], "first line\nsecond line");
+    assert!(texts[1].contains("Review it."), "{texts:?}");
+}
+
+#[test]
+fn sigterm_ends_a_chat_and_leaves_the_terminal_as_it_was() {
+    let home = TestHome::new("http://127.0.0.1:9");
+    let chat = chat(&home, &[]);
+    chat.signal(rustix::process::Signal::TERM);
+    let (code, screen) = chat.end();
+    assert_eq!(code, 143, "{screen}");
+    // The terminal no longer marks pasted text.
+    assert!(screen.trim_end().ends_with("\x1b[?2004l"), "{screen:?}");
+}
+
+#[test]
+fn no_word_of_a_long_answer_is_lost_or_doubled() {
+    let words: Vec<String> = (0..2000).map(|number| format!("w{number}")).collect();
+    let paragraphs: Vec<String> = words.chunks(37).map(|words| words.join(" ")).collect();
+    let answer = paragraphs.join("\n\n");
+    for columns in [40, 200] {
+        let model = FakeLlama::start([Reply::text(&answer)]);
+        let home = TestHome::new(&model.url());
+        // With colours, so that Markdown is formatted.
+        let mut chat = home.on_terminal_with(&["chat"], columns, &[("TERM", "xterm")]);
+        chat.wait_for("/help");
+        chat.wait_for(PROMPT);
+        chat.type_keys("go\r");
+        chat.wait_for("w1999");
+        chat.wait_for(PROMPT);
+        chat.type_keys("\x04");
+        let (code, screen) = chat.end();
+        let shown: Vec<&str> = screen
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|word| word.starts_with('w') && word[1..].parse::<u32>().is_ok())
+            .collect();
+        assert!(code == 0 && shown == words, "{columns}: {shown:?}");
+        assert!(screen.lines().all(|line| line.len() < 3 * usize::from(columns)), "{screen}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write as _},
+    path::Path,
     process::ExitCode,
     rc::Rc,
 };
@@ -12,7 +13,7 @@ use super::{
     commands,
     completion::ChatCompletion,
     editor::{LineEditor, PROMPT, Typed},
-    header,
+    header, mentioned,
     signals::Signals,
     state::{ChatState, Next, note},
 };
@@ -120,7 +121,11 @@ impl<'a> Chat<'a> {
         let skills = Skills::load(self.state.home);
         match Input::parse(line, &skills) {
             Input::Nothing => Ok(Next::Line),
-            Input::Prompt(prompt) => self.answer(prompt.to_owned(), None),
+            Input::Prompt(prompt) => {
+                let dir = Path::new(&self.state.start.working_dir);
+                let prompt = mentioned::with_files(prompt, dir, &mut note)?;
+                self.answer(prompt, None)
+            }
             Input::Skill { name, arguments } => {
                 let skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
                 self.answer(String::new(), Some(skill))

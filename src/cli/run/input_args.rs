@@ -1,6 +1,6 @@
 //! The arguments that say what the model reads.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cli::error::CliError;
 
@@ -16,8 +16,8 @@ pub(in crate::cli) struct InputArgs {
     #[arg(value_name = "PROMPT", help_heading = "Arguments")]
     pub(in crate::cli) words: Vec<String>,
 
-    /// Put this text file before the prompt; can be given several times
-    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    /// Put this text file, or the small text files of this directory, before the prompt; can be given several times
+    #[arg(short, long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
     file: Vec<PathBuf>,
 
     /// Do not read stdin
@@ -30,13 +30,15 @@ pub(in crate::cli) struct InputArgs {
 }
 
 impl InputArgs {
-    /// Builds the prompt, and reads stdin if it is a part of it. `warn` gets a message if stdin is silent.
+    /// Builds the prompt, and reads stdin if it is a part of it. `warn` gets a message if stdin is silent, and one for each
+    /// directory.
     pub(super) fn read(&self, warn: &mut dyn FnMut(&str)) -> Result<PromptInput, CliError> {
         let (words, stdin) = match self.words.as_slice() {
             [word] if word == "-" => (&[][..], StdinUse::Always),
             words if self.no_stdin => (words, StdinUse::Never),
             words => (words, StdinUse::Auto),
         };
-        read_prompt(attached_files::read(&self.file)?, words, stdin, !self.no_skill, warn)
+        let files = attached_files::read(Path::new(""), &self.file, warn)?;
+        read_prompt(files, words, stdin, !self.no_skill, warn)
     }
 }

@@ -37,6 +37,7 @@ use crate::{
 
 pub(super) use allowed::{Allowed, tool_names};
 pub(super) use approval_args::ApprovalArgs;
+pub(super) use attached_files::read as read_files;
 pub(super) use prompt::parse_skill;
 pub(super) use renderer::{Format, RunRenderer};
 pub(super) use sender::RunSender;
@@ -67,6 +68,7 @@ use whole_answer::WholeAnswer;
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
   kontekst run --file notes.md --file todo.md \"which of these are done?\"
+  kontekst run --file src \"where are the errors handled?\"
   kontekst run --new \"let us start over\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
@@ -77,6 +79,7 @@ use whole_answer::WholeAnswer;
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
   kontekst run --file notes.md --file todo.md \"which of these are done?\"
+  kontekst run --file src \"where are the errors handled?\"
   kontekst run --new \"let us start over\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"

@@ -61,6 +61,12 @@ pub(super) fn is_protected_root(workspace: &Workspace) -> bool {
     workspace.is_own_root() || workspace.absolute_names().iter().any(is_named)
 }
 
+/// Returns true if the names in this path say that its file holds secrets or settings. The path is absolute and has no
+/// links.
+pub(super) fn is_protected_path(path: &str) -> bool {
+    class_of(path, Access::UnapprovedRead).is_some()
+}
+
 /// The reason for which the data directory is protected.
 const OWN_REASON: &str = "holds conversations and tokens and steers later runs";
 

@@ -1,0 +1,207 @@
+//! A directory that comes with the prompt: the names of its files, and the text of the small ones.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    path::Path,
+};
+
+use ignore::WalkBuilder;
+
+use crate::{
+    cli::units::{bytes, counted},
+    tools::is_protected_path,
+};
+
+use super::{quoted, text_block};
+
+/// The most names of files that are looked at. More would be no overview.
+const MAX_NAMES: usize = 1000;
+
+/// The most files whose text is sent.
+const MAX_FILES: u64 = 200;
+
+/// The largest text of one file, in bytes.
+const MAX_FILE_BYTES: u64 = 64 * 1024;
+
+/// The most bytes of all texts: about 64,000 tokens.
+const MAX_BYTES: u64 = 256 * 1024;
+
+/// The most directories within each other that are opened.
+const MAX_DEPTH: usize = 32;
+
+/// A directory as a part of the prompt.
+#[derive(Default)]
+pub(super) struct DirectoryText {
+    pub(super) text: String,
+    /// The number of files whose text is in it.
+    pub(super) files: u64,
+    used: u64,
+    names: String,
+    left_out: LeftOut,
+}
+
+/// The files that are not in the prompt, by reason.
+#[derive(Default)]
+struct LeftOut {
+    no_text: u64,
+    large: u64,
+    over_budget: u64,
+    protected: u64,
+    links: u64,
+    unreadable: u64,
+    /// There are more files than are looked at.
+    more: bool,
+}
+
+impl DirectoryText {
+    /// Reads the directory in the order of its names. Files that git ignores and hidden ones are not looked at, and links
+    /// are not followed. A file whose name says that it holds secrets or settings is left out, with its name.
+    pub(super) fn read(dir: &Path, name: &str) -> io::Result<Self> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the names in it are judged; the user has chosen the directory"
+        )]
+        let real = fs::canonicalize(dir)?;
+        fs::read_dir(&real)?;
+        let walk = WalkBuilder::new(&real)
+            .require_git(false)
+            .follow_links(false)
+            .max_depth(Some(MAX_DEPTH))
+            .sort_by_file_name(Ord::cmp)
+            .build();
+        let (mut read, mut seen) = (Self::default(), 0);
+        for entry in walk.flatten().filter(|entry| !entry.file_type().is_some_and(|kind| kind.is_dir())) {
+            seen += 1;
+            if seen > MAX_NAMES {
+                read.left_out.more = true;
+                break;
+            }
+            let below = entry.path().strip_prefix(&real).unwrap_or(entry.path()).display().to_string();
+            if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+                read.left_out.links += 1;
+            } else if is_protected_path(entry.path()) {
+                read.left_out.protected += 1;
+            } else {
+                read.add(entry.path(), name, &below);
+            }
+        }
+        let head = format!("<directory name=\"{}\">\n{}</directory>", quoted(name), read.names);
+        read.text = if read.text.is_empty() { head } else { format!("{head}\n\n{}", read.text) };
+        Ok(read)
+    }
+
+    fn add(&mut self, path: &Path, dir: &str, below: &str) {
+        let below = below.replace('\n', "\\n");
+        let size = path.symlink_metadata().map_or(0, |meta| meta.len());
+        if size > MAX_FILE_BYTES {
+            self.left_out.large += 1;
+            self.names.push_str(&format!("{below} ({}, not shown)\n", bytes(size)));
+            return;
+        }
+        if self.files == MAX_FILES || self.used + size > MAX_BYTES {
+            self.left_out.over_budget += 1;
+            self.names.push_str(&format!("{below} (not shown)\n"));
+            return;
+        }
+        match read_text(path) {
+            Ok(Some(content)) => {
+                self.files += 1;
+                self.used += content.len() as u64;
+                self.names.push_str(&format!("{below}\n"));
+                self.text.push_str(&text_block(&format!("{}/{below}", dir.trim_end_matches('/')), &content));
+            }
+            Ok(None) => {
+                self.left_out.no_text += 1;
+                self.names.push_str(&format!("{below} (not text)\n"));
+            }
+            Err(_) => self.left_out.unreadable += 1,
+        }
+    }
+
+    /// Says what of the directory is in the prompt, and what is not.
+    pub(super) fn summary(&self) -> String {
+        let left_out: Vec<String> = [
+            (self.left_out.no_text, "not text".to_owned()),
+            (self.left_out.large, format!("larger than {} KiB", MAX_FILE_BYTES / 1024)),
+            (self.left_out.over_budget, format!("over {MAX_FILES} files or {} KiB in all", MAX_BYTES / 1024)),
+            (self.left_out.protected, "whose names say that they hold secrets or settings".to_owned()),
+            (self.left_out.links, "links or no files".to_owned()),
+            (self.left_out.unreadable, "that cannot be read".to_owned()),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+        let mut summary = format!("{} with {}", counted(self.files, "file"), bytes(self.used));
+        if !left_out.is_empty() {
+            summary.push_str(&format!("; left out: {}", left_out.join(", ")));
+        }
+        if self.left_out.more {
+            summary.push_str(&format!("; only the first {MAX_NAMES} files were looked at"));
+        }
+        summary
+    }
+}
+
+/// Returns the content of a small file, or `None` if it is no text.
+fn read_text(path: &Path) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    let is_text = bytes.len() as u64 <= MAX_FILE_BYTES && !bytes.contains(&0);
+    Ok(if is_text { String::from_utf8(bytes).ok() } else { None })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn small_texts_come_in_order_and_the_rest_is_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |name: &str, content: &[u8]| {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        put("src/b.rs", b"b\n");
+        put("a.txt", b"a");
+        put("image.png", b"\x89PNG\0");
+        put("large.txt", &[b'x'; 70_000]);
+        put("id_rsa", b"secret");
+        put(".hidden", b"hidden");
+        put(".gitignore", b"built\n");
+        put("built/c.rs", b"c");
+        symlink("/etc/passwd", dir.path().join("link")).unwrap();
+        let read = DirectoryText::read(dir.path(), "d/").unwrap();
+        assert_eq!(
+            read.text,
+            "<directory name=\"d/\">\na.txt\nimage.png (not text)\nlarge.txt (70.0 kB, not shown)\nsrc/b.rs\n\
+             </directory>\n\n<file name=\"d/a.txt\">\na\n</file>\n\n<file name=\"d/src/b.rs\">\nb\n</file>\n\n"
+        );
+        assert_eq!(
+            read.summary(),
+            "2 files with 3 B; left out: 1 not text, 1 larger than 64 KiB, 1 whose names say that they hold secrets or \
+             settings, 1 links or no files"
+        );
+    }
+
+    #[test]
+    fn the_budget_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..5 {
+            fs::write(dir.path().join(format!("{number}.txt")), vec![b'x'; 60_000]).unwrap();
+        }
+        let read = DirectoryText::read(dir.path(), "d").unwrap();
+        assert_eq!(read.summary(), "4 files with 240.0 kB; left out: 1 over 200 files or 256 KiB in all");
+        for number in 0..MAX_NAMES {
+            fs::write(dir.path().join(format!("a{number}.txt")), "x").unwrap();
+        }
+        let read = DirectoryText::read(dir.path(), "d").unwrap();
+        assert!(read.summary().contains("only the first 1000 files were looked at"), "{}", read.summary());
+        assert!(read.files <= MAX_FILES && read.used <= MAX_BYTES);
+        assert!(DirectoryText::read(&dir.path().join("missing"), "d").is_err());
+    }
+}
