@@ -155,7 +155,7 @@ function heard(name, data, asked) {
   return false;
 }
 
-function progress({ kind, place, model, fraction, processed, total, cached, seconds }) {
+function progress({ kind, place, model, server, bytes, fraction, processed, total, cached, seconds }) {
   const share = (part) => `${Math.round(100 * part)} %`;
   switch (kind) {
     case "session": return "This session is busy with another run; this one waits.";
@@ -163,6 +163,8 @@ function progress({ kind, place, model, fraction, processed, total, cached, seco
     case "postponed": return `The model server asks to wait ${seconds} s.`;
     case "loading": return `Loading ${model}… ${fraction == null ? "" : share(fraction)}`;
     case "prefill": return `Reading the conversation: ${share(processed / Math.max(1, total))} of ${total} tokens, ${cached} remembered.`;
+    case "requested": return model ? `Waiting for the first token of ${model} at ${server}.` : `Waiting for the model server at ${server}.`;
+    case "writing": return `Writing something that is shown when it is complete: ${bytes} bytes.`;
     default: return "";
   }
 }
