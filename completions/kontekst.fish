@@ -58,6 +58,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l output -d 'The
 json\t'One JSON object when the run is over, also if it failed'
 stream-json\t'Every event as one line of JSON'"
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s o -l output-file -d 'Write the answer to this file when the run has completed, and print nothing on stdout; `-` is stdout' -r -F
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l schema -d 'Have the model answer with JSON that fits a schema; exit status 1 if it does not. SCHEMA is a file, a JSON object, or fields such as `name, age int, note: what to say` (types: str, int, float, bool)' -r -F
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l color -d 'When to use colours and to format the answer\'s Markdown; `NO_COLOR` and `CLICOLOR_FORCE` are understood' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set; elsewhere if `CLICOLOR_FORCE` is set'
 always\t''
 never\t''"

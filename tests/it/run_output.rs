@@ -205,3 +205,48 @@ fn what_is_only_for_text_is_refused_with_json() {
     }
     home.run(&["run", "--output", "json", "--json", "go"]).fails(2);
 }
+
+#[test]
+fn an_answer_fits_its_schema_or_the_run_fails() {
+    let fits = r#"{"name": "Ada", "age": 36}"#;
+    let wrong = r#"{"name": "Ada", "age": "x"}"#;
+    let model = FakeLlama::start([fits, "Ada is 36.", wrong, wrong].map(Reply::text));
+    let home = TestHome::new(&model.url());
+    let words = ["run", "--new", "--no-tools", "--schema", "name, age int: in years", "who?"];
+    assert_eq!(home.run(&words).success(), format!("{fits}\n"));
+    let chat = &model.chats()[0];
+    let schema = &chat["response_format"]["json_schema"]["schema"];
+    assert_eq!(
+        (&schema["required"], &schema["properties"]["age"]["type"]),
+        (&json!(["name", "age"]), &json!("integer"))
+    );
+    let prompt = chat["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap();
+    assert!(prompt.contains("in years") && prompt.ends_with("who?"), "{prompt}");
+    for place in ["line 1 column 1", "at `/age`: "] {
+        let output = home.run(&[&words[..], &["-o", "never"]].concat());
+        assert_eq!(output.stdout, "");
+        let error = output.fails(1);
+        assert!(error.contains(place) && !home.work_dir().join("never").exists(), "{error}");
+    }
+    let output = home.run(&[&words[..], &["--output", "json"]].concat());
+    assert_eq!((&result(&output, "failed")["answer"], output.code), (&json!(wrong), 1));
+    for schema in ["age integer", "{\"type\": \"array\"}", "missing.json"] {
+        home.run(&["run", "--schema", schema, "who?"]).fails(2);
+    }
+    model.assert_clean();
+}
+
+#[test]
+fn tools_are_called_before_the_answer_that_fits_a_schema() {
+    let fits = r#"{"files": 0}"#;
+    let call = Reply::calls([("list_files", json!({"pattern": "*"}))]);
+    let model = FakeLlama::start([call, Reply::text("None."), Reply::text(fits)]);
+    let home = TestHome::new(&model.url());
+    let stdout = home.run(&["run", "--schema", "files int", "how many files are there?"]).success();
+    assert_eq!(stdout, format!("{fits}\n"));
+    let chats = model.chats();
+    let held: Vec<bool> = chats.iter().map(|chat| chat.get("response_format").is_some()).collect();
+    assert_eq!(held, [false, false, true]);
+    assert!(chats[0].get("tools").is_some());
+    model.assert_clean();
+}

@@ -1,6 +1,7 @@
 //! `kontekst run`: sends one prompt and shows its run until the end.
 
 mod allowed;
+mod answer_schema;
 mod approval_args;
 mod approval_prompt;
 mod approver;
@@ -73,6 +74,7 @@ use whole_answer::WholeAnswer;
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
   kontekst run --extract -o backup.sh \"a script that backs up ~/notes\"
+  kontekst run --schema \"name, age int\" \"who is this?\" < letter.txt
   kontekst run /summarize README.md
   answer=$(kontekst run --quiet \"one word: the capital of France\")",
     after_long_help = "Examples:
@@ -84,6 +86,7 @@ use whole_answer::WholeAnswer;
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
   kontekst run --extract -o backup.sh \"a script that backs up ~/notes\"
+  kontekst run --schema \"name, age int\" \"who is this?\" < letter.txt
   kontekst run /summarize README.md
   answer=$(kontekst run --quiet \"one word: the capital of France\")
 
@@ -109,6 +112,9 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     let approver = args.approval.apply(&mut start, renderer.palette())?.with_pager(Pager::new(environment));
     let input = args.input.read(&mut |text| renderer.note(Verbosity::Normal, text))?;
     (start.prompt, start.skill) = (input.prompt, input.skill);
+    if let Some(schema) = whole_answer.as_ref().and_then(WholeAnswer::schema) {
+        schema.clone_into(&mut start.answer_schema);
+    }
     let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active())?;
     let result = sender.send(&start).and_then(|ending| finish(&mut sender, whole_answer.as_ref(), &ending));
     if args.output.format() != Format::Json {

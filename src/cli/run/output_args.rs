@@ -11,9 +11,10 @@ use crate::{
 };
 
 use super::{
+    answer_schema::AnswerSchema,
     output_file::OutputFile,
     renderer::{Format, RunRenderer},
-    whole_answer::WholeAnswer,
+    whole_answer::{AnswerPart, Target, WholeAnswer},
 };
 
 /// A form of the output on stdout.
@@ -47,6 +48,11 @@ pub(in crate::cli) struct OutputArgs {
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     output_file: Option<PathBuf>,
 
+    /// Have the model answer with JSON that fits a schema; exit status 1 if it does not. SCHEMA is a file, a JSON object, or
+    /// fields such as `name, age int, note: what to say` (types: str, int, float, bool)
+    #[arg(long, value_name = "SCHEMA", conflicts_with = "extract", value_hint = clap::ValueHint::FilePath)]
+    schema: Option<String>,
+
     /// When to use colours and to format the answer's Markdown; `NO_COLOR` and `CLICOLOR_FORCE` are understood
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     color: ColorChoice,
@@ -69,15 +75,28 @@ impl OutputArgs {
     ///
     /// # Errors
     ///
-    /// The file for the answer cannot be written, or it is wanted together with JSON.
+    /// The file for the answer cannot be written, or it is wanted together with JSON, or the schema cannot be used.
     pub(super) fn whole_answer(&self) -> Result<Option<WholeAnswer>, CliError> {
-        if self.format() != Format::Text && self.wants_whole_answer() {
+        let is_text = self.format() == Format::Text;
+        if !is_text && (self.extract || self.file().is_some()) {
             let error = "--extract and --output-file are for the output as text";
             return Err(CliError::usage(error)
                 .hint("`--output json` has the answer as `answer`, and `> FILE` writes the JSON to a file"));
         }
-        let file = self.file().map(OutputFile::new).transpose()?;
-        Ok(self.wants_whole_answer().then_some(WholeAnswer { extract: self.extract, file }))
+        if !self.wants_whole_answer() {
+            return Ok(None);
+        }
+        let part = match &self.schema {
+            Some(schema) => AnswerPart::Json(AnswerSchema::read(schema)?),
+            None if self.extract => AnswerPart::Code,
+            None => AnswerPart::All,
+        };
+        let target = match self.file() {
+            Some(file) => Target::File(OutputFile::new(file)?),
+            None if is_text => Target::Stdout,
+            None => Target::Nowhere,
+        };
+        Ok(Some(WholeAnswer { part, target }))
     }
 
     pub(super) fn format(&self) -> Format {
@@ -90,7 +109,7 @@ impl OutputArgs {
     }
 
     fn wants_whole_answer(&self) -> bool {
-        self.extract || self.file().is_some()
+        self.extract || self.schema.is_some() || self.file().is_some()
     }
 
     fn file(&self) -> Option<&Path> {

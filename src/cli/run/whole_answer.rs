@@ -4,28 +4,65 @@ use std::io;
 
 use crate::cli::{error::CliError, markdown::first_code_block};
 
-use super::{output_file::OutputFile, renderer::RunRenderer};
+use super::{answer_schema::AnswerSchema, output_file::OutputFile, renderer::RunRenderer};
 
 /// The things that are done with an answer only when all of it is there.
 pub(super) struct WholeAnswer {
-    /// Only its first block of code is wanted.
-    pub(super) extract: bool,
-    /// It goes to this file and not to stdout.
-    pub(super) file: Option<OutputFile>,
+    /// The part of it that is wanted.
+    pub(super) part: AnswerPart,
+    pub(super) target: Target,
+}
+
+/// The part of an answer that is wanted.
+pub(super) enum AnswerPart {
+    All,
+    /// The first block of code.
+    Code,
+    /// JSON that fits this schema.
+    Json(AnswerSchema),
+}
+
+/// The place where an answer is written.
+pub(super) enum Target {
+    Stdout,
+    File(OutputFile),
+    /// It is a part of what is printed as JSON.
+    Nowhere,
 }
 
 impl WholeAnswer {
+    /// Returns the schema that the answer has to fit.
+    pub(super) fn schema(&self) -> Option<&str> {
+        match &self.part {
+            AnswerPart::Json(schema) => Some(schema.text()),
+            AnswerPart::All | AnswerPart::Code => None,
+        }
+    }
+
     /// Writes the answer of a run that has completed.
     ///
     /// # Errors
     ///
     /// The answer does not have what is wanted of it, or it cannot be written.
     pub(super) fn deliver(&self, answer: &str, renderer: &mut RunRenderer) -> Result<(), CliError> {
-        let text = if self.extract { extracted(answer)? } else { with_line_end(answer) };
-        let Some(file) = &self.file else { return Ok(print(&text, renderer)?) };
-        file.write(&text)?;
-        renderer.note_on_terminal(&format!("wrote {} bytes to {}", text.len(), file.shown()));
-        Ok(())
+        let mut text = match &self.part {
+            AnswerPart::All => answer.to_owned(),
+            AnswerPart::Code => extracted(answer)?,
+            AnswerPart::Json(schema) => schema.check(answer)?,
+        };
+        // A block of code may be empty.
+        if !text.ends_with('\n') && !text.is_empty() {
+            text.push('\n');
+        }
+        match &self.target {
+            Target::Stdout => Ok(print(&text, renderer)?),
+            Target::Nowhere => Ok(()),
+            Target::File(file) => {
+                file.write(&text)?;
+                renderer.note_on_terminal(&format!("wrote {} bytes to {}", text.len(), file.shown()));
+                Ok(())
+            }
+        }
     }
 }
 
@@ -39,8 +76,4 @@ fn extracted(answer: &str) -> Result<String, CliError> {
         CliError::failed("the answer has no fenced block of code")
             .hint("`kontekst sessions show` prints the answer; ask for a code block, or leave --extract out")
     })
-}
-
-fn with_line_end(answer: &str) -> String {
-    if answer.ends_with('\n') { answer.to_owned() } else { format!("{answer}\n") }
 }

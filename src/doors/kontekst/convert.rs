@@ -3,12 +3,17 @@
 
 use std::{collections::VecDeque, path::PathBuf};
 
+use serde_json::{Map, Value};
+
 use crate::{
     agent::{
         DaemonTools, ExtraContext, History, Prompt, RunOverrides, StartRun, SubagentOptions, ToolOptions,
         protocol::{CheckReport, Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError},
     },
-    core::{CallId, ContextSnapshot, RunId, Source, ToolCall, ToolOutcome},
+    core::{
+        AnswerFormat, AnswerOptions, CallId, ContextSnapshot, JsonSchema, RunId, Source, ToolCall,
+        ToolOutcome,
+    },
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
     provider::Progress,
     tools::Effect,
@@ -41,6 +46,7 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         None => Prompt::Text(start.prompt),
     };
     let (workers, bare, opening) = (start.workers, start.bare, start.opening);
+    let answer = answer_options(&start.answer_schema).map_err(request_error)?;
     Ok(StartRun {
         prompt,
         history,
@@ -54,7 +60,12 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
             allowed_commands: start.allowed_commands,
             ..ToolOptions::default()
         },
-        context: ExtraContext { opening, ..ExtraContext::default() },
+        context: ExtraContext {
+            opening,
+            before_prompt: schema_note(&start.answer_schema).into_iter().collect(),
+            ..ExtraContext::default()
+        },
+        answer,
         overrides: RunOverrides {
             bare,
             model: Some(start.model).filter(|model| !model.is_empty()),
@@ -65,6 +76,23 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         checks: start.checks,
         ..StartRun::default()
     })
+}
+
+/// Returns the requirements for an answer that fits a schema.
+fn answer_options(schema: &str) -> Result<AnswerOptions, String> {
+    if schema.is_empty() {
+        return Ok(AnswerOptions::default());
+    }
+    serde_json::from_str::<Map<String, Value>>(schema)
+        .map_err(|error| format!("answer_schema is no JSON object: {error}"))?;
+    let schema = JsonSchema { name: "answer".to_owned(), schema: schema.to_owned(), strict: None };
+    Ok(AnswerOptions { format: AnswerFormat::JsonSchema(schema), ..AnswerOptions::default() })
+}
+
+/// Tells the model which form its answer has. A server that holds it to a schema does not show it the descriptions.
+fn schema_note(schema: &str) -> Option<String> {
+    let note = "The last answer is one JSON object that fits this JSON schema, and nothing else:";
+    (!schema.is_empty()).then(|| format!("{note}\n{schema}"))
 }
 
 /// Converts a command for an active run. Returns `None` for commands that the stream itself handles.

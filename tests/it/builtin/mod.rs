@@ -50,7 +50,7 @@ fn events(home: &TestHome, words: &[&str]) -> Vec<Value> {
 
 fn event_types(events: &[Value]) -> Vec<&str> {
     let mut types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
-    types.retain(|kind| !matches!(*kind, "prefill" | "loading"));
+    types.retain(|kind| !matches!(*kind, "prefill" | "loading" | "writing"));
     types.dedup(); // the number of text pieces depends on timing
     types
 }
@@ -126,6 +126,16 @@ fn without_a_terminal_a_call_is_denied_and_the_denial_can_go_to_the_model() {
     std::os::unix::fs::symlink(".env", &readme).unwrap();
     assert!(home.run(&["run", "!tool"]).fails(3).contains("--allow"));
     assert_eq!(home.run(&["run", "--new", "--on-deny", "continue", "!tool"]).success(), "It works.\n");
+}
+
+#[test]
+fn an_answer_is_held_to_a_schema_also_after_a_call() {
+    let home = home();
+    for words in [&["--no-tools", "hello"][..], &["--auto-approve", "!tool"]] {
+        let stdout = home.run(&[&["run", "--new", "--schema", "name"], words].concat()).success();
+        let answer: Value = serde_json::from_str(&stdout).unwrap();
+        assert!(answer["name"].is_string() && answer.as_object().unwrap().len() == 1, "{answer}");
+    }
 }
 
 #[test]
