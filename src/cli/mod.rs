@@ -13,6 +13,7 @@ pub mod error;
 mod event_json;
 mod every;
 mod implied_run;
+mod init;
 mod jobs;
 mod json;
 mod markdown;
@@ -34,6 +35,7 @@ mod units;
 mod web;
 mod working_dir;
 mod wrap;
+mod yes_or_no;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -51,6 +53,7 @@ macro_rules! examples {
   kontekst \"what is a daemon?\"                     # the same as `kontekst run` with a prompt in quotes
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst models pull Qwen/Qwen3-8B-GGUF
+  kontekst init                                    # finds model servers and files, or fetches a model
   kontekst doctor                                  # checks everything, and says what to do
 
 The first run starts a daemon, which keeps the model loaded. `kontekst daemon stop` stops it.
@@ -112,6 +115,7 @@ enum Command {
     Run(run::Args),
     Chat(chat::Args),
     Status(status::Args),
+    Init(init::Args),
     Doctor(doctor::Args),
     Config(config::Args),
     Agents(agents::Args),
@@ -183,6 +187,7 @@ fn dispatch(
         Command::Run(args) => run::run(&args, &home, environment),
         Command::Chat(args) => chat::run(&args, &home, environment),
         Command::Status(args) => status::run(&args, &home),
+        Command::Init(args) => init::run(&args, &home, environment, proxy),
         Command::Config(args) => config::run(args, &home, environment),
         Command::Doctor(args) => doctor::run(&args, &home, environment),
         Command::Approvals(args) => approvals::run(args, &home),

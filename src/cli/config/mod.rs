@@ -17,9 +17,8 @@ use super::{
     working_dir::short_dir,
 };
 use crate::{
-    client,
     config::{
-        Config, Home, agents,
+        Config, Home, Lock, agents,
         edit::{EditError, edit},
         inspect::FileKind,
     },
@@ -189,7 +188,9 @@ fn unset(key: &Key, home: &Home) -> Result<ExitCode, CliError> {
 
 /// Says what else there is to do after a change, and what else is wrong in the files.
 fn after_change(key: &Key, has_changed: bool, home: &Home) {
-    if has_changed && key.kind == FileKind::Global && client::probe(home).is_ok() {
+    // A connection could start a daemon, where systemd listens on the socket.
+    let is_running = Lock::holder(&home.daemon_lock()).is_ok_and(|holder| holder.is_some());
+    if has_changed && key.kind == FileKind::Global && is_running {
         print_status("the daemon that runs has the old value; run `kontekst daemon restart`");
     }
     doctor::configuration_mistakes(home)

@@ -17,7 +17,13 @@ const SUBJECT: &str = "daemon";
 
 /// Checks the daemon, and returns its status if it answers.
 pub(super) fn check(home: &Home) -> (Vec<Finding>, Option<GetStatusResponse>) {
-    let holder = Lock::holder(&home.daemon_lock()).ok().flatten();
+    let lock = home.daemon_lock();
+    let holder = Lock::holder(&lock);
+    // Nobody is connected to without need: systemd may listen on the socket, and would start a daemon.
+    if matches!(holder, Ok(None)) || !lock.exists() {
+        return (vec![not_running(home, None)], None);
+    }
+    let holder = holder.ok().flatten();
     match client::probe(home).and_then(get_status) {
         Ok(status) => (running(home, &status), Some(status)),
         Err(ClientError::NotRunning) => (vec![not_running(home, holder)], None),
@@ -74,12 +80,9 @@ fn not_running(home: &Home, holder: Option<u32>) -> Finding {
         let message = format!("process {pid} holds its lock, and no client can connect to it");
         return Finding::problem(SUBJECT, message).remedy("kontekst daemon stop --force");
     }
-    let left = [home.socket(), home.daemon_info()].into_iter().filter(|path| path.exists());
-    let left: Vec<String> = left.map(|path| path.display().to_string()).collect();
-    let message = "it is not running; `kontekst run` starts it";
-    match left.is_empty() {
-        true => Finding::ok(SUBJECT, message),
-        // The next daemon replaces them.
-        false => Finding::ok(SUBJECT, format!("{message} and replaces what is left of an earlier one")),
+    let message = "it is not running; the next command that needs it starts it";
+    match home.daemon_info().exists() {
+        true => Finding::ok(SUBJECT, format!("{message} and replaces what is left of an earlier one")),
+        false => Finding::ok(SUBJECT, message),
     }
 }

@@ -58,8 +58,7 @@ fn unit(places: &Places) -> Finding {
     };
     if let Some(program) = program_of(&unit).filter(|program| !program.exists()) {
         let message = format!("{} starts {}, which is not there", unit.display(), program.display());
-        return Finding::problem(SUBJECT, message)
-            .remedy("correct ExecStart in it, and run systemctl --user daemon-reload");
+        return Finding::problem(SUBJECT, message).remedy("kontekst daemon install");
     }
     let is_wanted = |wants: &str, unit: &str| fs::symlink_metadata(own.join(wants).join(unit)).is_ok();
     let is_enabled = is_wanted("default.target.wants", "kontekst.service")

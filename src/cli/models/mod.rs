@@ -19,7 +19,7 @@ use clap::Subcommand;
 use super::{error::CliError, output::to_stdout, printable::PrintableWriter};
 use crate::{
     config::{Config, Home, agents},
-    core::Environment,
+    core::{Environment, Name},
 };
 use sources::ModelSources;
 
@@ -74,4 +74,16 @@ pub(super) fn run(
         Command::Use(args) => use_model::run(&args, home, &config, &sources),
         Command::Check(args) => check::run(&args, home, &config, &sources, environment),
     }
+}
+
+/// Fetches a model from the hub and makes it the model of an agent. Shows the progress on stderr.
+pub(super) fn fetch_and_use(
+    source: &str,
+    agent: &Name,
+    home: &Home,
+    config: &Config,
+    environment: &Environment,
+    proxy: Option<ureq::Proxy>,
+) -> Result<(), CliError> {
+    pull::fetch_and_use(source, agent, home, config, &ModelSources::new(config, environment, proxy))
 }

@@ -67,6 +67,25 @@ pub(super) fn run(
     config: &Config,
     sources: &ModelSources,
 ) -> Result<ExitCode, CliError> {
+    let name = fetch(args, home, config, sources)?;
+    to_stdout(|out, _| Ok(writeln!(out, "{name}")?))
+}
+
+/// Fetches a model and makes an agent use it.
+pub(super) fn fetch_and_use(
+    source: &str,
+    agent: &Name,
+    home: &Home,
+    config: &Config,
+    sources: &ModelSources,
+) -> Result<(), CliError> {
+    let (source, agent) = (source.to_owned(), Some(agent.clone()));
+    fetch(&Args { source, into: None, sha256: None, agent, quiet: false }, home, config, sources)?;
+    Ok(())
+}
+
+/// Fetches a model and returns the name of its first file.
+fn fetch(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<String, CliError> {
     let net = sources.net()?;
     // The agent is looked up before gigabytes are fetched for it.
     let agent = args.agent.as_ref().map(|name| AgentConfig::load(home, name)).transpose()?;
@@ -102,7 +121,7 @@ pub(super) fn run(
     } else if args.into.is_none() {
         print_status(&format!("run `kontekst models use {name}` to make it the model that answers"));
     }
-    to_stdout(|out, _| Ok(writeln!(out, "{name}")?))
+    Ok(name.clone())
 }
 
 /// Takes the exit status from the signal if a signal cancelled the download.

@@ -1,7 +1,6 @@
 //! `kontekst undo`: takes back what a run has changed.
 
 mod list;
-mod question;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -107,7 +106,7 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
 /// [`ExitStatus::NeedsApproval`] without a terminal, and [`ExitStatus::Denied`] for a no.
 fn confirm(plan: &UndoPlan, restorable: usize, json: bool) -> Result<(), CliError> {
     let text = format!("take back {}? [y]es [N]o: ", paths(restorable));
-    match question::ask(&text) {
+    match super::yes_or_no::ask(&text) {
         Some(true) => Ok(()),
         Some(false) => Err(CliError::denied("nothing was taken back")),
         None => {

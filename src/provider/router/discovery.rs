@@ -111,6 +111,30 @@ enum PortAnswer {
     Models(Vec<String>),
 }
 
+/// A model server on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundServer {
+    pub url: String,
+    /// The names of its models. Empty while it is loading its first one.
+    pub models: Vec<String>,
+    /// The reason why it is not used, as one sentence.
+    pub refusal: Option<String>,
+}
+
+/// Returns all model servers on these ports, in their order. Takes twice [`PATIENCE`] at most.
+pub fn find_servers(ports: &[u16]) -> Vec<FoundServer> {
+    let stop = Cancel::new();
+    let ask = |port: u16| {
+        let models = models_at(port, &stop)?;
+        let refusal = server_owner::refusal(address(port));
+        Some(FoundServer { url: format!("http://{}", address(port)), models, refusal })
+    };
+    thread::scope(|scope| {
+        let asked: Vec<_> = ports.iter().map(|&port| scope.spawn(move || ask(port))).collect();
+        asked.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
+    })
+}
+
 /// Asks all ports at once and returns the first of them, in their order, that has a model server with a model, and the
 /// names of its models. Adds to `refusals` why a server must not be used.
 fn search(ports: &[u16], cancel: &Cancel, refusals: &mut Vec<String>) -> Option<(u16, Vec<String>)> {

@@ -38,6 +38,11 @@ pub enum Forecast {
 }
 
 impl Router {
+    /// Returns the `llama-server` that would be started, if there is one.
+    pub fn llama_server(&self) -> Option<PathBuf> {
+        self.supervisor.binary().ok()
+    }
+
     /// Returns what would answer a run with this model. Asks model servers, for at most [`STATUS_TIMEOUT`] each, and
     /// reads the headers of model files.
     ///

@@ -15,7 +15,10 @@ use std::{
 };
 
 use self::{choice::ModelChoice, discovery::Discovery};
-pub use self::{discovery::PORTS, forecast::Forecast};
+pub use self::{
+    discovery::{FoundServer, PORTS, find_servers},
+    forecast::Forecast,
+};
 pub use super::process_env::ProcessEnv;
 use super::{
     Backend, ModelSelector, Models, Progress, Provider, ProviderError, ServerStatus,

@@ -2,6 +2,7 @@
 
 mod fake_hub;
 mod hostile_headers;
+mod init;
 mod profile;
 mod pull;
 

@@ -1,0 +1,109 @@
+//! Looks for what can answer on this machine: model servers, model files, llama-server, and the memory for them.
+
+use std::{io::Write, path::PathBuf};
+
+use crate::{
+    cli::{
+        error::CliError,
+        process_env::process_env,
+        units::{self, counted},
+    },
+    config::{AgentConfig, AgentError, Config, Home, agents},
+    core::Environment,
+    models::{Model, ModelCatalog, memory::available_now},
+    provider::{
+        ModelSelector, ProviderError,
+        router::{Forecast, FoundServer, Router, find_servers},
+    },
+};
+
+/// The most models of a server that are named.
+const MAX_NAMES: usize = 5;
+
+/// The parts of this machine that can answer, and what would.
+pub(super) struct Machine {
+    servers: Vec<FoundServer>,
+    files: Vec<Model>,
+    /// The program, if it is installed.
+    pub(super) llama_server: Option<PathBuf>,
+    /// The memory that new programs can have, in bytes.
+    pub(super) available: Option<u64>,
+    /// The free space on the disk of model_dir, in bytes.
+    pub(super) disk: Option<u64>,
+    pub(super) cores: usize,
+    /// The model that the agent `default` names, or an empty text.
+    pub(super) asked: String,
+    pub(super) forecast: Result<Forecast, ProviderError>,
+}
+
+impl Machine {
+    /// Looks, and changes nothing. Takes about a second at most if no server answers slowly.
+    pub(super) fn look(home: &Home, config: &Config, environment: &Environment) -> Result<Self, CliError> {
+        let process = process_env(environment);
+        let name = agents::DEFAULT.parse()?;
+        let (asked, endpoint) = match AgentConfig::load(home, &name) {
+            Ok(agent) => (agent.model, agent.endpoint),
+            Err(AgentError::NotFound { .. }) => (String::new(), None),
+            Err(error) => return Err(error.into()),
+        };
+        let servers = find_servers(&process.ports);
+        let router = Router::new(config, process);
+        let existing = config.model_dir.ancestors().find(|dir| dir.exists());
+        let disk = existing.and_then(|dir| rustix::fs::statvfs(dir).ok());
+        Ok(Self {
+            servers,
+            files: ModelCatalog::of_machine(config.model_dir.clone(), environment).list(),
+            llama_server: router.llama_server(),
+            available: available_now(),
+            disk: disk.and_then(|disk| disk.f_bavail.checked_mul(disk.f_frsize)),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            forecast: router.forecast(ModelSelector { model: &asked, endpoint: endpoint.as_deref() }),
+            asked,
+        })
+    }
+
+    /// Writes what was found.
+    pub(super) fn write(&self, config: &Config, out: &mut dyn Write) -> Result<(), CliError> {
+        writeln!(out, "Found on this machine:")?;
+        for server in &self.servers {
+            writeln!(out, "  server   {}", describe_server(server))?;
+        }
+        if self.servers.is_empty() {
+            writeln!(
+                out,
+                "  server   none that answers on the usual ports (llama.cpp, Ollama, LM Studio, vLLM)"
+            )?;
+        }
+        let files = match self.files.as_slice() {
+            [] => format!("none in {}, nor of other programs", config.model_dir.display()),
+            [only] => format!("{} ({}, {})", only.name, units::bytes(only.bytes), only.origin.as_str()),
+            [first, ..] => {
+                format!("{} models; `kontekst models` lists them, {} first", self.files.len(), first.name)
+            }
+        };
+        writeln!(out, "  files    {files}")?;
+        let program = match &self.llama_server {
+            Some(path) => path.display().to_string(),
+            None => "no llama-server; the built-in engine runs models, more slowly".to_owned(),
+        };
+        writeln!(out, "  program  {program}")?;
+        let memory = self
+            .available
+            .map_or_else(|| "not known".to_owned(), |bytes| format!("{} available", units::bytes(bytes)));
+        writeln!(out, "  memory   {memory}, {}", counted(self.cores as u64, "core"))?;
+        Ok(())
+    }
+}
+
+fn describe_server(server: &FoundServer) -> String {
+    if let Some(refusal) = &server.refusal {
+        return refusal.clone();
+    }
+    let more = server.models.len().saturating_sub(MAX_NAMES);
+    let names = server.models.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match (server.models.is_empty(), more) {
+        (true, _) => format!("{}, which is loading its model", server.url),
+        (false, 0) => format!("{} with {names}", server.url),
+        (false, more) => format!("{} with {names} and {more} more", server.url),
+    }
+}
