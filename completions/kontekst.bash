@@ -43,8 +43,14 @@ _kontekst() {
             kontekst,help)
                 cmd="kontekst__subcmd__help"
                 ;;
+            kontekst,init)
+                cmd="kontekst__subcmd__init"
+                ;;
             kontekst,jobs)
                 cmd="kontekst__subcmd__jobs"
+                ;;
+            kontekst,man)
+                cmd="kontekst__subcmd__man"
                 ;;
             kontekst,models)
                 cmd="kontekst__subcmd__models"
@@ -57,6 +63,9 @@ _kontekst() {
                 ;;
             kontekst,sessions)
                 cmd="kontekst__subcmd__sessions"
+                ;;
+            kontekst,shell-init)
+                cmd="kontekst__subcmd__shell__subcmd__init"
                 ;;
             kontekst,skills)
                 cmd="kontekst__subcmd__skills"
@@ -211,8 +220,14 @@ _kontekst() {
             kontekst__subcmd__help,help)
                 cmd="kontekst__subcmd__help__subcmd__help"
                 ;;
+            kontekst__subcmd__help,init)
+                cmd="kontekst__subcmd__help__subcmd__init"
+                ;;
             kontekst__subcmd__help,jobs)
                 cmd="kontekst__subcmd__help__subcmd__jobs"
+                ;;
+            kontekst__subcmd__help,man)
+                cmd="kontekst__subcmd__help__subcmd__man"
                 ;;
             kontekst__subcmd__help,models)
                 cmd="kontekst__subcmd__help__subcmd__models"
@@ -225,6 +240,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help,sessions)
                 cmd="kontekst__subcmd__help__subcmd__sessions"
+                ;;
+            kontekst__subcmd__help,shell-init)
+                cmd="kontekst__subcmd__help__subcmd__shell__subcmd__init"
                 ;;
             kontekst__subcmd__help,skills)
                 cmd="kontekst__subcmd__help__subcmd__skills"
@@ -542,7 +560,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run chat status doctor config agents models skills sessions approvals undo every jobs web daemon rpc completions help"
+            opts="-h -V --help --version run chat status init doctor config agents models skills sessions approvals undo every jobs web daemon rpc completions shell-init man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1312,7 +1330,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help)
-            opts="run chat status doctor config agents models skills sessions approvals undo every jobs web daemon rpc completions help"
+            opts="run chat status init doctor config agents models skills sessions approvals undo every jobs web daemon rpc completions shell-init man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1661,6 +1679,20 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__help__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__help__subcmd__jobs)
             opts="list show run results pause resume remove"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1762,6 +1794,20 @@ _kontekst() {
         kontekst__subcmd__help__subcmd__jobs__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__man)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2053,6 +2099,20 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__help__subcmd__shell__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__help__subcmd__skills)
             opts="list show"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2126,6 +2186,20 @@ _kontekst() {
         kontekst__subcmd__help__subcmd__web)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__init)
+            opts="-y -h -V --yes --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2376,6 +2450,27 @@ _kontekst() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__man)
+            opts="-h -V --install --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --install)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3146,6 +3241,20 @@ _kontekst() {
         kontekst__subcmd__sessions__subcmd__workers)
             opts="-w -h -V --watch --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__shell__subcmd__init)
+            opts="-h -V --help --version bash zsh fish"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

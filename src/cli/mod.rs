@@ -16,6 +16,7 @@ mod implied_run;
 mod init;
 mod jobs;
 mod json;
+mod man;
 mod markdown;
 mod models;
 mod output;
@@ -26,6 +27,7 @@ mod role;
 mod rpc;
 mod run;
 pub mod sessions;
+mod shell_init;
 pub mod skills;
 mod status;
 mod subagent_names;
@@ -130,6 +132,8 @@ enum Command {
     Daemon(daemon::Args),
     Rpc(rpc::Args),
     Completions(completions::Args),
+    ShellInit(shell_init::Args),
+    Man(man::Args),
 }
 
 /// Returns the definition of the command line, from which `man/` and `completions/` are generated.
@@ -197,6 +201,8 @@ fn dispatch(
         Command::Web(args) => web::run(&args, &home, environment),
         Command::Daemon(args) => daemon::run(&args, &home, environment),
         Command::Rpc(args) => rpc::run(&args, &home),
+        Command::ShellInit(args) => shell_init::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Models(args) => models::run(args, &home, environment, proxy),
         Command::Agents(args) => to_stdout(|out, is_terminal| agents::run(args, &home, out, is_terminal)),

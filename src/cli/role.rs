@@ -16,6 +16,7 @@ use super::{
     daemon,
     error::CliError,
     home,
+    shell_init::propose_line,
 };
 
 #[derive(Debug, Parser)]
@@ -46,6 +47,12 @@ enum Role {
         #[arg(last = true)]
         words: Vec<OsString>,
     },
+    /// Prints the command that the model proposes for a line that somebody has typed in a shell.
+    ProposeLine {
+        shell: Shell,
+        #[arg(last = true)]
+        words: Vec<OsString>,
+    },
     /// Renders the chat template of a model file, from stdin to stdout, with limits on this process.
     RenderTemplate { memory: u64, cpu_seconds: u64 },
 }
@@ -72,6 +79,7 @@ pub(super) fn run(args: Vec<OsString>, environment: &Environment) -> Result<Exit
         Role::CompleteLine { shell, index, bash_type, words } => {
             complete_line(shell, index, bash_type, words, home(environment)?, environment)
         }
+        Role::ProposeLine { shell, words } => propose_line(shell, &words, &home(environment)?, environment),
         Role::RenderTemplate { memory, cpu_seconds } => {
             let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
             template_process::render(memory, cpu_seconds, stdin, stdout)

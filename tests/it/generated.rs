@@ -46,7 +46,7 @@ fn completions() {
         let mut script = Vec::new();
         generate(shell, &mut kontekst::cli::command(), "kontekst", &mut script);
         let script = String::from_utf8(script).unwrap();
-        for hidden in ["exec-child", "render-template", "spawned"] {
+        for hidden in ["propose-line", "exec-child", "render-template", "spawned"] {
             assert!(!script.contains(hidden), "no person uses {hidden}");
         }
         script

@@ -45,6 +45,18 @@ impl TestHome {
         columns: u16,
         variables: &[(&str, &str)],
     ) -> TerminalCommand {
+        let binary = std::path::Path::new(env!("CARGO_BIN_EXE_kontekst"));
+        self.program_on_terminal(binary, words, columns, variables)
+    }
+
+    /// Starts any program on a terminal of its own.
+    pub(crate) fn program_on_terminal(
+        &self,
+        program: &std::path::Path,
+        words: &[&str],
+        columns: u16,
+        variables: &[(&str, &str)],
+    ) -> TerminalCommand {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keyboard).unwrap();
         unlockpt(&keyboard).unwrap();
@@ -59,7 +71,7 @@ impl TestHome {
         }
         // A new session has no terminal. `setsid --ctty` gives it the one on stdin.
         let mut command = Command::new("/usr/bin/setsid");
-        command.arg("--ctty").arg(env!("CARGO_BIN_EXE_kontekst")).args(words).env_clear();
+        command.arg("--ctty").arg(program).args(words).env_clear();
         command
             .env("KONTEKST_HOME", self.root())
             .envs(variables.iter().copied())

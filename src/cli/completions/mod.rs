@@ -31,6 +31,15 @@ pub(super) enum Shell {
 }
 
 impl Shell {
+    /// Returns the name of its program.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+        }
+    }
+
     fn script(self) -> &'static str {
         match self {
             Self::Bash => include_str!("kontekst.bash"),
