@@ -55,6 +55,9 @@ _kontekst() {
             kontekst,models)
                 cmd="kontekst__subcmd__models"
                 ;;
+            kontekst,policy)
+                cmd="kontekst__subcmd__policy"
+                ;;
             kontekst,rpc)
                 cmd="kontekst__subcmd__rpc"
                 ;;
@@ -232,6 +235,9 @@ _kontekst() {
             kontekst__subcmd__help,models)
                 cmd="kontekst__subcmd__help__subcmd__models"
                 ;;
+            kontekst__subcmd__help,policy)
+                cmd="kontekst__subcmd__help__subcmd__policy"
+                ;;
             kontekst__subcmd__help,rpc)
                 cmd="kontekst__subcmd__help__subcmd__rpc"
                 ;;
@@ -336,6 +342,15 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help__subcmd__models,use)
                 cmd="kontekst__subcmd__help__subcmd__models__subcmd__use"
+                ;;
+            kontekst__subcmd__help__subcmd__policy,check)
+                cmd="kontekst__subcmd__help__subcmd__policy__subcmd__check"
+                ;;
+            kontekst__subcmd__help__subcmd__policy,show)
+                cmd="kontekst__subcmd__help__subcmd__policy__subcmd__show"
+                ;;
+            kontekst__subcmd__help__subcmd__policy,test)
+                cmd="kontekst__subcmd__help__subcmd__policy__subcmd__test"
                 ;;
             kontekst__subcmd__help__subcmd__sessions,delete)
                 cmd="kontekst__subcmd__help__subcmd__sessions__subcmd__delete"
@@ -463,6 +478,30 @@ _kontekst() {
             kontekst__subcmd__models__subcmd__help,use)
                 cmd="kontekst__subcmd__models__subcmd__help__subcmd__use"
                 ;;
+            kontekst__subcmd__policy,check)
+                cmd="kontekst__subcmd__policy__subcmd__check"
+                ;;
+            kontekst__subcmd__policy,help)
+                cmd="kontekst__subcmd__policy__subcmd__help"
+                ;;
+            kontekst__subcmd__policy,show)
+                cmd="kontekst__subcmd__policy__subcmd__show"
+                ;;
+            kontekst__subcmd__policy,test)
+                cmd="kontekst__subcmd__policy__subcmd__test"
+                ;;
+            kontekst__subcmd__policy__subcmd__help,check)
+                cmd="kontekst__subcmd__policy__subcmd__help__subcmd__check"
+                ;;
+            kontekst__subcmd__policy__subcmd__help,help)
+                cmd="kontekst__subcmd__policy__subcmd__help__subcmd__help"
+                ;;
+            kontekst__subcmd__policy__subcmd__help,show)
+                cmd="kontekst__subcmd__policy__subcmd__help__subcmd__show"
+                ;;
+            kontekst__subcmd__policy__subcmd__help,test)
+                cmd="kontekst__subcmd__policy__subcmd__help__subcmd__test"
+                ;;
             kontekst__subcmd__sessions,delete)
                 cmd="kontekst__subcmd__sessions__subcmd__delete"
                 ;;
@@ -560,7 +599,7 @@ _kontekst() {
 
     case "${cmd}" in
         kontekst)
-            opts="-h -V --help --version run chat status init doctor config agents models skills sessions approvals undo every jobs web daemon rpc completions shell-init man help"
+            opts="-h -V --help --version run chat status init doctor config agents models skills sessions approvals undo every jobs policy web daemon rpc completions shell-init man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1330,7 +1369,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help)
-            opts="run chat status init doctor config agents models skills sessions approvals undo every jobs web daemon rpc completions shell-init man help"
+            opts="run chat status init doctor config agents models skills sessions approvals undo every jobs policy web daemon rpc completions shell-init man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1890,6 +1929,62 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__models__subcmd__use)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__policy)
+            opts="show check test"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__policy__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__policy__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__policy__subcmd__test)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2674,6 +2769,188 @@ _kontekst() {
                     ;;
                 -a)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__policy)
+            opts="-C -h -V --working-dir --json --help --version show check test help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --working-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__policy__subcmd__check)
+            opts="-C -h -V --headless --working-dir --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --working-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__policy__subcmd__help)
+            opts="show check test help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__policy__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__policy__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__policy__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__policy__subcmd__help__subcmd__test)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__policy__subcmd__show)
+            opts="-C -h -V --working-dir --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --working-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__policy__subcmd__test)
+            opts="-C -h -V --working-dir --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --working-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
                     return 0
                     ;;
                 *)

@@ -15,7 +15,10 @@ use crate::{
     provider::Provider,
     sessions::SessionLog,
     skills::Skills,
-    tools::{ToolBox, WorkDir},
+    tools::{
+        ToolBox, WorkDir,
+        policy::{Caller, Policy},
+    },
 };
 
 use super::{
@@ -29,7 +32,7 @@ use super::{
     protocol::{Event, FailureKind, RunError},
     rails::{Rails, add_opening, asks_for_a_change},
     recorder::Recorder,
-    request::{DaemonTools, ExtraContext, History, Prompt, StartRun, needs_work_dir},
+    request::{DaemonTools, ExtraContext, History, Prompt, StartRun, ToolOptions, needs_work_dir},
     run::EventSender,
     session::SessionSlot,
     shared::{Origin, ParentContext, Shared},
@@ -54,6 +57,7 @@ pub(super) struct PreparedRun {
 /// The limits and rights of a run, granted by the configuration if a client started it, otherwise by its parent.
 struct Grant {
     work_dir: Arc<WorkDir>,
+    policy: Arc<Policy>,
     tools: ToolBox,
     limits: RunLimits,
     parent: Option<SessionId>,
@@ -74,13 +78,13 @@ pub(super) fn prepare(
     let mut prompt = prompt_message(&request.prompt, &request.context.before_prompt, &skills)?;
     let checks = checks(shared, &agent, &request, &origin)?;
     let lacks_work_dir = matches!(origin, Origin::Client) && shared.lacks_work_dir(&request);
-    let Grant { work_dir, tools, limits, parent } = match origin {
+    let Grant { work_dir, policy, tools, limits, parent } = match origin {
         Origin::Client => client_grant(shared, id, &request, &slot.id, skills)?,
         Origin::Parent(parent) => parent_grant(*parent),
     };
     let tools = with_spawn_tool(tools, shared, &agent, &limits, &request.tools.daemon);
     let timeout = Duration::from_secs(shared.config.tools.timeout_seconds);
-    let tools = RunTools::new(tools, request.tools, Arc::clone(&work_dir), timeout)?;
+    let tools = RunTools::new(tools, request.tools, Arc::clone(&work_dir), policy, timeout)?;
     let origin = (parent.as_ref(), request.working_dir.as_deref());
     let log = open_log(shared, &request.history, &slot.id, origin)?;
     let asks_for_change = asks_for_a_change(request.prompt.user_text());
@@ -222,7 +226,7 @@ fn client_grant(
     session: &SessionId,
     skills: Skills,
 ) -> Result<Grant, RunError> {
-    let mut tools = daemon_tools(shared, skills, &request.tools);
+    let mut tools = daemon_tools(shared, skills);
     tools.retain(|tool| request.tools.includes(&tool.def().name));
     let work_dir = match open_work_dir(shared, request)? {
         Some(work_dir) => work_dir.recorded(&shared.storage.journal, entry_head(id, &request.prompt)),
@@ -231,11 +235,20 @@ fn client_grant(
             no_work_dir(shared)?
         }
     };
-    let work_dir = Arc::new(work_dir);
+    let policy = Arc::new(load_policy(shared, &request.tools, &work_dir)?);
+    let work_dir = Arc::new(work_dir.restricted(Arc::clone(&policy) as _));
     let root_session = request.subagents.root_session.clone().unwrap_or_else(|| session.clone());
     let limits = RunLimits::for_client(root_session, &shared.config, request.subagents.allow)
         .with_max_turns(request.overrides.max_turns);
-    Ok(Grant { work_dir, tools: ToolBox::new(tools), limits, parent: None })
+    Ok(Grant { work_dir, policy, tools: ToolBox::new(tools), limits, parent: None })
+}
+
+fn load_policy(shared: &Shared, options: &ToolOptions, work_dir: &WorkDir) -> Result<Policy, RunError> {
+    let caller = Caller { headless: options.headless, allowed_commands: options.allowed_commands.clone() };
+    Policy::load(&shared.storage.home, &shared.config.commands, work_dir, &caller).map_err(|error| {
+        RunError::from_source(FailureKind::Request, &error)
+            .hint("correct the file; `kontekst policy show` reads it again")
+    })
 }
 
 /// The longest beginning of a prompt that the journal has, in characters.
@@ -253,8 +266,8 @@ fn entry_head(id: &RunId, prompt: &Prompt) -> EntryHead {
 }
 
 fn parent_grant(parent: ParentContext) -> Grant {
-    let ParentContext { work_dir, tools, session, limits } = parent;
-    Grant { work_dir, tools, limits, parent: Some(session) }
+    let ParentContext { work_dir, policy, tools, session, limits } = parent;
+    Grant { work_dir, policy, tools, limits, parent: Some(session) }
 }
 
 /// The sentence in the system message of a run that lacks its file tools.

@@ -168,6 +168,11 @@ pub struct ProposedCall {
     pub effect: Effect,
     /// Set if the call runs a command line.
     pub command: Option<CommandPreview>,
+    /// Says which rule of the policy asks about the call, and where it stands. Whoever answers for a person does not approve
+    /// such a call.
+    pub asked_by: Option<String>,
+    /// The rules that [`Command::ApproveAlways`] writes into the policy. Empty if it writes none.
+    pub rules: Vec<String>,
     /// The subagent that made the call, if it was not the run itself.
     pub subagent: Option<SessionId>,
 }

@@ -15,7 +15,7 @@ use super::{
     bridge::blocking,
     prepare::load_agent,
     protocol::{FailureKind, RunError},
-    request::{SPAWN_WORKER, StartRun, ToolOptions},
+    request::{SPAWN_WORKER, StartRun},
     toolset::daemon_tools,
 };
 
@@ -40,7 +40,7 @@ impl AgentCore {
     pub async fn daemon_tools(&self) -> Vec<DaemonTool> {
         let shared = Arc::clone(&self.shared);
         let mut listing = blocking(move || {
-            let tools = daemon_tools(&shared, Skills::load(&shared.storage.home), &ToolOptions::default());
+            let tools = daemon_tools(&shared, Skills::load(&shared.storage.home));
             let mut tools: Vec<DaemonTool> = tools
                 .iter()
                 .map(|tool| DaemonTool { name: tool.def().name, needs_approval: tool.needs_approval() })

@@ -56,6 +56,10 @@ pub struct ToolOptions {
     pub commands: bool,
     /// Commands that run without a question in this run, as `allow` under `[commands]` has them.
     pub allowed_commands: Vec<String>,
+    /// Nobody can be asked about a call, so the rules under `[headless]` of the policy count.
+    pub headless: bool,
+    /// The client decides about calls that a rule of the policy allows as it does about others, except command lines.
+    pub client_decides: bool,
 }
 
 /// Text and messages that the model reads in addition to the prompt and the history.

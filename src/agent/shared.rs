@@ -9,7 +9,7 @@ use crate::{
     provider::Models,
     sessions::Sessions,
     subagent_log::SubagentLogs,
-    tools::{CommandRunner, ToolBox, WorkDir},
+    tools::{CommandRunner, ToolBox, WorkDir, policy::Policy},
 };
 
 use super::{
@@ -69,6 +69,7 @@ pub(super) enum Origin {
 /// Everything that a subagent gets from the run that started it.
 pub(super) struct ParentContext {
     pub(super) work_dir: Arc<WorkDir>,
+    pub(super) policy: Arc<Policy>,
     /// The parent's tools, without the one that starts subagents.
     pub(super) tools: ToolBox,
     pub(super) session: SessionId,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
     skills::Skills,
-    tools::{Executor, Proposal, Tool, ToolBox, WorkDir, builtin},
+    tools::{Executor, Proposal, Tool, ToolBox, WorkDir, builtin, policy::Policy},
 };
 
 use super::{
@@ -26,6 +26,10 @@ pub(super) struct RunTools {
     pub(super) timeout: Duration,
     /// See [`ToolOptions::reading_is_free`].
     pub(super) reading_is_free: bool,
+    /// See [`ToolOptions::client_decides`].
+    pub(super) client_decides: bool,
+    /// The rules of the user about calls.
+    pub(super) policy: Arc<Policy>,
 }
 
 impl RunTools {
@@ -33,13 +37,14 @@ impl RunTools {
         daemon: ToolBox,
         options: ToolOptions,
         work_dir: Arc<WorkDir>,
+        policy: Arc<Policy>,
         timeout: Duration,
     ) -> Result<Self, RunError> {
-        let ToolOptions { client, approvals, reading_is_free, .. } = options;
+        let ToolOptions { client, approvals, reading_is_free, client_decides, .. } = options;
         let all = daemon
             .with_client_tools(client)
             .map_err(|error| RunError::from_source(FailureKind::Request, &error))?;
-        Ok(Self { all, work_dir, approvals, timeout, reading_is_free })
+        Ok(Self { all, work_dir, approvals, timeout, reading_is_free, client_decides, policy })
     }
 
     /// Returns true if the run has the daemon's tools that change files.
@@ -58,10 +63,10 @@ impl RunTools {
 }
 
 /// Returns every tool that runs in the daemon, except the one that starts subagents.
-pub(super) fn daemon_tools(shared: &Shared, skills: Skills, options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
+pub(super) fn daemon_tools(shared: &Shared, skills: Skills) -> Vec<Arc<dyn Tool>> {
     let mut tools = builtin::all(&shared.config.tools, &shared.own_listeners);
     let runner = shared.commands.as_ref().filter(|runner| runner.is_offered());
-    tools.extend(runner.map(|runner| builtin::run_command(runner, &options.allowed_commands)));
+    tools.extend(runner.map(builtin::run_command));
     if skills.for_model().next().is_some() {
         tools.push(Arc::new(SkillTool { skills }) as Arc<dyn Tool>);
     }

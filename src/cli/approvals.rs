@@ -221,6 +221,9 @@ fn list(pending: &[PendingApproval], out: &mut PrintableWriter) -> Result<(), Cl
         if !call.caution.is_empty() {
             writeln!(out, "  caution: {}", literal_line(&call.caution))?;
         }
+        if !call.asked_by.is_empty() {
+            writeln!(out, "  {}", literal_line(&call.asked_by))?;
+        }
         for line in literal(&call.preview).lines() {
             writeln!(out, "  {line}")?;
         }
@@ -234,6 +237,7 @@ fn to_json(pending: &PendingApproval) -> Value {
         "call": call.call_id, "run": pending.run_id, "session": pending.session_id, "agent": pending.agent_name,
         "since": pending.since_rfc3339, "tool": call.name,
         "arguments": call.arguments_json, "preview": call.preview, "caution": call.caution,
+        "asked_by": call.asked_by,
     })
 }
 

@@ -102,6 +102,7 @@ fn call_to_json(call: &pb::ProposedToolCall) -> Value {
         "call_id": call.call_id, "name": call.name, "arguments_json": call.arguments_json,
         "preview": call.preview, "caution": call.caution, "worker_id": call.worker_id,
         "command": call.command.as_ref().map(|command| json!({"prefixes": command.prefixes})),
+        "asked_by": call.asked_by, "rules": call.rules,
     })
 }
 

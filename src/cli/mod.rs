@@ -21,6 +21,7 @@ mod markdown;
 mod models;
 mod output;
 mod pager;
+mod policy;
 pub mod printable;
 mod process_env;
 mod role;
@@ -99,6 +100,7 @@ Environment:
 
 Files:
   ~/.kontekst/config.toml         the configuration, see kontekst-config(5)
+  ~/.kontekst/policy.toml         what runs without a question and what never runs, see `kontekst policy --help`
   ~/.kontekst/agents/NAME/        an agent: config.toml (model, sampling) and agent.md (system prompt)
   ~/.kontekst/skills/             prompt templates: NAME.md or NAME/SKILL.md
   ~/.kontekst/sessions/ID.jsonl   stored conversations, one message per line
@@ -128,6 +130,7 @@ enum Command {
     Undo(undo::Args),
     Every(every::Args),
     Jobs(jobs::Args),
+    Policy(policy::Args),
     Web(web::Args),
     Daemon(daemon::Args),
     Rpc(rpc::Args),
@@ -198,6 +201,7 @@ fn dispatch(
         Command::Undo(args) => undo::run(args, &home),
         Command::Every(args) => every::run(args, &home),
         Command::Jobs(args) => jobs::run(args, &home),
+        Command::Policy(args) => policy::run(args, &home, environment),
         Command::Web(args) => web::run(&args, &home, environment),
         Command::Daemon(args) => daemon::run(&args, &home, environment),
         Command::Rpc(args) => rpc::run(&args, &home),

@@ -127,7 +127,17 @@ impl Home {
         self.root.join("feedback.jsonl")
     }
 
-    /// The commands that run without a question, by directory.
+    /// The rules about what runs without a question, what is asked about and what never runs.
+    pub fn policy(&self) -> PathBuf {
+        self.root.join("policy.toml")
+    }
+
+    /// A process holds this lock while it changes [`Home::policy`].
+    pub fn policy_lock(&self) -> PathBuf {
+        self.run().join("policy.lock")
+    }
+
+    /// The commands that earlier versions ran without a question, by directory. [`Home::policy`] has them now.
     pub fn allowed_commands(&self) -> PathBuf {
         self.root.join("allowed_commands.json")
     }
@@ -276,7 +286,7 @@ impl Home {
             self.jobs(),
             self.kv(),
         ];
-        [self.root.clone(), self.config(), self.token()].into_iter().chain(dirs).collect()
+        [self.root.clone(), self.config(), self.policy(), self.token()].into_iter().chain(dirs).collect()
     }
 
     /// Replaces a leading `~/` by the home directory of this user. Other paths, also `~user`, stay as they are.

@@ -3,6 +3,7 @@
 pub mod builtin;
 mod commands;
 mod gitignore;
+pub mod policy;
 mod protected;
 mod read_effect;
 #[cfg(target_os = "linux")]
@@ -31,10 +32,7 @@ use std::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{
-    config::PathError,
-    core::{Cancel, ToolDef, ToolOutcome},
-};
+use crate::core::{Cancel, ToolDef, ToolOutcome};
 
 /// Returns true if the names in this path say that its file holds secrets or settings, so that it is not read without a
 /// question. The path is absolute and has no links.
@@ -61,6 +59,15 @@ enum SandboxRights {
     Files,
     /// Also make symbolic links and remove directories, to take back what a command has done.
     Undo,
+}
+
+/// The rules of the user that count while tools work, and not only before.
+pub trait Restrictions: Send + Sync {
+    /// Returns true if no tool may show what is in the file without a question. The path begins at the working directory.
+    fn withholds(&self, path: &str) -> bool;
+
+    /// Returns why a fetch that was sent to the host `from` must not follow a redirect to the host `to`.
+    fn refuses_redirect(&self, from: &str, to: &str) -> Option<String>;
 }
 
 /// A tool that runs in the daemon. Its methods may block: the agent calls them on blocking threads.
@@ -92,17 +99,6 @@ pub trait Tool: Send + Sync {
     fn own_time_limit(&self, args: &Value) -> Option<Duration> {
         let _ = args;
         None
-    }
-
-    /// Allows calls like the one with this proposal in the same working directory from now on. Does nothing for a tool
-    /// that cannot.
-    ///
-    /// # Errors
-    ///
-    /// The reason why it cannot be stored.
-    fn remember(&self, approved: &Proposal, work_dir: &WorkDir) -> Result<(), PathError> {
-        let _ = (approved, work_dir);
-        Ok(())
     }
 
     /// As [`Tool::execute`], and passes on what the call prints while it runs.
@@ -141,15 +137,29 @@ pub struct Proposal {
 /// A command line that a call would run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandPreview {
-    /// The user's rules let the line run without a question.
-    pub allowed: bool,
     /// Every command of the line is one that only reads. Nothing is allowed because of that.
     pub only_reads: bool,
     /// Protected paths that the line names and that do not exist, or that it has to change, relative to the working
     /// directory. Whoever approves the line lets it make or change them.
     pub names: Vec<String>,
-    /// The first words of each command, which [`Tool::remember`] allows. Empty if it can allow nothing.
+    /// The first words of each command that rules could allow, as [`Policy::prefixes`](policy::Policy::prefixes) finds
+    /// them. Empty if no rules could allow the line.
     pub prefixes: Vec<String>,
+    /// The commands, in the order of the text. Empty if the line cannot be read.
+    pub commands: Vec<PreviewedCommand>,
+    /// The line has nothing but plain commands, so that rules with words can allow it.
+    pub is_plain: bool,
+    /// The whole sandbox holds the line, without network.
+    pub is_sealed: bool,
+}
+
+/// One command of a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PreviewedCommand {
+    /// The words as the program gets them. `None` if they are not known.
+    pub words: Option<Vec<String>>,
+    /// The first words that a rule for it would have. `None` if no rule could name it.
+    pub prefix: Option<String>,
 }
 
 /// The effect that a call would have on a file, for a door that shows more than the preview.

@@ -17,7 +17,7 @@ pub(super) fn of_file(workspace: &Workspace, path: &InnerPath) -> Effect {
     let asks = protected::caution(workspace, path, &location, Access::UnapprovedRead).is_some()
         || [path.as_str(), &location.real_path()]
             .into_iter()
-            .any(|path| hidden_character_caution(path).is_some());
+            .any(|path| hidden_character_caution(path).is_some() || workspace.withholds(path));
     if asks { Effect::Unknown } else { Effect::Reads }
 }
 
@@ -63,7 +63,8 @@ impl<'a> OpenDirs<'a> {
         let path = inner.as_str();
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
         let Some((real_dir, names)) = &self.enter(dir).judged else { return open_alone(workspace, &inner) };
-        if real_dir.is_own() || names.protects(name) || hidden_character_caution(path).is_some() {
+        let is_odd = || hidden_character_caution(path).is_some();
+        if real_dir.is_own() || names.protects(name) || is_odd() || workspace.withholds(path) {
             return Opened::Withheld;
         }
         match real_dir.open(name) {

@@ -9,7 +9,7 @@ use std::{
 use rustix::io::Errno;
 
 use super::{
-    Effect, FileError, Proposal, SandboxRights,
+    Effect, FileError, Proposal, Restrictions, SandboxRights,
     workspace::{Record, Workspace},
 };
 use crate::{
@@ -69,6 +69,15 @@ impl WorkDir {
             Err(Errno::NOTDIR) => Err(WorkDirError::NotADirectory(dir())),
             Err(errno) => Err(WorkDirError::Io { dir: dir(), source: errno.into() }),
         }
+    }
+
+    /// Applies the rules of the user to what tools read and fetch. Has no effect on a directory that is shared already.
+    #[must_use]
+    pub fn restricted(mut self, restrictions: Arc<dyn Restrictions>) -> Self {
+        if let Some(workspace) = Arc::get_mut(&mut self.workspace) {
+            workspace.set_restrictions(restrictions);
+        }
+        self
     }
 
     /// Records every change of the tools from now on in the journal, for the run that `head` describes. The directory of the

@@ -446,3 +446,31 @@ fn content_that_is_not_grpc_gets_the_status_415() {
         }
     });
 }
+
+#[test]
+fn calls_that_rules_allow_or_deny_are_not_proposed() {
+    let write = |path: &str| ("write_file", json!({"path": path, "content": "x"}));
+    let model = FakeLlama::start([
+        Reply::calls([write("a.txt"), write("b.txt"), write("c.txt")]),
+        Reply::text("done"),
+    ]);
+    let home = daemon(&model);
+    home.write("policy.toml", "allow = [\"write_file(a.txt)\"]\ndeny = [\"write_file(b.txt)\"]\n");
+    block_on(async {
+        let mut client = TestClient::open(&home).await;
+        client.start(&home, "go").await;
+        let events = client.events_until(|event| matches!(event, Event::ToolsProposed(_))).await;
+        let Some(Event::ToolsProposed(proposed)) = events.last() else { unreachable!() };
+        let [call] = &proposed.calls[..] else { panic!("{proposed:?}") };
+        assert!(call.arguments_json.contains("c.txt") && call.asked_by.is_empty());
+        assert_eq!(call.rules, ["write_file"]);
+        let approve = ApproveToolCommand { call_id: call.call_id.clone(), remember: false };
+        client.send(Command::ApproveTool(approve)).await;
+        let events = client.run_to_end().await;
+        let failed: Vec<_> = events.iter().filter(|event| matches!(event, Event::ToolFailed(_))).collect();
+        let [Event::ToolFailed(failed)] = failed[..] else { panic!("{events:?}") };
+        assert!(failed.error.contains("deny `write_file(b.txt)`"), "{failed:?}");
+    });
+    let there = ["a.txt", "b.txt", "c.txt"].map(|name| home.work_dir().join(name).exists());
+    assert_eq!(there, [true, false, true]);
+}

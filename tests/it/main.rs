@@ -24,6 +24,7 @@ mod manual;
 mod models;
 mod orphans;
 mod output_schema;
+mod policy;
 mod prompt_prefix;
 mod provider;
 mod pseudo_terminal;

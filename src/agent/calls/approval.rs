@@ -12,7 +12,7 @@ use crate::{
     core::{CallId, error_chain},
 };
 
-use super::plan::{CallPlan, DaemonCall, PlannedCall};
+use super::plan::{CallPlan, PlannedCall};
 
 /// Waits until every proposed call has a decision, and changes the plan of each call that is denied.
 ///
@@ -63,17 +63,25 @@ pub(super) async fn collect_decisions(
     Ok(after_denial)
 }
 
-/// Lets the tool of a call allow calls like it from now on.
+/// Writes the rules that allow calls like this one in this directory, and says where they stand.
 async fn remember(run: &RunState, planned: &PlannedCall) -> Result<(), Stop> {
-    let CallPlan::Daemon(DaemonCall { tool, proposal, .. }) = &planned.plan else { return Ok(()) };
-    let (tool, proposal) = (Arc::clone(tool), proposal.clone());
-    let work_dir = Arc::clone(&run.tools.work_dir);
-    let remembered = blocking(move || tool.remember(&proposal, &work_dir)).join().await?;
-    if let Err(error) = remembered {
-        let text = format!("the approval is for this call only: {}", error_chain(&error));
-        run.io.send(Event::Notice(text)).await?;
+    let rules = planned.rules();
+    if rules.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let policy = Arc::clone(&run.tools.policy);
+    let dir = policy.dir().to_owned();
+    let text = match blocking(move || policy.allow(&rules)).join().await? {
+        Ok(written) => {
+            let places = written
+                .iter()
+                .map(|rule| format!("allow `{}` ({}:{})", rule.text, rule.file.display(), rule.line));
+            let places = places.collect::<Vec<_>>().join(", ");
+            format!("from now on this needs no question in {dir}: {places}")
+        }
+        Err(error) => format!("the approval is for this call only: {}", error_chain(&error)),
+    };
+    run.io.send(Event::Notice(text)).await
 }
 
 /// Waits for the next command. Returns `None` if none can come any more.

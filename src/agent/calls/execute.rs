@@ -64,6 +64,11 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
         }
         CallPlan::Client { .. } => return run_at_client(run, vec![PlannedCall { call, plan }]).await,
         CallPlan::Invalid(invalid) => invalid_call(run, invalid),
+        CallPlan::Forbidden(reason) => {
+            run.rails.note_decision();
+            let outcome = ToolOutcome::failed(ToolFailureKind::Denied, reason);
+            (outcome.clone(), outcome)
+        }
         CallPlan::TurnedBack(reason) => {
             let outcome = ToolOutcome::failed(ToolFailureKind::Other, reason);
             (outcome.clone(), outcome)

@@ -11,6 +11,7 @@ use crate::{
     core::ToolCall,
     tools::{
         Concurrency, Effect, Executor, Proposal, Tool, ToolBox, WorkDir,
+        policy::{CallTarget, Decision, Policy, Verdict, rules_for},
         schema::{CheckedCall, InvalidCall},
     },
 };
@@ -35,12 +36,15 @@ pub(super) enum CallPlan {
     TurnedBack(String),
     /// The user denied it. The model reads the reason.
     Denied(String),
+    /// A rule of the user forbids it. The client and the model read which one.
+    Forbidden(String),
 }
 
 pub(super) struct DaemonCall {
     pub(super) tool: Arc<dyn Tool>,
     pub(super) args: Value,
-    pub(super) proposal: Proposal,
+    pub(super) proposal: Box<Proposal>,
+    pub(super) verdict: Box<Verdict>,
     /// A call that would fail is run without a question. The reason can show a part of a file, so that is so only where
     /// reading is.
     pub(super) fails_unasked: bool,
@@ -58,30 +62,48 @@ pub(super) enum CallGroup {
 impl PlannedCall {
     /// Returns the proposal of a call that needs an approval.
     pub(super) fn proposed(&self) -> Option<ProposedCall> {
-        let CallPlan::Daemon(DaemonCall { proposal, .. }) = &self.plan else { return None };
+        let CallPlan::Daemon(DaemonCall { proposal, verdict, .. }) = &self.plan else { return None };
+        let asked_by = verdict.reason();
         self.needs_approval().then(|| ProposedCall {
             call: self.call.clone(),
             preview: proposal.preview.clone(),
             caution: proposal.caution.clone(),
-            effect: proposal.effect.clone(),
+            effect: match &proposal.effect {
+                // Reading is free only as far as no rule asks about it.
+                Effect::Reads if asked_by.is_some() => Effect::Unknown,
+                effect => effect.clone(),
+            },
             command: proposal.command.clone(),
+            asked_by,
+            rules: self.rules(),
             subagent: None,
         })
+    }
+
+    /// Returns the rules that would allow calls like this one. Empty for a call that is approved one at a time: because of
+    /// its caution, or because a rule asks about it.
+    pub(super) fn rules(&self) -> Vec<String> {
+        let CallPlan::Daemon(DaemonCall { args, proposal, verdict, .. }) = &self.plan else {
+            return Vec::new();
+        };
+        if proposal.caution.is_some() || verdict.rule.is_some() {
+            return Vec::new();
+        }
+        rules_for(&self.call.name, &CallTarget::of(&self.call.name, args, proposal.command.as_ref()))
     }
 
     /// Returns true if somebody has to approve the call. A call that would fail changes nothing, also if its target
     /// has changed since.
     pub(super) fn needs_approval(&self) -> bool {
-        let CallPlan::Daemon(DaemonCall { tool, proposal, fails_unasked, .. }) = &self.plan else {
+        let CallPlan::Daemon(DaemonCall { tool, proposal, verdict, fails_unasked, .. }) = &self.plan else {
             return false;
         };
-        let is_unasked = match proposal.effect {
-            Effect::Refused(_) => true,
-            Effect::Fails(_) => *fails_unasked,
-            Effect::Unknown | Effect::Reads | Effect::Change(_) => false,
-        };
-        let is_allowed = proposal.command.as_ref().is_some_and(|command| command.allowed);
-        tool.needs_approval() && !is_unasked && !is_allowed
+        match (&proposal.effect, verdict.decision) {
+            (Effect::Refused(_), _) | (_, Some(Decision::Allow)) => false,
+            (_, Some(Decision::Ask | Decision::Deny)) => true,
+            (Effect::Fails(_), None) => tool.needs_approval() && !fails_unasked,
+            (Effect::Unknown | Effect::Reads | Effect::Change(_), None) => tool.needs_approval(),
+        }
     }
 
     /// Returns true if the client may run the call while it runs others.
@@ -100,17 +122,47 @@ pub(super) async fn plan_calls(
     calls: Vec<TurnCall>,
     tools: ToolBox,
 ) -> Result<Vec<PlannedCall>, Stop> {
-    let (work_dir, fails_unasked) = (Arc::clone(&run.tools.work_dir), run.tools.reading_is_free);
-    let plan = move |call| plan_call(call, &tools, &work_dir, fails_unasked);
+    let rules = CallRules {
+        policy: Arc::clone(&run.tools.policy),
+        client_decides: run.tools.client_decides,
+        fails_unasked: run.tools.reading_is_free,
+    };
+    let work_dir = Arc::clone(&run.tools.work_dir);
+    let plan = move |call| plan_call(call, &tools, &work_dir, &rules);
     let mut planning = blocking(move || calls.into_iter().map(plan).collect());
     Ok(run.io.unless_cancelled(planning.join()).await??)
+}
+
+/// The rules by which a call runs without a question.
+struct CallRules {
+    policy: Arc<Policy>,
+    client_decides: bool,
+    fails_unasked: bool,
+}
+
+impl CallRules {
+    /// Returns what the policy says about the call of which the tool has made this proposal, and adds to the proposal what
+    /// the policy knows.
+    fn verdict(&self, name: &str, args: &Value, proposal: &mut Proposal, work_dir: &WorkDir) -> Verdict {
+        let target = CallTarget::of(name, args, proposal.command.as_ref());
+        let verdict = self.policy.decide(name, &target, work_dir).with_caution(proposal.caution.as_deref());
+        if let Some(command) = proposal.command.as_mut().filter(|_| proposal.caution.is_none()) {
+            command.prefixes = self.policy.prefixes(command);
+        }
+        proposal.caution = proposal.caution.take().or_else(|| verdict.caution.clone());
+        let is_left_to_client = self.client_decides && proposal.command.is_none();
+        match verdict.decision {
+            Some(Decision::Allow) if is_left_to_client => Verdict::default(),
+            _ => verdict,
+        }
+    }
 }
 
 fn plan_call(
     TurnCall { call, result }: TurnCall,
     tools: &ToolBox,
     work_dir: &WorkDir,
-    fails_unasked: bool,
+    rules: &CallRules,
 ) -> PlannedCall {
     let CheckedCall { name, args, arguments } = match result {
         Ok(checked) => checked,
@@ -121,8 +173,16 @@ fn plan_call(
             CallPlan::Client { timeout: *timeout, concurrency: *concurrency }
         }
         Executor::Daemon(tool) => {
-            let proposal = tool.propose(&args, work_dir);
-            CallPlan::Daemon(DaemonCall { tool: Arc::clone(tool), args, proposal, fails_unasked })
+            let mut proposal = tool.propose(&args, work_dir);
+            let verdict = rules.verdict(&name, &args, &mut proposal, work_dir);
+            let (tool, fails_unasked) = (Arc::clone(tool), rules.fails_unasked);
+            match (verdict.decision, verdict.reason()) {
+                (Some(Decision::Deny), reason) => CallPlan::Forbidden(reason.unwrap_or_default()),
+                _ => {
+                    let (proposal, verdict) = (Box::new(proposal), Box::new(verdict));
+                    CallPlan::Daemon(DaemonCall { tool, args, proposal, verdict, fails_unasked })
+                }
+            }
         }
     };
     PlannedCall { call: ToolCall { id: call.id, name, arguments }, plan }

@@ -185,6 +185,7 @@ async fn start_subagent(
     let parent_session = run.model.cache_key.clone();
     let parent = ParentContext {
         work_dir: Arc::clone(&run.tools.work_dir),
+        policy: Arc::clone(&run.tools.policy),
         tools: run.tools.all.without_daemon_tool(SPAWN_WORKER),
         session: parent_session.unwrap_or_else(|| run.limits.root_session.clone()),
         limits,
@@ -217,7 +218,11 @@ fn subagent_request(run: &RunState, id: SessionId, prompt: String, agent: String
         prompt: Prompt::Text(prompt),
         history: History::Session(id),
         agent: if same_agent { parent_agent.id.to_string() } else { agent },
-        tools: ToolOptions { reading_is_free: run.tools.reading_is_free, ..ToolOptions::default() },
+        tools: ToolOptions {
+            reading_is_free: run.tools.reading_is_free,
+            client_decides: run.tools.client_decides,
+            ..ToolOptions::default()
+        },
         context: ExtraContext { system: run.model.extra_context.clone(), ..ExtraContext::default() },
         overrides: RunOverrides {
             model: same_agent.then(|| parent_agent.model.clone()),

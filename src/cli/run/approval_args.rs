@@ -8,6 +8,7 @@ use crate::{
 use super::{
     allowed::Allowed,
     approver::{Approver, OnDeny, Policy},
+    question::Terminal,
 };
 
 #[derive(Debug, clap::Args)]
@@ -43,6 +44,7 @@ impl ApprovalArgs {
     ) -> Result<Approver, CliError> {
         let allowed = Allowed::parse(&self.allow)?;
         start.allowed_commands = allowed.commands;
+        start.headless = Terminal::open().is_none();
         start.checks.clone_from(&self.check);
         let policy =
             Policy { auto_approve: self.auto_approve, allowed_tools: allowed.tools, on_deny: self.on_deny };

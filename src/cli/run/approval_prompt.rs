@@ -10,8 +10,7 @@ use crate::{
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ApprovalAnswer {
     Yes,
-    /// Yes, and this tool needs no question for the rest of the run, or commands with the same first words none in this
-    /// directory.
+    /// Yes, and a rule of the policy allows calls like this one in this directory from now on.
     Always,
     No,
     /// No, with a reason that the model reads before it continues.
@@ -30,25 +29,20 @@ pub(super) enum TypedLine {
 
 /// Returns the line that asks for an answer, below the call.
 pub(super) fn prompt(call: &ProposedToolCall) -> String {
-    let always = match &call.command {
-        None => " [a]lways this tool".to_owned(),
-        Some(command) if command.prefixes.is_empty() => String::new(),
-        Some(command) => format!(" [a]lways {} in this directory", quoted(&command.prefixes)),
+    let always = match &call.rules[..] {
+        [] => String::new(),
+        rules => format!(" [a]lways {} in this directory", quoted(rules)),
     };
     format!("approve? [y]es [N]o{always} [v]iew all [?], or type a reason to refuse: ")
 }
 
 /// Explains every answer to the question about this call. `refusal` says what a refusal without a reason does.
 pub(super) fn help(call: &ProposedToolCall, refusal: &str) -> String {
-    let always = match &call.command {
-        None => format!(
-            "\n  a           Run it. `{}` is not asked about again until this command ends, except where a caution is shown.",
-            literal(&call.name)
-        ),
-        Some(command) if command.prefixes.is_empty() => String::new(),
-        Some(command) => format!(
-            "\n  a           Run it. Commands that begin with {} are not asked about again in this directory, in later runs either.",
-            quoted(&command.prefixes)
+    let always = match &call.rules[..] {
+        [] => String::new(),
+        rules => format!(
+            "\n  a           Run it, and write a rule into policy.toml that allows {} in this directory, in later runs too. Where a\n              caution is shown you are still asked.",
+            quoted(rules)
         ),
     };
     format!(
@@ -64,10 +58,10 @@ pub(super) fn help(call: &ProposedToolCall, refusal: &str) -> String {
     )
 }
 
-/// Returns the words in quotation marks, joined by `and`.
-fn quoted(prefixes: &[String]) -> String {
-    let prefixes: Vec<String> = prefixes.iter().map(|prefix| format!("`{}`", literal(prefix))).collect();
-    prefixes.join(" and ")
+/// Returns the rules in quotation marks, joined by `and`.
+fn quoted(rules: &[String]) -> String {
+    let rules: Vec<String> = rules.iter().map(|rule| format!("`{}`", literal(rule))).collect();
+    rules.join(" and ")
 }
 
 pub(super) fn parse_answer(line: &str) -> TypedLine {
@@ -98,6 +92,9 @@ pub(super) fn format_call(call: &ProposedToolCall, palette: Palette, after_hidde
     if !call.caution.is_empty() {
         text.push_str(&palette.red(&format!("  caution: {}", literal(&call.caution))));
         text.push('\n');
+    }
+    if !call.asked_by.is_empty() {
+        text.push_str(&format!("  {}\n", literal(&call.asked_by)));
     }
     for line in call.preview.lines() {
         text.push_str("  ");
@@ -177,10 +174,9 @@ mod tests {
 
     #[test]
     fn the_question_names_its_answers_and_the_help_explains_them() {
-        let check = |command: Option<&[&str]>, expect: &Expect| {
-            let prefixes = |prefixes: &[&str]| prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
-            let command = command.map(|command| CommandLine { prefixes: prefixes(command) });
-            let call = ProposedToolCall { name: "tool".into(), command, ..ProposedToolCall::default() };
+        let check = |rules: &[&str], expect: &Expect| {
+            let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
+            let call = ProposedToolCall { name: "tool".into(), rules, ..ProposedToolCall::default() };
             expect.assert_eq(&format!(
                 "{}\n{}",
                 prompt(&call).trim_end(),
@@ -188,37 +184,39 @@ mod tests {
             ));
         };
         check(
-            None,
+            &["tool"],
             &expect![[r#"
-            approve? [y]es [N]o [a]lways this tool [v]iew all [?], or type a reason to refuse:
+                approve? [y]es [N]o [a]lways `tool` in this directory [v]iew all [?], or type a reason to refuse:
 
-              y           Run this call, with exactly these arguments.
-              n           Refuse the call and end the run. An empty line means the same.
-              a           Run it. `tool` is not asked about again until this command ends, except where a caution is shown.
-              v           Show all of the call in the pager that $PAGER names, then ask again.
-              ?           Show this help, then ask again.
-              other text  Refuse the call. The model reads the text as the reason and goes on.
-              Ctrl-C      End the run.
+                  y           Run this call, with exactly these arguments.
+                  n           Refuse the call and end the run. An empty line means the same.
+                  a           Run it, and write a rule into policy.toml that allows `tool` in this directory, in later runs too. Where a
+                              caution is shown you are still asked.
+                  v           Show all of the call in the pager that $PAGER names, then ask again.
+                  ?           Show this help, then ask again.
+                  other text  Refuse the call. The model reads the text as the reason and goes on.
+                  Ctrl-C      End the run.
 
-        "#]],
+            "#]],
         );
         check(
-            Some(&["cargo test", "git diff"]),
+            &["run_command(cargo test)", "run_command(git diff)"],
             &expect![[r#"
-            approve? [y]es [N]o [a]lways `cargo test` and `git diff` in this directory [v]iew all [?], or type a reason to refuse:
+                approve? [y]es [N]o [a]lways `run_command(cargo test)` and `run_command(git diff)` in this directory [v]iew all [?], or type a reason to refuse:
 
-              y           Run this call, with exactly these arguments.
-              n           Refuse the call and end the run. An empty line means the same.
-              a           Run it. Commands that begin with `cargo test` and `git diff` are not asked about again in this directory, in later runs either.
-              v           Show all of the call in the pager that $PAGER names, then ask again.
-              ?           Show this help, then ask again.
-              other text  Refuse the call. The model reads the text as the reason and goes on.
-              Ctrl-C      End the run.
+                  y           Run this call, with exactly these arguments.
+                  n           Refuse the call and end the run. An empty line means the same.
+                  a           Run it, and write a rule into policy.toml that allows `run_command(cargo test)` and `run_command(git diff)` in this directory, in later runs too. Where a
+                              caution is shown you are still asked.
+                  v           Show all of the call in the pager that $PAGER names, then ask again.
+                  ?           Show this help, then ask again.
+                  other text  Refuse the call. The model reads the text as the reason and goes on.
+                  Ctrl-C      End the run.
 
-        "#]],
+            "#]],
         );
         check(
-            Some(&[]),
+            &[],
             &expect![[r#"
             approve? [y]es [N]o [v]iew all [?], or type a reason to refuse:
 
@@ -271,6 +269,8 @@ mod tests {
             worker_id: "\u{1b}[3".into(),
             only_reads: false,
             command: Some(CommandLine { prefixes: vec!["a\u{1b}b".into()] }),
+            asked_by: "\u{1b}b".into(),
+            rules: vec!["a\u{1b}b".into()],
         };
         let text = format_proposal(&call, Palette::none()) + &prompt(&call) + &help(&call, "");
         assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");

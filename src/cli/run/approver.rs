@@ -222,13 +222,12 @@ impl Approver {
     fn decide(&mut self, call: &ProposedToolCall, answer: ApprovalAnswer) -> Command {
         match answer {
             ApprovalAnswer::Yes => approve(call),
-            // The daemon remembers the commands. That one was approved says nothing about others.
-            ApprovalAnswer::Always if call.command.is_some() => {
-                Command::ApproveTool(ApproveToolCommand { call_id: call.call_id.clone(), remember: true })
-            }
             ApprovalAnswer::Always => {
-                self.policy.allowed_tools.insert(call.name.clone());
-                approve(call)
+                // A rule with a target says nothing about other calls of the tool.
+                if call.rules == [call.name.as_str()] {
+                    self.policy.allowed_tools.insert(call.name.clone());
+                }
+                Command::ApproveTool(ApproveToolCommand { call_id: call.call_id.clone(), remember: true })
             }
             ApprovalAnswer::No => {
                 self.run_ends |= self.policy.on_deny == OnDeny::End;

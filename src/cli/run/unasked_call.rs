@@ -20,6 +20,10 @@ pub(super) fn error(call: &ProposedToolCall) -> CliError {
     let error = CliError::needs_approval(format!(
         "`{name}`{target} needs approval, and there is no terminal to ask on"
     ));
+    let error = match &*call.asked_by {
+        "" => error,
+        asked_by => error.cause(literal(asked_by)),
+    };
     let error = match (&*call.caution, &call.command) {
         ("", None) => error.hint(format!(
             "--allow {name} approves the calls of this tool, --auto-approve those of all tools"
@@ -35,6 +39,16 @@ pub(super) fn error(call: &ProposedToolCall) -> CliError {
         (caution, _) => error.cause(literal(caution)).hint(
             "neither --allow nor --auto-approve covers that; run it on a terminal, where you are asked",
         ),
+    };
+    let error = match &call.rules[..] {
+        [] => error,
+        rules => {
+            let rules: Vec<String> = rules.iter().map(|rule| format!("\"{}\"", literal(rule))).collect();
+            error.hint(format!(
+                "allow = [{}] under [headless] in policy.toml allows it from now on, see `kontekst policy --help`",
+                rules.join(", ")
+            ))
+        }
     };
     error.hint("--on-deny continue lets the model go on without the call")
 }

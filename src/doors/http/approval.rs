@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::{
     agent::{
-        AgentCore, Run,
+        AgentCore, Run, ToolOptions,
         protocol::{AfterDenial, Command, ProposedCall},
     },
-    config::HttpApproval,
+    config::{HttpApproval, HttpConfig},
     core::CallId,
 };
 
@@ -53,6 +53,17 @@ impl Approver {
     }
 }
 
+/// Returns the options of a run's tools that follow from how calls are approved here.
+pub(super) fn tool_options(config: &HttpConfig) -> ToolOptions {
+    ToolOptions {
+        commands: config.commands,
+        headless: config.approval != HttpApproval::Ask,
+        // A rule does not widen what the configuration lets this door do.
+        client_decides: config.approval == HttpApproval::ReadOnly,
+        ..ToolOptions::default()
+    }
+}
+
 fn deny(call: &CallId, reason: String) -> Command {
     Command::Deny { call: call.clone(), reason, then: AfterDenial::Continue }
 }
@@ -60,10 +71,11 @@ fn deny(call: &CallId, reason: String) -> Command {
 /// Returns the decision on one call: an approval, a denial with a reason that the model reads, or `None` if a person
 /// decides.
 ///
-/// Automatic approval never covers a call with a caution from its tool, such as writing a file that runs code.
+/// Automatic approval never covers a call with a caution from its tool, such as writing a file that runs code, and none
+/// about which a rule of the user asks.
 fn decision(policy: HttpApproval, call: &ProposedCall) -> Option<Command> {
     let denial = |reason: String| Some(deny(&call.call.id, reason));
-    match (policy, &call.caution) {
+    match (policy, call.caution.as_ref().or(call.asked_by.as_ref())) {
         (HttpApproval::Ask, _) => None,
         (_, Some(caution)) => denial(format!("automatic approval does not cover this: {caution}")),
         (HttpApproval::ReadOnly, None) if !READ_ONLY_TOOLS.contains(&call.call.name.as_str()) => denial(
@@ -89,6 +101,8 @@ mod tests {
             caution: caution.map(str::to_owned),
             effect: Effect::default(),
             command: None,
+            asked_by: None,
+            rules: Vec::new(),
             subagent: None,
         }
     }

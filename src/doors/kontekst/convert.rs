@@ -58,6 +58,7 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
             daemon: if start.no_tools { DaemonTools::Only(Vec::new()) } else { DaemonTools::All },
             commands: start.commands,
             allowed_commands: start.allowed_commands,
+            headless: start.headless,
             ..ToolOptions::default()
         },
         context: ExtraContext {
@@ -278,6 +279,8 @@ pub(super) fn proposed(call: ProposedCall) -> pb::ProposedToolCall {
         preview: call.preview,
         caution: call.caution.unwrap_or_default(),
         worker_id: call.subagent.map(|worker| worker.to_string()).unwrap_or_default(),
+        asked_by: call.asked_by.unwrap_or_default(),
+        rules: call.rules,
         command: call.command.map(|command| pb::CommandLine { prefixes: command.prefixes }),
     }
 }

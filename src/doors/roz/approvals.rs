@@ -63,7 +63,7 @@ impl Approvals {
         let tool = proposed.call.name;
         out.push(ServerEvent::activity(Activity::CallingTool, tool.clone()));
         out.push(ServerEvent::activity(Activity::WaitingApproval, wire_id.clone()));
-        let reason: String = match proposed.caution {
+        let reason: String = match proposed.caution.or(proposed.asked_by) {
             Some(caution) => format!("{caution}\n\n{}", proposed.preview),
             None => proposed.preview,
         };

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
-    config::PathError,
     core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
     sandbox::Ending,
     tools::{CommandJob, CommandRunner, Proposal, Tool, WorkDir},
@@ -16,14 +15,13 @@ use super::{Failure, args, outcome};
 /// The name of the tool.
 pub const RUN_COMMAND: &str = "run_command";
 
-/// Returns the tool. `allowed` are the first words of commands that need no approval in this run.
-pub fn run_command(runner: &Arc<CommandRunner>, allowed: &[String]) -> Arc<dyn Tool> {
-    Arc::new(RunCommand { runner: Arc::clone(runner), allowed: allowed.into() })
+/// Returns the tool.
+pub fn run_command(runner: &Arc<CommandRunner>) -> Arc<dyn Tool> {
+    Arc::new(RunCommand { runner: Arc::clone(runner) })
 }
 
 struct RunCommand {
     runner: Arc<CommandRunner>,
-    allowed: Vec<String>,
 }
 
 impl RunCommand {
@@ -82,7 +80,7 @@ impl Tool for RunCommand {
 
     fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
         match line(args) {
-            Ok(line) => self.runner.propose(line, self.seconds(args), &self.allowed, work_dir),
+            Ok(line) => self.runner.propose(line, self.seconds(args), work_dir),
             Err(failure) => {
                 Proposal { effect: crate::tools::Effect::Refused(failure.message), ..Proposal::default() }
             }
@@ -91,11 +89,6 @@ impl Tool for RunCommand {
 
     fn own_time_limit(&self, args: &Value) -> Option<Duration> {
         Some(Duration::from_secs(self.seconds(args)))
-    }
-
-    fn remember(&self, approved: &Proposal, work_dir: &WorkDir) -> Result<(), PathError> {
-        let Some(command) = &approved.command else { return Ok(()) };
-        self.runner.allow(&command.prefixes, work_dir)
     }
 
     fn execute_printing(

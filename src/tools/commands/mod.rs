@@ -1,6 +1,5 @@
 //! Command lines: which commands they run, which of them need no question, and how they are run.
 
-mod allowed_file;
 mod environment;
 mod line;
 mod named;
@@ -11,24 +10,14 @@ mod removal;
 mod rules;
 mod runner;
 
+pub(super) use rules::Rule;
 pub use runner::{CommandHost, CommandJob, CommandResult, CommandRunner};
 
-use crate::{
-    config::{CommandApproval, PathError},
-    tools::{CommandPreview, Proposal, WorkDir, tree},
-};
-use rules::Rule;
+use crate::tools::{CommandPreview, PreviewedCommand, Proposal, WorkDir, tree};
 
 impl CommandRunner {
-    /// Describes a line for a person, and says whether it needs an approval. `allowed` are the first words of commands that
-    /// need none, in addition to those of the configuration and of the directory.
-    pub(super) fn propose(
-        &self,
-        line: &str,
-        seconds: u64,
-        allowed: &[String],
-        work_dir: &WorkDir,
-    ) -> Proposal {
+    /// Describes a line for a person and for the policy.
+    pub fn propose(&self, line: &str, seconds: u64, work_dir: &WorkDir) -> Proposal {
         let read = line::read(line);
         let not_covered = tree::not_covered(work_dir).note();
         let confinement = format!("{}, at most {seconds} s.{not_covered}", self.confinement());
@@ -53,30 +42,18 @@ impl CommandRunner {
                 ..Proposal::default()
             };
         };
-        let rules = self.rules(allowed, work_dir);
-        let is_allowed = rules::allow(&rules, &read)
-            || (self.approval() == CommandApproval::Sandboxed && self.is_sealed());
+        let previewed = read.commands.iter().map(|command| PreviewedCommand {
+            words: command.words.clone(),
+            prefix: command.words.as_deref().and_then(rules::prefix),
+        });
         let command = CommandPreview {
-            allowed: is_allowed && caution.is_none(),
             only_reads: rules::only_reads(&read),
             names: named.into_iter().map(|(path, _)| path).collect(),
-            prefixes: if caution.is_some() { Vec::new() } else { rules::prefixes(&rules, &read) },
+            prefixes: Vec::new(),
+            commands: previewed.collect(),
+            is_plain: read.is_plain,
+            is_sealed: self.is_sealed(),
         };
         Proposal { preview, caution, command: Some(command), ..Proposal::default() }
-    }
-
-    fn rules(&self, allowed: &[String], work_dir: &WorkDir) -> Vec<Rule> {
-        let of_directory =
-            work_dir.real_path().map(|dir| allowed_file::rules(self.home(), dir)).unwrap_or_default();
-        let all = self.configured().iter().chain(allowed).chain(&of_directory);
-        all.filter_map(|rule| Rule::parse(rule)).collect()
-    }
-
-    /// Allows commands with these first words in the directory from now on.
-    pub(super) fn allow(&self, prefixes: &[String], work_dir: &WorkDir) -> Result<(), PathError> {
-        match work_dir.real_path() {
-            Some(dir) => allowed_file::add(self.home(), dir, prefixes),
-            None => Ok(()),
-        }
     }
 }

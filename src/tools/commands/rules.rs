@@ -4,7 +4,7 @@ use super::line::{CommandLine, SimpleCommand};
 
 /// The first words of a command, such as `cargo test`. They are compared word by word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Rule(Vec<String>);
+pub(in crate::tools) struct Rule(Vec<String>);
 
 /// Programs that run another program, or text as a program, so that their own name says nothing. A rule covers only
 /// exactly the same words.
@@ -71,22 +71,58 @@ pub(super) const READERS: &[&str] = &[
 
 impl Rule {
     /// Reads a rule: words with blanks between them. Returns `None` if there is none.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(in crate::tools) fn parse(text: &str) -> Option<Self> {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         (!words.is_empty()).then_some(Self(words))
     }
 
-    fn covers(&self, words: &[String]) -> bool {
+    /// Returns true if the rule may let the command run.
+    pub(in crate::tools) fn covers(&self, words: &[String]) -> bool {
         if runs_another(words) { self.0 == words } else { words.starts_with(&self.0) }
+    }
+
+    /// Returns true if the command may be one that the rule is against: also if it is started by its path, with options
+    /// before its second word, or by another program.
+    pub(in crate::tools) fn touches(&self, words: &[String]) -> bool {
+        let Some(program) = words.first() else { return true };
+        if runs_another(words) || INTERPRETERS.contains(&base_name(program)) {
+            let is_separator = |c: char| c.is_whitespace() || ";&|(){}[]'\"`,".contains(c);
+            let parts: Vec<&str> = words.iter().flat_map(|word| word.split(is_separator)).collect();
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            return (0..parts.len()).any(|first| self.begins(&parts[first..]));
+        }
+        self.begins(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Returns true if the words begin with those of the rule. Options with a value each may stand between them, as in
+    /// `git -C dir push`.
+    fn begins(&self, words: &[&str]) -> bool {
+        let ([program, rest @ ..], [own_program, own_rest @ ..]) = (words, &self.0[..]) else { return false };
+        if base_name(program) != base_name(own_program) {
+            return false;
+        }
+        let (mut rest, mut is_value) = (rest.iter(), false);
+        own_rest.iter().all(|expected| {
+            loop {
+                match rest.next() {
+                    None => break false,
+                    Some(word) if word == expected => break true,
+                    Some(word) if word.starts_with('-') => is_value = true,
+                    Some(_) if is_value => is_value = false,
+                    Some(_) => break false,
+                }
+            }
+        })
+    }
+
+    /// Returns the number of words.
+    pub(in crate::tools) fn length(&self) -> usize {
+        self.0.len()
     }
 }
 
-/// Returns true if every command of the line is covered by one of the rules.
-pub(super) fn allow(rules: &[Rule], line: &CommandLine) -> bool {
-    let is_covered = |command: &SimpleCommand| {
-        command.words.as_ref().is_some_and(|words| rules.iter().any(|rule| rule.covers(words)))
-    };
-    line.is_plain && line.commands.iter().all(is_covered)
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// Returns true if every command of the line is one that only reads.
@@ -98,28 +134,12 @@ pub(super) fn only_reads(line: &CommandLine) -> bool {
     line.is_plain && line.commands.iter().all(reads)
 }
 
-/// Returns the first words of each command that a rule for this line would have, without those that `rules` cover.
-/// Empty if no rules could cover the line.
-pub(super) fn prefixes(rules: &[Rule], line: &CommandLine) -> Vec<String> {
-    let mut prefixes = Vec::new();
-    if !line.is_plain {
-        return prefixes;
-    }
-    for words in line.commands.iter().filter_map(|command| command.words.as_ref()) {
-        if rules.iter().any(|rule| rule.covers(words)) {
-            continue;
-        }
-        let prefix = &words[..prefix_length(words)];
-        // A word with a blank in it would be two words of a rule.
-        if prefix.iter().any(|word| word.is_empty() || word.contains(char::is_whitespace)) {
-            return Vec::new();
-        }
-        let prefix = prefix.join(" ");
-        if !prefixes.contains(&prefix) {
-            prefixes.push(prefix);
-        }
-    }
-    prefixes
+/// Returns the first words of a command that a rule for it would have. `None` if no rule could name them.
+pub(super) fn prefix(words: &[String]) -> Option<String> {
+    let prefix = words.get(..prefix_length(words))?;
+    // A word with a blank in it would be two words of a rule.
+    let is_word = |word: &String| !word.is_empty() && !word.contains(char::is_whitespace);
+    prefix.iter().all(is_word).then(|| prefix.join(" "))
 }
 
 fn prefix_length(words: &[String]) -> usize {
@@ -137,7 +157,7 @@ fn prefix_length(words: &[String]) -> usize {
 }
 
 fn runs_another(words: &[String]) -> bool {
-    let Some(name) = words.first().and_then(|word| word.rsplit('/').next()) else { return true };
+    let Some(name) = words.first().map(|word| base_name(word)) else { return true };
     let has = |arguments: &&[&str]| {
         words[1..].iter().any(|word| {
             let option = word.split('=').next().unwrap_or_default();
@@ -158,6 +178,38 @@ mod tests {
 
     fn rules(rules: &[&str]) -> Vec<Rule> {
         rules.iter().filter_map(|rule| Rule::parse(rule)).collect()
+    }
+
+    fn allow(rules: &[Rule], line: &CommandLine) -> bool {
+        let covers = |words: &[String]| rules.iter().any(|rule| rule.covers(words));
+        line.is_plain && line.commands.iter().all(|command| command.words.as_deref().is_some_and(covers))
+    }
+
+    #[test]
+    fn a_rule_against_a_command_is_also_against_its_other_spellings() {
+        let push = Rule::parse("git push").unwrap();
+        let touches = |line: &str| {
+            let line = read(line).unwrap();
+            line.commands.iter().filter_map(|one| one.words.as_deref()).any(|words| push.touches(words))
+        };
+        for line in [
+            "git push",
+            "git push --force",
+            "git -C .. --no-pager push",
+            "git -c a=b push origin",
+            "/usr/bin/git push",
+            "env git push",
+            "sudo -u ada /usr/bin/git -C x push",
+            "sh -c 'cd x; git push'",
+            "ls | xargs git push",
+            "ls && git push > log",
+            "python3 -c 'run([\"git\", \"push\"])'",
+        ] {
+            assert!(touches(line), "{line}");
+        }
+        for line in ["git pull", "git log push", "git commit -m x push", "echo git push", "gitpush", "git"] {
+            assert!(!touches(line), "{line}");
+        }
     }
 
     #[test]
@@ -230,11 +282,12 @@ mod tests {
             ("ls $X", &[]),
         ] {
             let line = read(line).unwrap();
-            let proposed = prefixes(&[], &line);
+            let proposed: Option<Vec<String>> =
+                line.commands.iter().map(|command| prefix(command.words.as_deref()?)).collect();
+            let proposed = proposed.filter(|_| line.is_plain).unwrap_or_default();
             assert_eq!(proposed, expect, "{line:?}");
             let proposed: Vec<&str> = proposed.iter().map(String::as_str).collect();
             assert!(proposed.is_empty() || allow(&rules(&proposed), &line), "{line:?}");
         }
-        assert_eq!(prefixes(&rules(&["ls"]), &read("ls; cargo test").unwrap()), ["cargo test"]);
     }
 }

@@ -26,7 +26,6 @@ pub struct CommandHost {
 /// Runs command lines as the configuration has it.
 pub struct CommandRunner {
     config: CommandsConfig,
-    home: Home,
     launcher: PathBuf,
     /// The paths that no command reads.
     hidden: Vec<PathBuf>,
@@ -86,7 +85,6 @@ impl CommandRunner {
         hidden.extend(config.hidden.iter().map(|path| home.expand(path)));
         Some(Self {
             config: config.clone(),
-            home: home.clone(),
             launcher,
             hidden,
             environment: environment::of_commands(&host.environment, &config.environment),
@@ -204,18 +202,6 @@ impl CommandRunner {
             (_, None) => format!("In the sandbox: it writes only in the working directory, {network}"),
         }
     }
-
-    pub(super) fn approval(&self) -> CommandApproval {
-        self.config.approval
-    }
-
-    pub(super) fn configured(&self) -> &[String] {
-        &self.config.allow
-    }
-
-    pub(super) fn home(&self) -> &Home {
-        &self.home
-    }
 }
 
 fn summary(ending: Ending, duration: Duration, limits: &Limits) -> String {
@@ -258,8 +244,8 @@ mod tests {
         let auto = without_layers(SandboxMode::Auto, &home);
         assert!(auto.unconfined().is_some() && !auto.is_sealed());
         assert!(auto.confinement().starts_with("Not in the whole sandbox (it has no namespaces"));
-        let proposal = auto.propose("touch made", 9, &["touch".to_owned()], &work_dir);
-        assert!(proposal.caution.is_some() && !proposal.command.unwrap().allowed);
+        let proposal = auto.propose("touch made", 9, &work_dir);
+        assert!(proposal.caution.is_some() && !proposal.command.unwrap().is_sealed);
         assert!(!dir.path().join("made").exists());
     }
 }

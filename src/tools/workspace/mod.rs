@@ -27,6 +27,7 @@ use std::{
     fs::File,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rustix::{
@@ -34,6 +35,7 @@ use rustix::{
     io::Errno,
 };
 
+use super::Restrictions;
 use resolve::HANDLE;
 
 /// A directory and everything in it. It holds an open handle, so the directory may be renamed meanwhile.
@@ -43,6 +45,8 @@ pub struct Workspace {
     absolute_names: Vec<String>,
     /// The files and directories of kontekst itself, which a person must approve each access to.
     own_paths: Vec<PathBuf>,
+    /// The rules of the user, if there are any.
+    restrictions: Option<Arc<dyn Restrictions>>,
     has_openat2: bool,
 }
 
@@ -54,7 +58,21 @@ impl Workspace {
         names.extend(real.filter(|real| !names.contains(real)));
         names.retain(|name| name != "/");
         let has_openat2 = open_beneath(root.as_fd(), ".", HANDLE).is_ok();
-        Ok(Self { root, absolute_names: names, own_paths, has_openat2 })
+        Ok(Self { root, absolute_names: names, own_paths, restrictions: None, has_openat2 })
+    }
+
+    pub(super) fn set_restrictions(&mut self, restrictions: Arc<dyn Restrictions>) {
+        self.restrictions = Some(restrictions);
+    }
+
+    /// Returns the rules of the user that count while tools work.
+    pub(super) fn restrictions(&self) -> Option<&Arc<dyn Restrictions>> {
+        self.restrictions.as_ref()
+    }
+
+    /// Returns true if a rule keeps the content of the file from being shown without a question.
+    pub(super) fn withholds(&self, path: &str) -> bool {
+        self.restrictions.as_ref().is_some_and(|restrictions| restrictions.withholds(path))
     }
 
     /// Checks a path that the model gave. Nothing is opened.

@@ -249,7 +249,10 @@ fn an_approval_can_be_remembered_for_the_directory() {
     let mut run = home.on_terminal(&["run", "go"]);
     let question = run.wait_for("or type a reason to refuse: ");
     assert!(question.contains("$ touch made; cat made"), "{question}");
-    assert!(question.contains("[a]lways `touch made` and `cat` in this directory"), "{question}");
+    assert!(
+        question.contains("[a]lways `run_command(touch made)` and `run_command(cat)` in this directory"),
+        "{question}"
+    );
     run.type_keys("a\n");
     assert_eq!(run.end().0, 0);
     // The next run needs no terminal, here but not elsewhere.

@@ -272,3 +272,24 @@ fn with_approval_ask_a_person_decides() {
     assert!(model.chats()[1].to_string().contains("not that one"));
     assert_eq!(server.home.run(&["approvals"]).success(), "nothing waits for a decision\n");
 }
+
+#[test]
+fn rules_tighten_what_is_approved_automatically_and_do_not_widen_what_only_reads() {
+    let script = || {
+        let write = |path: &str| ("write_file", json!({"path": path, "content": "x\n"}));
+        [Reply::calls([write("asked.txt"), write("denied.txt"), write("allowed.txt")]), Reply::text("done")]
+    };
+    for (settings, written) in [("", true), ("approval = \"read-only\"\n", false)] {
+        let model = FakeLlama::start(script());
+        let server = TestDaemon::with(&model.url(), settings);
+        server.home.write(
+            "policy.toml",
+            "ask = [\"write_file(asked.txt)\"]\ndeny = [\"write_file(denied.txt)\"]\nallow = [\"write_file(allowed.txt)\"]\n",
+        );
+        let answer = server.generate(&json!({"input": "go"})).expect(200).body;
+        assert_eq!(server.file("allowed.txt").is_some(), written, "{answer}");
+        assert!(server.file("asked.txt").is_none() && server.file("denied.txt").is_none(), "{answer}");
+        assert!(answer.contains("deny `write_file(denied.txt)`"), "{answer}");
+        assert!(model.chats()[1].to_string().contains("a rule asks about it: ask `write_file(asked.txt)`"));
+    }
+}

@@ -396,3 +396,23 @@ fn commands_are_offered_only_where_the_section_says_so() {
         assert_eq!(offered, expect, "{config}");
     }
 }
+
+#[test]
+fn a_rule_that_denies_leaves_nothing_to_propose_and_one_that_allows_still_proposes() {
+    let project = TestProject::new([edit_call(), Reply::text("I could not.")]);
+    project.home.write("policy.toml", "deny = [\"edit_file(src/)\"]\n");
+    let mut editor = project.editor();
+    let session = editor.create(&project);
+    editor.generate(&session);
+    editor.completion_status();
+    assert_ne!(project.read("src/main.rs"), FIXED);
+    let project = TestProject::new([edit_call(), Reply::text("Done.")]);
+    project.home.write("policy.toml", "allow = [\"edit_file\"]\n");
+    let mut editor = project.editor();
+    let session = editor.create(&project);
+    editor.generate(&session);
+    let interaction = editor.next_interaction();
+    editor.approve(&interaction, true);
+    editor.completion_status();
+    assert_eq!(project.read("src/main.rs"), FIXED);
+}

@@ -249,3 +249,18 @@ async fn commands_are_offered_only_where_the_section_lists_them() {
         assert_eq!(daemon.offered(0), tools);
     }
 }
+
+#[tokio::test]
+async fn rules_of_the_user_decide_before_the_client_is_asked() {
+    let daemon = test_daemon([writes(&["a", "b", "c"]), Step::Say("done")]);
+    let policy = "allow = [\"write_file(a)\"]\ndeny = [\"write_file(b)\"]\n";
+    fs::write(daemon.dir.path().join("home/policy.toml"), policy).unwrap();
+    let mut client = daemon.session([]).await;
+    client.send_message("write").await;
+    let call = waiting(&mut client).await;
+    decide(&client, &call, true).await;
+    client.finish_turn().await;
+    let there = |name: &str| daemon.work_dir().join(name).exists();
+    assert_eq!([there("a"), there("b"), there("c")], [true, false, true]);
+    assert!(daemon.prompt(1).contains("deny `write_file(b)`"), "{}", daemon.prompt(1));
+}

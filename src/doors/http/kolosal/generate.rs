@@ -4,11 +4,13 @@ use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::agent::{History, Prompt, StartRun, ToolOptions};
+use crate::agent::{History, Prompt, StartRun};
 
 use super::{
     super::{
-        HttpDoor, events,
+        HttpDoor,
+        approval::tool_options,
+        events,
         response::{self, HttpError, HttpResponse, PolledBody},
     },
     content,
@@ -47,7 +49,7 @@ pub(in super::super) async fn generate(door: &HttpDoor, body: &[u8]) -> Result<H
     let start = StartRun {
         prompt: Prompt::Text(request.input),
         history: History::Provided(messages),
-        tools: ToolOptions { commands: door.core.config().http.commands, ..ToolOptions::default() },
+        tools: tool_options(&door.core.config().http),
         ..StartRun::default()
     };
     let notice = door.notice(&start);

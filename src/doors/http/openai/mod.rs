@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::{
     HttpDoor,
     access::Refusal,
+    approval::tool_options,
     response::{HttpError, HttpResponse},
 };
 use crate::{
@@ -122,12 +123,7 @@ async fn start_run(
         prompt: crate::agent::Prompt::Text(prompt),
         history: crate::agent::History::Provided(history),
         agent: agent.to_string(),
-        tools: ToolOptions {
-            daemon,
-            client,
-            commands: door.core.config().http.commands,
-            ..ToolOptions::default()
-        },
+        tools: ToolOptions { daemon, client, ..tool_options(&door.core.config().http) },
         context: ExtraContext { system, after_prompt, ..ExtraContext::default() },
         overrides: RunOverrides { sampling: settings.sampling, ..RunOverrides::default() },
         answer: settings.answer,

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 
 use super::super::{
     HttpDoor,
+    approval::tool_options,
     events::{self, EventEncoder},
     response::{self, HttpError, HttpResponse, PolledBody},
 };
 use crate::{
     agent::{
-        AgentCore, History, Prompt, Run, StartRun, ToolOptions,
+        AgentCore, History, Prompt, Run, StartRun,
         protocol::{Command, Event, Outcome},
     },
     core::{CallId, RunId},
@@ -62,7 +63,7 @@ pub(super) fn start(door: &HttpDoor, body: &[u8]) -> Result<HttpResponse, HttpEr
         history,
         agent: request.agent.unwrap_or_default(),
         working_dir: request.working_dir,
-        tools: ToolOptions { commands: door.core.config().http.commands, ..ToolOptions::default() },
+        tools: tool_options(&door.core.config().http),
         ..StartRun::default()
     });
     Ok(response::event_stream(PolledBody(events::run_body(run, PageEvents, permit))))
@@ -130,6 +131,7 @@ fn page_event(event: Event) -> Option<(&'static str, Value)> {
                         "id": proposed.call.id.to_string(), "name": proposed.call.name,
                         "arguments": proposed.call.arguments, "preview": proposed.preview,
                         "caution": proposed.caution,
+                        "asked_by": proposed.asked_by,
                     })
                 })
                 .collect();

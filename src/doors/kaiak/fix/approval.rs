@@ -49,14 +49,14 @@ impl FixTask {
         proposed: ProposedCall,
         run: &mut FileRun<'_>,
     ) -> Result<Option<Command>, Stop> {
-        let ProposedCall { call, caution, effect, .. } = proposed;
+        let ProposedCall { call, caution, asked_by, effect, .. } = proposed;
         let verdict = match effect {
             Effect::Change(change) if change.old.as_deref() == Some(change.new.as_bytes()) => {
                 return Ok(Some(Command::Approve(call.id)));
             }
             Effect::Change(change) => self.propose(call.id.clone(), &change, caution.as_deref(), run).await?,
             Effect::Reads => return Ok(Some(Command::Approve(call.id))),
-            Effect::Unknown if matches!(call.name.as_str(), "read_file" | "list_files") => match caution {
+            Effect::Unknown if matches!(call.name.as_str(), "read_file" | "list_files") => match caution.or(asked_by) {
                 None => return Ok(Some(Command::Approve(call.id))),
                 // There is no question to the user for a call that only reads.
                 Some(caution) => Verdict::Denied(format!("this needs an approval: {caution}")),

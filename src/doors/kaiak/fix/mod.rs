@@ -273,6 +273,8 @@ impl FixTask {
                 client: vec![convert::ask_tool(answer_timeout + CORE_TIMEOUT_MARGIN)],
                 approvals: ApprovalBatching::OneByOne,
                 reading_is_free: true,
+                // The editor shows every change, and decides about it.
+                client_decides: true,
                 ..ToolOptions::default()
             },
             context: ExtraContext { system: context.to_vec(), ..ExtraContext::default() },

@@ -12,6 +12,8 @@ use ureq::{
 };
 use url::Url;
 
+use crate::tools::Restrictions;
+
 use super::{
     gate::{Gate, NotPublic, OwnListener},
     page::Page,
@@ -50,12 +52,18 @@ pub(super) fn agent<R: Resolver>(gate: Gate<R>, limits: Limits) -> Agent {
     Agent::with_parts(config, DefaultConnector::default(), gate)
 }
 
-/// Fetches a page. Each redirect is checked like the first URL.
+/// Fetches a page. Each redirect is checked like the first URL, and whether the rules of the user let the call go to its
+/// host.
 ///
 /// # Errors
 ///
 /// Returns a sentence for the model. A response is not an error, whatever its status.
-pub(super) fn fetch(agent: &Agent, request: &Request, limits: Limits) -> Result<Page, String> {
+pub(super) fn fetch(
+    agent: &Agent,
+    request: &Request,
+    limits: Limits,
+    restrictions: Option<&dyn Restrictions>,
+) -> Result<Page, String> {
     let started = Instant::now();
     let mut url = request.url.clone();
     for hop in 0..=MAX_HOPS {
@@ -67,6 +75,15 @@ pub(super) fn fetch(agent: &Agent, request: &Request, limits: Limits) -> Result<
             let page = read_page(response, limits).map_err(|error| error_message(&error, &url, limits))?;
             return Ok(Page { redirected_to, note: request.note(), ..page });
         };
+        if let (Some(restrictions), Some(from), Some(to)) =
+            (restrictions, request.url.host_str(), next.host_str())
+            && from != to
+            && let Some(why) = restrictions.refuses_redirect(from, to)
+        {
+            return Err(format!(
+                "redirect to {next} refused: {why}; call web_fetch with that address to have it decided"
+            ));
+        }
         url = next;
     }
     Err(format!("more than {MAX_HOPS} redirects"))

@@ -10,7 +10,10 @@ mod request;
 mod tests;
 
 use std::{
-    sync::mpsc::{self, RecvTimeoutError},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
     time::Duration,
 };
@@ -25,7 +28,7 @@ use super::{Failure, outcome, target_file::failure_preview};
 use crate::{
     config::WebToolsConfig,
     core::{Cancel, OwnListeners, ToolDef, ToolOutcome},
-    tools::{Proposal, Tool, WorkDir},
+    tools::{Proposal, Restrictions, Tool, WorkDir},
 };
 use address::AllowedHosts;
 use fetch::Limits;
@@ -71,8 +74,9 @@ impl Tool for WebFetch {
         Proposal { preview, ..Proposal::default() }
     }
 
-    fn execute(&self, args: &Value, _: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
-        outcome(self.run(DefaultResolver::default(), args, cancel))
+    fn execute(&self, args: &Value, work_dir: &WorkDir, _: &Proposal, cancel: &Cancel) -> ToolOutcome {
+        let restrictions = work_dir.workspace().restrictions().cloned();
+        outcome(self.run(DefaultResolver::default(), args, restrictions, cancel))
     }
 }
 
@@ -90,14 +94,21 @@ impl WebFetch {
         }
     }
 
-    fn run(&self, resolver: impl Resolver, args: &Value, cancel: &Cancel) -> Result<String, Failure> {
+    fn run(
+        &self,
+        resolver: impl Resolver,
+        args: &Value,
+        restrictions: Option<Arc<dyn Restrictions>>,
+        cancel: &Cancel,
+    ) -> Result<String, Failure> {
         let request = Request::parse(args)?;
         let agent = fetch::agent(
             Gate::new(resolver, self.allowed_hosts.clone(), self.own_listeners.clone()),
             self.limits,
         );
         cancellable(agent, self.limits, cancel, move |agent, limits, cancel| {
-            let page = fetch::fetch(agent, &request, limits).map_err(Failure::other)?;
+            let page =
+                fetch::fetch(agent, &request, limits, restrictions.as_deref()).map_err(Failure::other)?;
             page.render(request.raw, cancel).ok_or_else(Failure::cancelled)
         })
     }

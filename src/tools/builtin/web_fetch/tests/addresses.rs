@@ -159,7 +159,7 @@ fn no_name_that_resolves_to_a_private_address_is_connected_to() {
         for host in ["innocent.example", "localhost", "127.0.0.1.nip.io"] {
             let names = Names(vec![ip.parse().unwrap(); 3]);
             let url = format!("http://{host}:{}/", canary.port);
-            let error = tool.run(names, &json!({"url": url}), &Cancel::new()).unwrap_err().message;
+            let error = tool.run(names, &json!({"url": url}), None, &Cancel::new()).unwrap_err().message;
             assert!(error.contains("not on the public internet"), "{ip} {host}: {error}");
         }
     }

@@ -184,10 +184,10 @@ fn cancel_ends_a_fetch_at_once() {
     });
     // The server stays silent and the limit is an hour: nothing but the cancel can end this.
     let (tool, url, stopped) = (fetcher(3600, 1000, &[&server]), server.url("/"), cancel.clone());
-    let result = returns(move || tool.run(DefaultResolver::default(), &json!({"url": url}), &stopped));
+    let result = returns(move || tool.run(DefaultResolver::default(), &json!({"url": url}), None, &stopped));
     assert_eq!(result, Err(Failure::cancelled()));
     let tool = fetcher(3600, 1000, &[&server]);
-    let late = tool.run(DefaultResolver::default(), &json!({"url": server.url("/")}), &cancel);
+    let late = tool.run(DefaultResolver::default(), &json!({"url": server.url("/")}), None, &cancel);
     assert_eq!(late, Err(Failure::cancelled()));
 }
 
@@ -216,7 +216,7 @@ fn cancel_does_not_wait_for_a_name_lookup() {
     let names = Stuck { started: Mutex::new(started), released: Mutex::new(released) };
     // The lookup is stuck until `release` is dropped: nothing but the cancel can end this.
     let tool = fetcher(3600, 1000, &[]);
-    let result = returns(move || tool.run(names, &json!({"url": "http://stuck.example/"}), &cancel));
+    let result = returns(move || tool.run(names, &json!({"url": "http://stuck.example/"}), None, &cancel));
     assert_eq!(result, Err(Failure::cancelled()));
     drop(release);
     canceller.join().unwrap();
@@ -233,4 +233,45 @@ fn work_that_takes_too_long_is_cancelled() {
     });
     assert_eq!(result, Err(Failure::other("the page took too long")));
     assert!(stopped.recv().unwrap(), "the conversion went on after the call had ended");
+}
+
+/// Refuses every redirect, and remembers between which hosts.
+#[derive(Default)]
+struct NoRedirects(Mutex<Vec<String>>);
+
+impl Restrictions for NoRedirects {
+    fn withholds(&self, _: &str) -> bool {
+        false
+    }
+
+    fn refuses_redirect(&self, from: &str, to: &str) -> Option<String> {
+        self.0.lock().unwrap().push(format!("{from} to {to}"));
+        Some("no rule allows that host".to_owned())
+    }
+}
+
+#[test]
+fn a_redirect_to_another_host_is_followed_only_if_the_rules_let_it() {
+    let server = Server::start(|head, stream| {
+        let location = if head.starts_with("GET /same ") { "/end" } else { "http://localhost/" };
+        let answer = match head.starts_with("GET /end ") {
+            true => "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nend".to_owned(),
+            false => format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n"),
+        };
+        stream.write_all(answer.as_bytes()).unwrap();
+    });
+    let tool = fetcher(5, 1000, &[&server]);
+    let rules = Arc::new(NoRedirects::default());
+    let get = |path: &str| {
+        let args = json!({"url": server.url(path)});
+        let rules = Some(Arc::clone(&rules) as Arc<dyn Restrictions>);
+        tool.run(DefaultResolver::default(), &args, rules, &Cancel::new()).map_err(|failure| failure.message)
+    };
+    assert!(get("/same").unwrap().ends_with("end"));
+    let refused = get("/other").unwrap_err();
+    assert!(
+        refused.starts_with("redirect to http://localhost/ refused: no rule allows that host"),
+        "{refused}"
+    );
+    assert_eq!(*rules.0.lock().unwrap(), ["127.0.0.1 to localhost"]);
 }

@@ -95,5 +95,5 @@ fn fetcher(seconds: u64, bytes: u64, servers: &[&Server]) -> WebFetch {
 }
 
 fn get(tool: &WebFetch, args: &Value) -> Result<String, String> {
-    tool.run(DefaultResolver::default(), args, &Cancel::new()).map_err(|failure| failure.message)
+    tool.run(DefaultResolver::default(), args, None, &Cancel::new()).map_err(|failure| failure.message)
 }

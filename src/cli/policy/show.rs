@@ -1,0 +1,93 @@
+//! Prints rules and decisions.
+
+use std::{io::Write as _, process::ExitCode};
+
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{
+        error::{CliError, ExitStatus},
+        json::json_pretty,
+        output::to_stdout,
+        printable::{PrintableWriter, literal_line},
+    },
+    tools::policy::{Decision, PolicyLayer, PolicyRule},
+};
+
+use super::decision::{Decided, Decider};
+
+/// Prints the rules that count in the directory.
+pub(super) fn show(decider: &Decider, json: bool) -> Result<ExitCode, CliError> {
+    decider.policy().with_layers(|layers| {
+        to_stdout(|out, is_terminal| {
+            if json {
+                let rules: Vec<Value> =
+                    layers.iter().flat_map(|layer| &layer.rules).map(rule_to_json).collect();
+                let shown = json!({"dir": decider.policy().dir(), "rules": rules});
+                return Ok(writeln!(out, "{}", json_pretty(&shown))?);
+            }
+            let out = &mut PrintableWriter::new(out, is_terminal);
+            let layers: Vec<&&PolicyLayer> = layers.iter().filter(|layer| !layer.rules.is_empty()).collect();
+            if layers.is_empty() {
+                writeln!(out, "No rule is about {}.", literal_line(decider.policy().dir()))?;
+                writeln!(out, "`kontekst policy --help` shows what rules look like.")?;
+                return Ok(());
+            }
+            writeln!(out, "The rules in {}:", literal_line(decider.policy().dir()))?;
+            for layer in layers {
+                let kind = if layer.is_project { " (of the project: it can only ask and deny)" } else { "" };
+                writeln!(out, "\n{}{kind}", literal_line(&layer.file.display().to_string()))?;
+                for rule in &layer.rules {
+                    writeln!(out, "{}", literal_line(&line_of(rule)))?;
+                }
+            }
+            Ok(())
+        })
+    })
+}
+
+fn line_of(rule: &PolicyRule) -> String {
+    let line = rule.line.map(|line| line.to_string()).unwrap_or_default();
+    let mut text = format!("{line:>5}  {:<5}  {}", rule.decision.as_str(), rule.text);
+    if rule.headless {
+        text.push_str("   [headless]");
+    }
+    if let Some(dir) = &rule.dir {
+        text.push_str(&format!("   [dir.\"{}\"]", dir.display()));
+    }
+    text
+}
+
+fn rule_to_json(rule: &PolicyRule) -> Value {
+    json!({
+        "decision": rule.decision.as_str(), "rule": rule.text, "file": rule.file, "line": rule.line,
+        "headless": rule.headless, "dir": rule.dir,
+    })
+}
+
+/// Prints a decision, and the rule that it follows from. The exit status says which decision it is.
+pub(super) fn decided(decided: &Decided, json: bool) -> Result<ExitCode, CliError> {
+    to_stdout(|out, is_terminal| {
+        let Decided { decision, rule, note } = decided;
+        if json {
+            let shown = json!({
+                "decision": decision.as_str(), "rule": rule.as_ref().map(rule_to_json), "note": note,
+            });
+            return Ok(writeln!(out, "{}", json_pretty(&shown))?);
+        }
+        let out = &mut PrintableWriter::new(out, is_terminal);
+        writeln!(out, "{}", decision.as_str())?;
+        if let Some(rule) = rule {
+            writeln!(out, "  {}", literal_line(&rule.to_string()))?;
+        }
+        if let Some(note) = note {
+            writeln!(out, "  {}", literal_line(note))?;
+        }
+        Ok(())
+    })?;
+    Ok(ExitCode::from(match decided.decision {
+        Decision::Allow => 0,
+        Decision::Ask => ExitStatus::NeedsApproval.code(),
+        Decision::Deny => ExitStatus::Denied.code(),
+    }))
+}

@@ -1,0 +1,148 @@
+//! Adds rules to the user's own policy file. Comments and the order of the file stay as they are.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use toml_edit::{Array, DocumentMut, Item, Table, Value};
+
+use crate::config::{Home, Lock, PathContext as _, PathError, TomlError, file::read_text, write_atomic};
+
+use super::{
+    Decision, PolicyError,
+    file::{FileKind, MAX_BYTES, text_of},
+    layer::PolicyLayer,
+    load::rules_of,
+    real_path::existing,
+    rule::split,
+};
+
+/// The time that another process has to finish its change of the file.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// The beginning of a file that is written for the first time.
+const HEADER: &str =
+    "# What kontekst runs without a question, asks about and never runs: see `kontekst policy --help`.\n";
+
+/// A rule that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenRule {
+    pub text: String,
+    pub file: PathBuf,
+    /// Counts from 1.
+    pub line: usize,
+}
+
+/// Adds rules that allow calls in a directory, and returns where they stand now. A rule that is there already is not added
+/// again.
+///
+/// # Errors
+///
+/// [`PolicyError`] if the file has a mistake or cannot be written. It is then as it was.
+pub(super) fn add_rules(home: &Home, dir: &str, rules: &[String]) -> Result<Vec<WrittenRule>, PolicyError> {
+    let _lock = Lock::acquire(&home.policy_lock(), LOCK_WAIT)?;
+    let text = add(home, &BTreeMap::from([(dir.to_owned(), rules.to_vec())]))?;
+    let file = home.policy();
+    let layer = user_rules(&text, home, Path::new(dir))?;
+    let found = |text: &String| {
+        let mut written = layer.rules.iter().filter(|rule| {
+            rule.decision == Decision::Allow && !rule.headless && rule.dir.is_some() && rule.text == *text
+        });
+        let rule = written.next_back()?;
+        Some(WrittenRule { text: text.clone(), file: file.clone(), line: rule.line? })
+    };
+    Ok(rules.iter().filter_map(found).collect())
+}
+
+/// Takes the rules of `allowed_commands.json`, which earlier versions wrote, over into the policy file. The old file then has
+/// another name. One that cannot be read allows nothing, and stays.
+pub(super) fn take_over_allowed_commands(home: &Home) -> Result<(), PolicyError> {
+    let old = home.allowed_commands();
+    if !old.exists() {
+        return Ok(());
+    }
+    let _lock = Lock::acquire(&home.policy_lock(), LOCK_WAIT)?;
+    let text = match read_text(&old, MAX_BYTES) {
+        Ok(text) => text,
+        // Another process was faster.
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let allowed: BTreeMap<String, Vec<String>> = match serde_json::from_str(&text) {
+        Ok(allowed) => allowed,
+        Err(error) => {
+            tracing::warn!(%error, file = %old.display(), "the allowed commands cannot be read, and allow nothing");
+            return Ok(());
+        }
+    };
+    let rule = |words: &String| Some(format!("run_command({words})")).filter(|rule| split(rule).is_ok());
+    let rules = allowed
+        .into_iter()
+        .filter(|(dir, _)| Path::new(dir).is_absolute())
+        .map(|(dir, commands)| (dir, commands.iter().filter_map(rule).collect()))
+        .collect();
+    add(home, &rules)?;
+    fs::rename(&old, old.with_extension("json.taken-over")).context(&old)?;
+    Ok(())
+}
+
+/// Adds rules, by directory, and returns the new text of the file. The lock is held.
+fn add(home: &Home, rules: &BTreeMap<String, Vec<String>>) -> Result<String, PolicyError> {
+    let file = home.policy();
+    // A link to a file elsewhere stays a link.
+    let real = existing(&file).unwrap_or_else(|| file.clone());
+    let text = text_of(&real)?.unwrap_or_else(|| HEADER.to_owned());
+    user_rules(&text, home, Path::new("/"))?;
+    let mut document: DocumentMut = text.parse().map_err(|error| unwritable(&file, &error))?;
+    for (dir, rules) in rules {
+        let list = allow_list(&mut document, dir).ok_or_else(|| {
+            let error = io::Error::new(io::ErrorKind::InvalidData, "its tables cannot be extended");
+            PathError::new(&file, error)
+        })?;
+        for rule in rules {
+            if !list.iter().any(|known| known.as_str() == Some(rule)) {
+                push_line(list, rule);
+            }
+        }
+    }
+    let new = document.to_string();
+    // Nothing is written that could not be read again.
+    user_rules(&new, home, Path::new("/"))?;
+    if new != text {
+        write_atomic(&real, new.as_bytes())?;
+    }
+    Ok(new)
+}
+
+fn user_rules(text: &str, home: &Home, dir: &Path) -> Result<PolicyLayer, TomlError> {
+    rules_of(&home.policy(), text, FileKind::User, home, dir)
+}
+
+fn unwritable(file: &Path, error: &toml_edit::TomlError) -> PolicyError {
+    TomlError::from(PathError::new(file, io::Error::new(io::ErrorKind::InvalidData, error.to_string())))
+        .into()
+}
+
+/// Returns the list `allow` of the section of a directory, which is made if there is none.
+fn allow_list<'a>(document: &'a mut DocumentMut, dir: &str) -> Option<&'a mut Array> {
+    let mut sections = Table::new();
+    // Only the sections have a heading, and not the table of all of them.
+    sections.set_implicit(true);
+    let sections = document.entry("dir").or_insert(Item::Table(sections)).as_table_like_mut()?;
+    let section = sections.entry(dir).or_insert(Item::Table(Table::new())).as_table_like_mut()?;
+    section.entry("allow").or_insert(Item::Value(Value::Array(Array::new()))).as_array_mut()
+}
+
+/// Adds a rule on a line of its own.
+fn push_line(list: &mut Array, rule: &str) {
+    let mut value = Value::from(rule);
+    value.decor_mut().set_prefix("\n    ");
+    list.push_formatted(value);
+    list.set_trailing_comma(true);
+    // What stands behind the last comma may be a comment.
+    let trailing = list.trailing().as_str().unwrap_or_default().trim_end().to_owned();
+    list.set_trailing(format!("{trailing}\n"));
+}
