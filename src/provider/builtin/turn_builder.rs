@@ -64,6 +64,8 @@ impl TurnBuilder {
         let shown = (self.reasoning.text.len(), self.content.text.len());
         while self.step() {}
         if self.state == State::Content && shown == (self.reasoning.text.len(), self.content.text.len()) {
+            // The text before the call is shown before the report on it.
+            self.flush(sink);
             sink(Delta::Call(piece.to_owned()));
         }
         if self.last_sent.is_none_or(|last| last.elapsed() >= MIN_INTERVAL) {

@@ -134,6 +134,7 @@ impl TurnBuilder {
                 let shown = self.content.text.len();
                 self.parser.push(&text, &mut self.content.text);
                 if self.content.text.len() == shown {
+                    self.flush(sink);
                     sink(Delta::Call(text.into_owned()));
                 }
                 if self.parser.call_count() > CALL_LIMIT {
@@ -196,6 +197,8 @@ impl TurnBuilder {
             )));
         }
         call.arguments.push_str(&arguments);
+        // The text before the call is shown before the report on it.
+        self.flush(sink);
         sink(Delta::Call(arguments));
         Ok(())
     }
