@@ -20,8 +20,8 @@ use decision::Decider;
 /// Show the rules about tool calls, and what they decide
 ///
 /// A rule is TOOL or TOOL(TARGET). It stands in a list `allow` (runs without a question), `ask` (a person is asked) or
-/// `deny` (never runs): at the top of ~/.kontekst/policy.toml, under [headless] (where there is no terminal) or under
-/// [dir."/some/directory"]. The answer `a` to a question writes a rule there.
+/// `deny` (never runs): at the top of ~/.kontekst/policy.toml, under `[headless]` (where there is no terminal) or
+/// under `[dir."/some/directory"]`. The answer `a` to a question writes a rule there.
 ///
 /// A project can have rules of its own in .kontekst/policy.toml. They can ask and deny, and allow nothing.
 #[derive(Debug, clap::Args)]

@@ -121,7 +121,7 @@ pub struct FoundServer {
     pub refusal: Option<String>,
 }
 
-/// Returns all model servers on these ports, in their order. Takes twice [`PATIENCE`] at most.
+/// Returns all model servers on these ports, in their order. Takes half a second at most.
 pub fn find_servers(ports: &[u16]) -> Vec<FoundServer> {
     let stop = Cancel::new();
     let ask = |port: u16| {

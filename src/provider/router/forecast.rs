@@ -43,7 +43,7 @@ impl Router {
         self.supervisor.binary().ok()
     }
 
-    /// Returns what would answer a run with this model. Asks model servers, for at most [`STATUS_TIMEOUT`] each, and
+    /// Returns what would answer a run with this model. Asks model servers, for at most 1.5 s each, and
     /// reads the headers of model files.
     ///
     /// # Errors

@@ -88,7 +88,7 @@ fn absolute(given: &str, base: &str) -> String {
 fn matcher(pattern: &str, decision: Decision) -> Result<GlobMatcher, String> {
     let glob = GlobBuilder::new(pattern)
         .literal_separator(true)
-        // What a rule is against may be spelled in another way, on a file system that does not care.
+        // On a file system that ignores upper and lower case, a denied file can be opened under another spelling.
         .case_insensitive(decision != Decision::Allow)
         .build();
     glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())

@@ -142,7 +142,7 @@ fn push_line(list: &mut Array, rule: &str) {
     value.decor_mut().set_prefix("\n    ");
     list.push_formatted(value);
     list.set_trailing_comma(true);
-    // What stands behind the last comma may be a comment.
+    // A comment may stand behind the last comma.
     let trailing = list.trailing().as_str().unwrap_or_default().trim_end().to_owned();
     list.set_trailing(format!("{trailing}\n"));
 }

@@ -97,7 +97,7 @@ fn is_of_worktree(path: &Path) -> bool {
 
 /// Returns the git directory that a file named `.git` stands for, if it is that of a submodule or of a further working tree
 /// within the working directory. `path` is where the file is, and `roots` are the absolute paths of the working directory.
-/// What steers git there is protected as in any other git directory.
+/// The files there that steer git are protected as in any other git directory.
 pub(in crate::tools) fn git_dir_of(path: &Path, text: &str, roots: &[String]) -> Option<PathBuf> {
     let given = text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r']);
     if path.file_name()? != ".git" || given.chars().any(char::is_control) {

@@ -56,7 +56,7 @@ impl Calls {
         let text = format!("call {number}\n");
         match (self.random.below(4), self.now.get(path).cloned()) {
             (0, old) => {
-                // What is replaced has to be read before.
+                // The model has to read a file before it replaces it.
                 self.calls.extend(old.map(|_| ("read_file", json!({"path": path}))));
                 self.put(path, text.clone());
                 self.calls.push(("write_file", json!({"path": path, "content": text})));

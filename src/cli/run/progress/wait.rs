@@ -214,7 +214,7 @@ mod tests {
         let mut wait = Wait::new(prefill(600, 500), start);
         wait.update(prefill(700, 500), at(2));
         assert!(wait.text(at(2)).ends_with("500 from the cache, 6s left"), "{}", wait.text(at(2)));
-        // What a server should not send.
+        // Numbers that no server should send.
         for processed in [100, i32::MAX, i32::MIN] {
             wait.update(prefill(processed, -1), at(4));
             wait.text(at(4));
