@@ -395,7 +395,7 @@ fn a_failed_call_is_shown_below_its_own_name() {
     let stderr = home.run(&["run", "--auto-approve", "go"]).stderr;
     let lines: Vec<&str> = stderr.lines().collect();
     let failed = lines.iter().position(|line| line.contains("pattern")).expect(&stderr);
-    assert_eq!(lines[failed - 1], "· list_files", "{stderr}");
+    assert_eq!(lines[failed - 1], "· list_files nothing=1", "{stderr}");
 }
 
 #[test]

@@ -40,7 +40,11 @@ fn always_writes_a_rule_for_this_directory_and_says_where_it_stands() {
     assert!(code == 0 && screen_on_one_line.contains(&rule), "{screen}");
     assert_eq!(screen.matches(QUESTION).count(), 1, "{screen}");
     // Later runs here do not ask, and runs elsewhere do.
-    home.run(&["run", "go"]).success();
+    let allowed = home.run(&["run", "go"]);
+    assert!(
+        allowed.code == 0 && allowed.stderr.contains("· write_file content=\"x\\n\" path=\"c.txt\""),
+        "{allowed:?}"
+    );
     std::fs::create_dir(home.work_dir().join("sub")).unwrap();
     home.run(&["run", "-C", "sub", "go"]).fails(3);
     assert!(home.work_dir().join("c.txt").exists() && !home.work_dir().join("sub/d.txt").exists());

@@ -18,7 +18,9 @@ impl RunRenderer {
         match event {
             Event::ToolsProposed(proposed) => {
                 self.release_answer()?;
-                self.remember_calls(&proposed.calls);
+                for call in &proposed.calls {
+                    self.remember_call(&call.call_id, &call.name, &call.arguments_json);
+                }
             }
             Event::ToolStarted(started) => {
                 self.release_answer()?;
@@ -80,11 +82,10 @@ impl RunRenderer {
         self.note(Verbosity::Normal, &format!("· {call}"));
     }
 
-    fn remember_calls(&mut self, calls: &[pb::ProposedToolCall]) {
-        for call in calls {
-            let arguments = format_arguments(&call.arguments_json, MAX_VALUE_CHARS);
-            let description = format!("{} {arguments}", printable(&call.name));
-            self.call_descriptions.insert(call.call_id.clone(), description);
-        }
+    /// Notes how a call is described when it runs. A call that a rule allows is not proposed before that.
+    pub(super) fn remember_call(&mut self, id: &str, name: &str, arguments_json: &str) {
+        let arguments = format_arguments(arguments_json, MAX_VALUE_CHARS);
+        let description = format!("{} {arguments}", printable(name));
+        self.call_descriptions.insert(id.to_owned(), description);
     }
 }

@@ -204,6 +204,9 @@ impl RunRenderer {
             Event::TurnCompleted(turn) => {
                 self.held.complete();
                 self.end_answer()?;
+                for call in &turn.calls {
+                    self.remember_call(&call.call_id, &call.name, &call.arguments_json);
+                }
                 if let Some(context) = &turn.context {
                     self.note(Verbosity::Verbose, &format_context(context));
                 }
