@@ -176,6 +176,15 @@ impl AgentConfig {
             .ok_or_else(|| AgentError::NotFound { name: id.to_string(), available: names(home) })
     }
 
+    /// Reads the agent `default`. `None` if it has no files; all its keys have their defaults then.
+    ///
+    /// # Errors
+    ///
+    /// As [`AgentConfig::load`], for files that cannot be used.
+    pub fn load_default(home: &Home) -> Result<Option<Self>, AgentError> {
+        Self::read(home, &DEFAULT.parse().expect("it is a name"))
+    }
+
     /// Loads all agents, sorted by name.
     ///
     /// Hidden directories, and those whose name is not a [`Name`], are not agents.

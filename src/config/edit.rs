@@ -1,7 +1,7 @@
 //! Changes one value of a configuration file. Comments, order and all other keys stay as they are.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -10,8 +10,8 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::{
     Home, Lock, LockError, PathContext as _, PathError,
-    file::{read_text, write_atomic},
-    inspect::{FileKind, MAX_FILE, Mistake, MistakeKind, line_of},
+    file::{read_text_if_exists, write_atomic},
+    inspect::{FileKind, MAX_FILE, Mistake, MistakeKind, find_key, line_of},
     toml_file::position,
 };
 
@@ -62,10 +62,7 @@ pub fn edit(
 ) -> Result<Edited, EditError> {
     let _lock = Lock::acquire(&home.config_lock(), LOCK_TIMEOUT)?;
     let path = followed(path);
-    let before = match read_text(&path, MAX_FILE) {
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => String::new(),
-        text => text?,
-    };
+    let before = read_text_if_exists(&path, MAX_FILE)?.unwrap_or_default();
     let after = match value {
         Some(value) => with_value(&path, &before, key, value)?,
         None => without_key(&path, &before, key)?,
@@ -191,14 +188,7 @@ fn without_key(path: &Path, text: &str, key: &str) -> Result<String, EditError> 
 
 /// Returns the place of a key with its value.
 fn extent(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
-    let document = toml_edit::Document::parse(text).ok()?;
-    let mut table: &dyn TableLike = document.as_table();
-    let (tables, name) = key.rsplit_once('.').unwrap_or(("", key));
-    for part in tables.split('.').filter(|part| !part.is_empty()) {
-        table = table.get(part)?.as_table_like()?;
-    }
-    let (key, item) = table.get_key_value(name)?;
-    Some(key.span()?.start..item.span()?.end)
+    find_key(text, key, |key, item| Some(key.span()?.start..item.span()?.end))
 }
 
 /// Counts the values in a text, also those in inline tables.

@@ -69,6 +69,30 @@ pub fn read_opened(file: File, path: &Path, limit: u64) -> Result<String, PathEr
     Ok(text)
 }
 
+/// Reads a file as [`read_text`] does. `None` if there is none.
+///
+/// # Errors
+///
+/// [`PathError`], as [`read_text`].
+pub fn read_text_if_exists(path: &Path, limit: u64) -> Result<Option<String>, PathError> {
+    match read_text(path, limit) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the space on the disk of `path` that this user can still use, in bytes. `None` if the file system does not say
+/// its size, as some network file systems do not.
+///
+/// # Errors
+///
+/// [`PathError`] if `path` does not exist or cannot be asked about.
+pub fn free_space(path: &Path) -> Result<Option<u64>, PathError> {
+    let disk = rustix::fs::statvfs(path).context(path)?;
+    Ok((disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize)))
+}
+
 /// Replaces a file. After a crash at any moment it has either its old content or the new one.
 ///
 /// The new file has mode 0600 and is on disk when this returns. A symlink at `path` is replaced and not followed.

@@ -106,17 +106,23 @@ impl FileKind {
 
 /// Returns the line of a key that is given by its dotted path. Lines count from 1.
 pub fn line_of(text: &str, key: &str) -> Option<usize> {
+    find_key(text, key, |key, _| Some(position(text, key.span()?.start).0))
+}
+
+/// Returns what `place_of` says about a key, which is given by its dotted path, and its value.
+pub(super) fn find_key<T>(
+    text: &str,
+    key: &str,
+    place_of: impl FnOnce(&toml_edit::Key, &toml_edit::Item) -> Option<T>,
+) -> Option<T> {
     let document = toml_edit::Document::parse(text).ok()?;
     let mut table: &dyn toml_edit::TableLike = document.as_table();
-    let mut parts = key.split('.').peekable();
-    while let Some(part) = parts.next() {
-        let (key, item) = table.get_key_value(part)?;
-        if parts.peek().is_none() {
-            return Some(position(text, key.span()?.start).0);
-        }
-        table = item.as_table_like()?;
+    let (tables, name) = key.rsplit_once('.').unwrap_or(("", key));
+    for part in tables.split('.').filter(|part| !part.is_empty()) {
+        table = table.get(part)?.as_table_like()?;
     }
-    None
+    let (key, item) = table.get_key_value(name)?;
+    place_of(key, item)
 }
 
 /// Returns the text with spaces for the key and the value at this offset, or `None` if none is there.

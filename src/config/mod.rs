@@ -30,7 +30,7 @@ pub use bind::{BadBind, Bind};
 pub use commands::{CommandApproval, CommandsConfig, MAX_SECONDS, SandboxMode};
 pub use daemon::DaemonConfig;
 pub use endpoint::{EndpointConfig, ProviderKind};
-pub use file::{PathContext, PathError, write_atomic, write_hint};
+pub use file::{PathContext, PathError, free_space, write_atomic, write_hint};
 pub use handshake::{DaemonInfo, Readiness};
 pub use home::{Home, HomeError, NoHome};
 pub use http::{HttpApproval, HttpConfig};

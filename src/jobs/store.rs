@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     config::{
         Home, HomeError, Lock, LockError, PathContext as _, PathError,
-        file::{create_atomic, read_text},
+        file::{create_atomic, read_text, read_text_if_exists},
         write_atomic,
     },
     core::Name,
@@ -130,7 +130,8 @@ impl Jobs {
     /// [`JobError::NotFound`], [`JobError::Invalid`], or an error of the disk.
     pub(crate) fn job(&self, id: &Name) -> Result<Job, JobError> {
         let path = self.file(id, "toml");
-        let text = found(read_text(&path, MAX_FILE))?.ok_or_else(|| JobError::NotFound(id.clone()))?;
+        let text = read_text_if_exists(&path, MAX_FILE)?;
+        let text = text.ok_or_else(|| JobError::NotFound(id.clone()))?;
         toml::from_str(&text).map_err(|error| JobError::Invalid { path, message: error.message().to_owned() })
     }
 
@@ -185,11 +186,14 @@ impl Jobs {
         if job.paused { None } else { job.schedule.next_after(handled, zone) }
     }
 
+    /// Returns true if the time of a job has come.
+    pub(crate) fn is_due(&self, id: &Name, job: &Job, now: Timestamp, zone: &TimeZone) -> bool {
+        self.next_run(id, job, zone).is_some_and(|next| next <= now)
+    }
+
     /// Returns the jobs whose time has come. A job that has missed several times is named once.
     pub(crate) fn due(&self, now: Timestamp, zone: &TimeZone) -> Vec<Name> {
-        let is_due = |id: &Name| {
-            self.job(id).is_ok_and(|job| self.next_run(id, &job, zone).is_some_and(|next| next <= now))
-        };
+        let is_due = |id: &Name| self.job(id).is_ok_and(|job| self.is_due(id, &job, now, zone));
         self.ids().unwrap_or_default().into_iter().filter(is_due).collect()
     }
 
@@ -206,13 +210,4 @@ impl Jobs {
 
 fn to_toml(job: &Job) -> String {
     toml::to_string(job).expect("strings, and the directory was checked to be text")
-}
-
-/// Turns the error that there is no file into `None`.
-fn found(read: Result<String, PathError>) -> Result<Option<String>, PathError> {
-    match read {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }

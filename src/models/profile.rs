@@ -4,13 +4,13 @@
 //! server's address and the model's name. A run finds the profile of a file by its path, size and time, because a checksum
 //! would take longer than the run.
 
-use std::{fs, io, os::unix::fs::MetadataExt as _, path::Path};
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use serde::{Deserialize, Serialize};
 
 use super::digest::sha256_of_text;
 use crate::{
-    config::{Home, HomeError, PathError, ToolRole, file::read_text, write_atomic},
+    config::{Home, HomeError, PathError, ToolRole, file::read_text_if_exists, write_atomic},
     core::ModelIdentity,
 };
 
@@ -215,14 +215,7 @@ fn read(path: &Path) -> Option<ProfileFile> {
     let ignored = |why: &dyn std::fmt::Display| {
         tracing::warn!(file = %path.display(), "a model's profile is ignored: {why}");
     };
-    let text = match read_text(path, MAX_BYTES) {
-        Ok(text) => text,
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => {
-            ignored(&error);
-            return None;
-        }
-    };
+    let text = read_text_if_exists(path, MAX_BYTES).inspect_err(|error| ignored(error)).ok()??;
     let table: toml::Table = toml::from_str(&text).inspect_err(|error| ignored(&error.message())).ok()?;
     if table.get("format").and_then(toml::Value::as_integer) != Some(i64::from(FORMAT)) {
         ignored(&"another version of kontekst wrote it");

@@ -8,7 +8,13 @@ use super::{
     state::{ChatState, Next, note},
 };
 use crate::{
-    cli::{error::CliError, printable::literal, run::Allowed, undo},
+    cli::{
+        error::CliError,
+        printable::literal,
+        run::{Allowed, percent_used},
+        sessions::title_of_fork,
+        undo,
+    },
     config::{AgentConfig, agents},
     core::{Name, SessionId},
     sessions::Sessions,
@@ -91,7 +97,7 @@ fn fork(chat: &mut ChatState<'_>) -> Result<(), CliError> {
         return Err(CliError::usage("there is no conversation to copy yet"));
     };
     let overview = sessions.overviews(std::slice::from_ref(&session)).pop().unwrap_or_default();
-    let (copy, messages) = sessions.fork(&session, None, &format!("{} (fork)", overview.title))?;
+    let (copy, messages) = sessions.fork(&session, None, &title_of_fork(&overview))?;
     chat.start.session_id = copy.to_string();
     note(&format!("session {copy} goes on from here, with {messages} messages"));
     Ok(())
@@ -114,7 +120,7 @@ fn tokens(chat: &ChatState<'_>) -> String {
     let Some(context) = chat.sender.context() else {
         return "nothing was answered in this chat yet".to_owned();
     };
-    let percent = i64::from(context.total_tokens) * 100 / i64::from(context.context_size.max(1));
+    let percent = percent_used(context);
     let mut text = format!(
         "{} of {} tokens of the context window are used ({percent} %): system {}, tools {}, history {}, memory {}",
         context.total_tokens,

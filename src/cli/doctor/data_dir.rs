@@ -3,7 +3,10 @@
 use std::{fs, io, os::unix::fs::MetadataExt as _, path::Path};
 
 use super::finding::Finding;
-use crate::{cli::units, config::Home};
+use crate::{
+    cli::units,
+    config::{Home, free_space},
+};
 
 const SUBJECT: &str = "data directory";
 
@@ -24,7 +27,7 @@ pub(super) fn check(home: &Home) -> Vec<Finding> {
             dirs.iter().filter_map(|dir| problem_of(dir)).collect::<Vec<_>>()
         }
     };
-    let space = free_space(root);
+    let space = free_space(root).ok().flatten();
     if found.is_empty() {
         let free = space.map_or_else(String::new, |free| format!(", {} free", units::bytes(free)));
         found.push(Finding::ok(SUBJECT, format!("{}, for this user only{free}", root.display())));
@@ -85,10 +88,4 @@ fn problem_of(dir: &Path) -> Option<Finding> {
 
 fn is_writable(dir: &Path) -> bool {
     rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok()
-}
-
-/// Returns the space on the disk of a directory that this user can still use, in bytes.
-fn free_space(dir: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(dir).ok()?;
-    disk.f_bavail.checked_mul(disk.f_frsize)
 }

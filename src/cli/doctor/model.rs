@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Checked, finding::Finding};
 use crate::{
     cli::{process_env::process_env, units},
-    config::{AgentConfig, AgentError, Config, agents},
+    config::{AgentConfig, Config},
     core::error_chain,
     models::{
         Model,
@@ -23,17 +23,11 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Finding> {
     let Some(config) = &checked.config else {
         return vec![Finding::warning(SUBJECT, "not checked, because config.toml cannot be used")];
     };
-    let name = agents::DEFAULT.parse().expect("it is a name");
-    let (model, endpoint, window) = match AgentConfig::load(checked.home, &name) {
-        Ok(agent) => (agent.model, agent.endpoint, agent.context_size),
-        Err(AgentError::NotFound { .. }) => Default::default(),
-        Err(_) => {
-            return vec![Finding::warning(
-                SUBJECT,
-                "not checked, because the agent `default` cannot be used",
-            )];
-        }
+    let Ok(agent) = AgentConfig::load_default(checked.home) else {
+        return vec![Finding::warning(SUBJECT, "not checked, because the agent `default` cannot be used")];
     };
+    let (model, endpoint, window) =
+        agent.map(|agent| (agent.model, agent.endpoint, agent.context_size)).unwrap_or_default();
     let is_own_server = checked.status.as_ref().is_some_and(|status| status.llama_server_running);
     if is_own_server && endpoint.is_none() {
         // The daemon's model server could be taken for one that somebody else has started.

@@ -8,7 +8,7 @@ use crate::{
         process_env::process_env,
         units::{self, counted},
     },
-    config::{AgentConfig, AgentError, Config, Home, agents},
+    config::{AgentConfig, Config, Home, free_space},
     core::Environment,
     models::{Model, ModelCatalog, memory::available_now},
     provider::{
@@ -40,22 +40,17 @@ impl Machine {
     /// Looks, and changes nothing. Takes about a second at most if no server answers slowly.
     pub(super) fn look(home: &Home, config: &Config, environment: &Environment) -> Result<Self, CliError> {
         let process = process_env(environment);
-        let name = agents::DEFAULT.parse()?;
-        let (asked, endpoint) = match AgentConfig::load(home, &name) {
-            Ok(agent) => (agent.model, agent.endpoint),
-            Err(AgentError::NotFound { .. }) => (String::new(), None),
-            Err(error) => return Err(error.into()),
-        };
+        let agent = AgentConfig::load_default(home)?;
+        let (asked, endpoint) = agent.map(|agent| (agent.model, agent.endpoint)).unwrap_or_default();
         let servers = find_servers(&process.ports);
         let router = Router::new(config, process);
         let existing = config.model_dir.ancestors().find(|dir| dir.exists());
-        let disk = existing.and_then(|dir| rustix::fs::statvfs(dir).ok());
         Ok(Self {
             servers,
             files: ModelCatalog::of_machine(config.model_dir.clone(), environment).list(),
             llama_server: router.llama_server(),
             available: available_now(),
-            disk: disk.and_then(|disk| disk.f_bavail.checked_mul(disk.f_frsize)),
+            disk: existing.and_then(|dir| free_space(dir).ok().flatten()),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             forecast: router.forecast(ModelSelector { model: &asked, endpoint: endpoint.as_deref() }),
             asked,

@@ -32,14 +32,14 @@ pub(super) fn run_due(id: &Name, jobs: &Jobs, home: &Home) -> Result<ExitCode, C
     // has no other.
     rustix::process::setsid().ok();
     let running = jobs.begin(id)?;
-    let now = Timestamp::now();
-    if !jobs.due(now, &TimeZone::system()).contains(id) {
+    let (job, now) = (jobs.job(id)?, Timestamp::now());
+    if !jobs.is_due(id, &job, now, &TimeZone::system()) {
         return Ok(ExitCode::SUCCESS);
     }
     // Before the run: one that was cut is not started again and again.
     let state = JobState { handled: Some(now), ..jobs.state(id) };
     jobs.save(id, &state, &running)?;
-    run(id, &jobs.job(id)?, state, jobs, home, &running)
+    run(id, &job, state, jobs, home, &running)
 }
 
 fn run(

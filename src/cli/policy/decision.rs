@@ -8,10 +8,10 @@ use crate::{
     cli::{
         error::{CliError, ExitStatus},
         process_env::process_env,
-        run::tool_names,
+        run::check_tool_name,
     },
     config::{Config, Home},
-    core::{Environment, OwnListeners, nearest},
+    core::{Environment, OwnListeners},
     tools::{
         CommandHost, CommandRunner, Effect, Proposal, WorkDir,
         builtin::{self, RUN_COMMAND},
@@ -59,7 +59,7 @@ impl Decider {
 
     /// Decides on a call of a tool that is about `target`.
     pub(super) fn decide(&self, tool: &str, target: Option<&str>) -> Result<Decided, CliError> {
-        check_tool(tool)?;
+        check_tool_name(tool)?;
         let args = target.map_or(json!({}), |target| match tool {
             RUN_COMMAND => json!({"command": target}),
             "web_fetch" => json!({"url": target}),
@@ -110,16 +110,4 @@ impl From<PolicyError> for CliError {
     fn from(error: PolicyError) -> Self {
         Self::from_error(ExitStatus::Usage, &error)
     }
-}
-
-/// Refuses a name that no tool has.
-fn check_tool(name: &str) -> Result<(), CliError> {
-    let known = tool_names();
-    if known.iter().any(|known| known == name) {
-        return Ok(());
-    }
-    let near = nearest(name, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
-    Err(CliError::usage(format!("there is no tool {name:?}"))
-        .maybe_hint(near)
-        .hint(format!("the tools are {}", known.join(", "))))
 }

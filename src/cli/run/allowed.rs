@@ -54,7 +54,7 @@ impl Allowed {
                 }
             }
         }
-        allowed.tools.iter().try_for_each(|tool| check_name(tool))?;
+        allowed.tools.iter().try_for_each(|tool| check_tool_name(tool))?;
         Ok(allowed)
     }
 }
@@ -68,13 +68,13 @@ pub(in crate::cli) fn tool_names() -> Vec<String> {
 }
 
 /// Refuses a name that no tool of `kontekst run` has.
-fn check_name(name: &str) -> Result<(), CliError> {
+pub(in crate::cli) fn check_tool_name(name: &str) -> Result<(), CliError> {
     let known = tool_names();
     if known.iter().any(|known| known == name) {
         return Ok(());
     }
     let near = nearest(name, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
-    Err(CliError::usage(format!("--allow {name:?}: there is no such tool"))
+    Err(CliError::usage(format!("there is no tool {name:?}"))
         .maybe_hint(near)
         .hint(format!("the tools are {}", known.join(", "))))
 }

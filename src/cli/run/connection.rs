@@ -21,8 +21,12 @@ use crate::{
 };
 
 use super::{
-    approver::Approver, question::WithdrawalReason, renderer::RunRenderer, report::RunReport,
-    terminal_mode::TerminalMode, unasked_call,
+    approver::Approver,
+    question::WithdrawalReason,
+    renderer::{Format, RunRenderer},
+    report::{RunReport, Usage},
+    terminal_mode::TerminalMode,
+    unasked_call,
 };
 
 /// Commands that may wait to be sent.
@@ -36,7 +40,8 @@ pub(super) struct RunConnection<'a> {
     /// run.
     pub(super) mode: Option<Rc<TerminalMode>>,
     pub(super) facts: RunFacts,
-    pub(super) report: RunReport,
+    /// The result that `--output json` prints at the end. `None` for other outputs.
+    pub(super) report: Option<RunReport>,
     home: &'a Home,
     /// The session of the run becomes the active one.
     make_active: bool,
@@ -82,6 +87,8 @@ pub(super) struct RunFacts {
     pub(super) session: String,
     /// The context after the last answer.
     pub(super) context: Option<ContextSnapshot>,
+    /// The tokens of the last run.
+    pub(super) usage: Usage,
 }
 
 impl<'a> RunConnection<'a> {
@@ -91,7 +98,7 @@ impl<'a> RunConnection<'a> {
             approver,
             mode: None,
             facts: RunFacts::default(),
-            report: RunReport::default(),
+            report: None,
             home,
             make_active,
             started: false,
@@ -103,7 +110,8 @@ impl<'a> RunConnection<'a> {
     /// Forgets the run before, so that another one can be sent.
     pub(super) fn begin(&mut self) {
         (self.started, self.signal) = (false, None);
-        self.report = RunReport::default();
+        self.facts.usage = Usage::default();
+        self.report = (self.renderer.format() == Format::Json).then(RunReport::default);
         self.held.clear();
         self.approver.begin();
         self.renderer.begin();
@@ -177,10 +185,16 @@ impl<'a> RunConnection<'a> {
                 return Ok(Event::Cancelled(RunCancelledEvent::default()));
             };
             for command in to_send {
-                self.report.observe_command(&command);
+                self.observe_command(&command);
                 // A send fails only if the stream has ended; then the next event says so.
                 commands.send(wrap(command)).await.ok();
             }
+        }
+    }
+
+    fn observe_command(&mut self, command: &Command) {
+        if let Some(report) = &mut self.report {
+            report.observe_command(command);
         }
     }
 
@@ -231,7 +245,10 @@ impl<'a> RunConnection<'a> {
     /// Shows an event and returns it. What a subagent does is held back while a question is on the terminal, so that
     /// the question stays the last thing on it.
     fn show(&mut self, event: Event) -> io::Result<Option<Event>> {
-        self.report.observe(&event);
+        self.facts.usage.observe(&event);
+        if let Some(report) = &mut self.report {
+            report.observe(&event);
+        }
         match event {
             Event::Worker(_) | Event::Notice(_) if self.approver.is_asking() => {
                 self.held.push(event);

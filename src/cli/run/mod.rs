@@ -36,9 +36,10 @@ use crate::{
     pb::run_event::Event,
 };
 
-pub(super) use allowed::{Allowed, tool_names};
+pub(super) use allowed::{Allowed, check_tool_name, tool_names};
 pub(super) use approval_args::ApprovalArgs;
 pub(super) use attached_files::read as read_files;
+pub(super) use context_line::percent_used;
 pub(super) use prompt::parse_skill;
 pub(super) use renderer::{Format, RunRenderer};
 pub(super) use sender::RunSender;
@@ -48,6 +49,24 @@ pub(super) use terminal_mode::TerminalMode;
 use input_args::InputArgs;
 use output_args::OutputArgs;
 use whole_answer::WholeAnswer;
+
+/// The examples in the help.
+macro_rules! examples {
+    () => {
+        "Examples:
+  kontekst run \"what does this project do?\"
+  git diff | kontekst run \"review this change\"
+  kontekst run --file notes.md --file todo.md \"which of these are done?\"
+  kontekst run --file src \"where are the errors handled?\"
+  kontekst run --new \"let us start over\"
+  kontekst run --allow edit_file \"fix the typo in README.md\"
+  kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
+  kontekst run --extract -o backup.sh \"a script that backs up ~/notes\"
+  kontekst run --schema \"name, age int\" \"who is this?\" < letter.txt
+  kontekst run /summarize README.md
+  answer=$(kontekst run --quiet \"one word: the capital of France\")"
+    };
+}
 
 /// Send a prompt to the model and print the answer
 ///
@@ -65,34 +84,15 @@ use whole_answer::WholeAnswer;
 /// that line goes away again. Elsewhere it is printed with --verbose, at most every five seconds.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:
-  kontekst run \"what does this project do?\"
-  git diff | kontekst run \"review this change\"
-  kontekst run --file notes.md --file todo.md \"which of these are done?\"
-  kontekst run --file src \"where are the errors handled?\"
-  kontekst run --new \"let us start over\"
-  kontekst run --allow edit_file \"fix the typo in README.md\"
-  kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
-  kontekst run --extract -o backup.sh \"a script that backs up ~/notes\"
-  kontekst run --schema \"name, age int\" \"who is this?\" < letter.txt
-  kontekst run /summarize README.md
-  answer=$(kontekst run --quiet \"one word: the capital of France\")",
-    after_long_help = "Examples:
-  kontekst run \"what does this project do?\"
-  git diff | kontekst run \"review this change\"
-  kontekst run --file notes.md --file todo.md \"which of these are done?\"
-  kontekst run --file src \"where are the errors handled?\"
-  kontekst run --new \"let us start over\"
-  kontekst run --allow edit_file \"fix the typo in README.md\"
-  kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
-  kontekst run --extract -o backup.sh \"a script that backs up ~/notes\"
-  kontekst run --schema \"name, age int\" \"who is this?\" < letter.txt
-  kontekst run /summarize README.md
-  answer=$(kontekst run --quiet \"one word: the capital of France\")
+    after_help = examples!(),
+    after_long_help = concat!(
+        examples!(),
+        "
 
 cron has no terminal and sets few variables. Set PATH, choose a session for the job, and allow the tools that it needs:
   PATH=/home/ada/.local/bin:/usr/bin:/bin
   0 7 * * * cd ~/notes && kontekst run -q --session daily --allow web_fetch /digest > digest.md"
+    )
 )]
 pub(super) struct Args {
     #[command(flatten)]

@@ -101,8 +101,10 @@ impl<'a> RunSender<'a> {
     ///
     /// stdout cannot be written.
     pub(super) fn print_result(&mut self, error: Option<&CliError>) -> io::Result<()> {
-        let line = self.connection.report.to_json_line(error, self.connection.signal);
-        self.connection.renderer.write_line(&line)
+        let RunConnection { report, facts, signal, renderer, .. } = &mut self.connection;
+        // There is none if the run could not be sent.
+        let line = report.get_or_insert_default().to_json_line(&facts.usage, error, *signal);
+        renderer.write_line(&line)
     }
 
     pub(super) fn renderer_mut(&mut self) -> &mut RunRenderer {
@@ -145,9 +147,11 @@ impl<'a> RunSender<'a> {
             if changed.files > 0 {
                 renderer.note_changes(changed.files);
             }
-            self.connection.report.set_changed(&changed);
+            if let Some(report) = &mut self.connection.report {
+                report.set_changed(&changed);
+            }
         }
-        if let Some(line) = self.connection.report.usage().line() {
+        if let Some(line) = self.connection.facts.usage.line() {
             renderer.note(Verbosity::Verbose, &line);
         }
     }

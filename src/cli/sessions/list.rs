@@ -79,6 +79,11 @@ pub(super) fn title(overview: &Overview) -> &str {
     if overview.title.trim().is_empty() { "(no prompt)" } else { &overview.title }
 }
 
+/// Returns the title of a copy of a session.
+pub(in crate::cli) fn title_of_fork(overview: &Overview) -> String {
+    format!("{} (fork)", title(overview))
+}
+
 /// Returns for each session the start of its id that no other of them has, and the whole id of one that somebody has
 /// named. A generated id begins with the time at which the session began.
 fn short_ids(listed: &[SessionSummary]) -> HashMap<&SessionId, &str> {

@@ -29,6 +29,7 @@ use crate::{
 use delete::delete;
 use export::{ExportFormat, export};
 use list::list;
+pub(super) use list::title_of_fork;
 use named::{named, named_or_active};
 use prune::{PruneArgs, prune};
 use search::search;
@@ -248,8 +249,7 @@ fn fork(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let shown = shown(sessions, home, id)?;
-    let title = format!("{} (fork)", list::title(&shown.overview));
-    let (id, messages) = sessions.fork(&shown.session, at, &title)?;
+    let (id, messages) = sessions.fork(&shown.session, at, &title_of_fork(&shown.overview))?;
     sessions.set_active(&id)?;
     Ok(writeln!(out, "session {id} has {} and is active", counted(messages, "message"))?)
 }

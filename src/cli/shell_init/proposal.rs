@@ -8,10 +8,10 @@ use std::{
 
 use crate::{
     cli::{
-        completions::Shell, error::CliError, output::to_stdout, printable::printable,
-        process_env::process_env,
+        completions::Shell, error::CliError, markdown::first_code_block, output::to_stdout,
+        printable::printable, process_env::process_env,
     },
-    config::{AgentConfig, Config, Home, agents},
+    config::{AgentConfig, Config, Home},
     core::{Environment, SessionId},
     provider::{
         ModelSelector,
@@ -68,7 +68,7 @@ pub(in crate::cli) fn propose_line(
 /// Returns true if only the model in this program would answer. It declines such requests.
 fn is_built_in(home: &Home, environment: &Environment) -> bool {
     let Ok(config) = Config::read(home) else { return false };
-    let agent = agents::DEFAULT.parse().ok().and_then(|name| AgentConfig::load(home, &name).ok());
+    let agent = AgentConfig::load_default(home).ok().flatten();
     let (model, endpoint) = agent.map(|agent| (agent.model, agent.endpoint)).unwrap_or_default();
     let wanted = ModelSelector { model: &model, endpoint: endpoint.as_deref() };
     let router = Router::new(&config, process_env(environment));
@@ -106,28 +106,19 @@ fn ask(shell: Shell, line: &str, home: &Home, environment: &Environment) -> Resu
 
 /// Returns the first command of an answer: of its first code block, or else its only line.
 fn first_command(answer: &str) -> Option<String> {
-    let lines: Vec<&str> = answer.lines().collect();
-    let is_fence = |line: &&str| line.trim_start().starts_with("```");
-    let block = lines.iter().position(is_fence).map(|fence| {
-        let rest = &lines[fence + 1..];
-        &rest[..rest.iter().position(is_fence).unwrap_or(rest.len())]
-    });
-    let lines = match block {
-        Some(block) => block.to_vec(),
-        // Several lines without a block are an explanation.
-        None => match lines.iter().filter(|line| !line.trim().is_empty()).copied().collect::<Vec<_>>() {
-            lines if lines.len() == 1 => lines,
-            _ => return None,
-        },
-    };
-    one_line(&lines)
+    if let Some(block) = first_code_block(answer) {
+        return one_line(block.lines());
+    }
+    // Several lines without a block are an explanation.
+    let mut lines = answer.lines().filter(|line| !line.trim().is_empty());
+    lines.next().filter(|_| lines.next().is_none()).and_then(|only| one_line([only]))
 }
 
 /// Joins the lines of the first command, which end in `\` if it goes on, and takes away all that is no part of it.
-fn one_line(lines: &[&str]) -> Option<String> {
-    let is_comment = |line: &&&str| line.trim_start().starts_with('#') || line.trim().is_empty();
+fn one_line<'a>(lines: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let is_comment = |line: &&str| line.trim_start().starts_with('#') || line.trim().is_empty();
     let mut command = String::new();
-    for line in lines.iter().skip_while(is_comment) {
+    for line in lines.into_iter().skip_while(is_comment) {
         let line = line.trim();
         command.push_str(line.strip_suffix('\\').unwrap_or(line).trim_end());
         if !line.ends_with('\\') {

@@ -7,7 +7,11 @@ use super::{
     part::{PartFile, PartOrigin},
     request::{self, FileResponse, RequestError, ResumePoint},
 };
-use crate::{config::PathContext as _, core::Cancel, models::digest};
+use crate::{
+    config::{PathContext as _, free_space},
+    core::Cancel,
+    models::digest,
+};
 
 /// The number of bytes that must stay free on the disk.
 const RESERVE: u64 = 64 << 20;
@@ -273,15 +277,14 @@ impl Transfer<'_> {
 
     /// Checks that the disk has space for the rest of the file.
     fn check_space(&self, total: Option<u64>) -> Result<(), PullError> {
-        let stat = rustix::fs::statvfs(self.dir).context(self.dir)?;
-        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
         let need = total.unwrap_or(0).saturating_sub(self.part.have());
-        // Some network file systems report no sizes.
-        if stat.f_blocks > 0 && need.saturating_add(RESERVE) > free {
-            let (name, dir) = (self.file.name.clone(), self.dir.to_owned());
-            return Err(PullError::Space { name, need, free, dir });
+        match free_space(self.dir)? {
+            Some(free) if need.saturating_add(RESERVE) > free => {
+                let (name, dir) = (self.file.name.clone(), self.dir.to_owned());
+                Err(PullError::Space { name, need, free, dir })
+            }
+            Some(_) | None => Ok(()),
         }
-        Ok(())
     }
 
     /// Turns the error of a full disk into [`PullError::Space`].

@@ -11,7 +11,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use crate::config::{Home, LockError, PathError, TomlError, file::read_text, toml_file::position};
+use crate::config::{Home, LockError, PathError, TomlError, file::read_text_if_exists, toml_file::position};
 
 use super::{Decision, real_path::existing};
 
@@ -88,11 +88,9 @@ pub(super) struct Entry {
 ///
 /// [`PathError`] if it cannot be read, also because something else than a file has that name.
 pub(super) fn text_of(path: &Path) -> Result<Option<String>, PathError> {
-    match read_text(path, MAX_BYTES) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+    match read_text_if_exists(path, MAX_BYTES) {
         Err(error) if error.source.kind() == io::ErrorKind::NotADirectory => Ok(None),
-        Err(error) => Err(error),
+        text => text,
     }
 }
 

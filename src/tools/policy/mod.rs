@@ -150,12 +150,15 @@ impl Policy {
     /// Returns the first words that rules for this line would have, without those of commands that are allowed. Empty if no
     /// rules could allow the line.
     pub fn prefixes(&self, line: &CommandPreview) -> Vec<String> {
+        let restricting = self.restricting_rule();
         let mut prefixes = Vec::new();
         for (index, command) in line.commands.iter().enumerate() {
             if !line.is_plain {
                 return Vec::new();
             }
-            if self.decide_on_command(RUN_COMMAND, line, index).decision == Some(Decision::Allow) {
+            if self.decide_on_command(RUN_COMMAND, line, index, restricting.as_ref()).decision
+                == Some(Decision::Allow)
+            {
                 continue;
             }
             let Some(prefix) = &command.prefix else { return Vec::new() };
@@ -201,13 +204,20 @@ impl Policy {
 
     fn decide_on_line(&self, tool: &str, line: &CommandPreview) -> Verdict {
         // A line that cannot be read counts as one command of which nothing is known.
-        let of_commands =
-            (0..line.commands.len().max(1)).map(|index| self.decide_on_command(tool, line, index));
+        let restricting = self.restricting_rule();
+        let of_commands = (0..line.commands.len().max(1))
+            .map(|index| self.decide_on_command(tool, line, index, restricting.as_ref()));
         strictest(of_commands.collect::<Vec<_>>())
     }
 
-    fn decide_on_command(&self, tool: &str, line: &CommandPreview, index: usize) -> Verdict {
-        let restricting = self.restricting_rule();
+    /// Decides on one command of a line. `restricting` is the strictest rule that restricts some commands.
+    fn decide_on_command(
+        &self,
+        tool: &str,
+        line: &CommandPreview,
+        index: usize,
+        restricting: Option<&PolicyRule>,
+    ) -> Verdict {
         let words = line.commands.get(index).and_then(|command| command.words.as_deref());
         let verdict = self.verdict_on(tool, &Item::command(line, index, restricting.is_some()));
         if verdict.decision == Some(Decision::Deny) {
@@ -216,7 +226,7 @@ impl Policy {
         let is_allowed = |words| self.allowed_commands.iter().any(|rule| rule.covers(words));
         match (words, restricting) {
             (Some(words), _) if line.is_plain && is_allowed(words) => Verdict::allowed_by_caller(),
-            (None, Some(rule)) => Verdict::not_understood(rule),
+            (None, Some(rule)) => Verdict::not_understood(rule.clone()),
             _ => verdict,
         }
     }

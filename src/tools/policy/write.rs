@@ -9,7 +9,9 @@ use std::{
 
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
-use crate::config::{Home, Lock, PathContext as _, PathError, TomlError, file::read_text, write_atomic};
+use crate::config::{
+    Home, Lock, PathContext as _, PathError, TomlError, file::read_text_if_exists, write_atomic,
+};
 
 use super::{
     Decision, PolicyError,
@@ -65,12 +67,8 @@ pub(super) fn take_over_allowed_commands(home: &Home) -> Result<(), PolicyError>
         return Ok(());
     }
     let _lock = Lock::acquire(&home.policy_lock(), LOCK_WAIT)?;
-    let text = match read_text(&old, MAX_BYTES) {
-        Ok(text) => text,
-        // Another process was faster.
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error.into()),
-    };
+    // Another process may have been faster.
+    let Some(text) = read_text_if_exists(&old, MAX_BYTES)? else { return Ok(()) };
     let allowed: BTreeMap<String, Vec<String>> = match serde_json::from_str(&text) {
         Ok(allowed) => allowed,
         Err(error) => {

@@ -94,6 +94,10 @@ impl RunRenderer {
         *self = Self::with_palette(self.format, self.verbosity, palette, markdown);
     }
 
+    pub(super) fn format(&self) -> Format {
+        self.format
+    }
+
     /// Prints the answer as the model wrote it.
     pub(super) fn keep_markdown(&mut self) {
         self.markdown = None;

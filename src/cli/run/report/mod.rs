@@ -21,7 +21,6 @@ pub(super) struct RunReport {
     answer: Option<String>,
     /// The daemon has cancelled the run, or did so because the user wanted it.
     is_cancelled: bool,
-    usage: Usage,
     calls: Vec<CallReport>,
     /// The calls that were proposed and have no result yet, by their ids, also those of workers.
     proposed: HashMap<String, pb::ProposedToolCall>,
@@ -58,7 +57,6 @@ struct DeniedCall {
 impl RunReport {
     /// Takes notice of an event of the run.
     pub(super) fn observe(&mut self, event: &Event) {
-        self.usage.observe(event);
         match event {
             Event::Started(started) => {
                 started.run_id.clone_into(&mut self.run_id);
@@ -102,10 +100,6 @@ impl RunReport {
         files.sort();
         files.dedup();
         self.changed_files = Some(files);
-    }
-
-    pub(super) fn usage(&self) -> &Usage {
-        &self.usage
     }
 
     fn deny(&mut self, call_id: &str, reason: &str) {

@@ -76,7 +76,12 @@ struct CheckJson<'a> {
 
 impl RunReport {
     /// Formats the run as one line of JSON, safe for a terminal. `signal` is the one that has interrupted it.
-    pub(in crate::cli::run) fn to_json_line(&self, error: Option<&CliError>, signal: Option<u8>) -> String {
+    pub(in crate::cli::run) fn to_json_line(
+        &self,
+        usage: &Usage,
+        error: Option<&CliError>,
+        signal: Option<u8>,
+    ) -> String {
         let exit_code = match (error, signal) {
             (Some(error), _) => error.status.code(),
             (None, Some(signal)) => 128 + signal,
@@ -95,7 +100,7 @@ impl RunReport {
             exit_code,
             error: error.map(RunErrorJson::new),
             answer: self.answer.as_deref(),
-            usage: UsageJson::new(&self.usage),
+            usage: UsageJson::new(usage),
             tool_calls: self.calls.iter().map(CallJson::new).collect(),
             denied_calls: self.denied.iter().map(DeniedJson::new).collect(),
             files_changed: files_changed.or(self.calls.is_empty().then_some(&[])),

@@ -22,7 +22,7 @@ pub(in crate::cli::run) struct Usage {
 const MIN_MEASURED: Duration = Duration::from_millis(50);
 
 impl Usage {
-    pub(super) fn observe(&mut self, event: &Event) {
+    pub(in crate::cli::run) fn observe(&mut self, event: &Event) {
         match event {
             Event::Token(_) | Event::Reasoning(_) => {
                 self.began.get_or_insert_with(Instant::now);
