@@ -133,7 +133,7 @@ pub(super) fn prepare(
     let window = Window::new(budget, history_budget, history);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
     let (words, expects_change) = (own_words(&request.prompt), asks_for_change && can_be_checked);
-    let rails = Rails::new(model.agent.rails.clone(), words, &model.system, expects_change);
+    let rails = Rails::new(model.agent.rails.clone(), words, &model.system, expects_change, &checks.commands);
     Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks })
 }
 

@@ -15,6 +15,7 @@ mod opening;
 mod remaining_text;
 mod repeated_calls;
 mod repeated_text;
+mod test_guard;
 mod thinking_budget;
 mod unfinished_answers;
 mod write_guard;
@@ -42,6 +43,7 @@ use remaining_text::RemainingText;
 pub(super) use repeated_calls::RepeatedCalls;
 use repeated_text::may_want_repetition;
 pub(super) use repeated_text::{RepeatedText, without_repetitions};
+use test_guard::TestGuard;
 pub(super) use thinking_budget::ThinkingBudget;
 pub(super) use unfinished_answers::{AnswerCheck, UnfinishedAnswers};
 use write_guard::WriteGuard;
@@ -77,14 +79,21 @@ pub(super) struct Rails {
     pub(super) error_ladder: ErrorLadder,
     write_guard: WriteGuard,
     pub(super) change_guard: ChangeGuard,
+    test_guard: TestGuard,
     /// The tool that writes whole files is left out of the next answer.
     withholds_writing: bool,
 }
 
 impl Rails {
     /// `request` is what the user wrote, and `system` the text of the agent. `change_expected` says that the request asks
-    /// for a change of files, and that the run has the tools for it.
-    pub(super) fn new(config: RailsConfig, request: &str, system: &str, change_expected: bool) -> Self {
+    /// for a change of files, and that the run has the tools for it. `checks` are the command lines that have to pass.
+    pub(super) fn new(
+        config: RailsConfig,
+        request: &str,
+        system: &str,
+        change_expected: bool,
+        checks: &[String],
+    ) -> Self {
         let offer = Offer::new(config.offer, request, system);
         Self {
             stops_repetition: config.repeats && !may_want_repetition(request),
@@ -100,6 +109,7 @@ impl Rails {
             error_ladder: ErrorLadder::default(),
             write_guard: WriteGuard::default(),
             change_guard: ChangeGuard::new(request),
+            test_guard: TestGuard::new(request, checks),
             withholds_writing: false,
         }
     }
@@ -121,6 +131,9 @@ impl Rails {
         conversation: &(impl Iterator<Item = &'a Message> + Clone),
         can_edit: bool,
     ) -> Option<TurnedBack> {
+        if let found @ Some(_) = self.test_guard.judge(change) {
+            return found;
+        }
         let writes = call.name == WRITE_FILE;
         let unread = if writes { self.write_guard.judge(change, &call.id, run, conversation) } else { None };
         let found = match unread {

@@ -10,6 +10,7 @@ mod opening;
 mod remaining;
 mod repetition;
 mod results;
+mod tests_that_pass;
 mod writes;
 
 use kontekst::{
