@@ -841,7 +841,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__chat)
-            opts="-a -m -s -c -n -C -v -h -V --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --on-deny --verbose --help --version"
+            opts="-a -m -s -c -n -C -v -h -V --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --network --on-deny --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3009,7 +3009,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__run)
-            opts="-f -a -m -s -c -n -C -x -o -q -v -h -V --file --no-stdin --no-skill --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --on-deny --output --json --extract --output-file --schema --color --raw --quiet --verbose --help --version"
+            opts="-f -a -m -s -c -n -C -x -o -q -v -h -V --file --no-stdin --no-skill --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --network --on-deny --output --json --extract --output-file --schema --color --raw --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

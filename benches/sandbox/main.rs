@@ -23,17 +23,20 @@ use kontekst::{
 /// The number of measurements of each row.
 const ROUNDS: usize = 200;
 
-const LAYERS: [(&str, Layers); 4] = [
+/// The layers of each row. The last row has the network.
+const LAYERS: [(&str, Layers); 5] = [
     ("no layer", Layers::NONE),
     ("namespaces", Layers { namespaces: true, filters: false }),
     ("filters", Layers { namespaces: false, filters: true }),
     ("both layers", Layers::BOTH),
+    (WITH_NETWORK, Layers::BOTH),
 ];
+const WITH_NETWORK: &str = "with network";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     let handle = File::open(dir.path())?;
-    let command = CommandSpec {
+    let without_network = CommandSpec {
         line: "true",
         work_dir: handle.as_fd(),
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
@@ -41,16 +44,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         network: false,
         limits: Limits::default(),
     };
+    let with_network = CommandSpec { network: true, ..without_network.clone() };
     let sandboxes =
         LAYERS.map(|(_, layers)| Sandbox::new(env!("CARGO_BIN_EXE_kontekst").into(), layers, Vec::new()));
     let mut plain = Vec::new();
-    let mut times: [Vec<Duration>; 4] = Default::default();
+    let mut times: [Vec<Duration>; 5] = Default::default();
     for _ in 0..ROUNDS {
         let start = Instant::now();
         Command::new("/bin/sh").args(["-c", "true"]).current_dir(dir.path()).output()?;
         plain.push(start.elapsed());
-        for (sandbox, times) in sandboxes.iter().zip(&mut times) {
-            times.push(sandbox.run(&command, &Cancel::new(), &mut |_| {})?.duration);
+        for ((sandbox, times), (name, _)) in sandboxes.iter().zip(&mut times).zip(LAYERS) {
+            let command = if name == WITH_NETWORK { &with_network } else { &without_network };
+            times.push(sandbox.run(command, &Cancel::new(), &mut |_| {})?.duration);
         }
     }
     println!("{:12} {:>9} {:>9} {:>9}", "", "minimum", "median", "more");

@@ -16,7 +16,7 @@ use crate::{
     sessions::SessionLog,
     skills::Skills,
     tools::{
-        ToolBox, WorkDir,
+        CommandRunner, ToolBox, WorkDir,
         policy::{Caller, Policy},
     },
 };
@@ -61,6 +61,7 @@ struct Grant {
     tools: ToolBox,
     limits: RunLimits,
     parent: Option<SessionId>,
+    checks: Checks,
 }
 
 /// Prepares a run. `events` receives `Started`, notices and progress. An error before `Started` means that
@@ -76,10 +77,9 @@ pub(super) fn prepare(
     let agent = configured_agent(shared, &request, &slot.id)?;
     let skills = Skills::load(&shared.storage.home);
     let mut prompt = prompt_message(&request.prompt, &request.context.before_prompt, &skills)?;
-    let checks = checks(shared, &agent, &request, &origin)?;
     let lacks_work_dir = matches!(origin, Origin::Client) && shared.lacks_work_dir(&request);
-    let Grant { work_dir, policy, tools, limits, parent } = match origin {
-        Origin::Client => client_grant(shared, id, &request, &slot.id, skills)?,
+    let Grant { work_dir, policy, tools, limits, parent, checks } = match origin {
+        Origin::Client => client_grant(shared, id, &request, &slot.id, &agent, skills)?,
         Origin::Parent(parent) => parent_grant(*parent),
     };
     let tools = with_spawn_tool(tools, shared, &agent, &limits, &request.tools.daemon);
@@ -145,21 +145,19 @@ fn own_words(prompt: &Prompt) -> &str {
     }
 }
 
-/// Returns the checks of the agent and of the request. A subagent works in the directory of its parent, whose checks come
-/// after it.
+/// Returns the checks of the agent and of the request, each once.
 fn checks(
-    shared: &Shared,
+    commands: Option<&Arc<CommandRunner>>,
     agent: &AgentConfig,
     request: &StartRun,
-    origin: &Origin,
 ) -> Result<Checks, RunError> {
-    match origin {
-        Origin::Client => {
-            let all = agent.checks.iter().chain(&request.checks).cloned().collect();
-            Checks::new(all, shared.commands.as_ref())
+    let mut all: Vec<String> = Vec::new();
+    for check in agent.checks.iter().chain(&request.checks) {
+        if !all.contains(check) {
+            all.push(check.clone());
         }
-        Origin::Parent(_) => Ok(Checks::default()),
     }
+    Checks::new(all, commands)
 }
 
 /// Loads the agent of a request and applies the request's overrides.
@@ -224,9 +222,11 @@ fn client_grant(
     id: &RunId,
     request: &StartRun,
     session: &SessionId,
+    agent: &AgentConfig,
     skills: Skills,
 ) -> Result<Grant, RunError> {
-    let mut tools = daemon_tools(shared, skills);
+    let commands = shared.commands_for(&request.tools);
+    let mut tools = daemon_tools(shared, commands.as_ref(), skills);
     tools.retain(|tool| request.tools.includes(&tool.def().name));
     let work_dir = match open_work_dir(shared, request)? {
         Some(work_dir) => work_dir.recorded(&shared.storage.journal, entry_head(id, &request.prompt)),
@@ -236,11 +236,12 @@ fn client_grant(
         }
     };
     let policy = Arc::new(load_policy(shared, &request.tools, &work_dir)?);
+    let checks = checks(commands.as_ref(), agent, request)?;
     let work_dir = Arc::new(work_dir.restricted(Arc::clone(&policy) as _));
     let root_session = request.subagents.root_session.clone().unwrap_or_else(|| session.clone());
     let limits = RunLimits::for_client(root_session, &shared.config, request.subagents.allow)
         .with_max_turns(request.overrides.max_turns);
-    Ok(Grant { work_dir, policy, tools: ToolBox::new(tools), limits, parent: None })
+    Ok(Grant { work_dir, policy, tools: ToolBox::new(tools), limits, parent: None, checks })
 }
 
 fn load_policy(shared: &Shared, options: &ToolOptions, work_dir: &WorkDir) -> Result<Policy, RunError> {
@@ -267,7 +268,9 @@ fn entry_head(id: &RunId, prompt: &Prompt) -> EntryHead {
 
 fn parent_grant(parent: ParentContext) -> Grant {
     let ParentContext { work_dir, policy, tools, session, limits } = parent;
-    Grant { work_dir, policy, tools, limits, parent: Some(session) }
+    // It works in the directory of its parent, whose checks come after it.
+    let checks = Checks::default();
+    Grant { work_dir, policy, tools, limits, parent: Some(session), checks }
 }
 
 /// The sentence in the system message of a run that lacks its file tools.

@@ -40,7 +40,7 @@ impl AgentCore {
     pub async fn daemon_tools(&self) -> Vec<DaemonTool> {
         let shared = Arc::clone(&self.shared);
         let mut listing = blocking(move || {
-            let tools = daemon_tools(&shared, Skills::load(&shared.storage.home));
+            let tools = daemon_tools(&shared, shared.commands.as_ref(), Skills::load(&shared.storage.home));
             let mut tools: Vec<DaemonTool> = tools
                 .iter()
                 .map(|tool| DaemonTool { name: tool.def().name, needs_approval: tool.needs_approval() })

@@ -56,6 +56,8 @@ pub struct ToolOptions {
     pub commands: bool,
     /// Commands that run without a question in this run, as `allow` under `[commands]` has them.
     pub allowed_commands: Vec<String>,
+    /// Command lines and checks of this run reach the network, also if the configuration lets no command reach it.
+    pub network: bool,
     /// Nobody can be asked about a call, so the rules under `[headless]` of the policy count.
     pub headless: bool,
     /// The client decides about calls that a rule of the policy allows as it does about others, except command lines.

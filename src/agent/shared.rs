@@ -13,8 +13,13 @@ use crate::{
 };
 
 use super::{
-    limits::RunLimits, protocol::RunError, request::StartRun, run::Run, run_registry::RunRegistry,
-    server_status::ServerStatusCache, session::OpenSessions,
+    limits::RunLimits,
+    protocol::RunError,
+    request::{StartRun, ToolOptions},
+    run::Run,
+    run_registry::RunRegistry,
+    server_status::ServerStatusCache,
+    session::OpenSessions,
 };
 
 /// The state that all runs of a daemon share.
@@ -39,6 +44,12 @@ impl Shared {
     /// Returns the working directory of runs whose client names none.
     pub(super) fn default_work_dir(&self) -> Option<&Path> {
         Some(self.config.tools.working_dir.as_path()).filter(|dir| !dir.as_os_str().is_empty())
+    }
+
+    /// Returns what runs the command lines of a run.
+    pub(super) fn commands_for(&self, options: &ToolOptions) -> Option<Arc<CommandRunner>> {
+        let commands = self.commands.as_ref()?;
+        Some(if options.network { Arc::new(commands.with_network()) } else { Arc::clone(commands) })
     }
 
     /// Returns true if a client's run lacks tools because no working directory is named.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
     skills::Skills,
-    tools::{Executor, Proposal, Tool, ToolBox, WorkDir, builtin, policy::Policy},
+    tools::{CommandRunner, Executor, Proposal, Tool, ToolBox, WorkDir, builtin, policy::Policy},
 };
 
 use super::{
@@ -62,10 +62,14 @@ impl RunTools {
     }
 }
 
-/// Returns every tool that runs in the daemon, except the one that starts subagents.
-pub(super) fn daemon_tools(shared: &Shared, skills: Skills) -> Vec<Arc<dyn Tool>> {
+/// Returns every tool that runs in the daemon, except the one that starts subagents. `commands` runs command lines.
+pub(super) fn daemon_tools(
+    shared: &Shared,
+    commands: Option<&Arc<CommandRunner>>,
+    skills: Skills,
+) -> Vec<Arc<dyn Tool>> {
     let mut tools = builtin::all(&shared.config.tools, &shared.own_listeners);
-    let runner = shared.commands.as_ref().filter(|runner| runner.is_offered());
+    let runner = commands.filter(|runner| runner.is_offered());
     tools.extend(runner.map(builtin::run_command));
     if skills.for_model().next().is_some() {
         tools.push(Arc::new(SkillTool { skills }) as Arc<dyn Tool>);

@@ -26,6 +26,10 @@ pub(in crate::cli) struct ApprovalArgs {
     #[arg(long, value_name = "COMMAND")]
     check: Vec<String>,
 
+    /// Let the commands and checks of this run reach the network; `commands = "sandboxed"` does not count then
+    #[arg(long)]
+    network: bool,
+
     /// What happens after a tool call was denied
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDeny::End)]
     on_deny: OnDeny,
@@ -46,6 +50,7 @@ impl ApprovalArgs {
         start.allowed_commands = allowed.commands;
         start.headless = Terminal::open().is_none();
         start.checks.clone_from(&self.check);
+        start.network = self.network;
         let policy =
             Policy { auto_approve: self.auto_approve, allowed_tools: allowed.tools, on_deny: self.on_deny };
         Ok(Approver::new(policy, palette))

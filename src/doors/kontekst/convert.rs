@@ -59,6 +59,7 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
             commands: start.commands,
             allowed_commands: start.allowed_commands,
             headless: start.headless,
+            network: start.network,
             ..ToolOptions::default()
         },
         context: ExtraContext {

@@ -238,8 +238,12 @@ fn rules(job: &Job) -> Result<Rules, seccompiler::BackendError> {
     let network =
         [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(|family| family.unsigned_abs().into());
     let families: &[u64] = if has_network { &network } else { &[] };
-    rules
-        .insert(libc::SYS_socket, if families.is_empty() { Vec::new() } else { vec![none_of(0, families)?] });
+    let mut sockets = if families.is_empty() { Vec::new() } else { vec![none_of(0, families)?] };
+    if job.network {
+        sockets.extend(other_protocols()?);
+        rules.extend(fast_open()?);
+    }
+    rules.insert(libc::SYS_socket, sockets);
     if !job.layers.namespaces {
         rules.extend(REFUSED_WITHOUT_NAMESPACES.iter().map(|call| (*call, Vec::new())));
         for (call, index) in OF_OTHERS {
@@ -247,6 +251,35 @@ fn rules(job: &Job) -> Result<Rules, seccompiler::BackendError> {
         }
     }
     Ok(with_variants(rules))
+}
+
+/// Returns rules against protocols whose connections Landlock does not look at, such as multipath TCP, and against netlink
+/// sockets that reach other programs.
+fn other_protocols() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let known =
+        [libc::IPPROTO_IP, libc::IPPROTO_ICMP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMPV6];
+    let of_family = |family: i32, known: &[i32]| {
+        let own = SeccompCondition::new(0, Length::Dword, Compare::Eq, family.unsigned_abs().into());
+        let others = known.iter().map(|protocol| {
+            SeccompCondition::new(2, Length::Dword, Compare::Ne, protocol.unsigned_abs().into())
+        });
+        SeccompRule::new([own].into_iter().chain(others).collect::<Result<_, _>>()?)
+    };
+    Ok(vec![
+        of_family(libc::AF_INET, &known)?,
+        of_family(libc::AF_INET6, &known)?,
+        of_family(libc::AF_NETLINK, &[libc::NETLINK_ROUTE])?,
+    ])
+}
+
+/// Returns rules against connections that are made with the first message, which Landlock does not look at.
+fn fast_open() -> Result<Rules, seccompiler::BackendError> {
+    let flag = libc::MSG_FASTOPEN.unsigned_abs().into();
+    let calls = [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)];
+    calls
+        .into_iter()
+        .map(|(call, index)| Ok((call, vec![argument(index, Compare::MaskedEq(flag), flag)?])))
+        .collect()
 }
 
 /// Adds the numbers under which an x86-64 kernel with the x32 interface knows these calls, and all that only it has.

@@ -1,6 +1,8 @@
 //! The loopback device of a command, and the unix sockets of other programs.
 
-use std::{ffi::OsString, fs, io, os::unix::ffi::OsStringExt as _, path::PathBuf};
+use std::{collections::BTreeSet, ffi::OsString, fs, io, os::unix::ffi::OsStringExt as _, path::PathBuf};
+
+use super::step::Step as _;
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, send, socket};
 
@@ -15,6 +17,32 @@ pub(super) fn bound() -> Vec<PathBuf> {
         Some(PathBuf::from(OsString::from_vec(line[start..].to_vec())))
     });
     paths.collect()
+}
+
+/// Returns the TCP ports at which programs of this network namespace listen, at any of its addresses.
+///
+/// # Errors
+///
+/// The table cannot be read. A machine without IPv6 has no table for it.
+pub(super) fn listening_ports() -> io::Result<BTreeSet<u16>> {
+    let mut ports = BTreeSet::new();
+    for (name, is_optional) in [("/proc/net/tcp", false), ("/proc/net/tcp6", true)] {
+        let table = match fs::read_to_string(name) {
+            Err(error) if is_optional && error.kind() == io::ErrorKind::NotFound => continue,
+            table => table.step(|| format!("read {name}"))?,
+        };
+        ports.extend(table.lines().skip(1).filter_map(listening_port));
+    }
+    Ok(ports)
+}
+
+/// Returns the port of a line such as `0: 0100007F:1F90 00000000:0000 0A …`, if something listens there.
+fn listening_port(line: &str) -> Option<u16> {
+    const LISTEN: &str = "0A";
+    let mut fields = line.split_whitespace().skip(1);
+    let (_, port) = fields.next()?.rsplit_once(':')?;
+    let state = fields.nth(1)?;
+    (state == LISTEN).then(|| u16::from_str_radix(port, 16).ok()).flatten()
 }
 
 /// Starts the loopback device of a new network namespace, with a message to the kernel.

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -24,6 +24,7 @@ pub struct CommandHost {
 }
 
 /// Runs command lines as the configuration has it.
+#[derive(Clone)]
 pub struct CommandRunner {
     config: CommandsConfig,
     launcher: PathBuf,
@@ -31,7 +32,7 @@ pub struct CommandRunner {
     hidden: Vec<PathBuf>,
     environment: Vec<(String, String)>,
     /// The layers of the sandbox that work on this machine. Found when the first command needs them.
-    found: OnceLock<FoundLayers>,
+    found: Arc<OnceLock<FoundLayers>>,
 }
 
 /// The result of a command line.
@@ -88,8 +89,16 @@ impl CommandRunner {
             launcher,
             hidden,
             environment: environment::of_commands(&host.environment, &config.environment),
-            found: OnceLock::new(),
+            found: Arc::default(),
         })
+    }
+
+    /// Returns one that does the same with the network.
+    #[must_use]
+    pub fn with_network(&self) -> Self {
+        let mut other = self.clone();
+        other.config.network = true;
+        other
     }
 
     /// Runs a line and blocks until everything that it started has ended. `print` gets the output as it comes. Protected
@@ -195,7 +204,10 @@ impl CommandRunner {
 
     /// Says what holds commands, as the beginning of a sentence.
     pub fn confinement(&self) -> String {
-        let network = if self.config.network { "with network" } else { "no network" };
+        let network = match self.config.network {
+            true => "it reaches the network, and what it reads can leave this machine",
+            false => "no network",
+        };
         match (self.config.sandbox, &self.found().missing) {
             (SandboxMode::Off, _) => "Not in a sandbox".to_owned(),
             (_, Some(missing)) => format!("Not in the whole sandbox ({missing})"),

@@ -3,6 +3,7 @@
 mod checks;
 mod doors;
 mod killed;
+mod network;
 mod new_names;
 mod running;
 mod undone;

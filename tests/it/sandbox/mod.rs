@@ -15,13 +15,18 @@ use tempfile::TempDir;
 /// A working directory, and the sandbox in which commands run there.
 struct Fixture {
     dir: TempDir,
+    layers: Layers,
     sandbox: Sandbox,
 }
 
 impl Fixture {
     fn new(layers: Layers) -> Self {
         let launcher = env!("CARGO_BIN_EXE_kontekst").into();
-        Self { dir: tempfile::tempdir().unwrap(), sandbox: Sandbox::new(launcher, layers, Vec::new()) }
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            layers,
+            sandbox: Sandbox::new(launcher, layers, Vec::new()),
+        }
     }
 
     fn path(&self) -> &Path {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kontekst::sandbox::FoundLayers;
+
 use super::*;
 
 fn fixtures() -> Vec<Fixture> {
@@ -55,6 +57,40 @@ fn a_cancel_ends_a_command_while_it_writes() {
         let cancel = Cancel::new();
         let end = fixture.sandbox.run(&command, &cancel, &mut |_| cancel.cancel()).unwrap();
         assert_eq!(end.ending, Ending::Cancelled);
+    }
+}
+
+/// A port at which nobody listens is one on which other machines may have a server.
+#[test]
+fn with_the_network_only_the_ports_of_this_machine_are_closed() {
+    let tries = "bash -c ': < /dev/tcp/127.0.0.1/$0' $PORT 2>&1; bash -c ': < /dev/tcp/127.0.0.1/9' 2>&1";
+    let own = "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 1, LocalAddr => \"127.0.0.1\"); \
+               IO::Socket::INET->new($s->sockhost . \":\" . $s->sockport) and print \"reached\"'";
+    if FoundLayers::find(Path::new(env!("CARGO_BIN_EXE_kontekst"))).missing.is_some() {
+        return;
+    }
+    for fixture in fixtures().into_iter().filter(|fixture| fixture.layers.filters) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let line = format!("PORT={}; {tries}; {own}", listener.local_addr().unwrap().port());
+        let dir = File::open(fixture.path()).unwrap();
+        let command = CommandSpec {
+            line: &line,
+            work_dir: dir.as_fd(),
+            environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+            read_only: Vec::new(),
+            network: true,
+            limits: Limits::default(),
+        };
+        let mut output = Vec::new();
+        let end = fixture
+            .sandbox
+            .run(&command, &Cancel::new(), &mut |bytes| output.extend_from_slice(bytes))
+            .unwrap();
+        let output = String::from_utf8_lossy(&output);
+        assert_eq!(end.ending, Ending::Exited(0), "{output}");
+        let refused = [output.find("Permission denied"), output.find("Connection refused")];
+        assert!(matches!(refused, [Some(own), Some(other)] if own < other), "{output}");
+        assert!(output.ends_with("reached"), "{output}");
     }
 }
 

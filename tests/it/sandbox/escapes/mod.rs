@@ -24,6 +24,8 @@ const FILTERS: Layers = Layers { namespaces: false, filters: true };
 struct Runner {
     launcher: PathBuf,
     user: Option<u32>,
+    /// Commands have the network of the machine.
+    network: bool,
     _dir: TempDir,
 }
 
@@ -40,7 +42,7 @@ fn with_variables(line: &str) -> String {
 impl Runner {
     fn same_user() -> Self {
         let launcher = env!("CARGO_BIN_EXE_kontekst").into();
-        Self { launcher, user: None, _dir: tempfile::tempdir().unwrap() }
+        Self { launcher, user: None, network: false, _dir: tempfile::tempdir().unwrap() }
     }
 
     /// Returns `None` if this is not root, which alone can become another user.
@@ -63,7 +65,7 @@ impl Runner {
         );
         fs::write(&launcher, script).unwrap();
         fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
-        Some(Self { launcher, user: Some(NOBODY), _dir: dir })
+        Some(Self { launcher, user: Some(NOBODY), network: false, _dir: dir })
     }
 
     fn all() -> Vec<Self> {
@@ -84,7 +86,7 @@ impl Runner {
             work_dir: dir.as_fd(),
             environment,
             read_only: Targets::read_only(),
-            network: false,
+            network: self.network,
             limits: Limits::default(),
         };
         let sandbox = Sandbox::new(self.launcher.clone(), layers, targets.hidden());
@@ -116,8 +118,15 @@ impl Runner {
 /// Runs lines with each of these sets of layers, as each user. Sets that this machine does not have are left out.
 #[track_caller]
 fn check(lines: &[&str], sets: &[Layers]) {
+    check_with(lines, sets, false);
+}
+
+/// As [`check`]. With `network`, commands have the network of the machine.
+#[track_caller]
+fn check_with(lines: &[&str], sets: &[Layers], network: bool) {
     let mut effects = Vec::new();
-    for runner in Runner::all() {
+    for mut runner in Runner::all() {
+        runner.network = network;
         let found = FoundLayers::find(&runner.launcher);
         let has = |set: &&Layers| {
             (found.layers.namespaces || !set.namespaces) && (found.layers.filters || !set.filters)
@@ -175,6 +184,23 @@ fn privileges() {
 #[test]
 fn protected_files() {
     check(table::PROTECTED, &[Layers::BOTH, NAMESPACES]);
+}
+
+/// With the network, the listeners of other programs at TCP and their unix sockets stay closed under the filters. UDP is open.
+#[test]
+fn sockets_with_the_network() {
+    let uses_udp = |line: &&&str| line.contains("$UDP") || line.contains("ENV{UDP}");
+    let lines: Vec<&str> = table::SOCKETS.iter().filter(|line| !uses_udp(line)).copied().collect();
+    assert!(lines.len() >= 30, "{}", lines.len());
+    check_with(&lines, &[Layers::BOTH, FILTERS], true);
+}
+
+#[test]
+fn everything_else_with_the_network() {
+    check_with(table::FILES, EACH, true);
+    check_with(table::PROCESSES, EACH, true);
+    check_with(table::SECRETS, EACH, true);
+    check_with(table::PRIVILEGES, EACH, true);
 }
 
 /// The same commands without a sandbox: their effects show that the tests above would see them.
