@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    config::{AgentConfig, AgentError, RailsConfig, ToolRole},
+    config::{AgentConfig, AgentError, RailsConfig, ToolRole, checks_of},
     context::{Window, estimate},
     core::{AnswerOptions, Name, RunId, SessionId, clock::unix_millis, nearest},
     journal::EntryHead,
@@ -145,14 +145,18 @@ fn own_words(prompt: &Prompt) -> &str {
     }
 }
 
-/// Returns the checks of the agent and of the request, each once.
+/// Returns the checks of the agent, of the working directory and of the request, each once.
 fn checks(
+    shared: &Shared,
     commands: Option<&Arc<CommandRunner>>,
     agent: &AgentConfig,
     request: &StartRun,
+    work_dir: &WorkDir,
 ) -> Result<Checks, RunError> {
+    let real = work_dir.real_path().map(Path::new);
+    let of_dir = real.map(|dir| checks_of(&shared.config.dir, dir, &shared.storage.home)).unwrap_or_default();
     let mut all: Vec<String> = Vec::new();
-    for check in agent.checks.iter().chain(&request.checks) {
+    for check in agent.checks.iter().chain(&of_dir).chain(&request.checks) {
         if !all.contains(check) {
             all.push(check.clone());
         }
@@ -236,7 +240,7 @@ fn client_grant(
         }
     };
     let policy = Arc::new(load_policy(shared, &request.tools, &work_dir)?);
-    let checks = checks(commands.as_ref(), agent, request)?;
+    let checks = checks(shared, commands.as_ref(), agent, request, &work_dir)?;
     let work_dir = Arc::new(work_dir.restricted(Arc::clone(&policy) as _));
     let root_session = request.subagents.root_session.clone().unwrap_or_else(|| session.clone());
     let limits = RunLimits::for_client(root_session, &shared.config, request.subagents.allow)

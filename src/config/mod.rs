@@ -5,6 +5,7 @@ mod api_keys;
 mod bind;
 mod commands;
 mod daemon;
+mod dirs;
 mod earlier_text;
 pub mod edit;
 mod endpoint;
@@ -29,6 +30,7 @@ pub use api_keys::{ApiKeys, MissingKey};
 pub use bind::{BadBind, Bind};
 pub use commands::{CommandApproval, CommandsConfig, MAX_SECONDS, SandboxMode};
 pub use daemon::DaemonConfig;
+pub use dirs::{DirConfig, DirName, DirSections, NamedDir, NotDirName, checks_of};
 pub use endpoint::{EndpointConfig, ProviderKind};
 pub use file::{PathContext, PathError, free_space, write_atomic, write_hint};
 pub use handshake::{DaemonInfo, Readiness};
@@ -113,6 +115,9 @@ pub struct Config {
     pub workers: WorkersConfig,
     pub undo: UndoConfig,
     pub daemon: DaemonConfig,
+    /// The settings of single working directories.
+    #[serde(skip_serializing_if = "DirSections::is_empty")]
+    pub dir: DirSections,
     /// Keys of the file that are not known, as dotted paths. The daemon warns about them.
     #[serde(skip)]
     pub unknown_keys: Vec<String>,
@@ -168,6 +173,7 @@ impl Default for Config {
             workers: WorkersConfig::default(),
             undo: UndoConfig::default(),
             daemon: DaemonConfig::default(),
+            dir: DirSections::new(),
             unknown_keys: Vec::new(),
             was_replaced: false,
         }

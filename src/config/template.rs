@@ -20,6 +20,7 @@ kv_cache_mb = 2048                   # disk for the prompt caches of model serve
 # allow_remote = false               # allows an address in `bind` that other machines can reach; needs a token
 compaction = "summary"               # when a conversation no longer fits the window: "summary" or "trim"
 max_turns = 50                       # maximum number of model calls in one run
+# dir = { "~/src/app" = { checks = ["cargo test -q"] } }   # checks of runs in a directory, see docs/commands.md
 
 [tools]
 working_dir = ""                     # for clients that name none; "" gives them no file tools
@@ -113,6 +114,7 @@ pub(super) const WRITTEN: &[&str] = &[
     "c18a499cf2c5ef3450182a04379557c138552e0a99135d53b24b4272e82f0219",
     "fd517c63f549595a24fb0a3e51257ffce58a55900a2d0c5112533d1201f09f11",
     "8d09bdd04875e66c1563a1d1640245f40404ea7f9503583f0bc9c47688f2d9b2",
+    "ca0eea5b2127f9c6dcf0e1c6c2d70045985e355ca8103f0582b4f6bdf0894e2c",
 ];
 
 /// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
@@ -174,4 +176,5 @@ pub(super) const KEYS: &[&str] = &[
     "undo.max_bytes",
     "undo.max_file_bytes",
     "daemon.idle_exit_minutes",
+    "dir",
 ];

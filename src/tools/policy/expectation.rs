@@ -6,7 +6,7 @@ use crate::config::{Home, PathError, TomlError, file::read_text};
 
 use super::{
     Decision,
-    file::{FileKind, MAX_BYTES, PolicyFile, SectionDir},
+    file::{FileKind, MAX_BYTES, PolicyFile},
     rule::split,
 };
 
@@ -48,7 +48,7 @@ pub fn expectations(path: &Path, home: &Home) -> Result<Vec<Expectation>, TomlEr
                 target: target.map(str::to_owned),
                 decision: entry.decision,
                 headless: section.headless,
-                dir: section.dir.as_ref().map(|SectionDir { path, .. }| path.clone()),
+                dir: section.dir.as_ref().map(|section| section.path.clone()),
                 line: file.line(entry.offset),
             });
         }

@@ -1,19 +1,17 @@
 //! Reads policy files, and the files of the same form in which people write down what a policy should decide.
 
-use std::{
-    io,
-    ops::Range,
-    path::{Path, PathBuf},
-};
+use std::{io, ops::Range, path::Path};
 
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
 
-use crate::config::{Home, LockError, PathError, TomlError, file::read_text_if_exists, toml_file::position};
+use crate::config::{
+    DirName, Home, LockError, NamedDir, PathError, TomlError, file::read_text_if_exists, toml_file::position,
+};
 
-use super::{Decision, real_path::existing};
+use super::Decision;
 
 /// The largest policy file that is read, in bytes.
 pub(super) const MAX_BYTES: u64 = 1 << 20;
@@ -61,18 +59,10 @@ pub(super) struct PolicyFile<'a> {
 pub(super) struct Section {
     pub(super) headless: bool,
     /// The directory in its name, absolute and without links.
-    pub(super) dir: Option<SectionDir>,
+    pub(super) dir: Option<NamedDir>,
     pub(super) entries: Vec<Entry>,
     /// The value of `commands`, which can only be `"sandboxed"`.
     pub(super) sandboxed: Option<usize>,
-}
-
-/// The directory of a section.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SectionDir {
-    pub(super) path: PathBuf,
-    /// The name ends with `/**`.
-    pub(super) with_everything_below: bool,
 }
 
 /// One string of a list.
@@ -129,7 +119,7 @@ impl<'a> PolicyFile<'a> {
         table: &DeTable<'_>,
         kind: FileKind,
         headless: bool,
-        dir: Option<&SectionDir>,
+        dir: Option<&NamedDir>,
         home: &Home,
     ) -> Result<(), TomlError> {
         let mut section = Section { headless, dir: dir.cloned(), entries: Vec::new(), sandboxed: None };
@@ -200,26 +190,14 @@ impl<'a> PolicyFile<'a> {
         }
     }
 
-    fn section_dir(&self, name: &str, span: Range<usize>, home: &Home) -> Result<SectionDir, TomlError> {
-        let (name, with_everything_below) = match name.strip_suffix("/**") {
-            Some("") => ("/", true),
-            Some(name) => (name, true),
-            None => (name, false),
-        };
-        let path = home.expand(Path::new(name));
-        if !path.is_absolute() {
-            let message = "the name of a directory is an absolute path, or begins with `~/`";
-            return Err(self.invalid(span.start, message));
-        }
-        Ok(SectionDir { path: existing(&path).unwrap_or(path), with_everything_below })
+    fn section_dir(&self, name: &str, span: Range<usize>, home: &Home) -> Result<NamedDir, TomlError> {
+        let name = DirName::try_from(name.to_owned());
+        Ok(name.map_err(|error| self.invalid(span.start, &error.to_string()))?.find(home))
     }
 }
 
-impl SectionDir {
-    /// Returns true if entries with this decision count in the working directory. Those that tighten count in the
-    /// directories below, too; those that allow only if the name of the section says so.
-    pub(super) fn covers(&self, dir: &Path, decision: Decision) -> bool {
-        let also_below = self.with_everything_below || decision != Decision::Allow;
-        dir == self.path || (also_below && dir.starts_with(&self.path))
-    }
+/// Returns true if entries with this decision count in the working directory. Those that tighten count in the directories
+/// below the section's, too; those that allow only if its name says so.
+pub(super) fn covers(section: &NamedDir, dir: &Path, decision: Decision) -> bool {
+    section.covers(dir) || (decision != Decision::Allow && dir.starts_with(&section.path))
 }

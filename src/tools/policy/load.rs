@@ -6,7 +6,7 @@ use crate::config::{CommandApproval, CommandsConfig, Home, TomlError};
 
 use super::{
     Decision,
-    file::{FileKind, PolicyError, PolicyFile, text_of},
+    file::{FileKind, PolicyError, PolicyFile, covers, text_of},
     layer::PolicyLayer,
     real_path::existing,
     rule::{PolicyRule, RulePlace},
@@ -58,7 +58,7 @@ pub(super) fn rules_of(
     let mut rules = Vec::new();
     for section in &file.sections {
         let section_dir = section.dir.as_ref();
-        let counts = |decision| section_dir.is_none_or(|section| section.covers(dir, decision));
+        let counts = |decision| section_dir.is_none_or(|section| covers(section, dir, decision));
         let place = |offset| RulePlace {
             file: path,
             line: Some(file.line(offset)),

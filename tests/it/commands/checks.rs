@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{command, home};
 use crate::{
     fake_llama::{FakeLlama, Reply},
-    test_home::Output,
+    test_home::{Output, TestHome},
 };
 
 /// The check: prints the file, and passes if it does not say `bad`.
@@ -112,6 +112,66 @@ fn an_agent_can_have_checks_and_the_terminal_shows_them() {
     assert!(output.stderr.contains("· check `true`\n  passed: exit status 0"), "{output:?}");
     assert_eq!(output.success(), "Done.\n");
     model.assert_clean();
+}
+
+#[test]
+fn a_directory_can_have_checks_and_a_project_cannot_name_any() {
+    let model = FakeLlama::start([]).always(|request| {
+        let messages = request.body["messages"].as_array().unwrap();
+        match messages.last().unwrap()["role"] == "tool" {
+            true => Reply::text("Done."),
+            false => write_file("good"),
+        }
+    });
+    let home = home(&model, "");
+    let dir = home.work_dir();
+    fs::create_dir_all(dir.join("inner/.kontekst")).unwrap();
+    fs::create_dir(dir.join("other")).unwrap();
+    fs::write(dir.join("inner/.kontekst/config.toml"), "checks = [\"touch made\"]\n").unwrap();
+    let config = fs::read_to_string(home.root().join("config.toml")).unwrap();
+    let of_dirs = format!(
+        "[dir.\"{0}/**\"]\nchecks = [\"true\", \"grep -q good state.txt\"]\n[dir.\"{0}/inner\"]\nchecks = [\"test -e state.txt\"]\n",
+        dir.display()
+    );
+    home.write("config.toml", &format!("{config}\n{of_dirs}"));
+    home.write("agents/default/config.toml", "checks = [\"true\"]\n");
+    for (inner, expect) in [
+        ("inner", &["true", "grep -q good state.txt", "test -e state.txt", "test -d ."][..]),
+        ("other", &["true", "grep -q good state.txt", "test -d ."]),
+        ("..", &["true", "test -d ."]),
+    ] {
+        let words = [
+            "run",
+            "--json",
+            "--new",
+            "--auto-approve",
+            "--check",
+            "test -d .",
+            "-C",
+            inner,
+            "Make it good.",
+        ];
+        let output = home.run(&words);
+        let events: Vec<Value> =
+            output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(events.last().unwrap()["checks_passed"], true, "{output:?}");
+        let last = events.iter().filter(|event| event["type"] == "check" && event["round"] == 1);
+        let commands: Vec<&str> = last.map(|event| event["command"].as_str().unwrap()).collect();
+        assert_eq!(commands, expect, "{inner}");
+    }
+    assert!(!dir.join("inner/made").exists());
+    let shown = home.run(&["config", "show"]).success();
+    assert!(shown.contains("grep -q good state.txt"), "{shown}");
+}
+
+#[test]
+fn a_directory_with_checks_needs_an_absolute_name() {
+    let home = TestHome::with_config("bind = \"off\"\n[dir.\"app\"]\nchecks = [\"true\"]\n");
+    let message = home.run(&["run", "hello"]).fails(2);
+    assert!(
+        message.contains("line 2") && message.contains("an absolute path, or begins with `~/`"),
+        "{message}"
+    );
 }
 
 #[test]
