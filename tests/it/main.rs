@@ -19,6 +19,7 @@ mod hostile_input;
 mod http;
 mod jobs;
 mod kaiak;
+mod large_tree;
 mod llama_router_and_rpc;
 mod manual;
 mod models;

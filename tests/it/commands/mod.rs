@@ -7,6 +7,7 @@ mod network;
 mod new_names;
 mod running;
 mod undone;
+mod worktree;
 
 use std::{
     fs::File,

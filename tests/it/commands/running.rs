@@ -236,6 +236,37 @@ fn the_sandbox_holds_commands_and_they_may_run_without_a_question() {
     model.assert_clean();
 }
 
+/// As the test above, with the policy in place of the configuration.
+#[test]
+fn the_policy_lets_lines_run_that_the_whole_sandbox_holds() {
+    for (policy, line, code) in [
+        ("commands = \"sandboxed\"\n", "x=1; echo $x > made", 0),
+        ("commands = \"sandboxed\"\ndeny = [\"run_command(touch)\"]\n", "touch made", 3),
+        ("commands = \"sandboxed\"\nask = [\"run_command(touch)\"]\n", "touch made", 3),
+        ("commands = \"sandboxed\"\n", "echo 'made", 3),
+        ("commands = \"sandboxed\"\n", "touch .envrc; touch made", 3),
+        ("[dir.\"/elsewhere\"]\ncommands = \"sandboxed\"\n", "touch made", 3),
+        ("", "touch made", 3),
+    ] {
+        let model = FakeLlama::start([command(line), Reply::text("done"), Reply::text("done")]);
+        let home = home(&model, "sandbox = \"auto\"\n");
+        if !super::new_names::has_sandbox(&home) {
+            return;
+        }
+        home.write("policy.toml", policy);
+        let output = home.run(&["run", "go"]);
+        assert_eq!(exists(&home, "made"), code == 0, "{policy} {line}: {output:?}");
+        let denied = policy.contains("deny");
+        assert_eq!(output.code, if denied { 0 } else { code }, "{policy} {line}: {output:?}");
+    }
+    // What no sandbox holds is asked about.
+    let model = FakeLlama::start([command("touch made")]);
+    let home = home(&model, "sandbox = \"off\"\n");
+    home.write("policy.toml", "commands = \"sandboxed\"\n");
+    home.run(&["run", "go"]).fails(3);
+    assert!(!exists(&home, "made"));
+}
+
 #[test]
 fn an_approval_can_be_remembered_for_the_directory() {
     let model = FakeLlama::start([]).always(|request| {
