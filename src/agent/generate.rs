@@ -7,7 +7,7 @@ use crate::{
     config::Compaction,
     context::{Dropped, estimate},
     core::{AnswerFormat, Message, Role, ToolChoice},
-    provider::{ChatRequest, Delta, FinishReason, Progress, ProviderError, Turn},
+    provider::{ChatRequest, Delta, FinishReason, Progress, ProviderError, StepOptions, Turn},
     sessions::summary_messages,
 };
 
@@ -71,12 +71,11 @@ pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
     if dropped != Dropped::default() {
         report_dropped(run, dropped).await?;
     }
-    let (withheld_tools, must_call) = run.rails.take_withheld(run.messages.window.iter());
+    let steps = run.rails.take_step_options(run.messages.window.iter());
     let mut reopened = false;
     loop {
         let mut request = run.request(run.messages.window.messages(), run.model.agent.sampling.reply_limit());
-        request.steps.withheld_tools.clone_from(&withheld_tools);
-        request.steps.must_call = must_call;
+        request.steps = StepOptions { reminder: request.steps.reminder, ..steps.clone() };
         let error = match generate_answer(run, request).await {
             Ok(turn) => return Ok(turn),
             Err(GenerateError::Stop(stop)) => return Err(stop),

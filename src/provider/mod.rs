@@ -234,8 +234,18 @@ pub struct StepOptions {
     pub withheld_tools: Vec<String>,
     /// This answer must call a tool.
     pub must_call: bool,
+    /// Of this tool only these calls can be made in this answer.
+    pub narrowed: Option<NarrowedCall>,
     /// Each result is followed by the request. The same in every turn of a run.
     pub reminder: bool,
+}
+
+/// A call of a tool of which some arguments are chosen from texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NarrowedCall {
+    pub tool: String,
+    /// The names of the arguments, each with the texts that it can be.
+    pub values: Vec<(String, Vec<String>)>,
 }
 
 /// A part of an answer, as it arrives.

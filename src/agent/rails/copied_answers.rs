@@ -1,7 +1,7 @@
 //! Notices answers that only copy what the model was told: the request, the reminder of it, or the note of a rail.
 
 use super::{
-    change_request::last_paragraph, missing_change, repeated_calls, unfinished_answers,
+    change_request::last_paragraph, file_changes, missing_change, repeated_calls, unfinished_answers,
     unfinished_answers::Unfinished,
 };
 use crate::provider::{REMINDER, REMINDER_AFTER_CHANGE, RESULT_OF};
@@ -30,8 +30,9 @@ const REPEATING: [&str; 13] = [
     "grammar",
 ];
 
-const MESSAGE: &str = "Your answer only repeats what you were told. Take the next step, or say in your own words what \
-                       was found or done.";
+const MESSAGE: &str = "Your answer only repeats what you were told.";
+const CALL: &str = "Take the next step.";
+const CALL_OR_SAY: &str = "Take the next step, or say in your own words what was found or done.";
 
 /// The request of the user, for comparison.
 #[derive(Default)]
@@ -53,8 +54,9 @@ impl CopiedAnswers {
         Self { request: if is_short || may_be_repeated { String::new() } else { request } }
     }
 
-    /// Judges an answer. The request may be an answer after a change of files: "Set RATE to 25." says what was done.
-    pub(super) fn check(&self, answer: &str, files_differ: bool) -> Option<Unfinished> {
+    /// Judges an answer. The request may be an answer after a change of files: "Set RATE to 25." says what was done. The
+    /// next answer must call a tool if `lacks_change`: a file was to be changed, and none was.
+    pub(super) fn check(&self, answer: &str, files_differ: bool, lacks_change: bool) -> Option<Unfinished> {
         if answer.len() > 2 * MAX_REQUEST {
             return None;
         }
@@ -65,6 +67,8 @@ impl CopiedAnswers {
             repeated_calls::NOTE,
             unfinished_answers::EMPTY,
             unfinished_answers::ANNOUNCED,
+            file_changes::REPAIR,
+            file_changes::REPAIR_OR_SAY,
         ];
         let is_request = !files_differ
             && !self.request.is_empty()
@@ -80,8 +84,8 @@ impl CopiedAnswers {
             || notes.iter().any(|note| answer == normal(note));
         is_copy.then(|| Unfinished {
             fact: "the model repeated what it was told instead of an answer".to_owned(),
-            message: MESSAGE.to_owned(),
-            must_call: false,
+            message: format!("{MESSAGE} {}", if lacks_change { CALL } else { CALL_OR_SAY }),
+            must_call: lacks_change,
         })
     }
 }
@@ -108,17 +112,21 @@ mod tests {
             &format!("{REMINDER_AFTER_CHANGE} Replace one with two in a.txt."),
             "Result of edit_file:",
             missing_change::NOTE,
+            file_changes::REPAIR_OR_SAY,
         ] {
-            assert!(CopiedAnswers::new(request).check(answer, false).is_some(), "{answer}");
+            assert!(CopiedAnswers::new(request).check(answer, false, false).is_some(), "{answer}");
         }
         let rail = CopiedAnswers::new(request);
-        assert!(rail.check("Replace one with two in a.txt.", true).is_none(), "it may say what was done");
-        assert!(rail.check(REMINDER, true).is_some());
+        assert!(
+            rail.check("Replace one with two in a.txt.", true, false).is_none(),
+            "it may say what was done"
+        );
+        assert!(rail.check(REMINDER, true, false).is_some());
         for answer in ["I replaced one with two in a.txt.", "Done.", "Result of the count: 7", "8080"] {
-            assert!(CopiedAnswers::new(request).check(answer, false).is_none(), "{answer}");
+            assert!(CopiedAnswers::new(request).check(answer, false, false).is_none(), "{answer}");
         }
         for request in ["hello", "Repeat: the cat sat on the mat", "print the line the cat sat here"] {
-            assert!(CopiedAnswers::new(request).check(request, false).is_none(), "{request}");
+            assert!(CopiedAnswers::new(request).check(request, false, false).is_none(), "{request}");
         }
     }
 }

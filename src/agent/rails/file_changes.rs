@@ -17,6 +17,9 @@ use crate::{
 /// The tools of the daemon that change files.
 pub(super) const CHANGING_TOOLS: [&str; 2] = [WRITE_FILE, EDIT_FILE];
 
+pub(super) const REPAIR: &str = "Repair it now.";
+pub(super) const REPAIR_OR_SAY: &str = "Repair it now, or say in the answer that it was not done.";
+
 /// A file that was changed by the run.
 struct ChangedFile {
     before: Fingerprint,
@@ -84,6 +87,8 @@ pub(in crate::agent) struct FileChanges {
     carried_out: HashSet<u64>,
     /// The reason of the last change that failed, if no file was changed since.
     failure: Option<String>,
+    /// The model was asked to repair the failure.
+    repair_was_asked: bool,
 }
 
 impl FileChanges {
@@ -112,7 +117,9 @@ impl FileChanges {
         if !outcome.is_error() {
             self.carried_out.insert(key);
         } else if !self.carried_out.contains(&key) {
-            self.failure = Some(first_line(outcome.text()));
+            let reason = Some(first_line(outcome.text()));
+            self.repair_was_asked &= self.failure == reason;
+            self.failure = reason;
         }
     }
 
@@ -134,8 +141,9 @@ impl FileChanges {
         self.files.keys().cloned().collect()
     }
 
-    /// Returns why an answer cannot be the end yet. A change that failed counts only if `counts_failure`.
-    pub(super) fn problem(&self, counts_failure: bool) -> Option<Unfinished> {
+    /// Returns why an answer cannot be the end yet. A change that failed counts only if `counts_failure`. The model has to
+    /// try once more before it may answer that it was not done: a small one says so at once, or copies the reason.
+    pub(super) fn problem(&mut self, counts_failure: bool) -> Option<Unfinished> {
         if let Some(error) = self.files.values().find_map(|file| file.error.as_ref()) {
             return Some(Unfinished {
                 fact: format!("the run left a file that does not parse: {error}"),
@@ -144,12 +152,12 @@ impl FileChanges {
             });
         }
         let reason = self.failure.as_ref().filter(|_| counts_failure)?;
+        let is_first = !std::mem::replace(&mut self.repair_was_asked, true);
+        let wanted = if is_first { REPAIR } else { REPAIR_OR_SAY };
         Some(Unfinished {
             fact: format!("the last change failed and was not repaired: {reason}"),
-            message: format!(
-                "Your last change failed: {reason}\nRepair it now, or say in the answer that it was not done."
-            ),
-            must_call: false,
+            message: format!("Your last change failed: {reason}\n{wanted}"),
+            must_call: is_first,
         })
     }
 }

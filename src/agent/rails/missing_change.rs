@@ -40,6 +40,11 @@ impl MissingChange {
         self.asked_again > 0 && !self.was_decided && !files_differ
     }
 
+    /// Returns true if a file was to be changed, and none was.
+    pub(super) fn is_open(&self, files_differ: bool) -> bool {
+        self.is_expected && !self.was_decided && !files_differ
+    }
+
     /// Judges an answer without calls.
     ///
     /// # Errors
@@ -47,8 +52,7 @@ impl MissingChange {
     /// [`FailureKind::Model`] if the model was asked again too often.
     pub(super) fn check(&mut self, turn: &Turn, files_differ: bool) -> Result<AnswerCheck, RunError> {
         // An answer that was cut has an ending of its own.
-        let is_made = self.was_decided || files_differ;
-        if !self.is_expected || is_made || turn.finish_reason == FinishReason::Length {
+        if !self.is_open(files_differ) || turn.finish_reason == FinishReason::Length {
             return Ok(AnswerCheck::Finished);
         }
         let fact = "the model was asked for a change and changed no file".to_owned();

@@ -10,6 +10,7 @@ mod copied_answers;
 mod error_ladder;
 mod file_changes;
 mod missing_change;
+mod next_edit;
 mod offer;
 mod opening;
 mod remaining_text;
@@ -26,7 +27,7 @@ use super::protocol::{FailureKind, RunError};
 use crate::{
     config::RailsConfig,
     core::{Message, RunId, ToolCall, ToolOutcome},
-    provider::{FinishReason, Turn},
+    provider::{FinishReason, NarrowedCall, StepOptions, Turn},
     tools::{Change, Effect, builtin::ReplacedText},
 };
 use change_guard::ChangeGuard;
@@ -37,6 +38,7 @@ pub(super) use change_request::asks_for_a_change;
 pub(super) use error_ladder::{ErrorLadder, help};
 pub(super) use file_changes::{FileChanges, JudgedChange};
 pub(super) use missing_change::MissingChange;
+pub(super) use next_edit::MAX_FILE as MAX_NARROWED_FILE;
 use offer::Offer;
 pub(super) use opening::add_opening;
 use remaining_text::RemainingText;
@@ -82,6 +84,8 @@ pub(super) struct Rails {
     test_guard: TestGuard,
     /// The tool that writes whole files is left out of the next answer.
     withholds_writing: bool,
+    /// The edits that the next answer can make.
+    next_edit: Option<NarrowedCall>,
 }
 
 impl Rails {
@@ -111,6 +115,7 @@ impl Rails {
             change_guard: ChangeGuard::new(request),
             test_guard: TestGuard::new(request, checks),
             withholds_writing: false,
+            next_edit: None,
         }
     }
 
@@ -200,15 +205,16 @@ impl Rails {
             let error = || RunError::new(FailureKind::Model, "the model's answer is empty");
             return if is_empty { Err(error()) } else { Ok(AnswerCheck::Finished) };
         }
-        let files = &self.file_changes;
+        let files = &mut self.file_changes;
         // An answer may report that a change failed, unless the user asked for a change.
         let counts_failure = self.missing_change.is_expected();
+        let lacks_change = self.missing_change.is_open(files.differ());
         let problem = || {
-            let copied = self.copied_answers.check(&turn.content, files.differ());
+            let copied = self.copied_answers.check(&turn.content, files.differ(), lacks_change);
             copied.or_else(|| files.problem(counts_failure))
         };
         let check = match self.unfinished_answers.check(turn, has_tools, problem)? {
-            AnswerCheck::Finished => self.missing_change.check(turn, files.differ())?,
+            AnswerCheck::Finished => self.missing_change.check(turn, self.file_changes.differ())?,
             again @ AnswerCheck::AskAgain { .. } => again,
         };
         self.must_call = matches!(check, AnswerCheck::AskAgain { must_call: true, .. });
@@ -237,18 +243,27 @@ impl Rails {
         self.remaining_text.check(text, places)
     }
 
-    /// Returns what the model may not choose for its next answer: the names of tools, and true if it must call one. The
-    /// next turn may choose some of them again. `conversation` is what the model sees.
-    pub(super) fn take_withheld<'a>(
+    /// Narrows the edits of the next answer to texts of this file, because the last edits of it have failed.
+    pub(super) fn narrow_edits(&mut self, path: &str, content: &str) {
+        self.next_edit = next_edit::next_edit(path, content);
+    }
+
+    /// Returns what the model may choose for its next answer. The next turn may choose more again. `conversation` is what
+    /// the model sees.
+    pub(super) fn take_step_options<'a>(
         &mut self,
         conversation: impl Iterator<Item = &'a Message>,
-    ) -> (Vec<String>, bool) {
-        let must_call =
-            std::mem::take(&mut self.must_call) || self.missing_change.is_overdue(self.file_changes.differ());
+    ) -> StepOptions {
+        let narrowed = self.next_edit.take();
+        let differ = self.file_changes.differ();
+        let must_call = std::mem::take(&mut self.must_call)
+            || self.missing_change.is_overdue(differ)
+            || (narrowed.is_some() && self.missing_change.is_open(differ));
         let mut withheld = self.repeated_calls.take_made_again();
         withheld.extend(std::mem::take(&mut self.withholds_writing).then(|| WRITE_FILE.to_owned()));
         withheld.extend(self.offer.withheld(conversation).into_iter().map(str::to_owned));
-        (withheld, must_call)
+        withheld.retain(|tool| narrowed.as_ref().is_none_or(|call| call.tool != *tool));
+        StepOptions { withheld_tools: withheld, must_call, narrowed, ..StepOptions::default() }
     }
 }
 

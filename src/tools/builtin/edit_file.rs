@@ -134,7 +134,8 @@ impl EditFile {
             return Err(empty_old_str(target, content).into());
         }
         if old == new {
-            return Err(format!("nothing would change in {path}: old_str and new_str are the same").into());
+            let fact = format!("nothing would change in {path}: old_str and new_str are the same");
+            return Err(format!("{fact}; new_str is the text that is to stand there instead").into());
         }
         let matches = Matches::find(content, old);
         let is_shown = || may_be_shown(target);

@@ -1,5 +1,6 @@
 //! Finds the first error in a file of a format or language that kontekst can parse.
 
+mod indentation;
 mod language;
 mod source;
 

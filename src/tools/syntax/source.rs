@@ -2,7 +2,7 @@
 
 use tree_sitter::{Node, Tree, TreeCursor};
 
-use super::{Language, Syntax, SyntaxError};
+use super::{Language, Syntax, SyntaxError, indentation};
 
 /// The beginnings of a value, after which `<` opens the type of a type assertion and compares nothing.
 const BEFORE_VALUE: &[char] = &['=', '(', '[', '{', ',', ':', ';', '?', '&', '|', '!', '>', '}'];
@@ -10,13 +10,15 @@ const BEFORE_VALUE: &[char] = &['=', '(', '[', '{', ',', ':', ';', '?', '&', '|'
 /// Parses `text` as source code.
 pub(super) fn syntax(language: Language, text: &str) -> Syntax {
     let Some(tree) = language.tree(text) else { return Syntax::Unknown };
-    if !tree.root_node().has_error() {
-        return Syntax::Valid;
-    }
-    if language == Language::TypeScript && may_assert_type(text) {
-        return Syntax::Unknown;
-    }
-    let (offset, problem) = first_error(&tree);
+    let (offset, problem) = match tree.root_node().has_error() {
+        true if language == Language::TypeScript && may_assert_type(text) => return Syntax::Unknown,
+        true => first_error(&tree),
+        false if language == Language::Python => match indentation::first_error(&tree, text) {
+            Some((offset, problem)) => (offset, problem.to_owned()),
+            None => return Syntax::Valid,
+        },
+        false => return Syntax::Valid,
+    };
     let (before, after) = text.split_at(text.floor_char_boundary(offset));
     let start_of_line = before.rsplit('\n').next().unwrap_or_default();
     let rest_of_line = after.lines().next().unwrap_or_default();

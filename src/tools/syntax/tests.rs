@@ -104,6 +104,28 @@ fn an_error_in_source_code_is_described() {
 }
 
 #[test]
+fn a_wrong_indentation_in_python_is_found() {
+    for (text, found) in [
+        ("def f(n): return n\n    pass\n", Some((2, 5, "this line is indented too far: pass"))),
+        ("x = 1\n  y = 2\n", Some((2, 3, "this line is indented too far: y = 2"))),
+        (
+            "def f():\n\n# nothing\ndef g():\n    pass\n",
+            Some((4, 1, "an indented block is missing: def g():")),
+        ),
+        ("def f():\n    x = 1\n    if x:\n", Some((3, 10, "an indented block is missing: if x:"))),
+        ("if a:\n    b\n  c\n", Some((3, 3, "this line is indented as no line before it: c"))),
+        ("\"\"\"a\n  b\n\"\"\"\nx = [\n        1,\n  2]\ny = 1 + \\\n      2\n", None),
+        ("def f():\n    a = {1: 2,\n  3: 4}\n    # c\n# d \\\n    return f'{\n  a}'\n", None),
+        ("class A:\n  def f(self): pass\n  x: int = 1\nif a: b\nelse: c\n", None),
+        ("if a:\n\tb\nif c:\n    d\n", None),
+        ("@a\n# c\nasync def f():\n    match x:\n        case 1:\n            pass\n    lambda: 1\n", None),
+    ] {
+        let error = error("a.py", text).map(|error| (error.line, error.column, error.message));
+        assert_eq!(error.as_ref().map(|(line, column, text)| (*line, *column, &**text)), found, "{text}");
+    }
+}
+
+#[test]
 fn what_a_grammar_does_not_know_is_no_certain_error() {
     assert!(!error("a.sh", "if x; then\n").unwrap().is_certain);
     assert!(error("a.py", "if x\n").unwrap().is_certain);

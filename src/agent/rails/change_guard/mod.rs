@@ -7,6 +7,7 @@
 mod all_places;
 mod lost_parts;
 mod meant_place;
+mod overwritten_line;
 mod part_of_line;
 mod request;
 mod wrong_end;
@@ -35,6 +36,7 @@ enum Reason {
     AllPlaces,
     OtherPlace,
     PartOfLine,
+    OverwrittenLine,
     WrongEnd,
     LostParts,
 }
@@ -45,7 +47,11 @@ impl Reason {
     fn times(self) -> u32 {
         match self {
             Self::AllPlaces => 2,
-            Self::OtherPlace | Self::PartOfLine | Self::WrongEnd | Self::LostParts => 1,
+            Self::OtherPlace
+            | Self::PartOfLine
+            | Self::OverwrittenLine
+            | Self::WrongEnd
+            | Self::LostParts => 1,
         }
     }
 }
@@ -92,10 +98,11 @@ impl ChangeGuard {
         };
         let judged = Judged { path: &change.path, old: &old, new: &new, edit };
         type Check = fn(&Request, &Judged<'_>) -> Option<TurnedBack>;
-        let checks: [(Reason, Check); 5] = [
+        let checks: [(Reason, Check); 6] = [
             (Reason::AllPlaces, all_places::judge),
             (Reason::OtherPlace, meant_place::judge),
             (Reason::PartOfLine, part_of_line::judge),
+            (Reason::OverwrittenLine, overwritten_line::judge),
             (Reason::WrongEnd, wrong_end::judge),
             (Reason::LostParts, lost_parts::judge),
         ];

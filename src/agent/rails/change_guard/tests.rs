@@ -160,3 +160,24 @@ fn what_the_request_does_not_speak_of_stays() {
     let prose = "The class of 1990 met.\ntype of thing\n";
     assert_eq!(edit("Fix the text in f.py", prose, "type of thing\n", ""), None);
 }
+
+#[test]
+fn an_added_line_does_not_take_the_place_of_another() {
+    let old = "flask==3.0.2\nrequests==2.31.0\n";
+    assert_eq!(
+        edit("Add the line pytest==8.1.0 at the end of f.py.", old, "flask==3.0.2", "pytest==8.1.0").unwrap(),
+        "Nothing was changed: the request wants something added to f.py, and this would remove `flask==3.0.2` in line 1. \
+         Call edit_file with old_str \"requests==2.31.0\" and new_str \"requests==2.31.0\\npytest==8.1.0\"."
+    );
+    let anywhere = edit("add `pytest==8.1.0` to f.py", old, "flask==3.0.2", "pytest==8.1.0").unwrap();
+    assert!(anywhere.ends_with("and new_str \"flask==3.0.2\\npytest==8.1.0\"."), "{anywhere}");
+    for (request, from, to) in [
+        ("Add pytest==8.1.0 to f.py", "flask==3.0.2", "flask==3.0.2\npytest==8.1.0"),
+        ("Add pytest==8.1.0 to f.py in place of flask==3.0.2", "flask==3.0.2", "pytest==8.1.0"),
+        ("Replace flask==3.0.2 in f.py with pytest==8.1.0", "flask==3.0.2", "pytest==8.1.0"),
+        ("Add a version to flask in f.py", "flask==3.0.2", "flask==3.0.3"),
+        ("Add an upper bound to requests in f.py", "requests==2.31.0", "requests>=2.31.0,<3"),
+    ] {
+        assert_eq!(edit(request, old, from, to), None, "{request}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::{Judged, Request, TurnedBack, edit_advice};
 
-const ADDING: [&str; 6] = ["add", "append", "insert", "put", "write", "prepend"];
+pub(super) const ADDING: [&str; 6] = ["add", "append", "insert", "put", "write", "prepend"];
 
 /// The words before the name of a file whose end is meant, in lower case.
 const AT_END: [&str; 4] = ["at the end of", "to the end of", "at the bottom of", "to the bottom of"];
@@ -21,7 +21,7 @@ const MAX_LINES: usize = 5;
 const MAX_TEXT: usize = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     Start,
     End,
 }
@@ -55,8 +55,11 @@ fn advice(end: End, change: &Judged<'_>) -> Option<String> {
     if !gone.is_empty() {
         return None;
     }
-    let added = added.join("\n");
-    let added = added.trim_matches('\n');
+    edge_with(end, change, added.join("\n").trim_matches('\n'))
+}
+
+/// Returns the edit that puts a text at an end of the file.
+pub(super) fn edge_with(end: End, change: &Judged<'_>, added: &str) -> Option<String> {
     let lines: Vec<&str> = change.old.trim_matches('\n').lines().collect();
     let known = (1..=lines.len().min(MAX_LINES))
         .map(|count| match end {
@@ -72,7 +75,7 @@ fn advice(end: End, change: &Judged<'_>) -> Option<String> {
 }
 
 /// Returns the end of this file at which the request wants something added.
-fn wanted_end(request: &Request, path: &str) -> Option<End> {
+pub(super) fn wanted_end(request: &Request, path: &str) -> Option<End> {
     if !request.has_word(&ADDING) {
         return None;
     }

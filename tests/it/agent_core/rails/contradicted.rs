@@ -26,6 +26,7 @@ async fn an_answer_is_none_while_the_last_change_is_a_failed_one() {
     let events = test.run(test.request("replace one with two and three with five in a.txt")).await;
     assert_eq!(answer(&events), "Both are changed now.");
     assert!(last_read(&test)[3].starts_with("Your last change failed: "), "{:?}", last_read(&test));
+    assert!(withheld(&test)[3].1, "it has to try again before it may say that it was not done");
 }
 
 #[tokio::test]
@@ -37,6 +38,8 @@ async fn a_run_whose_last_change_failed_fails_with_that_name() {
     let (kind, message) = failure(&events);
     assert_eq!(kind, FailureKind::Model);
     assert!(message.starts_with("the last change failed and was not repaired: "), "{message}");
+    let must_call: Vec<bool> = withheld(&test).into_iter().map(|(_, must_call)| must_call).collect();
+    assert_eq!(must_call, [false, false, false, true, false]);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use kontekst::agent::{StartRun, protocol::FailureKind};
 use serde_json::{Value, json};
 
-use super::{super::TestCore, Step, answer, failure};
+use super::{super::TestCore, Step, answer, edit, failure};
 
 /// Runs these calls in a directory with `src/report.py` and `notes.txt`, and returns the results as the model read them.
 async fn results(calls: Vec<(&'static str, Value)>) -> Vec<String> {
@@ -38,6 +38,24 @@ async fn an_edit_that_fails_again_shows_the_file_and_then_another_way() {
         read[2]
     );
     assert!(read[2].contains("Do not make the same call again."), "{}", read[2]);
+}
+
+#[tokio::test]
+async fn after_two_failed_edits_the_next_one_chooses_a_line_of_the_file() {
+    let steps = [edit("a.ini", "p=1", "p=2"), edit("a.ini", "p: 1", "p=2"), edit("a.ini", "p = 1", "p = 2")];
+    let test = TestCore::new(steps.into_iter().chain([Step::Say("It is set.")]));
+    test.write("a.ini", "p = 1\n\nq = 1\n");
+    assert_eq!(answer(&test.run(test.request("set p to 2 in a.ini")).await), "It is set.");
+    let narrowed: Vec<_> = test
+        .model
+        .requests()
+        .into_iter()
+        .map(|request| request.steps.narrowed.map(|call| (call.tool, call.values, request.steps.must_call)))
+        .collect();
+    let of =
+        |name: &str, texts: &[&str]| (name.to_owned(), texts.iter().map(|&text| text.to_owned()).collect());
+    let values = vec![of("path", &["a.ini"]), of("old_str", &["p = 1", "q = 1"])];
+    assert_eq!(narrowed, [None, None, Some(("edit_file".to_owned(), values, true)), None]);
 }
 
 #[tokio::test]
