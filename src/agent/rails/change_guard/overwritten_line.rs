@@ -20,7 +20,7 @@ pub(super) fn judge(request: &Request, change: &Judged<'_>) -> Option<TurnedBack
     let is_named = |line: &&str| request.instruction.contains(line.trim());
     let filled = |lines: &[&'_ str]| lines.iter().filter(|line| !line.trim().is_empty()).count();
     // Only texts that the request gives are certainly meant to be added as they are.
-    let adds_only_named = filled(&added) > 0 && added.iter().all(|line| is_named(line));
+    let adds_only_named = filled(&added) > 0 && added.iter().all(is_named);
     let lost = gone.iter().find(|line| !line.trim().is_empty() && !is_named(line))?;
     if !adds_only_named || edit.new_str.contains(lost.trim()) {
         return None;
