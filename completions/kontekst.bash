@@ -124,6 +124,9 @@ _kontekst() {
             kontekst__subcmd__approvals__subcmd__help,list)
                 cmd="kontekst__subcmd__approvals__subcmd__help__subcmd__list"
                 ;;
+            kontekst__subcmd__config,edit)
+                cmd="kontekst__subcmd__config__subcmd__edit"
+                ;;
             kontekst__subcmd__config,get)
                 cmd="kontekst__subcmd__config__subcmd__get"
                 ;;
@@ -141,6 +144,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__config,unset)
                 cmd="kontekst__subcmd__config__subcmd__unset"
+                ;;
+            kontekst__subcmd__config__subcmd__help,edit)
+                cmd="kontekst__subcmd__config__subcmd__help__subcmd__edit"
                 ;;
             kontekst__subcmd__config__subcmd__help,get)
                 cmd="kontekst__subcmd__config__subcmd__help__subcmd__get"
@@ -276,6 +282,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help__subcmd__approvals,list)
                 cmd="kontekst__subcmd__help__subcmd__approvals__subcmd__list"
+                ;;
+            kontekst__subcmd__help__subcmd__config,edit)
+                cmd="kontekst__subcmd__help__subcmd__config__subcmd__edit"
                 ;;
             kontekst__subcmd__help__subcmd__config,get)
                 cmd="kontekst__subcmd__help__subcmd__config__subcmd__get"
@@ -923,12 +932,30 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__config)
-            opts="-h -V --json --help --version show get set unset path help"
+            opts="-h -V --json --help --version show get set unset edit path help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__edit)
+            opts="-h -V --agent --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --agent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -951,8 +978,22 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__config__subcmd__help)
-            opts="show get set unset path help"
+            opts="show get set unset edit path help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__config__subcmd__help__subcmd__edit)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1509,8 +1550,22 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__config)
-            opts="show get set unset path"
+            opts="show get set unset edit path"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__config__subcmd__edit)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

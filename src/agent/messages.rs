@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
-    context::{Window, estimate, truncate_output},
+    context::{Window, estimate, image_tokens, truncate_output},
     core::{CallId, ContextSnapshot, Message, Role, ToolCall, ToolFailureKind, ToolOutcome, ToolResult},
     provider::{FinishReason, Turn, Usage},
 };
@@ -164,6 +164,7 @@ impl RunMessages {
         });
         let (text, tokens) = counting.join().await?;
         prompt.content = text;
+        let tokens = tokens.saturating_add(image_tokens(prompt));
         prompt.tokens = tokens;
         self.window.set_prompt_tokens(tokens);
         self.prompt_counted = true;

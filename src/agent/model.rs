@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crate::{
     config::AgentConfig,
-    core::{AnswerFormat, AnswerOption, AnswerOptions, Cancel, SessionId, ToolChoice, ToolDef},
+    core::{
+        AnswerFormat, AnswerOption, AnswerOptions, Cancel, Image, ModelIdentity, SessionId, ToolChoice,
+        ToolDef,
+    },
     provider::{ModelSelector, Models, Progress, Provider, ProviderError, ToolRole},
 };
 
@@ -105,6 +108,20 @@ pub(super) fn check_options(
             Err(RunError::new(FailureKind::Request, message))
         }
     }
+}
+
+/// Checks that the model can see the images of a prompt.
+pub(super) fn check_images(model: &RunModel, images: &[Image]) -> Result<(), RunError> {
+    let Some(first) = images.first().filter(|_| !model.provider.takes_images()) else { return Ok(()) };
+    let name = match model.provider.identity() {
+        Some(ModelIdentity::Served { model, .. }) => format!("`{model}`"),
+        Some(ModelIdentity::File(file)) => format!("`{}`", file.display()),
+        None => "the model that answers here".to_owned(),
+    };
+    let message = format!("{name} takes no images, and the prompt has one: {}", first.name);
+    let hint = "choose one that does with --model, for example a vision model of Ollama, or one that llama-server has \
+                started with --mmproj";
+    Err(RunError::new(FailureKind::Request, message).hint(hint))
 }
 
 /// Converts a provider's error to a failure of the run, with a hint where the user can do something.

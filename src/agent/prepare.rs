@@ -26,7 +26,7 @@ use super::{
     history::{context_size, count_parts, provided_messages, stored_messages, window_budget},
     limits::RunLimits,
     messages::RunMessages,
-    model::{RunModel, check_options, open_model},
+    model::{RunModel, check_images, check_options, open_model},
     model_profile::fill_in,
     prompt::{prompt_message, system_message},
     protocol::{Event, FailureKind, RunError},
@@ -76,7 +76,7 @@ pub(super) fn prepare(
 ) -> Result<PreparedRun, RunError> {
     let agent = configured_agent(shared, &request, &slot.id)?;
     let skills = Skills::load(&shared.storage.home);
-    let mut prompt = prompt_message(&request.prompt, &request.context.before_prompt, &skills)?;
+    let mut prompt = prompt_message(&request, &skills)?;
     let lacks_work_dir = matches!(origin, Origin::Client) && shared.lacks_work_dir(&request);
     let Grant { work_dir, policy, tools, limits, parent, checks } = match origin {
         Origin::Client => client_grant(shared, id, &request, &slot.id, &agent, skills)?,
@@ -100,9 +100,7 @@ pub(super) fn prepare(
     let ExtraContext { system: mut extra_context, after_prompt, opening: may_open, .. } = request.context;
     if lacks_work_dir {
         extra_context.push(NO_WORK_DIR.to_owned());
-        let notice = "no working directory is named, so the model has no file tools; `working_dir` under [tools] in \
-                      config.toml sets one for clients that send none";
-        events.send_blocking(Event::Notice(notice.to_owned()));
+        events.send_blocking(Event::Notice(NO_WORK_DIR_NOTICE.to_owned()));
     }
     let stored = matches!(request.history, History::Session(_));
     let cache_key = Some(slot.id.clone()).filter(|_| !matches!(request.history, History::Provided(_)));
@@ -110,6 +108,7 @@ pub(super) fn prepare(
     model.bare = request.overrides.bare;
     model.waits_when_busy = request.waits_when_busy;
     fill_in(&mut model, &shared.storage.home);
+    check_images(&model, &prompt.images)?;
     model.options = check_options(&model, request.answer, &tools.all.defs())?;
     // A model that does not read the conversation cannot be told what it lacks.
     let reads = model.provider.uses_history();
@@ -280,6 +279,10 @@ fn parent_grant(parent: ParentContext) -> Grant {
 /// The sentence in the system message of a run that lacks its file tools.
 const NO_WORK_DIR: &str =
     "No working directory was named for this conversation, so you cannot read, list or change files.";
+
+/// The same for the user.
+const NO_WORK_DIR_NOTICE: &str = "no working directory is named, so the model has no file tools; `working_dir` under \
+                                  [tools] in config.toml sets one for clients that send none";
 
 /// Opens the working directory of a client's run: the one that the client names, or else the configured one. Returns
 /// `None` if there is none.

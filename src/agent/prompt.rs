@@ -11,7 +11,7 @@ use crate::{
 
 use super::{
     protocol::{FailureKind, RunError},
-    request::Prompt,
+    request::{Prompt, StartRun},
 };
 
 /// The file with the project's own instructions.
@@ -20,24 +20,21 @@ const PROJECT_FILE: &str = "AGENTS.md";
 const MAX_PROJECT_BYTES: u64 = 32 * 1024;
 
 /// Makes the prompt of a run, whose tokens are not yet counted: expands the skill, if it names one, and puts the blocks of
-/// `context` before it, which only this run has.
+/// context before it that only this run has.
 ///
 /// # Errors
 ///
 /// [`FailureKind::Request`] if the prompt is empty or the skill does not exist.
-pub(super) fn prompt_message(
-    prompt: &Prompt,
-    context: &[String],
-    skills: &Skills,
-) -> Result<Message, RunError> {
-    let text = match prompt {
+pub(super) fn prompt_message(request: &StartRun, skills: &Skills) -> Result<Message, RunError> {
+    let text = match &request.prompt {
         Prompt::Text(text) => text.clone(),
         Prompt::Skill { name, arguments, text } => expand_skill(name, arguments, text, skills)?,
     };
     if text.trim().is_empty() {
         return Err(RunError::new(FailureKind::Request, "the prompt is empty"));
     }
-    let mut message = Message::text(Role::User, text);
+    let mut message = Message { images: request.images.clone(), ..Message::text(Role::User, text) };
+    let context = &request.context.before_prompt;
     let blocks: Vec<&str> =
         context.iter().map(|block| block.trim()).filter(|block| !block.is_empty()).collect();
     if !blocks.is_empty() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    core::{AnswerOptions, Message, Sampling, SessionId},
+    core::{AnswerOptions, Image, Message, Sampling, SessionId},
     tools::{ClientTool, builtin::RUN_COMMAND},
 };
 
@@ -19,6 +19,8 @@ pub const SKILL_TOOL: &str = "skill";
 #[derive(Clone, Debug, Default)]
 pub struct StartRun {
     pub prompt: Prompt,
+    /// The images that come with the prompt. Without a model that takes some, the run fails before the model is asked.
+    pub images: Vec<Image>,
     pub history: History,
     /// The name of the agent. If it is empty, the session's default agent is used, or else `default`.
     pub agent: String,

@@ -8,6 +8,7 @@ use super::{
     PathError,
     file::{read_text, write_atomic},
 };
+use crate::core::hex;
 
 /// The longest file that is compared, in bytes. No version has written a longer one.
 const MAX_BYTES: u64 = 64 << 10;
@@ -37,5 +38,5 @@ pub(super) fn replace(path: &Path, text: &str, written: &[&str]) -> Result<bool,
 
 /// Returns the SHA-256 of a text in hexadecimal.
 pub(super) fn sha256(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text))
 }

@@ -1,6 +1,6 @@
 //! Token arithmetic: how the context window is divided, and estimates of what is not counted.
 
-use crate::core::Message;
+use crate::core::{IMAGE_TOKENS, Message};
 
 /// The division of a context window. All values are in tokens of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +32,18 @@ impl Budget {
     }
 }
 
-/// Estimates the tokens of a message that was not counted: its bytes / 4, as the seed's implementation does.
+/// Estimates the tokens of a message that was not counted: its bytes / 4, as the seed's implementation does, and
+/// [`IMAGE_TOKENS`] for each image.
 pub(crate) fn estimate(message: &Message) -> u32 {
     let calls: usize = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
     let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
-    u32::try_from((message.content.len() + calls + result).div_ceil(4)).unwrap_or(u32::MAX)
+    let text = u32::try_from((message.content.len() + calls + result).div_ceil(4)).unwrap_or(u32::MAX);
+    text.saturating_add(image_tokens(message))
+}
+
+/// Estimates the tokens of the images of a message.
+pub(crate) fn image_tokens(message: &Message) -> u32 {
+    u32::try_from(message.images.len()).unwrap_or(u32::MAX).saturating_mul(IMAGE_TOKENS)
 }
 
 #[cfg(test)]

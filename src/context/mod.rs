@@ -4,6 +4,6 @@ mod budget;
 mod truncate;
 mod window;
 
-pub(crate) use budget::{Budget, estimate};
+pub(crate) use budget::{Budget, estimate, image_tokens};
 pub(crate) use truncate::truncate_output;
 pub(crate) use window::{Dropped, Window};

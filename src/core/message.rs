@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallId, RunId, ToolCall};
+use super::{CallId, Image, RunId, ToolCall};
 
 /// Stands between the context of a run and the author's words.
 const CONTEXT_END: &str = "\n\n---\n\n";
@@ -30,8 +30,8 @@ impl Role {
 
 /// A message. Empty optional fields are left out of the file.
 ///
-/// Source: architecture seed, "Session Persistence" (`role`, `content`, `tokens`). `run` and `at` are additions, which
-/// files of other programs may not have.
+/// Source: architecture seed, "Session Persistence" (`role`, `content`, `tokens`). `images`, `run` and `at` are additions,
+/// which files of other programs may not have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
@@ -41,6 +41,9 @@ pub struct Message {
     pub tool_calls: Vec<ToolCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_result: Option<ToolResult>,
+    /// The images that come with the text of a user. The text names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_name: Option<String>,
     /// Model tokens of the message's own text; 0 if they were not counted.
@@ -84,6 +87,7 @@ impl Message {
             content: content.into(),
             tool_calls: Vec::new(),
             tool_result: None,
+            images: Vec::new(),
             agent_name: None,
             tokens: 0,
             run: None,

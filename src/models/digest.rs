@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     config::{PathContext as _, PathError},
-    core::Cancel,
+    core::{Cancel, hex},
 };
 
 /// Returns the SHA-256 of a file in lower case, or `None` if cancelled. `sink` is called with the bytes that have been
@@ -36,12 +36,4 @@ pub fn sha256(file: &Path, cancel: &Cancel, sink: &mut dyn FnMut(u64)) -> Result
 /// Returns the SHA-256 of a text in lower case.
 pub(super) fn sha256_of_text(text: &str) -> String {
     hex(&Sha256::digest(text))
-}
-
-pub(in crate::models) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a String takes everything");
-        text
-    })
 }

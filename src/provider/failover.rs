@@ -134,6 +134,10 @@ impl Provider for FailoverGroup {
         self.first.identity()
     }
 
+    fn takes_images(&self) -> bool {
+        self.first.takes_images()
+    }
+
     fn slots(&self) -> usize {
         self.first.slots()
     }

@@ -120,6 +120,11 @@ pub trait Provider: Send + Sync {
         None
     }
 
+    /// Returns true if the model can be sent images, or if that is not known. The first call may ask the server.
+    fn takes_images(&self) -> bool {
+        false
+    }
+
     /// Returns the number of requests that may run in parallel.
     fn slots(&self) -> usize;
 
@@ -220,6 +225,11 @@ pub struct ChatRequest {
 }
 
 impl ChatRequest {
+    /// Returns true if a message has an image.
+    pub(crate) fn has_images(&self) -> bool {
+        self.messages.iter().any(|message| !message.images.is_empty())
+    }
+
     /// Returns the definition of [`ChatRequest::force_tool`].
     pub(crate) fn forced_tool(&self) -> Option<&ToolDef> {
         self.tools.iter().find(|tool| Some(&tool.name) == self.force_tool.as_ref())

@@ -51,8 +51,9 @@ impl Provider for StarterModel {
             system_role: true,
             reasoning: false,
             short_ids: true,
+            images: false,
         };
-        let messages = messages::to_wire("", &request.messages, dialect);
+        let messages = messages::to_text("", &request.messages, dialect);
         let asked = request.messages.iter().rfind(|message| message.role == Role::User);
         let tools: Vec<Tool<'_>> = request.tools.iter().map(starter_tool).collect();
         let forced = request.forced_tool().map(starter_tool);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _};
 
-use super::{SessionError, SessionSummary, Sessions, overview::MessageCounter};
+use super::{SessionError, SessionSummary, Sessions, images::SessionImages, overview::MessageCounter};
 use crate::{
     config::{PathContext, file::sync_dir_of},
     core::SessionId,
@@ -37,6 +37,7 @@ impl Sessions {
         io::copy(&mut from.take(bytes), &mut temp.as_file()).context(temp.path())?;
         temp.as_file().sync_all().context(temp.path())?;
         temp.persist_noclobber(&to).map_err(|error| error.error).context(&to)?;
+        SessionImages { dir: &self.dir, id: &session.id }.copy_to(&id)?;
         sync_dir_of(&to)?;
         if let Some(agent) = &session.default_agent {
             self.set_default_agent(&id, agent)?;

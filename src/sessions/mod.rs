@@ -1,4 +1,5 @@
-//! The conversations on disk: `sessions/<id>.jsonl`, with one record per line, and `<id>.meta.json`.
+//! The conversations on disk: `sessions/<id>.jsonl`, with one record per line, `<id>.meta.json`, and `<id>.image-<sha256>`
+//! for each image.
 //!
 //! The guarantees: a record that [`SessionLog::append`] accepted is on disk. A record that was torn by a
 //! crash damages no other record. Lines that cannot be read are counted and never dropped silently.
@@ -8,6 +9,7 @@ mod feedback;
 mod fork;
 mod history_repair;
 mod log;
+mod images;
 mod meta;
 mod overview;
 mod record;
@@ -200,7 +202,7 @@ impl Sessions {
         Ok(transcript)
     }
 
-    /// Deletes a conversation with its metadata, its torn files and its KV caches.
+    /// Deletes a conversation with its metadata, its images, its torn files and its KV caches.
     ///
     /// With `force`, the active session is deleted too, and no session is active afterwards.
     ///

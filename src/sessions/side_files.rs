@@ -6,13 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{SessionError, Sessions};
+use super::{SessionError, Sessions, images::is_digest};
 use crate::{
     config::{PathContext as _, PathError},
     core::SessionId,
 };
 
-/// The torn ends and the KV caches of all sessions, as the directories had them at one time.
+/// The torn ends, the images and the KV caches of all sessions, as the directories had them at one time.
 #[derive(Debug, Default)]
 pub struct SideFiles {
     by_session: HashMap<String, Vec<PathBuf>>,
@@ -29,7 +29,9 @@ impl Sessions {
         match fs::read_dir(&self.dir) {
             Ok(entries) => {
                 for entry in entries {
-                    found.add(&entry.context(&self.dir)?.path(), session_of_torn);
+                    found.add(&entry.context(&self.dir)?.path(), |name| {
+                        session_of_torn(name).or_else(|| session_of_image(name))
+                    });
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -60,4 +62,9 @@ impl SideFiles {
 fn session_of_torn(name: &str) -> Option<&str> {
     let (id, stamp) = name.rsplit_once(".torn-")?;
     (!stamp.is_empty() && stamp.bytes().all(|byte| byte.is_ascii_digit())).then_some(id)
+}
+
+/// Returns the session of a file `<id>.image-<sha256>`.
+fn session_of_image(name: &str) -> Option<&str> {
+    name.rsplit_once(".image-").filter(|(_, digest)| is_digest(digest)).map(|(id, _)| id)
 }

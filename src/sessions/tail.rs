@@ -7,7 +7,7 @@ use super::{
     history_repair,
     record::{MAX_LINE, SessionLine},
 };
-use crate::core::{Message, Role};
+use crate::core::{IMAGE_TOKENS, Message, Role};
 
 /// The part of a conversation that a model is shown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -117,8 +117,10 @@ pub fn summary_messages(summary: &str, tokens: u32, estimate: &dyn Fn(&Message) 
 fn ensure_token_count(message: &mut Message, estimate: &dyn Fn(&Message) -> u32) {
     let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
     let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
+    // An image can be several times as many tokens as it is taken for.
+    let images = message.images.len().saturating_mul(8 * IMAGE_TOKENS as usize);
     let bytes = message.content.len() + result + calls.sum::<usize>();
-    if message.tokens == 0 || !is_plausible(message.tokens, bytes) {
+    if message.tokens == 0 || !is_plausible(message.tokens, bytes.saturating_add(images)) {
         // It is at least 1, so that a file full of empty messages is not read as a whole.
         message.tokens = estimate(message).max(1);
     }

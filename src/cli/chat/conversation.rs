@@ -22,7 +22,7 @@ use crate::{
         error::{CliError, ExitStatus},
         output::print_status,
         pager::Pager,
-        run::{RunSender, TerminalMode},
+        run::{Attached, RunSender, TerminalMode},
     },
     config::Home,
     core::Environment,
@@ -41,6 +41,7 @@ pub(super) struct Chat<'a> {
     state: ChatState<'a>,
     editor: LineEditor,
     signals: Signals,
+    environment: Environment,
 }
 
 impl<'a> Chat<'a> {
@@ -65,7 +66,8 @@ impl<'a> Chat<'a> {
         }
         let completion = ChatCompletion { home: home.clone(), dir: start.working_dir.clone().into() };
         let editor = LineEditor::start(home.chat_history(), completion, palette.bold(PROMPT))?;
-        Ok(Self { state: ChatState { home, sender, start, mode }, editor, signals })
+        let environment = environment.clone();
+        Ok(Self { state: ChatState { home, sender, start, mode }, editor, signals, environment })
     }
 
     /// Talks until the user leaves.
@@ -123,12 +125,12 @@ impl<'a> Chat<'a> {
             Input::Nothing => Ok(Next::Line),
             Input::Prompt(prompt) => {
                 let dir = Path::new(&self.state.start.working_dir);
-                let prompt = mentioned::with_files(prompt, dir, &mut note)?;
-                self.answer(prompt, None)
+                let attached = mentioned::with_files(prompt, dir, &self.environment, &mut note)?;
+                self.answer(attached, None)
             }
             Input::Skill { name, arguments } => {
                 let skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
-                self.answer(String::new(), Some(skill))
+                self.answer(Attached::default(), Some(skill))
             }
             Input::Command(command, arguments) => commands::run(&mut self.state, command, arguments),
             Input::Unknown { name, nearest } => {
@@ -144,8 +146,9 @@ impl<'a> Chat<'a> {
     }
 
     /// Sends a prompt and shows its run.
-    fn answer(&mut self, prompt: String, skill: Option<SkillInvocation>) -> Result<Next, CliError> {
-        let start = StartRunCommand { prompt, skill, ..self.state.start.clone() };
+    fn answer(&mut self, attached: Attached, skill: Option<SkillInvocation>) -> Result<Next, CliError> {
+        let Attached { text: prompt, images } = attached;
+        let start = StartRunCommand { prompt, skill, images, ..self.state.start.clone() };
         let sent = self.state.sender.send(&start);
         let entered = self.state.sender.runtime().enter();
         self.signals.interrupts.forget();

@@ -2,15 +2,26 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::cli::{error::CliError, run::read_files};
+use crate::{
+    cli::{
+        error::CliError,
+        run::{Attached, read_files},
+    },
+    core::Environment,
+};
 
-/// Returns the prompt with the texts of the files before it that it names with `@` and that are there, below `dir`. `note`
-/// gets a line for each directory.
+/// Returns the prompt with the texts of the files before it that it names with `@` and that are there, below `dir`, and with
+/// the images among them. `note` gets a line for each directory.
 ///
 /// # Errors
 ///
-/// A file that is named cannot be read, or is no text.
-pub(super) fn with_files(prompt: &str, dir: &Path, note: &mut dyn FnMut(&str)) -> Result<String, CliError> {
+/// A file that is named cannot be read, or cannot be sent.
+pub(super) fn with_files(
+    prompt: &str,
+    dir: &Path,
+    environment: &Environment,
+    note: &mut dyn FnMut(&str),
+) -> Result<Attached, CliError> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for word in prompt.split_whitespace() {
         if let Some(path) = word.strip_prefix('@').and_then(|path| existing(dir, path))
@@ -19,8 +30,12 @@ pub(super) fn with_files(prompt: &str, dir: &Path, note: &mut dyn FnMut(&str)) -
             paths.push(path);
         }
     }
-    let files = read_files(dir, &paths, note)?;
-    Ok(if files.is_empty() { prompt.to_owned() } else { format!("{files}\n\n{prompt}") })
+    let mut attached = read_files(dir, &paths, environment, note)?;
+    if !attached.text.is_empty() {
+        attached.text.push_str("\n\n");
+    }
+    attached.text.push_str(prompt);
+    Ok(attached)
 }
 
 /// Returns the path below `dir` that is meant, which may stand before a punctuation mark.
@@ -44,7 +59,9 @@ mod tests {
         for name in ["a.txt", "src/b.txt", "x.bin"] {
             fs::write(dir.path().join(name), if name == "x.bin" { "\0" } else { "text" }).unwrap();
         }
-        let with = |prompt: &str| with_files(prompt, dir.path(), &mut |_| {});
+        let with = |prompt: &str| {
+            with_files(prompt, dir.path(), &Environment::default(), &mut |_| {}).map(|attached| attached.text)
+        };
         for prompt in ["nothing", "a@a.txt @missing @ @/etc/passwd @../a.txt @property"] {
             assert_eq!(with(prompt).unwrap(), prompt);
         }

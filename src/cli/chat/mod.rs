@@ -31,8 +31,8 @@ use conversation::Chat;
 ///
 /// Each line that you type is a prompt, and its answer is printed below it, as `kontekst run` prints it. Questions about
 /// tool calls are asked in between. Enter sends the prompt; Alt-Enter, or a backslash before Enter, begins a new line of
-/// it, and a pasted text stays one prompt. Tab completes `/` to commands and skills, and `@` to files. The text of a file
-/// or a directory that you name with `@` comes with the prompt, as with `kontekst run --file`. The arrow keys and Ctrl-R find
+/// it, and a pasted text stays one prompt. Tab completes `/` to commands and skills, and `@` to files. A file, an
+/// image or a directory that you name with `@` comes with the prompt, as with `kontekst run --file`. The arrow keys and Ctrl-R find
 /// earlier prompts, which are kept in ~/.kontekst/chat_history, except those that begin with a blank.
 ///
 /// Ctrl-C stops an answer, or clears a line. Ctrl-D, or Ctrl-C twice at an empty prompt, leaves. What you type while an

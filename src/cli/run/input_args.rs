@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::error::CliError;
+use crate::{cli::error::CliError, core::Environment};
 
 use super::{
     attached_files,
@@ -16,7 +16,7 @@ pub(in crate::cli) struct InputArgs {
     #[arg(value_name = "PROMPT", help_heading = "Arguments")]
     pub(in crate::cli) words: Vec<String>,
 
-    /// Put this text file, or the small text files of this directory, before the prompt; can be given several times
+    /// Put this text, PDF file or image, or the small text files of this directory, before the prompt; can be given several times
     #[arg(short, long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
     file: Vec<PathBuf>,
 
@@ -32,13 +32,17 @@ pub(in crate::cli) struct InputArgs {
 impl InputArgs {
     /// Builds the prompt, and reads stdin if it is a part of it. `warn` gets a message if stdin is silent, and one for each
     /// directory.
-    pub(super) fn read(&self, warn: &mut dyn FnMut(&str)) -> Result<PromptInput, CliError> {
+    pub(super) fn read(
+        &self,
+        environment: &Environment,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<PromptInput, CliError> {
         let (words, stdin) = match self.words.as_slice() {
             [word] if word == "-" => (&[][..], StdinUse::Always),
             words if self.no_stdin => (words, StdinUse::Never),
             words => (words, StdinUse::Auto),
         };
-        let files = attached_files::read(Path::new(""), &self.file, warn)?;
+        let files = attached_files::read(Path::new(""), &self.file, environment, warn)?;
         read_prompt(files, words, stdin, !self.no_skill, warn)
     }
 }

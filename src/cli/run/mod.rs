@@ -38,7 +38,7 @@ use crate::{
 
 pub(super) use allowed::{Allowed, check_tool_name, tool_names};
 pub(super) use approval_args::ApprovalArgs;
-pub(super) use attached_files::read as read_files;
+pub(super) use attached_files::{Attached, read as read_files};
 pub(super) use context_line::percent_used;
 pub(super) use prompt::parse_skill;
 pub(super) use renderer::{Format, RunRenderer};
@@ -58,6 +58,7 @@ macro_rules! examples {
   git diff | kontekst run \"review this change\"
   kontekst run --file notes.md --file todo.md \"which of these are done?\"
   kontekst run --file src \"where are the errors handled?\"
+  kontekst run --file offer.pdf --file photo.jpg \"is this the machine that they offer?\"
   kontekst run --new \"let us start over\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
@@ -110,8 +111,8 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     let mut renderer = args.output.renderer(environment);
     let mut start = args.settings.start_command(home)?;
     let approver = args.approval.apply(&mut start, renderer.palette())?.with_pager(Pager::new(environment));
-    let input = args.input.read(&mut |text| renderer.note(Verbosity::Normal, text))?;
-    (start.prompt, start.skill) = (input.prompt, input.skill);
+    let input = args.input.read(environment, &mut |text| renderer.note(Verbosity::Normal, text))?;
+    (start.prompt, start.skill, start.images) = (input.prompt, input.skill, input.images);
     if let Some(schema) = whole_answer.as_ref().and_then(WholeAnswer::schema) {
         schema.clone_into(&mut start.answer_schema);
     }

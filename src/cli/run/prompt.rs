@@ -11,9 +11,15 @@ use rustix::{
     fs::{FileType, fstat},
 };
 
-use crate::{cli::error::CliError, pb::SkillInvocation};
+use crate::{
+    cli::error::CliError,
+    pb::{PromptImage, SkillInvocation},
+};
 
-use super::text_input::{INPUT_LIMIT, decode};
+use super::{
+    attached_files::Attached,
+    text_input::{INPUT_LIMIT, decode},
+};
 
 /// The decision to read stdin or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,16 +35,17 @@ pub(super) enum StdinUse {
 pub(super) struct PromptInput {
     pub(super) prompt: String,
     pub(super) skill: Option<SkillInvocation>,
+    pub(super) images: Vec<PromptImage>,
 }
 
-/// Builds the prompt. The text of `files` comes first, then that of stdin, then the words. `warn` gets a message if stdin is
+/// Builds the prompt, with the images of `files`. Their text comes first, then that of stdin, then the words. `warn` gets a message if stdin is
 /// silent for two seconds.
 ///
 /// # Errors
 ///
 /// Fails if there is no prompt, or if the input is binary, not UTF-8 or too large. Input is never cut.
 pub(super) fn read_prompt(
-    files: String,
+    files: Attached,
     words: &[String],
     stdin: StdinUse,
     skills: bool,
@@ -53,6 +60,7 @@ pub(super) fn read_prompt(
         StdinUse::Auto => None,
     };
     let data = data.filter(|data| !data.trim().is_empty());
+    let Attached { text: files, images } = files;
     let data = match Some(files).filter(|files| !files.is_empty()) {
         Some(files) => Some(data.map_or_else(|| files.clone(), |data| format!("{files}\n\n{data}"))),
         None => data,
@@ -64,9 +72,9 @@ pub(super) fn read_prompt(
     }
     if skills && let Some((name, arguments)) = parse_skill(words) {
         let skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
-        return Ok(PromptInput { prompt: data.unwrap_or_default(), skill: Some(skill) });
+        return Ok(PromptInput { prompt: data.unwrap_or_default(), skill: Some(skill), images });
     }
-    Ok(PromptInput { prompt: join(data, words), skill: None })
+    Ok(PromptInput { prompt: join(data, words), skill: None, images })
 }
 
 /// Puts the data first and the instruction last. Several questions about one file then start with the same

@@ -11,8 +11,8 @@ use crate::{
         protocol::{CheckReport, Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError},
     },
     core::{
-        AnswerFormat, AnswerOptions, CallId, ContextSnapshot, JsonSchema, RunId, Source, ToolCall,
-        ToolOutcome,
+        AnswerFormat, AnswerOptions, CallId, ContextSnapshot, Image, JsonSchema, MAX_IMAGE_BYTES, MAX_IMAGES,
+        RunId, Source, ToolCall, ToolOutcome,
     },
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
     provider::Progress,
@@ -47,8 +47,10 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
     };
     let (workers, bare, opening) = (start.workers, start.bare, start.opening);
     let answer = answer_options(&start.answer_schema).map_err(request_error)?;
+    let images = images(start.images).map_err(request_error)?;
     Ok(StartRun {
         prompt,
+        images,
         history,
         agent: start.agent_name,
         working_dir,
@@ -78,6 +80,20 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         checks: start.checks,
         ..StartRun::default()
     })
+}
+
+fn images(images: Vec<pb::PromptImage>) -> Result<Vec<Image>, String> {
+    if images.len() > MAX_IMAGES {
+        return Err(format!("images: {} of them, the limit is {MAX_IMAGES}", images.len()));
+    }
+    let image = |pb::PromptImage { name, content }| {
+        if content.len() > MAX_IMAGE_BYTES {
+            return Err(format!("images: `{name}` has more than {} MiB", MAX_IMAGE_BYTES >> 20));
+        }
+        let error = format!("images: `{name}` is no PNG, JPEG, GIF or WebP");
+        Image::new(name, content).ok_or(error)
+    };
+    images.into_iter().map(image).collect()
 }
 
 /// Returns the requirements for an answer that fits a schema.

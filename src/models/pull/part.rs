@@ -19,8 +19,7 @@ use crate::{
         lock::try_lock,
         write_atomic,
     },
-    core::Cancel,
-    models::digest::hex,
+    core::{Cancel, hex},
 };
 
 /// The file that the bytes are from. They are never continued with the bytes of another file.

@@ -5,14 +5,16 @@
 
 use std::borrow::Cow;
 
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{
     call_text::call_as_text,
+    content_parts::ContentParts,
     openai_types::{Call, CallFunction, Message as Wire, Tool, ToolFunction},
     steps,
 };
-use crate::core::{CallId, Message, OrderedJson, Role, ToolCall, ToolDef, parse_lenient};
+use crate::core::{CallId, Image, Message, OrderedJson, Role, ToolCall, ToolDef, parse_lenient};
 
 /// Separates two texts of the same role in one message. Source: upstream's message normalisation.
 const SEPARATOR: &str = "\n\n---\n\n";
@@ -30,6 +32,8 @@ pub(crate) struct Dialect {
     pub reasoning: bool,
     /// Replaces call ids that are not nine letters and digits, which Mistral's templates refuse.
     pub short_ids: bool,
+    /// Sends images. Otherwise a sentence stands for them.
+    pub images: bool,
 }
 
 /// The form in which the model's calls are sent back to it.
@@ -44,12 +48,40 @@ pub(crate) enum CallForm {
     Step { reminder: bool },
 }
 
+/// A message of a request, with the images that its server is sent.
+#[derive(Debug)]
+pub(crate) struct WireMessage<'a> {
+    pub text: Wire<'a>,
+    images: Vec<&'a Image>,
+}
+
+impl Serialize for WireMessage<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.images.as_slice() {
+            [] => self.text.serialize(serializer),
+            images => {
+                ContentParts { role: self.text.role, images, text: &self.text.content }.serialize(serializer)
+            }
+        }
+    }
+}
+
+/// Maps a conversation to wire messages without images. A sentence stands for each message that has some.
+pub(crate) fn to_text<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
+    let messages = to_wire(system, messages, Dialect { images: false, ..dialect });
+    messages.into_iter().map(|message| message.text).collect()
+}
+
 /// Maps a conversation to wire messages.
 ///
 /// The system text comes first unless it is empty. Adjacent messages of one role are merged, because several templates
 /// refuse two in a row. Calls without a result are left out, and results without a call are sent as text, because many
 /// servers refuse them.
-pub(crate) fn to_wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
+pub(crate) fn to_wire<'a>(
+    system: &'a str,
+    messages: &'a [Message],
+    dialect: Dialect,
+) -> Vec<WireMessage<'a>> {
     let mut list = WireMessages { wire: Vec::with_capacity(messages.len() + 1), dialect, request: None };
     if !system.is_empty() {
         list.push_system(system);
@@ -72,7 +104,7 @@ pub(crate) fn to_wire<'a>(system: &'a str, messages: &'a [Message], dialect: Dia
 }
 
 struct WireMessages<'a> {
-    wire: Vec<Wire<'a>>,
+    wire: Vec<WireMessage<'a>>,
     dialect: Dialect,
     /// The last prompt of the user. Later messages of the same run are notes to the model.
     request: Option<&'a Message>,
@@ -90,7 +122,7 @@ impl<'a> WireMessages<'a> {
                 if !is_note {
                     self.request = Some(message);
                 }
-                self.push_text("user", Cow::Borrowed(&message.content));
+                self.push_user(message);
             }
         }
     }
@@ -99,8 +131,23 @@ impl<'a> WireMessages<'a> {
         self.push_text(if self.dialect.system_role { "system" } else { "user" }, Cow::Borrowed(text));
     }
 
+    /// Adds what a user wrote, with the images. Those that are not there or that the model cannot see are named in a sentence.
+    fn push_user(&mut self, message: &'a Message) {
+        let (seen, unseen): (Vec<&Image>, Vec<&Image>) =
+            message.images.iter().partition(|image| self.dialect.images && !image.bytes.is_empty());
+        let mut content = Cow::Borrowed(message.content.as_str());
+        if !unseen.is_empty() {
+            let names: Vec<&str> = unseen.iter().map(|image| image.name.as_str()).collect();
+            content.to_mut().push_str(&format!("\n\n[you cannot see these images: {}]", names.join(", ")));
+        }
+        self.push_text("user", content);
+        if let Some(last) = self.wire.last_mut() {
+            last.images.extend(seen);
+        }
+    }
+
     fn push_text(&mut self, role: &'static str, content: Cow<'a, str>) {
-        match self.wire.last_mut().filter(|last| last.role == role) {
+        match self.wire.last_mut().map(|last| &mut last.text).filter(|last| last.role == role) {
             Some(_) if content.is_empty() => {}
             Some(last) if last.content.is_empty() => last.content = content,
             Some(last) => {
@@ -108,7 +155,7 @@ impl<'a> WireMessages<'a> {
                 merged.push_str(SEPARATOR);
                 merged.push_str(&content);
             }
-            None => self.wire.push(Wire {
+            None => self.push(Wire {
                 role,
                 content,
                 reasoning_content: None,
@@ -116,6 +163,10 @@ impl<'a> WireMessages<'a> {
                 tool_call_id: None,
             }),
         }
+    }
+
+    fn push(&mut self, text: Wire<'a>) {
+        self.wire.push(WireMessage { text, images: Vec::new() });
     }
 
     fn push_assistant(&mut self, message: &'a Message, replies: &'a [Message]) {
@@ -126,7 +177,7 @@ impl<'a> WireMessages<'a> {
             return; // several servers refuse an empty message
         }
         self.push_text("assistant", self.answer_text(message, &calls));
-        let last = self.wire.last_mut().expect("`push_text` just added a message");
+        let last = &mut self.wire.last_mut().expect("`push_text` just added a message").text;
         if self.dialect.calls == CallForm::Native {
             last.tool_calls.extend(calls);
         }
@@ -181,7 +232,7 @@ impl<'a> WireMessages<'a> {
             |reply: &&'a Message| message.tool_calls.iter().any(|call| is_result_of(reply, &call.id));
         for reply in replies.iter().filter(is_result) {
             match &reply.tool_result {
-                Some(result) if self.dialect.tool_role => self.wire.push(Wire {
+                Some(result) if self.dialect.tool_role => self.push(Wire {
                     role: "tool",
                     content: Cow::Borrowed(&result.output),
                     reasoning_content: None,
@@ -261,6 +312,7 @@ mod tests {
         system_role: true,
         reasoning: true,
         short_ids: false,
+        images: true,
     };
     const TEXT: Dialect = Dialect { tool_role: false, ..TOOL };
     const WRITTEN: Dialect = Dialect { calls: CallForm::Tagged, system_role: false, ..TEXT };
@@ -407,5 +459,27 @@ mod tests {
                 before = now.strip_suffix(']').unwrap().to_owned();
             }
         }
+    }
+
+    #[test]
+    fn images_come_before_the_text_and_a_sentence_stands_for_those_that_are_not_sent() {
+        let image = |name: &str| Image::new(name, &b"GIF89a"[..]).unwrap();
+        let gone = Image { bytes: [].into(), ..image("gone.gif") };
+        let conversation = [
+            Message { images: vec![image("a.gif")], ..user("what is it?") },
+            Message { images: vec![image("b.gif"), gone], ..user("and this?") },
+        ];
+        let url = json!({"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlh"}});
+        let text = "what is it?\n\n---\n\nand this?\n\n[you cannot see these images: gone.gif]";
+        assert_eq!(
+            json(&conversation, TOOL),
+            json!([{"role": "user", "content": [url, url, {"type": "text", "text": text}]}])
+        );
+        let blind = to_text("", &conversation, TOOL);
+        assert_eq!(
+            blind[0].content,
+            "what is it?\n\n[you cannot see these images: a.gif]\n\n---\n\nand this?\n\n\
+             [you cannot see these images: b.gif, gone.gif]"
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 mod answer_parser;
 mod call_text;
+mod content_parts;
 pub(super) mod messages;
 mod parsed_call;
 pub(super) mod prompted;

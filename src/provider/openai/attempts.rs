@@ -55,7 +55,11 @@ impl From<ProviderError> for AttemptError {
 
 impl<'a> Attempts<'a> {
     pub(super) fn new(served: &'a ServedModel, request: &'a ChatRequest, cancel: &'a Cancel) -> Self {
-        let form = RequestForm { max_tokens: served.max_tokens(request), calling: served.calling(request) };
+        let form = RequestForm {
+            max_tokens: served.max_tokens(request),
+            calling: served.calling(request),
+            images: request.has_images() && served.takes_images(),
+        };
         Self {
             served,
             request,

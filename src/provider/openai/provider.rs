@@ -85,6 +85,7 @@ impl OpenAiProvider {
         if let Some(usage) =
             turn.usage.filter(|usage| usage.prompt > 0 && !self.served.capabilities.is_llama_cpp)
             && sent >= MIN_TRUNCATION_TOKENS
+            && !request.has_images()
             && usage.prompt < sent / 2
         {
             turn.truncated_tokens = Some(sent - usage.prompt);
@@ -93,7 +94,9 @@ impl OpenAiProvider {
 
     /// Improves the estimates for a server that cannot count tokens, from the count that came with an answer.
     fn learn_token_rate(&self, request: &ChatRequest, turn: &Turn) {
-        let is_counted = !self.served.capabilities.is_llama_cpp && turn.truncated_tokens.is_none();
+        let is_counted = !self.served.capabilities.is_llama_cpp
+            && turn.truncated_tokens.is_none()
+            && !request.has_images();
         if let Some(usage) = turn.usage.filter(|_| is_counted) {
             self.token_estimator.learn(prompt_bytes(request), usage.prompt, self.served.capabilities.window);
         }
@@ -226,6 +229,10 @@ impl Provider for OpenAiProvider {
         let model = path.map_or(&*self.served.model, |path| path.rsplit('/').next().unwrap_or(path));
         let endpoint = self.served.server.client().base().to_owned();
         Some(ModelIdentity::Served { endpoint, model: model.to_owned() })
+    }
+
+    fn takes_images(&self) -> bool {
+        self.served.takes_images()
     }
 
     fn slots(&self) -> usize {

@@ -24,6 +24,8 @@ use crate::{
 pub(super) struct RequestForm {
     pub max_tokens: u32,
     pub calling: Calling,
+    /// The images of the messages are sent. Otherwise the model reads that there were some.
+    pub images: bool,
 }
 
 /// The way in which the model calls tools.
@@ -56,6 +58,7 @@ pub(super) fn build(
         system_role: capabilities.supports_system_role,
         reasoning: capabilities.is_llama_cpp,
         short_ids: capabilities.needs_short_ids,
+        images: form.images,
     };
     let system = match form.calling {
         Calling::Text if !request.tools.is_empty() => {

@@ -23,6 +23,8 @@ pub(super) struct ServedModel {
     refuses_steps: AtomicBool,
     /// The model has fewer than [`steps::SMALL_MODEL`] parameters. The server is asked once, when it matters.
     is_small: OnceLock<bool>,
+    /// The server is asked once, when a prompt has an image.
+    takes_images: OnceLock<bool>,
 }
 
 impl ServedModel {
@@ -34,6 +36,7 @@ impl ServedModel {
             refuses_tools: AtomicBool::new(false),
             refuses_steps: AtomicBool::new(false),
             is_small: OnceLock::new(),
+            takes_images: OnceLock::new(),
         }
     }
 
@@ -82,6 +85,15 @@ impl ServedModel {
             let model = self.capabilities.model.as_deref().unwrap_or(&self.model);
             let parameters = server_kind::parameters(kind, server.client(), model, server.timing().probe);
             parameters.is_some_and(|count| count < steps::SMALL_MODEL)
+        })
+    }
+
+    /// Returns false if the server says that its model cannot see.
+    pub(super) fn takes_images(&self) -> bool {
+        *self.takes_images.get_or_init(|| {
+            let (server, kind) = (&self.server, self.capabilities.server_kind);
+            let model = self.capabilities.model.as_deref().unwrap_or(&self.model);
+            server_kind::takes_images(kind, server.client(), model, server.timing().probe).unwrap_or(true)
         })
     }
 

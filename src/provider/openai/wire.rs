@@ -8,13 +8,13 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::provider::chat::openai_types::{Message, Tool};
+use crate::provider::chat::{messages::WireMessage, openai_types::Tool};
 
 /// A request. The order of the fields is their order on the wire, which is the same in every request.
 #[derive(Serialize)]
 pub(super) struct Request<'a> {
     pub model: &'a str,
-    pub messages: &'a [Message<'a>],
+    pub messages: &'a [WireMessage<'a>],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub tools: &'a [Tool<'a>],
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -43,6 +43,8 @@ pub(crate) struct Setup {
     pub model_path: String,
     /// Its chat template supports tools.
     pub tools: bool,
+    /// Its model takes images, in `/props`. `None` says nothing about it.
+    pub vision: Option<bool>,
     /// If false, it is another OpenAI-compatible server, without `/props` and `/tokenize`.
     pub llama: bool,
     /// The bearer token that every path but `/health` requires.
@@ -60,6 +62,7 @@ impl Default for Setup {
             slots: 1,
             model_path: "/models/fake.gguf".to_owned(),
             tools: true,
+            vision: None,
             llama: true,
             key: None,
             address: ([127, 0, 0, 1], 0).into(),
@@ -325,14 +328,18 @@ impl Shared {
 }
 
 fn props(setup: &Setup) -> Value {
-    json!({
+    let mut props = json!({
         "default_generation_settings": {"n_ctx": setup.window},
         "total_slots": setup.slots,
         "model_path": setup.model_path,
         "chat_template": "",
         "chat_template_caps": {"supports_tools": setup.tools, "supports_tool_calls": setup.tools},
         "build_info": "fake",
-    })
+    });
+    if let Some(vision) = setup.vision {
+        props["modalities"] = json!({"vision": vision, "audio": false});
+    }
+    props
 }
 
 /// Tokenizes text as four bytes per token. Numbers are tokens already, as in llama-server.

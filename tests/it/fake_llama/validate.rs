@@ -47,8 +47,10 @@ fn tools(tools: &Value) -> Result<(), String> {
 
 fn message(message: &Value, before: &Value, after: &[Value]) -> Result<(), String> {
     let role = message["role"].as_str().unwrap_or("");
-    if !message["content"].is_string() {
-        return Err("content is not text".to_owned());
+    match &message["content"] {
+        Value::String(_) => {}
+        Value::Array(parts) if role == "user" && !parts.is_empty() => parts.iter().try_for_each(part)?,
+        _ => return Err("content is not text".to_owned()),
     }
     if role != "tool" && before["role"] == role {
         return Err(format!("two messages of role {role} in a row"));
@@ -64,6 +66,18 @@ fn message(message: &Value, before: &Value, after: &[Value]) -> Result<(), Strin
         "tool" if before["role"] == "tool" || before["tool_calls"].is_array() => Ok(()),
         "tool" => Err("a result that follows no call".to_owned()),
         _ => Err(format!("role `{role}`")),
+    }
+}
+
+fn part(part: &Value) -> Result<(), String> {
+    match part["type"].as_str() {
+        Some("text") if part["text"].as_str().is_some_and(|text| !text.is_empty()) => Ok(()),
+        Some("image_url") => {
+            let url = part["image_url"]["url"].as_str().unwrap_or("");
+            let is_image = url.starts_with("data:image/") && url.contains(";base64,");
+            if is_image { Ok(()) } else { Err(format!("an image that is none: {url}")) }
+        }
+        _ => Err(format!("a part of no known type: {part}")),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `--file`: files and directories that come with the prompt.
 
 mod directory;
+mod pdf;
 
 use std::{
     fs::File,
@@ -8,65 +9,115 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::cli::{error::CliError, printable::printable};
+use crate::{
+    cli::{error::CliError, printable::printable},
+    core::{Environment, ImageFormat, MAX_IMAGE_BYTES, MAX_IMAGES},
+    pb::PromptImage,
+};
 
 use super::text_input::{INPUT_LIMIT, decode};
 
 use directory::DirectoryText;
 
-/// The first bytes of images.
-const IMAGES: &[&[u8]] = &[b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a"];
+/// The bytes at the start of a file that tell what it is.
+const HEAD: u64 = 16;
+
+/// The files that come with a prompt.
+#[derive(Debug, Default, PartialEq)]
+pub(in crate::cli) struct Attached {
+    /// The texts, and the names of the images, in the order of the files.
+    pub(in crate::cli) text: String,
+    pub(in crate::cli) images: Vec<PromptImage>,
+}
 
 /// Reads the files and returns each under its name, in this order. All together may have as many bytes as stdin may have.
-/// Relative paths are below `base`. `note` gets a line for each directory that says what of it was read.
+/// Relative paths are below `base`. `note` gets a line for each directory that says what of it was read. `environment` says
+/// where programs are.
 ///
 /// # Errors
 ///
-/// A file cannot be read, is no text in UTF-8, or they are too large together. No file is cut. A directory has no text that
-/// can be sent.
+/// A file cannot be read, is neither text in UTF-8 nor a PDF file with text nor an image, or they are too large together. No
+/// file is cut. A directory has no text that can be sent.
 pub(in crate::cli) fn read(
     base: &Path,
     paths: &[PathBuf],
+    environment: &Environment,
     note: &mut dyn FnMut(&str),
-) -> Result<String, CliError> {
-    let mut text = String::new();
+) -> Result<Attached, CliError> {
+    let mut attached = Attached::default();
     for path in paths {
-        let limit = INPUT_LIMIT.saturating_sub(text.len() as u64);
-        text.push_str(&read_one(base, path, limit, note)?);
+        attached.add(base, path, environment, note)?;
     }
-    text.truncate(text.trim_end_matches('\n').len());
-    Ok(text)
+    attached.text.truncate(attached.text.trim_end_matches('\n').len());
+    Ok(attached)
 }
 
-fn read_one(base: &Path, path: &Path, limit: u64, note: &mut dyn FnMut(&str)) -> Result<String, CliError> {
-    let name = path.display().to_string();
-    let failed = |error: io::Error| CliError::usage(format!("cannot read `{name}`")).cause(error.to_string());
-    let path = base.join(path);
-    let file = File::open(&path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
-        let read = DirectoryText::read(&path, &name).map_err(failed)?;
-        if read.files == 0 {
-            return Err(CliError::usage(format!(
-                "`{name}` has no text that can be sent: {}",
-                read.summary()
-            ))
-            .hint("a file that you name with a --file of its own is sent in any case"));
+impl Attached {
+    fn add(
+        &mut self,
+        base: &Path,
+        path: &Path,
+        environment: &Environment,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<(), CliError> {
+        let name = path.display().to_string();
+        let failed =
+            |error: io::Error| CliError::usage(format!("cannot read `{name}`")).cause(error.to_string());
+        let path = base.join(path);
+        let mut file = File::open(&path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.is_dir() {
+            self.text.push_str(&directory(&path, &name, note)?);
+            return Ok(());
         }
-        note(&format!("{}: {}", printable(&name), read.summary()));
-        return Ok(read.text);
+        let mut bytes = Vec::new();
+        file.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.starts_with(b"%PDF-") {
+            let text = pdf::text(&name, bytes.chain(file), self.left(), environment)?;
+            self.text.push_str(&text_block(&name, &text));
+        } else if ImageFormat::of(&bytes).is_some() {
+            file.take(MAX_IMAGE_BYTES as u64).read_to_end(&mut bytes).map_err(failed)?;
+            self.add_image(name, bytes)?;
+        } else {
+            file.take(self.left() + 1).read_to_end(&mut bytes).map_err(failed)?;
+            self.text.push_str(&text_block(&name, &decode(&format!("`{name}`"), bytes, self.left())?));
+        }
+        Ok(())
     }
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.starts_with(b"%PDF-") {
-        return Err(CliError::usage(format!("`{name}` is a PDF file"))
-            .hint(format!("send its text: `pdftotext {name} - | kontekst run \"…\"`")));
+
+    /// Returns the number of bytes that may still come.
+    fn left(&self) -> u64 {
+        let images: usize = self.images.iter().map(|image| image.content.len()).sum();
+        INPUT_LIMIT.saturating_sub((self.text.len() + images) as u64)
     }
-    let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
-    if is_webp || IMAGES.iter().any(|start| bytes.starts_with(start)) {
-        return Err(CliError::usage(format!("`{name}` is an image, and a prompt is text"))
-            .hint(format!("send the text that is in it: `tesseract {name} - | kontekst run \"…\"`")));
+
+    fn add_image(&mut self, name: String, content: Vec<u8>) -> Result<(), CliError> {
+        let limit = (MAX_IMAGE_BYTES as u64).min(self.left());
+        if content.len() as u64 > limit {
+            return Err(CliError::usage(format!(
+                "`{name}` is too large: an image may have {} MiB, and all files together {} MiB",
+                MAX_IMAGE_BYTES >> 20,
+                INPUT_LIMIT >> 20
+            ))
+            .hint("make it smaller; models see no more than about 1,500 pixels in each direction"));
+        }
+        if self.images.len() == MAX_IMAGES {
+            return Err(CliError::usage(format!("a prompt may have {MAX_IMAGES} images")));
+        }
+        self.text.push_str(&format!("<image name=\"{}\" />\n\n", quoted(&name)));
+        self.images.push(PromptImage { name, content });
+        Ok(())
     }
-    Ok(text_block(&name, &decode(&format!("`{name}`"), bytes, limit)?))
+}
+
+fn directory(path: &Path, name: &str, note: &mut dyn FnMut(&str)) -> Result<String, CliError> {
+    let failed = |error: io::Error| CliError::usage(format!("cannot read `{name}`")).cause(error.to_string());
+    let read = DirectoryText::read(path, name).map_err(failed)?;
+    if read.files == 0 {
+        return Err(CliError::usage(format!("`{name}` has no text that can be sent: {}", read.summary()))
+            .hint("a file that you name with a --file of its own is sent in any case"));
+    }
+    note(&format!("{}: {}", printable(name), read.summary()));
+    Ok(read.text)
 }
 
 /// Returns a text under the name of its file, with an empty line after it.
@@ -92,7 +143,7 @@ mod tests {
         let write = |name: &str, content: &[u8]| fs::write(base.join(name), content).unwrap();
         let read = |names: &[&str]| {
             let paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
-            read(base, &paths, &mut |_| {})
+            read(base, &paths, &Environment::default(), &mut |_| {}).map(|attached| attached.text)
         };
         write("a.txt", b"one\ntwo\n\n");
         write("\"b\".txt", b"three");
@@ -100,16 +151,10 @@ mod tests {
             read(&["a.txt", "\"b\".txt"]).unwrap(),
             "<file name=\"a.txt\">\none\ntwo\n</file>\n\n<file name=\"&quot;b&quot;.txt\">\nthree\n</file>"
         );
-        write("x.pdf", b"%PDF-1.7\n\0");
-        write("x.png", b"\x89PNG\r\n\x1a\n\0");
-        write("x.webp", b"RIFF\0\0\0\0WEBP");
         write("x.bin", b"\x7fELF\0");
         write("latin", b"\xe9t\xe9");
         fs::create_dir_all(base.join("empty")).unwrap();
         for (name, expect) in [
-            ("x.pdf", "is a PDF file"),
-            ("x.png", "is an image"),
-            ("x.webp", "is an image"),
             ("x.bin", "is binary"),
             ("latin", "is not UTF-8"),
             ("empty", "has no text that can be sent"),
@@ -118,8 +163,27 @@ mod tests {
             let error = read(&[name]).unwrap_err();
             assert!(error.to_string().contains(expect), "{name}: {error}");
         }
-        let error = read_one(base, Path::new("a.txt"), 3, &mut |_| {}).unwrap_err();
+        let text = " ".repeat(INPUT_LIMIT as usize - 3);
+        let mut full = Attached { text, ..Attached::default() };
+        let error = full.add(base, Path::new("a.txt"), &Environment::default(), &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains("larger"), "{error}");
+    }
+
+    #[test]
+    fn images_are_named_in_the_text_and_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+        fs::write(dir.path().join("a.png"), &png).unwrap();
+        fs::write(dir.path().join("note"), "text").unwrap();
+        let read = |paths: &[PathBuf]| read(dir.path(), paths, &Environment::default(), &mut |_| {});
+        let attached = read(&["a.png".into(), "note".into()]).unwrap();
+        assert_eq!(attached.text, "<image name=\"a.png\" />\n\n<file name=\"note\">\ntext\n</file>");
+        assert_eq!(attached.images, [PromptImage { name: "a.png".to_owned(), content: png.clone() }]);
+        let many = vec![PathBuf::from("a.png"); MAX_IMAGES + 1];
+        assert!(read(&many).unwrap_err().to_string().contains("16 images"));
+        png.resize(MAX_IMAGE_BYTES + 1, 0);
+        fs::write(dir.path().join("a.png"), png).unwrap();
+        assert!(read(&["a.png".into()]).unwrap_err().to_string().contains("too large"));
     }
 
     #[test]
@@ -127,7 +191,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a.txt"), "a").unwrap();
         let mut notes = Vec::new();
-        let text = read(dir.path(), &[PathBuf::from(".")], &mut |note| notes.push(note.to_owned())).unwrap();
+        let mut note = |note: &str| notes.push(note.to_owned());
+        let text = read(dir.path(), &[PathBuf::from(".")], &Environment::default(), &mut note).unwrap().text;
         assert!(text.ends_with("<file name=\"./a.txt\">\na\n</file>"), "{text}");
         assert_eq!(notes, [".: 1 file with 1 B"]);
     }

@@ -75,13 +75,14 @@ fn render_as(
         system_role: template.traits().system_role,
         reasoning: true,
         short_ids: true,
+        images: false,
     };
     let system = match tools_as_text && !tools.is_empty() {
         true if steps.is_some() => Cow::Owned(steps::system_with_steps(system, tools)),
         true => Cow::Owned(prompted::system_with_tools(system, tools)),
         false => Cow::Borrowed(system),
     };
-    let messages = messages::to_wire(&system, messages, dialect);
+    let messages = messages::to_text(&system, messages, dialect);
     let tools = if tools_as_text { Vec::new() } else { messages::tools(tools) };
     template.render(&messages, &tools, renderer)
 }

@@ -1,5 +1,6 @@
 //! Recognises servers other than llama.cpp, and finds the context window of their models.
 
+mod images;
 mod lm_studio;
 mod ollama;
 mod parameters;
@@ -13,6 +14,7 @@ use self::question::Questions;
 use super::http::ServerClient;
 use crate::core::Cancel;
 
+pub(super) use images::takes_images;
 pub(super) use parameters::parameters;
 
 /// The program that answers requests.

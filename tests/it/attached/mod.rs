@@ -1,0 +1,141 @@
+//! `--file` with images and PDF files.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::{
+    fake_llama::{FakeLlama, Reply, Setup},
+    test_home::{Output, TestHome},
+};
+
+const GIF: &[u8] = b"GIF89a";
+
+/// `GIF` as a part of a message.
+fn gif_part() -> Value {
+    json!({"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlh"}})
+}
+
+fn server(vision: Option<bool>, replies: impl IntoIterator<Item = Reply>) -> FakeLlama {
+    FakeLlama::with(Setup { vision, ..Setup::default() }, replies)
+}
+
+/// Returns the names of the files of images.
+fn image_files(home: &TestHome) -> Vec<String> {
+    let names = fs::read_dir(home.root().join("sessions")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.contains(".image-")).collect()
+}
+
+#[test]
+fn an_image_reaches_a_model_that_sees_and_stays_in_the_conversation() {
+    let model = server(Some(true), [Reply::text("a cat"), Reply::text("black"), Reply::text("a copy")]);
+    let home = TestHome::new(&model.url());
+    fs::write(home.work_dir().join("cat.gif"), GIF).unwrap();
+    home.run(&["run", "--session", "s", "-f", "cat.gif", "what is it?"]).success();
+    fs::remove_file(home.work_dir().join("cat.gif")).unwrap();
+    home.run(&["run", "--session", "s", "which colour?"]).success();
+    let chats = model.chats();
+    let prompt = json!([gif_part(), {"type": "text", "text": "<image name=\"cat.gif\" />\n\nwhat is it?"}]);
+    for chat in &chats {
+        let first = chat["messages"].as_array().unwrap().iter().find(|message| message["role"] == "user");
+        assert_eq!(first.unwrap()["content"], prompt, "the same bytes in each request");
+    }
+    let stored = home.read("sessions/s.jsonl");
+    assert!(!stored.contains("R0lGOD") && stored.contains(r#""media_type":"image/gif""#), "{stored}");
+    assert_eq!(image_files(&home).len(), 1);
+
+    home.run(&["sessions", "fork", "s"]).success();
+    home.run(&["sessions", "delete", "s"]).success();
+    assert_eq!(image_files(&home).len(), 1, "that of the copy");
+    home.run(&["run", "and now?"]).success();
+    assert!(model.chats()[2].to_string().contains("R0lGODlh"));
+    model.assert_clean();
+}
+
+#[test]
+fn a_model_that_does_not_see_is_not_asked() {
+    let model = server(Some(false), [Reply::text("hello")]);
+    let home = TestHome::new(&model.url());
+    fs::write(home.work_dir().join("cat.gif"), GIF).unwrap();
+    let stderr = home.run(&["run", "-f", "cat.gif", "what is it?"]).fails(2);
+    assert!(stderr.contains("takes no images, and the prompt has one: cat.gif"), "{stderr}");
+    assert!(stderr.contains("--model"), "{stderr}");
+    assert!(model.chats().is_empty());
+    home.run(&["run", "hello"]).success();
+}
+
+#[test]
+fn a_server_that_does_not_say_is_sent_the_image() {
+    let model = server(None, [Reply::text("a cat")]);
+    let home = TestHome::new(&model.url());
+    fs::write(home.work_dir().join("cat.gif"), GIF).unwrap();
+    home.run(&["run", "-f", "cat.gif"]).success();
+    model.assert_clean();
+}
+
+#[test]
+fn a_model_that_does_not_see_reads_that_there_was_an_image() {
+    let model = server(None, [Reply::text("a cat"), Reply::text("which?")]);
+    let home = TestHome::new(&model.url());
+    fs::write(home.work_dir().join("cat.gif"), GIF).unwrap();
+    home.run(&["run", "-f", "cat.gif", "what is it?"]).success();
+    fs::remove_file(home.root().join("sessions").join(image_files(&home).pop().unwrap())).unwrap();
+    home.run(&["run", "and now?"]).success();
+    let chat = model.chats().pop().unwrap().to_string();
+    assert!(chat.contains("[you cannot see these images: cat.gif]") && !chat.contains("image_url"), "{chat}");
+}
+
+#[cfg(feature = "builtin")]
+#[test]
+fn the_built_in_model_does_not_see() {
+    let home = TestHome::with_config("provider = \"builtin\"\nbind = \"off\"\n");
+    fs::write(home.work_dir().join("cat.gif"), GIF).unwrap();
+    let stderr = home.run(&["run", "-f", "cat.gif", "what is it?"]).fails(2);
+    assert!(stderr.contains("takes no images"), "{stderr}");
+}
+
+#[test]
+fn images_that_no_client_may_send_are_refused() {
+    let home = TestHome::new("http://127.0.0.1:1");
+    fs::write(home.work_dir().join("a.gif"), GIF).unwrap();
+    let many: Vec<&str> = std::iter::repeat_n(["-f", "a.gif"], 17).flatten().collect();
+    let stderr = home.run(&[&["run"][..], &many, &["hi"]].concat()).fails(2);
+    assert!(stderr.contains("a prompt may have 16 images"), "{stderr}");
+}
+
+/// Runs `kontekst run -f x.pdf` on a file with this content, with the stand-in for pdftotext or without any.
+fn run_pdf(home: &TestHome, content: &str, programs: bool) -> Output {
+    fs::write(home.work_dir().join("x.pdf"), format!("%PDF-1.7\n\0\n{content}\n")).unwrap();
+    let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/attached");
+    let path = if programs { format!("{}:/usr/bin:/bin", fake.display()) } else { "/nowhere".to_owned() };
+    let mut command = home.command(&["run", "--new", "-f", "x.pdf", "what is this?"]);
+    command.env("PATH", path);
+    crate::test_home::wait_with_output(command.spawn().unwrap())
+}
+
+#[test]
+fn the_text_of_a_pdf_file_is_sent() {
+    let model = FakeLlama::start([Reply::text("a letter")]);
+    let home = TestHome::new(&model.url());
+    run_pdf(&home, "text:Dear Ada|page two", true).success();
+    let chat = model.chats()[0].to_string();
+    assert!(
+        chat.contains(r#"<file name=\"x.pdf\">\nDear Ada\n\npage two\n</file>\n\nwhat is this?"#),
+        "{chat}"
+    );
+}
+
+#[test]
+fn a_pdf_file_that_cannot_be_read_is_an_error_that_says_why() {
+    let home = TestHome::new("http://127.0.0.1:1");
+    for (content, programs, code, expect) in [
+        ("text:never read", false, 2, "pdftotext, which reads it, is not installed"),
+        ("please fail", true, 2, "pdftotext cannot read `x.pdf`"),
+        ("please flood", true, 2, "the text of `x.pdf` is larger than 32 MiB"),
+        ("no text at all", true, 2, "has no text, it is probably a scan"),
+    ] {
+        let stderr = run_pdf(&home, content, programs).fails(code);
+        assert!(stderr.contains(expect), "{content}: {stderr}");
+    }
+}
