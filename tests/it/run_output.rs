@@ -210,7 +210,8 @@ fn what_is_only_for_text_is_refused_with_json() {
 fn an_answer_fits_its_schema_or_the_run_fails() {
     let fits = r#"{"name": "Ada", "age": 36}"#;
     let wrong = r#"{"name": "Ada", "age": "x"}"#;
-    let model = FakeLlama::start([fits, "Ada is 36.", wrong, wrong].map(Reply::text));
+    let answers = [fits, "Ada is 36.", "Ada, 36", wrong, wrong, wrong, wrong, wrong, fits];
+    let model = FakeLlama::start(answers.map(Reply::text));
     let home = TestHome::new(&model.url());
     let words = ["run", "--new", "--no-tools", "--schema", "name, age int: in years", "who?"];
     assert_eq!(home.run(&words).success(), format!("{fits}\n"));
@@ -230,6 +231,17 @@ fn an_answer_fits_its_schema_or_the_run_fails() {
     }
     let output = home.run(&[&words[..], &["--output", "json"]].concat());
     assert_eq!((&result(&output, "failed")["answer"], output.code), (&json!(wrong), 1));
+    let output = home.run(&words);
+    assert!(output.stderr.contains("does not fit the schema; asking once more"), "{output:?}");
+    assert_eq!(output.success(), format!("{fits}\n"), "the second answer");
+    let corrected = model.chats().pop().unwrap();
+    let messages = corrected["messages"].as_array().unwrap();
+    assert_eq!(messages[messages.len() - 2]["content"], wrong);
+    let prompt = messages.last().unwrap()["content"].as_str().unwrap();
+    assert!(
+        prompt.contains("The answer does not fit the schema (at `/age`: ") && prompt.contains("in years"),
+        "{prompt}"
+    );
     for schema in ["age integer", "{\"type\": \"array\"}", "missing.json"] {
         home.run(&["run", "--schema", schema, "who?"]).fails(2);
     }

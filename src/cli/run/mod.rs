@@ -33,7 +33,7 @@ use crate::{
     cli::{error::CliError, output::Verbosity, pager::Pager},
     config::Home,
     core::Environment,
-    pb::run_event::Event,
+    pb::{StartRunCommand, run_event::Event},
 };
 
 pub(super) use allowed::{Allowed, check_tool_name, tool_names};
@@ -123,6 +123,25 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     }
     let printed = sender.print_result(result.as_ref().err());
     result.and_then(|code| Ok(printed.map(|()| code)?))
+}
+
+/// Asks once more for an answer that does not fit its schema, and returns the end of that run. A reader of all events gets
+/// one run, so it is not asked for there.
+fn corrected(
+    sender: &mut RunSender<'_>,
+    whole_answer: Option<&WholeAnswer>,
+    ending: Event,
+    start: StartRunCommand,
+    format: Format,
+) -> Result<Event, CliError> {
+    let Event::Completed(completed) = &ending else { return Ok(ending) };
+    let correction = whole_answer.and_then(|wanted| wanted.correction(&completed.content));
+    let Some(prompt) = correction.filter(|_| !completed.truncated && format != Format::StreamJson) else {
+        return Ok(ending);
+    };
+    sender.renderer_mut().note(Verbosity::Normal, "the answer does not fit the schema; asking once more");
+    let session_id = sender.session().to_owned();
+    sender.send(&StartRunCommand { prompt, session_id, skill: None, images: Vec::new(), ..start })
 }
 
 /// Delivers the answer of a run that has completed, and returns the exit code.

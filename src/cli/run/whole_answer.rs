@@ -39,6 +39,16 @@ impl WholeAnswer {
         }
     }
 
+    /// Returns what to tell the model about an answer that does not fit its schema, so that it can answer again. `None` if
+    /// the answer fits, or no schema is wanted.
+    pub(super) fn correction(&self, answer: &str) -> Option<String> {
+        let AnswerPart::Json(schema) = &self.part else { return None };
+        let error = schema.check(answer).err()?;
+        let causes =
+            if error.causes.is_empty() { String::new() } else { format!(" ({})", error.causes.join("; ")) };
+        Some(format!("{}{causes}. Answer again, with only the JSON object.", sentence(&error.message)))
+    }
+
     /// Writes the answer of a run that has completed.
     ///
     /// # Errors
@@ -64,6 +74,12 @@ impl WholeAnswer {
             }
         }
     }
+}
+
+/// Begins a message with a capital letter.
+fn sentence(message: &str) -> String {
+    let mut chars = message.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn print(text: &str, renderer: &mut RunRenderer) -> io::Result<()> {
