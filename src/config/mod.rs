@@ -19,6 +19,7 @@ pub mod lock;
 pub mod page_code;
 mod rails;
 mod roz;
+mod sessions;
 mod template;
 pub(crate) mod toml_file;
 mod tools;
@@ -40,6 +41,7 @@ pub use kaiak::{KaiakConfig, KaiakProvider};
 pub use lock::{Lock, LockError};
 pub use rails::RailsConfig;
 pub use roz::{RozConfig, RozEvents, RozModels};
+pub use sessions::{ActiveSession, SessionsConfig};
 pub use toml_file::TomlError;
 pub use tools::{FileToolsConfig, ToolsConfig, WebToolsConfig};
 pub use undo::UndoConfig;
@@ -113,6 +115,7 @@ pub struct Config {
     pub kaiak: KaiakConfig,
     pub roz: RozConfig,
     pub workers: WorkersConfig,
+    pub sessions: SessionsConfig,
     pub undo: UndoConfig,
     pub daemon: DaemonConfig,
     /// The settings of single working directories.
@@ -171,6 +174,7 @@ impl Default for Config {
             kaiak: KaiakConfig::default(),
             roz: RozConfig::default(),
             workers: WorkersConfig::default(),
+            sessions: SessionsConfig::default(),
             undo: UndoConfig::default(),
             daemon: DaemonConfig::default(),
             dir: DirSections::new(),

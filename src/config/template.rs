@@ -77,6 +77,9 @@ max_turns = 20                       # maximum number of model calls of one work
 max_tokens = 16384                   # maximum number of tokens that the model writes for one worker
 max_seconds = 600                    # maximum duration of one worker
 
+[sessions]
+active = "global"                    # the session that a plain run continues; "directory": one for each directory
+
 [undo]                               # what `kontekst undo` can take back
 keep_days = 30                       # 0 keeps nothing
 max_bytes = 1073741824               # disk for it; the oldest runs go first
@@ -115,6 +118,7 @@ pub(super) const WRITTEN: &[&str] = &[
     "fd517c63f549595a24fb0a3e51257ffce58a55900a2d0c5112533d1201f09f11",
     "8d09bdd04875e66c1563a1d1640245f40404ea7f9503583f0bc9c47688f2d9b2",
     "ca0eea5b2127f9c6dcf0e1c6c2d70045985e355ca8103f0582b4f6bdf0894e2c",
+    "2fea69f7d54fa6baef37c6031b9b4b3e4998a49ed6d2b81c102d30b78a9df064",
 ];
 
 /// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
@@ -172,6 +176,7 @@ pub(super) const KEYS: &[&str] = &[
     "workers.max_turns",
     "workers.max_tokens",
     "workers.max_seconds",
+    "sessions.active",
     "undo.keep_days",
     "undo.max_bytes",
     "undo.max_file_bytes",

@@ -4,12 +4,13 @@
 //! The guarantees: a record that [`SessionLog::append`] accepted is on disk. A record that was torn by a
 //! crash damages no other record. Lines that cannot be read are counted and never dropped silently.
 
+mod active;
 mod backward;
 mod feedback;
 mod fork;
 mod history_repair;
-mod log;
 mod images;
+mod log;
 mod meta;
 mod overview;
 mod record;
@@ -36,11 +37,7 @@ pub use transcript::{Entries, Entry, Transcript};
 use std::{collections::HashSet, fs, io, path::PathBuf, time::SystemTime};
 
 use crate::{
-    config::{
-        Home, PathContext, PathError,
-        file::{read_text, sync_dir_of},
-        write_hint,
-    },
+    config::{Home, PathContext, PathError, file::sync_dir_of},
     core::{Name, SessionId},
 };
 use meta::Meta;
@@ -50,6 +47,8 @@ use meta::Meta;
 pub struct Sessions {
     dir: PathBuf,
     active_file: PathBuf,
+    /// The directory whose active session it is. `None` where one is active for all directories.
+    active_dir: Option<PathBuf>,
     /// The directory of the KV caches that model servers have saved for the sessions.
     kv_dir: PathBuf,
 }
@@ -111,7 +110,7 @@ pub enum SessionError {
 
 impl Sessions {
     pub fn new(home: &Home) -> Self {
-        Self { dir: home.sessions(), active_file: home.active_session(), kv_dir: home.kv() }
+        Self { dir: home.sessions(), active_file: home.active_session(), active_dir: None, kv_dir: home.kv() }
     }
 
     pub fn exists(&self, id: &SessionId) -> bool {
@@ -246,21 +245,6 @@ impl Sessions {
         remove_if_exists(&path)?;
         sync_dir_of(&path)?;
         Ok(())
-    }
-
-    /// Returns the session that the next run continues, or `None` if there is none or the file that names
-    /// it cannot be read.
-    pub fn active(&self) -> Option<SessionId> {
-        read_text(&self.active_file, 1024).ok()?.trim().parse().ok()
-    }
-
-    /// Makes this session the active one.
-    ///
-    /// # Errors
-    ///
-    /// [`SessionError::Path`] if the file cannot be written.
-    pub fn set_active(&self, id: &SessionId) -> Result<(), SessionError> {
-        Ok(write_hint(&self.active_file, id.as_str().as_bytes())?)
     }
 
     fn path(&self, id: &SessionId) -> PathBuf {

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::test_home::{TestHome, wait_with_output};
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    test_home::{TestHome, wait_with_output},
+};
 
 #[test]
 fn each_value_is_shown_with_where_it_comes_from() {
@@ -126,4 +129,88 @@ fn changes_at_the_same_time_all_stay() {
     for key in keys {
         assert_eq!(home.run(&["config", "get", key]).success(), "9\n", "{key}");
     }
+}
+
+#[test]
+fn each_directory_can_have_an_active_session_of_its_own() {
+    let model = FakeLlama::start(["1", "2", "3", "4", "5"].map(Reply::text));
+    let home = TestHome::with_config(&format!(
+        "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"off\"\n[sessions]\nactive = \"directory\"\n",
+        model.url()
+    ));
+    let other = home.work_dir().join("other");
+    fs::create_dir(&other).unwrap();
+    let ask = |dir: &Path, prompt: &str| {
+        home.run(&["run", "-C", dir.to_str().unwrap(), prompt]).success();
+        let chats = model.chats();
+        let users = chats.last().unwrap()["messages"].as_array().unwrap().clone();
+        users.iter().filter(|message| message["role"] == "user").count()
+    };
+    assert_eq!(ask(&home.work_dir(), "first"), 1);
+    assert_eq!(ask(&other, "second"), 1, "another directory starts a session");
+    assert_eq!(ask(&home.work_dir(), "third"), 2, "and this one goes on");
+    let listed = home.run(&["sessions", "--json"]).success();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let active: Vec<_> =
+        listed.as_array().unwrap().iter().filter(|session| session["active"] == true).collect();
+    assert_eq!((active.len(), &active[0]["title"]), (1, &"first".into()));
+    home.run(&["sessions", "delete", "second"]).success();
+    assert_eq!(ask(&other, "fourth"), 1, "the session that was active there is gone");
+    home.run(&["config", "set", "sessions.active", "global"]).success();
+    assert_eq!(ask(&other, "fifth"), 1, "nothing was active for all directories");
+}
+
+/// Writes an editor that adds the lines of a file to the one that it edits, the next line at each call.
+fn editor(home: &TestHome, lines: &str) -> String {
+    let dir = home.work_dir();
+    fs::write(dir.join("lines"), lines).unwrap();
+    fs::write(dir.join("editor"), "head -n 1 lines >> \"$1\" && sed -i 1d lines\n").unwrap();
+    "sh ./editor".to_owned()
+}
+
+#[test]
+fn an_edited_file_is_checked_before_it_replaces_the_old_one() {
+    let home = TestHome::with_config("# mine\nbind = 'off'\n");
+    let edit = |editor: &str| {
+        let mut command = home.command(&["config", "edit"]);
+        wait_with_output(command.env("EDITOR", editor).env("PATH", "/usr/bin:/bin").spawn().unwrap())
+    };
+    assert!(edit(&editor(&home, "max_turns = 7\n")).stderr.contains("config.toml was replaced"));
+    assert_eq!(home.read("config.toml"), "# mine\nbind = 'off'\nmax_turns = 7\n");
+    assert!(edit("true").stderr.contains("was not changed"));
+
+    let stderr = edit(&editor(&home, "compaction = 'none'\n")).fails(2);
+    assert!(stderr.contains("line 4: `compaction`") && stderr.contains("compaction = 'none'"), "{stderr}");
+    assert_eq!(home.read("config.toml"), "# mine\nbind = 'off'\nmax_turns = 7\n");
+    let kept = stderr.split("what you wrote is in ").nth(1).unwrap().trim();
+    assert!(fs::read_to_string(kept).unwrap().ends_with("compaction = 'none'\n"));
+    fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
+
+    let stderr = edit("false").fails(1);
+    assert!(stderr.contains("the editor ended with") && !stderr.contains("what you wrote"), "{stderr}");
+    let meanwhile = format!("echo '# theirs' >> {}; sh ./editor", home.root().join("config.toml").display());
+    editor(&home, "compaction = 'trim'\n");
+    let stderr = edit(&meanwhile).fails(1);
+    assert!(stderr.contains("has changed meanwhile"), "{stderr}");
+    let kept = stderr.split("what you wrote is in ").nth(1).unwrap().trim();
+    fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
+}
+
+#[test]
+fn a_mistake_can_be_corrected_in_the_editor() {
+    let home = TestHome::with_config("bind = 'off'\n");
+    let editor = editor(&home, "max_turns = 0\n#\n");
+    let variables = [("EDITOR", &*editor), ("PATH", "/usr/bin:/bin"), ("NO_COLOR", "1")];
+    let mut terminal = home.on_terminal_with(&["config", "edit"], 0, &variables);
+    terminal.wait_for("line 2: `max_turns`");
+    terminal.wait_for("Edit again? [Y/n] ");
+    fs::write(
+        home.work_dir().join("editor"),
+        "echo \"bind = 'off'\" > \"$1\"; echo 'max_turns = 3' >> \"$1\"\n",
+    )
+    .unwrap();
+    terminal.type_keys("\n");
+    terminal.wait_for("was replaced");
+    assert_eq!(terminal.end().0, 0);
+    assert_eq!(home.read("config.toml"), "bind = 'off'\nmax_turns = 3\n");
 }

@@ -56,7 +56,7 @@ impl<'a> Chat<'a> {
         let palette = renderer.palette();
         let mut start = args.settings.start_command(home)?;
         let approver = args.approval.apply(&mut start, palette)?.with_pager(Pager::new(environment));
-        let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active())?;
+        let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active(home)?)?;
         print_status(&palette.dim(&header::line(home, &start)?));
         let signals = sender.runtime().block_on(async { Signals::listen() })?;
         let is_dumb = environment.get("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term == *dumb));

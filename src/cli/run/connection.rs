@@ -11,7 +11,6 @@ use tokio_stream::wrappers::ReceiverStream;
 use crate::{
     cli::{error::CliError, output::Verbosity},
     client::{self, ClientError},
-    config::Home,
     core::SessionId,
     pb::{
         CancelRunCommand, ContextSnapshot, FailureKind, RunCancelledEvent, RunCommand, RunFailedEvent,
@@ -33,7 +32,7 @@ use super::{
 const COMMAND_QUEUE: usize = 64;
 
 /// One run, as its client sees it.
-pub(super) struct RunConnection<'a> {
+pub(super) struct RunConnection {
     pub(super) renderer: RunRenderer,
     pub(super) approver: Approver,
     /// The modes of the terminal of a chat, which keeps what is typed during an answer. `None` in a command that shows one
@@ -42,9 +41,8 @@ pub(super) struct RunConnection<'a> {
     pub(super) facts: RunFacts,
     /// The result that `--output json` prints at the end. `None` for other outputs.
     pub(super) report: Option<RunReport>,
-    home: &'a Home,
-    /// The session of the run becomes the active one.
-    make_active: bool,
+    /// The sessions of which that of the run becomes the active one.
+    active: Option<Sessions>,
     started: bool,
     /// The reports that came while a question was on the terminal. They are shown after it.
     held: Vec<Event>,
@@ -91,16 +89,15 @@ pub(super) struct RunFacts {
     pub(super) usage: Usage,
 }
 
-impl<'a> RunConnection<'a> {
-    pub(super) fn new(home: &'a Home, renderer: RunRenderer, approver: Approver, make_active: bool) -> Self {
+impl RunConnection {
+    pub(super) fn new(renderer: RunRenderer, approver: Approver, active: Option<Sessions>) -> Self {
         Self {
             renderer,
             approver,
             mode: None,
             facts: RunFacts::default(),
             report: None,
-            home,
-            make_active,
+            active,
             started: false,
             held: Vec::new(),
             signal: None,
@@ -273,11 +270,8 @@ impl<'a> RunConnection<'a> {
     fn on_started(&mut self, started: &RunStartedEvent) {
         self.started = true;
         started.session_id.clone_into(&mut self.facts.session);
-        if !self.make_active {
-            return;
-        }
+        let Some(sessions) = &self.active else { return };
         let Ok(id) = started.session_id.parse::<SessionId>() else { return };
-        let sessions = Sessions::new(self.home);
         if sessions.active().as_ref() != Some(&id)
             && let Err(error) = sessions.set_active(&id)
         {

@@ -116,8 +116,11 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     if let Some(schema) = whole_answer.as_ref().and_then(WholeAnswer::schema) {
         schema.clone_into(&mut start.answer_schema);
     }
-    let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active())?;
-    let result = sender.send(&start).and_then(|ending| finish(&mut sender, whole_answer.as_ref(), &ending));
+    let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active(home)?)?;
+    let result = sender.send(&start).and_then(|ending| {
+        let ending = corrected(&mut sender, whole_answer.as_ref(), ending, start, args.output.format())?;
+        finish(&mut sender, whole_answer.as_ref(), &ending)
+    });
     if args.output.format() != Format::Json {
         return result;
     }

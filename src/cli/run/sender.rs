@@ -9,6 +9,7 @@ use crate::{
     client,
     config::Home,
     pb::{ChangedRun, ContextSnapshot, ListChangedRunsRequest, StartRunCommand, run_event::Event},
+    sessions::Sessions,
 };
 
 use super::{
@@ -26,11 +27,11 @@ const MAX_ATTEMPTS: u32 = 3;
 pub(in crate::cli) struct RunSender<'a> {
     home: &'a Home,
     runtime: Runtime,
-    connection: RunConnection<'a>,
+    connection: RunConnection,
 }
 
 impl<'a> RunSender<'a> {
-    /// Makes a sender. If `make_active` is true, the session of each run becomes the active one.
+    /// Makes a sender. The session of each run becomes the active one of `active`.
     ///
     /// # Errors
     ///
@@ -39,9 +40,9 @@ impl<'a> RunSender<'a> {
         home: &'a Home,
         renderer: RunRenderer,
         approver: Approver,
-        make_active: bool,
+        active: Option<Sessions>,
     ) -> Result<Self, CliError> {
-        let connection = RunConnection::new(home, renderer, approver, make_active);
+        let connection = RunConnection::new(renderer, approver, active);
         Ok(Self { home, runtime: client::runtime()?, connection })
     }
 

@@ -1,6 +1,6 @@
 //! The arguments that say what answers, in which session, and where.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{
     cli::{error::CliError, working_dir},
@@ -55,14 +55,19 @@ pub(in crate::cli) struct SettingsArgs {
 }
 
 impl SettingsArgs {
-    /// Returns true if the session of the run becomes the active one, because no other was named.
-    pub(in crate::cli) fn makes_active(&self) -> bool {
-        self.session.is_none()
+    /// Returns the sessions of which that of the run becomes the active one, unless another one was named.
+    pub(in crate::cli) fn makes_active(&self, home: &Home) -> Result<Option<Sessions>, CliError> {
+        self.session.is_none().then(|| self.sessions(home)).transpose()
+    }
+
+    fn sessions(&self, home: &Home) -> Result<Sessions, CliError> {
+        let dir = working_dir::chosen_or_current(self.working_dir.clone())?;
+        Ok(Sessions::in_directory(home, Path::new(&dir)))
     }
 
     /// Makes the command that starts a run with these settings, without a prompt.
     pub(in crate::cli) fn start_command(&self, home: &Home) -> Result<StartRunCommand, CliError> {
-        let sessions = Sessions::new(home);
+        let sessions = self.sessions(home)?;
         let session = match &self.session {
             Some(text) => Some(match sessions.existing(text)? {
                 Some(id) => id,

@@ -19,6 +19,7 @@ use super::{
     pager::to_pager,
     printable::PrintableWriter,
     units::counted,
+    working_dir,
 };
 use crate::{
     config::{AgentConfig, Home},
@@ -184,7 +185,11 @@ pub(super) fn run_on_stdout(
 fn run(args: Args, home: &Home, screen: Screen, out: &mut dyn Write) -> Result<(), CliError> {
     let Args { json, command } = args;
     home.create()?;
-    let sessions = Sessions::new(home);
+    let sessions = match working_dir::current() {
+        Ok(dir) => Sessions::in_directory(home, &dir),
+        // The directory was deleted.
+        Err(_) => Sessions::new(home),
+    };
     let mut out = PrintableWriter::new(out, screen.is_terminal);
     match command.unwrap_or(Command::List { all: false }) {
         Command::List { all } => list(&sessions, home, all, json, screen, &mut out),
