@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod daemon;
 mod doctor;
+mod editor;
 pub mod error;
 mod event_json;
 mod every;

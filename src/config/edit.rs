@@ -39,6 +39,9 @@ pub enum EditError {
     /// With this value the file could not be used.
     #[error("{}: {message}", path.display())]
     Refused { path: PathBuf, message: String },
+    /// Somebody else has changed the file since it was read.
+    #[error("{} has changed meanwhile", path.display())]
+    Changed { path: PathBuf },
     #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]
@@ -71,13 +74,34 @@ pub fn edit(
         .map_err(|message| EditError::Refused { path: path.clone(), message })?;
     let has_changed = after != before;
     if has_changed {
-        let mode = fs::metadata(&path).map(|meta| meta.permissions()).ok();
-        write_atomic(&path, after.as_bytes())?;
-        if let Some(mode) = mode {
-            fs::set_permissions(&path, mode).context(&path)?;
-        }
+        write(&path, &after)?;
     }
     Ok(Edited { has_changed, line: line_of(&after, key) })
+}
+
+/// Replaces a file that had the text `before`, which is empty for a file that is not there. A symlink is followed. The caller
+/// has checked the new text.
+///
+/// # Errors
+///
+/// [`EditError::Changed`], and the errors of the lock and of the file, which is then as it was.
+pub fn replace(home: &Home, path: &Path, before: &str, after: &str) -> Result<(), EditError> {
+    let _lock = Lock::acquire(&home.config_lock(), LOCK_TIMEOUT)?;
+    let path = followed(path);
+    if read_text_if_exists(&path, MAX_FILE)?.unwrap_or_default() != before {
+        return Err(EditError::Changed { path });
+    }
+    Ok(write(&path, after)?)
+}
+
+/// Replaces a file in one step. Its mode stays.
+fn write(path: &Path, text: &str) -> Result<(), PathError> {
+    let mode = fs::metadata(path).map(|meta| meta.permissions()).ok();
+    write_atomic(path, text.as_bytes())?;
+    match mode {
+        Some(mode) => fs::set_permissions(path, mode).context(path),
+        None => Ok(()),
+    }
 }
 
 /// Returns the file that a symlink leads to. Somebody may keep the configuration with others, elsewhere.

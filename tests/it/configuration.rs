@@ -1,5 +1,7 @@
 //! `kontekst config`: it shows each value with its source, and changes one value without touching anything else.
 
+use std::{fs, path::Path};
+
 use serde_json::Value;
 
 use crate::{

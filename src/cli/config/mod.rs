@@ -1,9 +1,10 @@
 //! `kontekst config`: shows the configuration with where each value comes from, and changes it.
 
+mod edit_file;
 mod effective;
 mod key;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Subcommand;
 
@@ -22,8 +23,9 @@ use crate::{
         edit::{EditError, edit},
         inspect::FileKind,
     },
-    core::Environment,
+    core::{Environment, Name},
 };
+use edit_file::edit_file;
 use effective::{setting, settings};
 use key::Key;
 
@@ -40,7 +42,7 @@ use key::Key;
   kontekst config set agents.default.sampling.temperature 0.2
   kontekst config set commands.allow '[\"cargo test\", \"git diff\"]'
   kontekst config unset endpoint
-  $EDITOR \"$(kontekst config path)\"")]
+  kontekst config edit")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -81,11 +83,20 @@ enum Command {
         /// The key, for example endpoint or agents.default.model
         key: String,
     },
+    /// Edit the file in $VISUAL or $EDITOR; it is replaced when it has no mistake
+    ///
+    /// You edit a copy. If it has a mistake, its line is shown and you are asked whether to edit it again. What you wrote is
+    /// never lost: a copy that is not used stays, and its path is printed.
+    Edit {
+        /// Edit the config.toml of this agent
+        #[arg(long, value_name = "AGENT")]
+        agent: Option<Name>,
+    },
     /// Print the path of config.toml, or of the config.toml of an agent
     Path {
         /// The name of the agent
         #[arg(long, value_name = "AGENT")]
-        agent: Option<crate::core::Name>,
+        agent: Option<Name>,
     },
 }
 
@@ -102,14 +113,25 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
             home.create()?;
             unset(&Key::parse(&key, home)?, home)
         }
+        Command::Edit { agent } => {
+            Config::load(home).ok(); // writes the file with its comments, if there is none
+            agents::create_default(home)?;
+            let (path, kind) = file_of(agent.as_ref(), home)?;
+            edit_file(&path, kind, home, environment)
+        }
         Command::Path { agent } => {
-            let path = match agent {
-                Some(agent) => Key::parse(&format!("agents.{agent}.model"), home)?.path,
-                None => home.config(),
-            };
+            let (path, _) = file_of(agent.as_ref(), home)?;
             to_stdout(|out, _| Ok(writeln!(out, "{}", path.display())?))
         }
     }
+}
+
+/// Returns config.toml, or the file of an agent.
+fn file_of(agent: Option<&Name>, home: &Home) -> Result<(PathBuf, FileKind), CliError> {
+    Ok(match agent {
+        Some(agent) => (Key::parse(&format!("agents.{agent}.model"), home)?.path, FileKind::Agent),
+        None => (home.config(), FileKind::Global),
+    })
 }
 
 fn show(json: bool, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
@@ -171,7 +193,7 @@ fn set(key: &Key, value: &str, home: &Home) -> Result<ExitCode, CliError> {
     };
     let verb = if edited.has_changed { "is" } else { "was already" };
     print_status(&format!("{} {verb} {} ({place})", key.key, value.trim()));
-    after_change(key, edited.has_changed, home);
+    after_change(key.kind, edited.has_changed, home);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -182,15 +204,15 @@ fn unset(key: &Key, home: &Home) -> Result<ExitCode, CliError> {
         true => print_status(&format!("{} is not in {place} any more; its default counts", key.key)),
         false => print_status(&format!("{} was not in {place}", key.key)),
     }
-    after_change(key, edited.has_changed, home);
+    after_change(key.kind, edited.has_changed, home);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Says what else there is to do after a change, and what else is wrong in the files.
-fn after_change(key: &Key, has_changed: bool, home: &Home) {
+fn after_change(kind: FileKind, has_changed: bool, home: &Home) {
     // A connection could start a daemon, where systemd listens on the socket.
     let is_running = Lock::holder(&home.daemon_lock()).is_ok_and(|holder| holder.is_some());
-    if has_changed && key.kind == FileKind::Global && is_running {
+    if has_changed && kind == FileKind::Global && is_running {
         print_status("the daemon that runs has the old value; run `kontekst daemon restart`");
     }
     doctor::configuration_mistakes(home)

@@ -103,6 +103,8 @@ impl From<EditError> for CliError {
                 Self::from_error(ExitStatus::Usage, &error)
                     .hint("correct that first; `kontekst doctor` lists all mistakes")
             }
+            EditError::Changed { .. } => Self::from_error(ExitStatus::Failed, &error)
+                .hint("put your change into the new file, or run the command again"),
             EditError::Refused { ref message, .. } => {
                 let list = message.contains("sequence").then_some("write a list as '[\"one\", \"two\"]'");
                 Self::from_error(ExitStatus::Usage, &error).hint("nothing was changed").maybe_hint(list)
