@@ -33,7 +33,7 @@ fn fence(line: &str) -> Option<(Fence, usize)> {
     let quotes = start.containers.iter().filter(|part| matches!(part, Container::Quote(_))).count();
     let (_, rest) = without_quotes(line, quotes);
     let indent = rest.len().saturating_sub(line.len() - start.text_at);
-    Some((Fence { mark, length, quotes }, indent))
+    Some((Fence { mark, length, quotes, code: None }, indent))
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@
 //! - The words of a line are written one by one, broken to the width of the terminal. The line ends where the source ends
 //!   it, because models end lines on purpose.
 //! - A mark that may begin something (`**`, a backtick, `[`) is kept until it is resolved, for at most 300 bytes.
-//! - Lines of code are written one by one. They are not broken, so that they can be copied.
+//! - Lines of code are written one by one. They are not broken, so that they can be copied. Only their colours are new.
 //! - A table is written when it is complete, because the last row can be the widest.
 //!
 //! The output does not depend on the pieces in which the text arrived. The address of a link is always shown. HTML is text, except `<br>`.
 
 mod code_block;
+mod code_colors;
 mod flow;
 mod inline;
 mod line_start;
@@ -25,6 +26,7 @@ use std::mem::take;
 
 use super::{output::Palette, printable::Printable};
 pub(super) use code_block::first_code_block;
+use code_colors::CodeColors;
 use flow::{Flow, Prefix};
 use inline::Inline;
 use line_start::{Container, LineKind, LineStart, line_start};
@@ -82,6 +84,7 @@ struct Fence {
     length: usize,
     /// The number of quotes around it.
     quotes: usize,
+    code: Option<CodeColors>,
 }
 
 impl Markdown {
@@ -160,6 +163,9 @@ impl Markdown {
             _ if is_code && is_long => {
                 let code = take(line);
                 self.line = Line::LongCode;
+                if let Block::Code(fence) = &mut self.block {
+                    fence.code = None;
+                }
                 self.flow.raw(&code);
             }
             Some(start) if !is_code => {
@@ -203,11 +209,14 @@ impl Markdown {
 
     /// Reads a line of which nothing has been written.
     fn read_line(&mut self, line: &str) {
-        if let Block::Code(fence) = &self.block {
+        if let Block::Code(fence) = &mut self.block {
             let (quotes, code) = without_quotes(line, fence.quotes);
             if quotes == fence.quotes {
                 let is_end = is_end_of(fence, code);
-                self.write_code(quotes, code, is_end);
+                match fence.code.as_mut().filter(|_| !is_end).map(|colors| colors.line(code)) {
+                    Some(colored) => self.write_code(quotes, &colored, false),
+                    None => self.write_code(quotes, code, is_end),
+                }
                 if is_end {
                     self.block = Block::None;
                 }
@@ -227,7 +236,9 @@ impl Markdown {
                     start.containers.iter().filter(|part| matches!(part, Container::Quote(_))).count();
                 self.write_blank();
                 self.write_code(quotes, without_quotes(line, quotes).1, true);
-                self.block = Block::Code(Fence { mark, length, quotes });
+                let tag = line[start.text_at..].trim_start_matches(mark);
+                let code = CodeColors::new(tag, self.flow.palette());
+                self.block = Block::Code(Fence { mark, length, quotes, code });
             }
             LineKind::Rule => self.write_rule(&start),
             LineKind::IndentedCode => {

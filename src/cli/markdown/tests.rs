@@ -94,41 +94,41 @@ fn an_answer_at_40_columns() {
         ANSWER,
         40,
         &expect![[r#"
-        <1>A</> <1>title</>
+            <1>A</> <1>title</>
 
-        A paragraph with <1>bold</> <1>words</> and <36>code</>
-        that is longer than a narrow terminal is
-        wide.
-        A second line.
+            A paragraph with <1>bold</> <1>words</> and <36>code</>
+            that is longer than a narrow terminal is
+            wide.
+            A second line.
 
-        • one item whose text is long enough for
-          two lines
-          • nested
-            goes on
-        1. first
-        12) twelfth
+            • one item whose text is long enough for
+              two lines
+              • nested
+                goes on
+            1. first
+            12) twelfth
 
-        <2>│ </>quoted text that is long enough for
-        <2>│ </>two lines
-        <2>│ </>• item
+            <2>│ </>quoted text that is long enough for
+            <2>│ </>two lines
+            <2>│ </>• item
 
-        <2>```rust</>
-        fn main() {
-            println!("**not bold**");
+            <2>```rust</>
+            <35>fn</> <36>main</>() {
+                <36>println</>!(<32>"**not bold**"</>);
 
-        }
-        <2>```</>
-        <2>────────────────────────────────────────</>
-        <1>Name</> <2> │ </>     <1>Meaning</> <1>of</> <1>it</>      <2> │ </> <1>Size</>
-        <2>──────┼──────────────────────────┼──────</>
-        <36>a</>    <2> │ </>         short          <2> │ </>    1
-        b | c<2> │ </>a cell whose text is so <2> │ </>1,000
-             <2> │ </> long that it has to be <2> │ </>
-             <2> │ </>         broken         <2> │ </>
+            }
+            <2>```</>
+            <2>────────────────────────────────────────</>
+            <1>Name</> <2> │ </>     <1>Meaning</> <1>of</> <1>it</>      <2> │ </> <1>Size</>
+            <2>──────┼──────────────────────────┼──────</>
+            <36>a</>    <2> │ </>         short          <2> │ </>    1
+            b | c<2> │ </>a cell whose text is so <2> │ </>1,000
+                 <2> │ </> long that it has to be <2> │ </>
+                 <2> │ </>         broken         <2> │ </>
 
-        | not | a table
-        the end
-    "#]],
+            | not | a table
+            the end
+        "#]],
     );
 }
 
@@ -138,35 +138,35 @@ fn an_answer_at_200_columns() {
         ANSWER,
         200,
         &expect![[r#"
-        <1>A</> <1>title</>
+            <1>A</> <1>title</>
 
-        A paragraph with <1>bold</> <1>words</> and <36>code</> that is longer than a narrow terminal is wide.
-        A second line.
+            A paragraph with <1>bold</> <1>words</> and <36>code</> that is longer than a narrow terminal is wide.
+            A second line.
 
-        • one item whose text is long enough for two lines
-          • nested
-            goes on
-        1. first
-        12) twelfth
+            • one item whose text is long enough for two lines
+              • nested
+                goes on
+            1. first
+            12) twelfth
 
-        <2>│ </>quoted text that is long enough for two lines
-        <2>│ </>• item
+            <2>│ </>quoted text that is long enough for two lines
+            <2>│ </>• item
 
-        <2>```rust</>
-        fn main() {
-            println!("**not bold**");
+            <2>```rust</>
+            <35>fn</> <36>main</>() {
+                <36>println</>!(<32>"**not bold**"</>);
 
-        }
-        <2>```</>
-        <2>────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────</>
-        <1>Name</> <2> │ </>                    <1>Meaning</> <1>of</> <1>it</>                    <2> │ </> <1>Size</>
-        <2>──────┼───────────────────────────────────────────────────────┼──────</>
-        <36>a</>    <2> │ </>                        short                        <2> │ </>    1
-        b | c<2> │ </>a cell whose text is so long that it has to be broken<2> │ </>1,000
+            }
+            <2>```</>
+            <2>────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────</>
+            <1>Name</> <2> │ </>                    <1>Meaning</> <1>of</> <1>it</>                    <2> │ </> <1>Size</>
+            <2>──────┼───────────────────────────────────────────────────────┼──────</>
+            <36>a</>    <2> │ </>                        short                        <2> │ </>    1
+            b | c<2> │ </>a cell whose text is so long that it has to be broken<2> │ </>1,000
 
-        | not | a table
-        the end
-    "#]],
+            | not | a table
+            the end
+        "#]],
     );
 }
 

@@ -46,6 +46,19 @@ impl Language {
         })
     }
 
+    /// Returns the language that a name in lower case says, as it stands behind the fence of a code block.
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "golang" => Self::Go,
+            "javascript" | "node" => Self::JavaScript,
+            "python" | "python3" => Self::Python,
+            "rust" => Self::Rust,
+            "shell" | "zsh" => Self::Bash,
+            "typescript" => Self::TypeScript,
+            extension => return Self::of_extension(extension),
+        })
+    }
+
     /// Returns the name that people use.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -89,7 +102,7 @@ impl Language {
         )
     }
 
-    fn grammar(self) -> tree_sitter::Language {
+    pub(super) fn grammar(self) -> tree_sitter::Language {
         match self {
             Self::Bash => tree_sitter_bash::LANGUAGE,
             Self::C => tree_sitter_c::LANGUAGE,

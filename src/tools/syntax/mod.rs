@@ -1,12 +1,16 @@
-//! Finds the first error in a file of a format or language that kontekst can parse.
+//! Finds the first error in a file of a format or language that kontekst can parse, and the parts of code that is shown.
 
+mod highlight;
 mod indentation;
 mod language;
 mod source;
 
 use serde::de::IgnoredAny;
 
-pub(crate) use self::language::Language;
+pub(crate) use self::{
+    highlight::{CodePart, Highlighter},
+    language::Language,
+};
 use crate::config::toml_file::position;
 
 /// The maximum size of a text in a data format that is parsed, in bytes. It bounds the time, because the parsers are linear.
