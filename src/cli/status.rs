@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     client::{self, ClientError},
-    config::Home,
+    config::{Home, Lock},
     pb::{GetStatusRequest, GetStatusResponse},
 };
 
@@ -31,15 +31,24 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
         let token = read_token(home)?;
         return to_stdout(|out, _| Ok(writeln!(out, "{token}")?));
     }
+    // A connection would start a daemon, where systemd listens on the socket.
+    let lock = home.daemon_lock();
+    if matches!(Lock::holder(&lock), Ok(None)) || !lock.exists() {
+        return Err(not_running());
+    }
     let stream = client::probe(home).map_err(|error| match error {
-        ClientError::NotRunning => CliError::unreachable("the daemon is not running")
-            .hint("run `kontekst run`, which starts it when it is needed")
-            .hint("or run `kontekst daemon` to have it in this terminal"),
+        ClientError::NotRunning => not_running(),
         other => other.into(),
     })?;
     let status = get_status(stream)?;
     let text = if args.json { format!("{}\n", json_pretty(&to_json(&status))) } else { format_text(&status) };
     to_stdout(|out, _| Ok(out.write_all(text.as_bytes())?))
+}
+
+fn not_running() -> CliError {
+    CliError::unreachable("the daemon is not running")
+        .hint("run `kontekst run`, which starts it when it is needed")
+        .hint("or run `kontekst daemon` to have it in this terminal")
 }
 
 /// Asks the daemon for its status.

@@ -201,3 +201,13 @@ fn another_socket_than_the_daemons_is_refused() {
     let error = wait_with_output(daemon).fails(1);
     assert!(error.contains("the service manager listens on another socket"), "{error}");
 }
+
+#[test]
+fn status_leaves_a_socket_alone_on_which_no_daemon_listens() {
+    let home = TestHome::new("http://127.0.0.1:1");
+    fs::create_dir_all(home.root().join("run")).unwrap();
+    let listener = UnixListener::bind(home.root().join("run/daemon.sock")).unwrap();
+    assert!(home.run(&["status"]).fails(6).contains("the daemon is not running"));
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "systemd would have started a daemon");
+}
