@@ -192,3 +192,18 @@ fn json_has_events_for_it() {
         assert!(output.contains(&expect), "{expect} is not in\n{output}");
     }
 }
+
+#[test]
+fn a_terminal_that_draws_nothing_again_gets_lines() {
+    let (release, wait) = mpsc::channel::<()>();
+    let model = FakeLlama::start([Reply::text("answer").after(move |_| _ = wait.recv())]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal_with(&["run", "go"], 80, &[("TERM", "dumb")]);
+    run.wait_for("waiting for the first token of ");
+    run.wait_for("\r\n");
+    drop(release);
+    run.wait_for("answer");
+    let (code, screen) = run.end();
+    assert_eq!(code, 0);
+    assert!(!screen.contains('\x1b'), "{screen:?}");
+}

@@ -4,7 +4,7 @@
 mod wait;
 
 use std::{
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     time::{Duration, Instant},
 };
 
@@ -15,6 +15,7 @@ use crate::{
         output::{Palette, Verbosity},
         table::cut,
     },
+    core::Environment,
     pb::progress_event::Progress,
 };
 
@@ -47,6 +48,27 @@ pub(super) struct ProgressLine {
     in_middle_of_line: bool,
 }
 
+/// The place where progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProgressScreen {
+    Terminal,
+    /// A terminal on which no line can be drawn again.
+    Dumb,
+    /// stderr is a pipe or a file.
+    None,
+}
+
+impl ProgressScreen {
+    /// Returns what stderr is.
+    pub(super) fn of_stderr(environment: &Environment) -> Self {
+        match io::stderr().is_terminal() {
+            true if environment.get("TERM").is_some_and(|term| term == "dumb") => Self::Dumb,
+            true => Self::Terminal,
+            false => Self::None,
+        }
+    }
+}
+
 /// The way in which progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -59,11 +81,11 @@ enum Form {
 
 impl ProgressLine {
     /// Shows progress on stderr from now on. The run has just been sent.
-    pub(super) fn new(is_terminal: bool, verbosity: Verbosity, palette: Palette) -> Self {
-        let form = match (is_terminal, verbosity) {
-            (true, Verbosity::Normal | Verbosity::Verbose) => Form::Redrawn,
-            (false, Verbosity::Verbose) => Form::Lines,
-            (_, Verbosity::Quiet) | (false, Verbosity::Normal) => Form::Hidden,
+    pub(super) fn new(screen: ProgressScreen, verbosity: Verbosity, palette: Palette) -> Self {
+        let form = match (screen, verbosity) {
+            (_, Verbosity::Quiet) | (ProgressScreen::None, Verbosity::Normal) => Form::Hidden,
+            (ProgressScreen::Terminal, _) => Form::Redrawn,
+            (ProgressScreen::Dumb | ProgressScreen::None, _) => Form::Lines,
         };
         let now = Instant::now();
         let wait = Some(Wait::new(Activity::Daemon, now));

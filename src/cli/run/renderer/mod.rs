@@ -29,7 +29,7 @@ use super::{
     command_output::CommandOutput,
     context_line::{format_compaction, format_context},
     held_answer::HeldAnswer,
-    progress::{Activity, ProgressLine},
+    progress::{Activity, ProgressLine, ProgressScreen},
 };
 
 /// The form of the output on stdout.
@@ -52,6 +52,7 @@ pub(in crate::cli) struct RunRenderer {
     verbosity: Verbosity,
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
+    progress_screen: ProgressScreen,
     palette: Palette,
     filter: Printable,
     /// Formats the answer, if it is not printed as it is.
@@ -78,7 +79,8 @@ pub(in crate::cli) struct RunRenderer {
 
 impl RunRenderer {
     pub(in crate::cli) fn new(format: Format, verbosity: Verbosity, environment: &Environment) -> Self {
-        let mut renderer = Self::with_palette(format, verbosity, Palette::none(), None);
+        let screen = ProgressScreen::of_stderr(environment);
+        let mut renderer = Self::with_palette(format, verbosity, screen, Palette::none(), None);
         renderer.choose_color(ColorChoice::Auto, environment);
         renderer
     }
@@ -91,7 +93,7 @@ impl RunRenderer {
         let is_formatted =
             stdout_palette.is_enabled() && (self.stdout_is_terminal || color == ColorChoice::Always);
         let markdown = is_formatted.then(|| Markdown::new(WIDTH_OF_PIPE, stdout_palette));
-        *self = Self::with_palette(self.format, self.verbosity, palette, markdown);
+        *self = Self::with_palette(self.format, self.verbosity, self.progress_screen, palette, markdown);
     }
 
     pub(super) fn format(&self) -> Format {
@@ -111,10 +113,11 @@ impl RunRenderer {
     fn with_palette(
         format: Format,
         verbosity: Verbosity,
+        progress_screen: ProgressScreen,
         palette: Palette,
         markdown: Option<Markdown>,
     ) -> Self {
-        let stderr_is_terminal = io::stderr().is_terminal();
+        let stderr_is_terminal = progress_screen != ProgressScreen::None;
         // The events on stdout have the progress, too.
         let shown = if format == Format::StreamJson { Verbosity::Quiet } else { verbosity };
         Self {
@@ -122,13 +125,14 @@ impl RunRenderer {
             verbosity,
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal,
+            progress_screen,
             palette,
             filter: Printable::default(),
             markdown,
             waits_for_whole_answer: false,
             in_middle_of_line: false,
             held: HeldAnswer::default(),
-            progress: ProgressLine::new(stderr_is_terminal, shown, palette),
+            progress: ProgressLine::new(progress_screen, shown, palette),
             call_descriptions: HashMap::new(),
             last_call: String::new(),
             outputs: HashMap::new(),
@@ -146,7 +150,8 @@ impl RunRenderer {
             markdown.finish();
         }
         let waits_for_whole_answer = self.waits_for_whole_answer;
-        let empty = Self::with_palette(self.format, self.verbosity, self.palette, markdown);
+        let empty =
+            Self::with_palette(self.format, self.verbosity, self.progress_screen, self.palette, markdown);
         *self = Self { waits_for_whole_answer, ..empty };
     }
 
