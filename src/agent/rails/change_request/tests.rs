@@ -1,6 +1,6 @@
 //! Prompts that ask for a change, and prompts that do not.
 
-use super::asks_for_a_change;
+use super::{asks_for_a_change, has_word};
 
 /// Prompts that ask for a change. Many of them are from the documentation and from the tests of this project.
 const REQUESTS: &[&str] = &[
@@ -176,4 +176,20 @@ fn a_long_text_is_judged_without_delay() {
     assert!(asks_for_a_change(&format!("{}\n\nfix the typo in a.txt", "word ".repeat(100_000))));
     assert!(!asks_for_a_change(&"\n\n".repeat(100_000)));
     assert!(!asks_for_a_change(&"é.\n".repeat(600)));
+}
+
+#[test]
+fn a_word_is_found_in_any_case_and_only_whole() {
+    for (text, word, found) in [
+        ("Run it", "run", true),
+        ("RUN", "run", true),
+        ("(a.Run)", "run", true),
+        ("rerunning", "run", false),
+        ("", "run", false),
+        ("ÄNDERE das", "ändere", true),
+        ("andere", "ändere", false),
+        ("read Run.md", "Run", false),
+    ] {
+        assert_eq!(has_word(text, &["other", word]), found, "{text} {word}");
+    }
 }
