@@ -22,6 +22,7 @@ use crate::{
 };
 
 use super::{
+    bridge::blocking,
     checks::Checks,
     history::{context_size, count_parts, provided_messages, stored_messages, window_budget},
     limits::RunLimits,
@@ -330,7 +331,7 @@ fn open_log(
 ) -> Result<Option<SessionLog>, RunError> {
     let storage = |error| RunError::from_source(FailureKind::Storage, &error);
     let sessions = &shared.storage.sessions;
-    let log = match history {
+    let mut log = match history {
         History::Provided(_) | History::InMemory(_) => None,
         History::New | History::Session(_) => Some(sessions.open(session).map_err(storage)?),
     };
@@ -339,6 +340,9 @@ fn open_log(
         // It only tells people where they have worked, so no run fails because of it.
         (None, Some(dir)) if log.is_some() => drop(sessions.set_working_dir(session, dir)),
         (None, _) => {}
+    }
+    if let Some(log) = &mut log {
+        log.begin_dir_sync(|sync| drop(blocking(sync)));
     }
     Ok(log)
 }

@@ -5,6 +5,8 @@ use std::{
     io::{self, Write},
     os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
+    sync::mpsc,
+    time::Duration,
 };
 
 use rustix::fs::OFlags;
@@ -21,6 +23,9 @@ use crate::{
     core::{Message, SessionId, clock},
 };
 
+/// The time to wait for a directory sync that has begun, before another one is done in its place.
+const DIR_SYNC_WAIT: Duration = Duration::from_secs(1);
+
 /// An open session. It holds a lock, so the session cannot be opened a second time, in any process.
 #[derive(Debug)]
 pub struct SessionLog {
@@ -30,8 +35,17 @@ pub struct SessionLog {
     file: File,
     /// Set after a failed sync or rollback, because the end of the file is unknown from then on.
     read_only: bool,
-    /// The file is new, and its directory entry may not be on disk yet.
-    needs_dir_sync: bool,
+    dir: DirEntry,
+}
+
+/// The entry of a session file in its directory.
+#[derive(Debug)]
+enum DirEntry {
+    OnDisk,
+    /// The file is new.
+    Unsynced,
+    /// The sync has begun on another thread, which sends its result.
+    Syncing(mpsc::Receiver<Result<(), PathError>>),
 }
 
 impl SessionLog {
@@ -40,15 +54,29 @@ impl SessionLog {
         if file.metadata().context(&path)?.permissions().mode() & 0o077 != 0 {
             file.set_permissions(PermissionsExt::from_mode(0o600)).context(&path)?;
         }
-        let log = Self { id, path, file, read_only: false, needs_dir_sync: new };
+        let dir = if new { DirEntry::Unsynced } else { DirEntry::OnDisk };
+        let log = Self { id, path, file, read_only: false, dir };
         log.repair_end()?;
         Ok(log)
     }
 
+    /// Begins to write the directory entry of a new file to disk, on the thread on which `start` runs its argument. Otherwise
+    /// the first [`append`](Self::append) does it, and waits for two syncs one after the other, where the first one can be
+    /// done while the model reads.
+    pub fn begin_dir_sync(&mut self, start: impl FnOnce(Box<dyn FnOnce() + Send>)) {
+        if matches!(self.dir, DirEntry::Unsynced) {
+            let (sender, result) = mpsc::channel();
+            let path = self.path.clone();
+            // Nobody receives the result of a run that has failed before it stored anything.
+            start(Box::new(move || drop(sender.send(sync_dir_of(&path)))));
+            self.dir = DirEntry::Syncing(result);
+        }
+    }
+
     /// Appends the records in one write, after the images of the messages. They are on disk when this returns.
     ///
-    /// This costs one `write` and one `fdatasync`, about 0.2 ms on an idle disk. It should be called once
-    /// per message and never for single tokens.
+    /// This costs one `write` and one `fdatasync`, about 0.2 ms on an idle disk, and another sync if the file is new. It
+    /// should be called once per message and never for single tokens.
     ///
     /// # Errors
     ///
@@ -63,10 +91,21 @@ impl SessionLog {
         }
         self.write(records)?;
         self.file.sync_data().map_err(|source| self.make_read_only(source))?;
-        if self.needs_dir_sync {
+        self.sync_dir()
+    }
+
+    /// Makes sure that the directory entry is on disk.
+    fn sync_dir(&mut self) -> Result<(), SessionError> {
+        let begun = match &self.dir {
+            DirEntry::OnDisk => return Ok(()),
+            DirEntry::Unsynced => None,
+            // It may still wait for a thread, and each of those may wait here.
+            DirEntry::Syncing(result) => result.recv_timeout(DIR_SYNC_WAIT).ok(),
+        };
+        if !matches!(begun, Some(Ok(()))) {
             sync_dir_of(&self.path)?;
-            self.needs_dir_sync = false;
         }
+        self.dir = DirEntry::OnDisk;
         Ok(())
     }
 

@@ -66,6 +66,32 @@ fn a_torn_end_is_moved_to_a_file_of_its_own() {
 }
 
 #[test]
+fn a_directory_sync_that_has_begun_is_waited_for() {
+    let test = TestSessions::new();
+    let mut log = test.open();
+    let mut thread = None;
+    log.begin_dir_sync(|sync| thread = Some(std::thread::spawn(sync)));
+    log.begin_dir_sync(|_| panic!("it has begun"));
+    append(&mut log, &[text(Role::User, "a", 1)]);
+    thread.unwrap().join().unwrap();
+    log.begin_dir_sync(|_| panic!("the entry is on disk"));
+    drop(log);
+    let mut log = test.open();
+    log.begin_dir_sync(|_| panic!("the file is not new"));
+    append(&mut log, &[text(Role::User, "b", 1)]);
+}
+
+#[test]
+fn a_directory_sync_that_never_ran_is_done_with_the_first_record() {
+    let test = TestSessions::new();
+    let mut log = test.open();
+    log.begin_dir_sync(drop);
+    fs::remove_dir_all(test.home.sessions()).unwrap();
+    let record = text(Role::User, "a", 1);
+    assert!(log.append(&[Record::Message(&record)]).is_err(), "there is no directory to sync");
+}
+
+#[test]
 fn a_cut_at_every_byte_loses_no_whole_record() {
     let test = TestSessions::new();
     let mut whole = Vec::new();
