@@ -114,9 +114,19 @@ fn read_stdin(warn: &mut dyn FnMut(&str)) -> Result<String, CliError> {
     if let Ok(0) = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&patience)) {
         warn("waiting for input on stdin (--no-stdin runs without it)");
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(expected_bytes(&stdin));
     File::from(stdin).take(INPUT_LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
     decode("stdin", bytes, INPUT_LIMIT)
+}
+
+/// Returns the size of a regular file and room for the words behind it, so that neither is copied while the text grows. 0 for
+/// anything else.
+fn expected_bytes(stdin: &OwnedFd) -> usize {
+    const WORDS: u64 = 4096;
+    let stat =
+        fstat(stdin).ok().filter(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    let size = stat.and_then(|stat| u64::try_from(stat.st_size).ok());
+    size.map_or(0, |size| usize::try_from(size.min(INPUT_LIMIT) + WORDS).unwrap_or(0))
 }
 
 #[cfg(test)]
