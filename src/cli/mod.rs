@@ -115,6 +115,13 @@ struct Cli {
     command: Command,
 }
 
+/// The command line from its second word on, if that is `run`.
+#[derive(Parser)]
+struct RunAlone {
+    #[command(flatten)]
+    args: run::Args,
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Args),
@@ -150,6 +157,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     // The environment is read here and nowhere else. Everything below gets its variables as arguments.
     let environment = Environment::read();
+    if args.len() == 2 && (args[1] == "--version" || args[1] == "-V") {
+        let printed = to_stdout(|out, _| Ok(writeln!(out, "kontekst {}", env!("CARGO_PKG_VERSION"))?));
+        return printed.unwrap_or_else(|error| report(&error));
+    }
     if role::is_role(&args) {
         return role::run(args, &environment).unwrap_or_else(|error| report(&error));
     }
@@ -158,7 +169,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return report(&error),
     };
     let is_run = args.get(1).is_some_and(|command| command == "run");
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match parse(args) {
         Ok(cli) => cli,
         Err(error) => {
             // clap prints help and versions to stdout. A closed pipe is not a failure there.
@@ -173,6 +184,19 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(code) => code,
         Err(error) => report(&error),
     }
+}
+
+/// Parses the command line.
+///
+/// `kontekst run` is tried first without the definitions of the other commands, which take longer to make than everything else
+/// that a client does before it sends its prompt. The errors and the help come from the whole definition.
+fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    if args.get(1).is_some_and(|command| command == "run")
+        && let Ok(run) = RunAlone::try_parse_from(&args[1..])
+    {
+        return Ok(Cli { command: Command::Run(run.args) });
+    }
+    Cli::try_parse_from(args)
 }
 
 fn report(error: &CliError) -> ExitCode {
@@ -213,5 +237,42 @@ fn dispatch(
         Command::Agents(args) => to_stdout(|out, is_terminal| agents::run(args, &home, out, is_terminal)),
         Command::Skills(args) => to_stdout(|out, is_terminal| skills::run(args, &home, out, is_terminal)),
         Command::Sessions(args) => sessions::run_on_stdout(args, &home, environment),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_alone_is_parsed_as_the_whole_command_line_is() {
+        for words in [
+            "run what is this",
+            "run -- --version",
+            "run -",
+            "run --new --agent coder --file a.txt -f b hi",
+            "run --allow edit_file --check x -q hi",
+            "run",
+            "run --version",
+            "run -V",
+            "run hi --version",
+            "run --help",
+            "run -h",
+            "run help",
+            "run --nwe hi",
+            "run --agent",
+            "run --json --quiet --output text hi",
+            "status",
+            "stat",
+            "--help",
+        ] {
+            let args: Vec<OsString> =
+                ["kontekst"].into_iter().chain(words.split(' ')).map(Into::into).collect();
+            let text = |parsed: Result<Cli, clap::Error>| match parsed {
+                Ok(cli) => format!("{cli:?}"),
+                Err(error) => error.render().to_string(),
+            };
+            assert_eq!(text(parse(args.clone())), text(Cli::try_parse_from(args)), "{words}");
+        }
     }
 }
