@@ -5,6 +5,7 @@ use std::{path::PathBuf, process::Command};
 use crate::{Failure, home::BenchHome, minimal_client, server::Server};
 
 /// The options that every case gets.
+#[derive(Clone)]
 pub(crate) struct Options {
     pub kontekst: PathBuf,
     pub rounds: u32,

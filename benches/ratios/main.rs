@@ -6,11 +6,14 @@
 //!
 //! `--memory` measures something else: the memory of the daemon a minute after heavy loads, next to that of a fresh one.
 //!
+//! `--counts` measures no times: it compares page faults, system calls and the like with `baseline.toml`.
+//!
 //! If `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL` are set, further cases use llama.cpp's own server. The model must
 //! be slow enough to be interrupted: `tests/llama/tiny_gguf.py --layers 12 --feed-forward 4096 FILE`.
 
 mod cases;
 mod clock;
+mod counts;
 mod fixture;
 mod home;
 mod http;
@@ -41,6 +44,12 @@ struct Args {
     /// Only the memory of the daemon after heavy loads, which takes eight minutes
     #[arg(long)]
     memory: bool,
+    /// Only the counts of page faults, system calls, instructions and bytes, next to the committed ones
+    #[arg(long, conflicts_with = "memory")]
+    counts: bool,
+    /// Make these counts the committed ones
+    #[arg(long, requires = "counts")]
+    renew: bool,
     /// Exit with 1 when a goal is missed
     #[arg(long)]
     check: bool,
@@ -83,6 +92,10 @@ fn run() -> Result<ExitCode, Failure> {
 fn measure(args: &Args) -> Result<ExitCode, Failure> {
     let mut missed = 0;
     let options = setup(args);
+    if args.counts {
+        let above = counts::run(&options, args.renew)?;
+        return Ok(if args.check && above > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+    }
     writeln!(io::stdout(), "{:<34} kontekst / the other", "")?;
     let llama_server = if options.llama.is_some() { cases::llama::ALL } else { &[] };
     let cases: Vec<_> = if args.memory {

@@ -17,5 +17,5 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
             Ok(process::run(fixture.ask_kontekst("t1d0", "say hello"))?.wall())
         }],
     )?;
-    Ok(vec![Row::ratio("one-shot that starts the daemon", median(&kontekst)?, median(&curl)?, 0.8, "x curl")])
+    Ok(vec![Row::ratio("one-shot that starts the daemon", median(&kontekst)?, median(&curl)?, 0.7, "x curl")])
 }

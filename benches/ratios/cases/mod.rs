@@ -31,7 +31,7 @@ pub(crate) const ALL: &[Case] = &[
 ];
 
 /// A context window, in tokens, that no prompt of these cases fills.
-const LARGE_WINDOW: u32 = 131_072;
+pub(crate) const LARGE_WINDOW: u32 = 131_072;
 
 /// Runs the tools alternately, `rounds` times after one warm-up run of each, and returns the figures of each tool.
 fn in_turn<T, const N: usize>(

@@ -40,7 +40,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let wall = |times: &[(f64, f64)]| median(&times.iter().map(|times| times.0).collect::<Vec<_>>());
     let wire = |times: &[(f64, f64)]| median(&times.iter().map(|times| times.1).collect::<Vec<_>>());
     Ok(vec![
-        Row::ratio("one-shot", wall(&kontekst)?, wall(&curl)?, 0.40, "x curl"),
+        Row::ratio("one-shot", wall(&kontekst)?, wall(&curl)?, 0.35, "x curl"),
         Row::ratio("request on the wire", wire(&kontekst)?, wire(&minimal)?, 3.0, "x minimal"),
         memory(options, &fixture)?,
         fixed_prompt(&fixture)?,

@@ -21,7 +21,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
             together(|| fixture.ask_kontekst("st50d20000", "say much"))
         }],
     )?;
-    Ok(vec![Row::ratio("256 at once, 50 tokens each", median(&kontekst)?, median(&curl)?, 0.75, "x curl")])
+    Ok(vec![Row::ratio("256 at once, 50 tokens each", median(&kontekst)?, median(&curl)?, 0.7, "x curl")])
 }
 
 /// Starts the processes and returns the milliseconds until the last one is done.

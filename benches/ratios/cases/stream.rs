@@ -18,7 +18,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
             lag(&process::run(fixture.ask_kontekst("st50d20000", "repeat the words"))?)
         }],
     )?;
-    let lag = Row::ratio("token lag, 20 ms apart", median(&kontekst)?, median(&curl)?, 2.5, "x curl");
+    let lag = Row::ratio("token lag, 20 ms apart", median(&kontekst)?, median(&curl)?, 2.0, "x curl");
 
     let [curl, kontekst] = in_turn(
         options.rounds,
