@@ -225,11 +225,6 @@ pub struct ChatRequest {
 }
 
 impl ChatRequest {
-    /// Returns true if a message has an image.
-    pub(crate) fn has_images(&self) -> bool {
-        self.messages.iter().any(|message| !message.images.is_empty())
-    }
-
     /// Returns the definition of [`ChatRequest::force_tool`].
     pub(crate) fn forced_tool(&self) -> Option<&ToolDef> {
         self.tools.iter().find(|tool| Some(&tool.name) == self.force_tool.as_ref())

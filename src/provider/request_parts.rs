@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::ChatRequest;
 use crate::core::ToolDef;
 
 /// The parts of a request whose tokens are to be counted.
@@ -19,6 +20,13 @@ pub struct PartTokens {
     pub tools: u32,
     /// In the order of [`RequestParts::texts`].
     pub texts: Vec<u32>,
+}
+
+impl ChatRequest {
+    /// Returns true if a message has an image.
+    pub(super) fn has_images(&self) -> bool {
+        self.messages.iter().any(|message| !message.images.is_empty())
+    }
 }
 
 /// Returns the tool definitions as JSON, in the form of OpenAI's API.

@@ -126,6 +126,7 @@ fn commands_never_reach_the_model() {
         ("/new", "the next prompt starts a new session"),
         ("/model other", "other answers the next prompts"),
         ("/agent nobody", "nobody"),
+        ("/approve", "rules of the policy decide, too: `kontekst policy show` lists them"),
         ("/approve edit_file", "these tools need no question: edit_file"),
         ("/approve run_command(cargo test)", "begin with these words need none: `cargo test`"),
         ("/approve raed_file", "did you mean `read_file`?"),

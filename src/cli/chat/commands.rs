@@ -151,15 +151,17 @@ fn approve(chat: &mut ChatState<'_>, values: &str) -> Result<(), CliError> {
     let (tools, all) = chat.sender.approver_mut().allowed();
     let mut text = if all {
         "every call needs no question, except writes to files that run code or hold settings".to_owned()
-    } else if tools.is_empty() {
-        "reading and listing files below the directory needs no question; every other call does".to_owned()
     } else {
-        format!("these tools need no question: {}", literal(&tools.join(", ")))
+        "reading and listing files below the directory needs no question".to_owned()
     };
+    if !tools.is_empty() {
+        text.push_str(&format!("\nthese tools need no question: {}", literal(&tools.join(", "))));
+    }
     if !chat.start.allowed_commands.is_empty() {
         let commands = literal(&chat.start.allowed_commands.join("`, `"));
         text.push_str(&format!("\ncommands that begin with these words need none: `{commands}`"));
     }
+    text.push_str("\nrules of the policy decide, too: `kontekst policy show` lists them");
     note(&text);
     Ok(())
 }
