@@ -7,6 +7,7 @@
 mod all_places;
 mod lost_parts;
 mod meant_place;
+mod old_body;
 mod overwritten_line;
 mod part_of_line;
 mod request;
@@ -39,6 +40,7 @@ enum Reason {
     OverwrittenLine,
     WrongEnd,
     LostParts,
+    OldBody,
 }
 
 impl Reason {
@@ -51,7 +53,8 @@ impl Reason {
             | Self::PartOfLine
             | Self::OverwrittenLine
             | Self::WrongEnd
-            | Self::LostParts => 1,
+            | Self::LostParts
+            | Self::OldBody => 1,
         }
     }
 }
@@ -98,13 +101,14 @@ impl ChangeGuard {
         };
         let judged = Judged { path: &change.path, old: &old, new: &new, edit };
         type Check = fn(&Request, &Judged<'_>) -> Option<TurnedBack>;
-        let checks: [(Reason, Check); 6] = [
+        let checks: [(Reason, Check); 7] = [
             (Reason::AllPlaces, all_places::judge),
             (Reason::OtherPlace, meant_place::judge),
             (Reason::PartOfLine, part_of_line::judge),
             (Reason::OverwrittenLine, overwritten_line::judge),
             (Reason::WrongEnd, wrong_end::judge),
             (Reason::LostParts, lost_parts::judge),
+            (Reason::OldBody, old_body::judge),
         ];
         checks.into_iter().find_map(|(reason, check)| {
             let found = check(&self.request, &judged)?;

@@ -52,6 +52,30 @@ fn an_edit_of_all_places_is_turned_back_twice_unless_all_are_meant() {
 }
 
 #[test]
+fn a_new_body_does_not_go_above_the_old_one() {
+    let old = "import os\n\ndef f(x):\n    y = x\n\n    return y\n\n\ndef g(x):\n    return x\n";
+    assert_eq!(
+        edit("f in f.py is wrong", old, "def f(x):", "def f(x):\n    y = x + 1\n    return y\n").unwrap(),
+        "Nothing was changed: the old lines of f would stay below the new ones. Give the whole old function in old_str. Call \
+         edit_file with old_str \"def f(x):\\n    y = x\\n\\n    return y\" and new_str \"def f(x):\\n    y = x + 1\\n    return \
+         y\"."
+    );
+    let method = "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n";
+    let of_method =
+        edit("fix f.py", method, "def f(self):", "def f(self):\n        raise ValueError").unwrap();
+    assert!(of_method.contains("old_str \"def f(self):\\n        return 1\""), "{of_method}");
+    for (from, to) in [
+        ("def f(x):", "def f(x):\n    x = abs(x)"),
+        ("def f(x):", "def f(x):\n    if x is None:\n        return 0"),
+        ("def f(x):", "def f(x, z):\n    return z"),
+        ("def f(x):\n    y = x\n\n    return y", "def f(x):\n    return x"),
+        ("def g(x):\n", "def h(x):\n    return x\n\n\ndef g(x):\n"),
+    ] {
+        assert_eq!(edit("fix f.py", old, from, to), None, "{to}");
+    }
+}
+
+#[test]
 fn the_place_that_is_meant_is_found_by_the_words_around_it() {
     let menu = "[breakfast]\nprice = 8\n\n[lunch]\nprice = 8\n\n[dinner]\nprice = 9\n";
     let wrong = "[breakfast]\nprice = 8";
