@@ -1,4 +1,5 @@
-//! Runs the checks of a run: after each answer that follows a change of files, and once before the first change.
+//! Runs the checks of a run: after each answer that follows a change of files, and once before the first change, or before
+//! the first answer.
 //!
 //! A failure goes to the model, which changes the files again.
 
@@ -28,14 +29,29 @@ pub(super) enum CheckedAnswer {
     Failed,
 }
 
-/// Runs the checks before the first change, and reports those that fail already.
-pub(super) async fn run_before_change(run: &mut RunState) -> Result<(), Stop> {
-    if run.checks.commands.is_empty() || run.checks.failed_before.is_some() {
+/// Runs the checks before the model is asked for the first time, if the request asks for a change. The model reads what those
+/// print that fail: without it, small models change something else first.
+pub(super) async fn run_before_answers(run: &mut RunState) -> Result<(), Stop> {
+    if !run.rails.config.opening || !run.rails.expects_change() {
         return Ok(());
     }
-    let failed = run_all(run, 0).await?;
-    run.checks.failed_before = Some(failed.into_iter().map(|(command, _)| command).collect());
+    for (command, result) in run_before_change(run).await? {
+        let head =
+            format!("The check `{command}` fails before any change ({}). It printed:\n", exit(&result));
+        let tail = "\nIt has to pass in the end.";
+        run.messages.push_output_note(&head, result.output, tail, &run.model).await?;
+    }
     Ok(())
+}
+
+/// Runs the checks before the first change, unless they have run already, and returns those that fail.
+pub(super) async fn run_before_change(run: &mut RunState) -> Result<Vec<(String, CommandResult)>, Stop> {
+    if run.checks.commands.is_empty() || run.checks.failed_before.is_some() {
+        return Ok(Vec::new());
+    }
+    let failed = run_all(run, 0).await?;
+    run.checks.failed_before = Some(failed.iter().map(|(command, _)| command.clone()).collect());
+    Ok(failed)
 }
 
 /// Runs the checks after an answer. If one fails, the model reads its output as the next message.

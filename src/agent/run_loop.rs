@@ -139,6 +139,7 @@ async fn lock_session(shared: &Shared, history: &History, io: &RunIo) -> Result<
 /// Asks the model and runs its calls until it answers without calls or a limit is reached.
 async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
     add_prompt(run).await?;
+    run_checks::run_before_answers(run).await?;
     for _ in 0..run.limits.max_turns {
         run.limits.check_token_budget()?;
         let mut turn = next_answer(run).await?;

@@ -82,6 +82,7 @@ pub(super) struct Rails {
     write_guard: WriteGuard,
     pub(super) change_guard: ChangeGuard,
     test_guard: TestGuard,
+    has_checks: bool,
     /// The tool that writes whole files is left out of the next answer.
     withholds_writing: bool,
     /// The edits that the next answer can make.
@@ -114,9 +115,15 @@ impl Rails {
             write_guard: WriteGuard::default(),
             change_guard: ChangeGuard::new(request),
             test_guard: TestGuard::new(request, checks),
+            has_checks: !checks.is_empty(),
             withholds_writing: false,
             next_edit: None,
         }
+    }
+
+    /// Returns true if the request asks for a change of files, and the run has the tools for it.
+    pub(super) fn expects_change(&self) -> bool {
+        self.missing_change.is_expected()
     }
 
     /// Notes a call about which more cannot be asked of the model: it was denied, or its effect is not known.
@@ -206,8 +213,10 @@ impl Rails {
             return if is_empty { Err(error()) } else { Ok(AnswerCheck::Finished) };
         }
         let files = &mut self.file_changes;
-        // An answer may report that a change failed, unless the user asked for a change.
-        let counts_failure = self.missing_change.is_expected();
+        // An answer may report that a change failed, unless the user asked for a change. Where files were changed, the checks
+        // say what is left to do.
+        let checks_decide = self.has_checks && files.differ();
+        let counts_failure = self.missing_change.is_expected() && !checks_decide;
         let lacks_change = self.missing_change.is_open(files.differ());
         let problem = || {
             let copied = self.copied_answers.check(&turn.content, files.differ(), lacks_change);

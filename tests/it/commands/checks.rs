@@ -75,6 +75,42 @@ fn after_three_rounds_the_run_fails_with_the_name_of_the_check() {
     model.assert_clean();
 }
 
+/// Runs a request for a change of `state.txt`, which says `bad` before.
+fn run_request(script: Vec<Reply>) -> (FakeLlama, Output, Vec<Value>) {
+    let model = FakeLlama::start(script);
+    let home = home(&model, "");
+    fs::write(home.work_dir().join("state.txt"), "bad\n").unwrap();
+    let words =
+        ["run", "--json", "--auto-approve", "--check", CHECK, "Change the word in state.txt to good."];
+    let output = home.run(&words);
+    let events = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (model, output, events)
+}
+
+#[test]
+fn the_model_reads_what_fails_before_it_is_asked_for_a_change() {
+    let (model, output, events) = run_request(vec![write_file("good"), Reply::text("Done.")]);
+    assert_eq!((output.code, checks(&events)), (0, vec![(0, false), (1, true)]), "{output:?}");
+    let first = last_message(&model, 0);
+    let expect = format!(
+        "The check `{CHECK}` fails before any change (exit 1). It printed:\nbad\nIt has to pass in the end."
+    );
+    assert!(first.contains("Change the word in state.txt to good.") && first.contains(&expect), "{first}");
+    model.assert_clean();
+}
+
+#[test]
+fn after_a_change_that_failed_the_checks_decide() {
+    let edit = |old: &str| {
+        Reply::calls([("edit_file", json!({"path": "state.txt", "old_str": old, "new_str": "good"}))])
+    };
+    let (model, output, events) =
+        run_request(vec![edit("bad"), edit("no such text"), Reply::text("It says good.")]);
+    assert_eq!((output.code, checks(&events)), (0, vec![(0, false), (1, true)]), "{output:?}");
+    assert_eq!(events.last().unwrap()["content"], "It says good.");
+    model.assert_clean();
+}
+
 #[test]
 fn nothing_is_checked_where_nothing_was_changed() {
     let script = vec![command("cat state.txt"), Reply::text("It is bad.")];
