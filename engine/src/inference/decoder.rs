@@ -42,12 +42,6 @@ pub enum DecodeError {
     Engine(#[from] EngineError),
 }
 
-impl From<candle_core::Error> for DecodeError {
-    fn from(error: candle_core::Error) -> Self {
-        EngineError::from(error).into()
-    }
-}
-
 /// A prompt that was read, and the tokens that were read after it.
 pub struct Decoder<'a> {
     engine: &'a Engine,

@@ -37,12 +37,6 @@ pub enum EngineError {
     Failed(String),
 }
 
-impl From<candle_core::Error> for EngineError {
-    fn from(error: candle_core::Error) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
 /// Runs `work` and turns a panic in it into an error. What `work` was changing must not be used afterwards.
 pub(crate) fn catch_panic<T, E: From<EngineError>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(work))

@@ -86,48 +86,37 @@ impl Layer {
     }
 
     /// Computes what the mixer adds to `state`.
-    pub(crate) fn mix(
-        &self,
-        shape: &Shape,
-        state: &[f32],
-        cache: &mut KvCache,
-        span: &Span<'_>,
-    ) -> Result<Vec<f32>, EngineError> {
+    pub(crate) fn mix(&self, shape: &Shape, state: &[f32], cache: &mut KvCache, span: &Span<'_>) -> Vec<f32> {
         let mut input = state.to_vec();
         rms_norm(&mut input, &self.norm, shape.epsilon);
         let mut mixed = match &self.mixer {
-            Mixer::Attention(weights) => weights.apply(shape, &input, cache, span)?,
+            Mixer::Attention(weights) => weights.apply(shape, &input, cache, span),
             Mixer::Convolution { input: matrix, kernel, output } => {
-                let parts = matrix.apply(&input, span.count, [shape.width; 3])?;
-                output.apply(&convolve(&parts, kernel, cache, span, shape), span.count)?
+                let parts = matrix.apply(&input, span.count, [shape.width; 3]);
+                output.apply(&convolve(&parts, kernel, cache, span, shape), span.count)
             }
         };
         if let Some(norm) = &self.mixer_norm {
             rms_norm(&mut mixed, norm, shape.epsilon);
         }
-        Ok(mixed)
+        mixed
     }
 
     /// Computes what the feed-forward adds to the `state` of `count` positions.
-    pub(crate) fn feed_forward(
-        &self,
-        shape: &Shape,
-        state: &[f32],
-        count: usize,
-    ) -> Result<Vec<f32>, EngineError> {
+    pub(crate) fn feed_forward(&self, shape: &Shape, state: &[f32], count: usize) -> Vec<f32> {
         let mut input = state.to_vec();
         rms_norm(&mut input, &self.forward_norm, shape.epsilon);
         let inner = self.gate_up.rows() / 2;
-        let [mut gate, up] = self.gate_up.apply(&input, count, [inner, inner])?;
+        let [mut gate, up] = self.gate_up.apply(&input, count, [inner, inner]);
         match shape.activation {
             Activation::Silu => silu_mul(&mut gate, &up),
             Activation::Gelu => gelu_mul(&mut gate, &up),
         }
-        let mut output = self.down.apply(&gate, count)?;
+        let mut output = self.down.apply(&gate, count);
         if let Some(norm) = &self.down_norm {
             rms_norm(&mut output, norm, shape.epsilon);
         }
-        Ok(output)
+        output
     }
 }
 
@@ -180,17 +169,11 @@ impl AttentionWeights {
         })
     }
 
-    fn apply(
-        &self,
-        shape: &Shape,
-        input: &[f32],
-        cache: &mut KvCache,
-        span: &Span<'_>,
-    ) -> Result<Vec<f32>, EngineError> {
+    fn apply(&self, shape: &Shape, input: &[f32], cache: &mut KvCache, span: &Span<'_>) -> Vec<f32> {
         let (kv_heads, head_size) = (cache.heads(), shape.head_size);
         let (query_size, kv_size) = (shape.heads * head_size, kv_heads * head_size);
         let [mut queries, mut keys, mut values] =
-            self.input.apply(input, span.count, [query_size, kv_size, kv_size])?;
+            self.input.apply(input, span.count, [query_size, kv_size, kv_size]);
         if let Some(bias) = &self.bias {
             add_bias(&mut queries, &bias[..query_size]);
             add_bias(&mut keys, &bias[query_size..query_size + kv_size]);

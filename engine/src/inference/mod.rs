@@ -9,7 +9,7 @@ mod kernels;
 mod layer;
 mod model_file;
 mod network;
-#[cfg(any(test, feature = "test-support"))]
+#[cfg(any(test, feature = "random-model"))]
 pub mod random_model;
 mod rotary;
 mod sampler;

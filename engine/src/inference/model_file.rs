@@ -5,11 +5,10 @@ use std::{
     io::{self, Read, Seek, SeekFrom},
 };
 
-use candle_core::quantized::GgmlDType;
-
 use crate::{
     EngineError,
     gguf::{GgufError, Header, Tensor, TensorType, Value},
+    inference::kernels::Format,
 };
 
 /// The longest name of a tensor, in bytes. Source: the specification says 64.
@@ -20,7 +19,7 @@ const MAX_NAME_BYTES: usize = 256;
 pub(crate) struct TensorInfo {
     /// Rows first: `[rows, columns]` of a matrix. A row is contiguous.
     pub dims: Vec<usize>,
-    pub kind: GgmlDType,
+    pub format: Format,
     /// In bytes, from the start of the file.
     start: u64,
     pub bytes: usize,
@@ -59,15 +58,13 @@ impl<R: Read + Seek> ModelFile<R> {
         Ok(Self { from, header, tensors })
     }
 
-    /// Reads the bytes of a tensor.
-    pub(crate) fn data(&mut self, info: &TensorInfo) -> Result<Vec<u8>, EngineError> {
+    /// Reads the bytes of a tensor into `to`, which is as long.
+    pub(crate) fn read_data(&mut self, info: &TensorInfo, to: &mut [u8]) -> Result<(), EngineError> {
         self.from.seek(SeekFrom::Start(info.start)).map_err(GgufError::Io)?;
-        let mut bytes = vec![0; info.bytes];
-        self.from.read_exact(&mut bytes).map_err(|error| match error.kind() {
+        self.from.read_exact(to).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => broken("it is cut off"),
             _ => GgufError::Io(error).into(),
-        })?;
-        Ok(bytes)
+        })
     }
 }
 
@@ -121,40 +118,21 @@ fn tensor_info(tensor: Tensor) -> Result<(String, TensorInfo), EngineError> {
     if !(1..=4).contains(&dimensions.len()) {
         return Err(broken(&format!("the tensor {name} has {} dimensions", dimensions.len())));
     }
-    let kind = tensor_type(kind).ok_or_else(|| {
+    let format = Format::from_number(kind).ok_or_else(|| {
         EngineError::Unsupported(format!("tensors of type {}, which {name} has", type_name(kind)))
     })?;
     let dims: Vec<usize> =
         dimensions.iter().rev().map(|&size| usize::try_from(size).unwrap_or(usize::MAX)).collect();
     let row = dims.last().copied().unwrap_or_default();
     let elements = usize::try_from(elements).ok();
-    let bytes = elements.and_then(|elements| (elements / kind.block_size()).checked_mul(kind.type_size()));
+    let (block, block_bytes) = format.block();
+    let bytes = elements.and_then(|elements| (elements / block).checked_mul(block_bytes));
     match bytes {
-        Some(bytes) if bytes > 0 && row.is_multiple_of(kind.block_size()) => {
-            Ok((name, TensorInfo { dims, kind, start: offset, bytes }))
+        Some(bytes) if bytes > 0 && row.is_multiple_of(block) => {
+            Ok((name, TensorInfo { dims, format, start: offset, bytes }))
         }
         _ => Err(broken(&format!("the tensor {name} has a shape that its type does not allow"))),
     }
-}
-
-/// Source: `enum ggml_type`.
-fn tensor_type(number: u32) -> Option<GgmlDType> {
-    Some(match number {
-        0 => GgmlDType::F32,
-        1 => GgmlDType::F16,
-        2 => GgmlDType::Q4_0,
-        3 => GgmlDType::Q4_1,
-        6 => GgmlDType::Q5_0,
-        7 => GgmlDType::Q5_1,
-        8 => GgmlDType::Q8_0,
-        10 => GgmlDType::Q2K,
-        11 => GgmlDType::Q3K,
-        12 => GgmlDType::Q4K,
-        13 => GgmlDType::Q5K,
-        14 => GgmlDType::Q6K,
-        30 => GgmlDType::BF16,
-        _ => return None,
-    })
 }
 
 /// The name of a type, or its number if it has none here.

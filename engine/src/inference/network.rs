@@ -8,7 +8,7 @@ use std::io::{Read, Seek};
 use crate::{
     DecodeError, EngineError, Limits,
     inference::{
-        kernels::{add, rms_norm},
+        kernels::{add, on_threads, rms_norm},
         layer::{Layer, Span},
         model_file::{ModelFile, broken},
         rotary::{self, RotaryTable},
@@ -39,7 +39,7 @@ impl Network {
         let shape = Shape::read(file, limits)?;
         let small = shape.small;
         let embedding = Matrix::read(file, small, "token_embd.weight", None, shape.width)?;
-        if embedding.rows < tokens {
+        if embedding.rows() < tokens {
             return Err(broken("its vocabulary has more tokens than it has embeddings"));
         }
         let mut layers = Vec::new();
@@ -47,7 +47,7 @@ impl Network {
             layers.push(Layer::read(file, &shape, number)?);
         }
         let output = match file.tensor("output.weight") {
-            Some(_) => Some(Matrix::read(file, small, "output.weight", Some(embedding.rows), shape.width)?),
+            Some(_) => Some(Matrix::read(file, small, "output.weight", Some(embedding.rows()), shape.width)?),
             None => None,
         };
         let name =
@@ -61,7 +61,7 @@ impl Network {
     /// Bytes of all matrices.
     pub(crate) fn bytes(&self) -> usize {
         let layers = self.layers.iter().flat_map(Layer::matrices);
-        layers.chain(&self.output).chain([&self.embedding]).map(|matrix| matrix.bytes).sum()
+        layers.chain(&self.output).chain([&self.embedding]).map(Matrix::bytes).sum()
     }
 
     /// Reads `tokens` after those in `cache`. Returns the logits after the last of them, or nothing if they are not
@@ -78,7 +78,7 @@ impl Network {
     ) -> Result<Vec<f32>, DecodeError> {
         let shape = &self.shape;
         let (position, mut count) = (cache.tokens.len(), tokens.len());
-        let mut state = self.embedding.lookup(tokens)?;
+        let mut state = self.embedding.lookup(tokens);
         if shape.embedding_scale != 1.0 {
             state.iter_mut().for_each(|number| *number *= shape.embedding_scale);
         }
@@ -96,7 +96,7 @@ impl Network {
                 _ => (&rotary, usize::MAX),
             };
             let span = Span { position, count, window, rotary };
-            let mut mixed = layer.mix(shape, &state, layer_cache, &span)?;
+            let mut mixed = together(shape.small, || layer.mix(shape, &state, layer_cache, &span));
             if number + 1 == shape.layers {
                 if !wanted {
                     break;
@@ -108,7 +108,7 @@ impl Network {
                 count = 1;
             }
             add(&mut state, &mixed);
-            let forward = layer.feed_forward(shape, &state, count)?;
+            let forward = together(shape.small, || layer.feed_forward(shape, &state, count));
             add(&mut state, &forward);
         }
         cache.tokens.extend_from_slice(tokens);
@@ -116,6 +116,11 @@ impl Network {
             return Ok(Vec::new());
         }
         rms_norm(&mut state, &self.norm, shape.epsilon);
-        Ok(self.output.as_ref().unwrap_or(&self.embedding).apply(&state, 1)?)
+        Ok(self.output.as_ref().unwrap_or(&self.embedding).apply(&state, 1))
     }
+}
+
+/// Runs parts of a layer on one of the threads of large models, so that each need not be handed over to them.
+fn together<T: Send>(small: bool, work: impl FnOnce() -> T + Send) -> T {
+    if small { work() } else { on_threads(work) }
 }

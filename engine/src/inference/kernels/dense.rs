@@ -9,7 +9,7 @@ const GROUPS: usize = 4;
 
 /// A matrix of `rows` outputs by `columns` inputs.
 pub(crate) struct Dense {
-    rows: usize,
+    pub rows: usize,
     columns: usize,
     /// A group holds [`LANES`] rows, column by column. The last group is filled up with zeros.
     groups: Vec<Lanes>,

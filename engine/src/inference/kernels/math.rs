@@ -2,12 +2,12 @@
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use candle_core::utils::barrier_pool;
 use half::{
     f16,
     slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _},
 };
 use pulp::{Arch, Simd, WithSimd};
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 /// Adding and subtracting this number rounds to a whole number.
 pub(super) const ROUND: f32 = 12_582_912.0;
@@ -39,16 +39,44 @@ impl<R, F: FnMut() -> R> WithSimd for WidestSimd<F> {
     }
 }
 
-/// Runs `work` on all cores, once for each chunk of `out` of `size` numbers. It receives the index of the chunk.
-pub(super) fn in_parallel(out: &mut [f32], size: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
-    let pool = barrier_pool();
+/// A thread for each core, besides those that wait for them.
+static THREADS: LazyLock<ThreadPool> = LazyLock::new(|| {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let name = |thread| format!("inference-{thread}");
+    let threads = ThreadPoolBuilder::new().num_threads(cores.min(num_cpus::get_physical())).thread_name(name);
+    threads.build().expect("threads can be started")
+});
+
+/// The number of cores.
+pub(super) fn cores() -> usize {
+    THREADS.current_num_threads()
+}
+
+/// Runs `work` on one of the threads that [`in_parallel`] uses. Several pieces of parallel work need not be handed over
+/// one by one then.
+pub(crate) fn on_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    THREADS.install(work)
+}
+
+/// Runs `work` on all cores, once for each chunk of `out` of `size` elements. It receives the index of the chunk.
+///
+/// A thread that has not begun when the others are done is not waited for.
+pub(super) fn in_parallel<T: Send>(out: &mut [T], size: usize, work: impl Fn(usize, &mut [T]) + Sync) {
     let chunks = Mutex::new(out.chunks_mut(size).enumerate());
-    pool.execute(|_| {
+    let take_all = || {
         loop {
             let next = chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((index, chunk)) = next else { return };
             work(index, chunk);
         }
+    };
+    on_threads(|| {
+        rayon_core::scope(|scope| {
+            for _ in 1..cores() {
+                scope.spawn(|_| take_all());
+            }
+            take_all();
+        });
     });
 }
 
@@ -204,12 +232,18 @@ pub(super) fn to_halves(numbers: &[f32]) -> Vec<u16> {
 /// Converts from half precision, exactly for all finite numbers. It is inlined so that it compiles to the vector
 /// instructions of its caller.
 #[inline(always)]
-pub(super) fn from_halves(halves: &[u16], to: &mut [f32]) {
+pub(super) fn from_half(bits: u16) -> f32 {
     /// Corrects for the different exponent biases of the two formats.
     const SCALE: f32 = f32::from_bits((127 + 112) << 23);
+    let bits = u32::from(bits);
+    let magnitude = f32::from_bits((bits & 0x7fff) << 13) * SCALE;
+    f32::from_bits(magnitude.to_bits() | (bits & 0x8000) << 16)
+}
+
+/// Converts each number as [`from_half`] does.
+#[inline(always)]
+pub(super) fn from_halves(halves: &[u16], to: &mut [f32]) {
     for (bits, to) in halves.iter().zip(to) {
-        let bits = u32::from(*bits);
-        let magnitude = f32::from_bits((bits & 0x7fff) << 13) * SCALE;
-        *to = f32::from_bits(magnitude.to_bits() | (bits & 0x8000) << 16);
+        *to = from_half(*bits);
     }
 }

@@ -1,4 +1,4 @@
-//! The arithmetic that candle does not do: everything but products of many vectors with a large quantised matrix.
+//! The arithmetic of the network.
 //!
 //! All functions work on `f32` numbers in slices, with vectors one after the other. They are compiled for several
 //! generations of CPUs, of which one is chosen at run time. Nothing here checks what a file says, because the caller
@@ -9,9 +9,10 @@ mod blocks;
 mod dense;
 mod kv_cache;
 mod math;
+mod quantised;
 
 pub(crate) use attention::Attention;
-pub(crate) use blocks::Blocks;
 pub(crate) use dense::Dense;
 pub(crate) use kv_cache::KvCache;
-pub(crate) use math::{add, add_bias, exp, gelu_mul, rms_norm, silu_mul, to_half};
+pub(crate) use math::{add, add_bias, exp, gelu_mul, on_threads, rms_norm, silu_mul, to_half};
+pub(crate) use quantised::{Format, Input, Products, Quantised};

@@ -9,7 +9,7 @@ use std::arch::x86_64::__m256;
 use pulp::x86::V3;
 
 use super::Blocks;
-use crate::inference::kernels::math::{ROUND, from_halves, in_parallel, with_widest_simd};
+use crate::inference::kernels::math::{ROUND, from_half, in_parallel, with_widest_simd};
 
 /// Numbers of a vector that share one scale.
 const BLOCK_LENGTH: usize = 256;
@@ -107,10 +107,8 @@ impl pulp::NullaryFnOnce for Rows<'_> {
 
 /// Reads a half-precision number.
 #[inline(always)]
-fn scale([low, high]: [u8; 2]) -> f32 {
-    let mut scale = [0.0];
-    from_halves(&[u16::from_le_bytes([low, high])], &mut scale);
-    scale[0]
+fn scale(bytes: [u8; 2]) -> f32 {
+    from_half(u16::from_le_bytes(bytes))
 }
 
 /// Adds eight numbers.

@@ -1,0 +1,184 @@
+//! `Q2_K` to `Q6_K`: blocks of 256 numbers, in groups with small whole scales of their own.
+
+use super::{Decode, half, halves, nibbles, part, steps::Steps};
+use crate::inference::kernels::quantised::{chunk::Chunk, registers::Registers};
+
+macro_rules! format {
+    ($name: ident, $bytes: literal, $head: ty, $read: ident, $numbers: ident) => {
+        #[expect(non_camel_case_types, reason = "its name in llama.cpp")]
+        pub(super) struct $name;
+
+        impl Decode for $name {
+            const CHUNK_BYTES: usize = $bytes;
+
+            type Head = $head;
+
+            #[inline(always)]
+            fn head(blocks: &[u8]) -> Self::Head {
+                $read(part::<$bytes>(blocks, 0))
+            }
+
+            #[inline(always)]
+            fn numbers<R: Registers>(_: R, blocks: &[u8], head: &Self::Head, to: &mut Chunk) {
+                $numbers(part::<$bytes>(blocks, 0), head, to);
+            }
+        }
+    };
+}
+
+format!(Q2_K, 84, Steps<16>, two_bit_steps, two_bits);
+format!(Q3_K, 110, f32, three_bit_scale, three_bits);
+format!(Q4_K, 144, Steps<8>, four_bit_steps, four_bits);
+format!(Q5_K, 176, Steps<8>, five_bit_steps, five_bits);
+format!(Q6_K, 210, f32, six_bit_scale, six_bits);
+
+/// Sixteen scales of four bits below sixteen offsets of four bits; 64 bytes of four numbers each; two factors.
+#[inline(always)]
+fn two_bit_steps(block: &[u8; 84]) -> Steps<16> {
+    let [first, second] = halves(&[[block[80], block[81]], [block[82], block[83]]]);
+    let [mut factors, mut offsets] = [[0.0; 16]; 2];
+    for group in 0..16 {
+        factors[group] = first * f32::from(block[group] & 15);
+        offsets[group] = -second * f32::from(block[group] >> 4);
+    }
+    Steps::new(factors, offsets, [0, 3], 13)
+}
+
+#[inline(always)]
+fn two_bits(block: &[u8; 84], steps: &Steps<16>, to: &mut Chunk) {
+    to.scale = steps.scale;
+    for group in 0..16 {
+        let (half, shift, side) = (group / 8, group % 8 / 2 * 2, 16 * (group % 2));
+        let packed: &[u8; 16] = part(block, 16 + 32 * half + side);
+        for at in 0..16 {
+            to.groups[group / 2][side + at] = steps.whole(group, i16::from(packed[at] >> shift & 3) << 13);
+        }
+    }
+}
+
+#[inline(always)]
+fn three_bit_scale(block: &[u8; 110]) -> f32 {
+    half([block[108], block[109]])
+}
+
+/// 32 bytes of high bits, 64 bytes of four pairs of low bits each, sixteen scales of six bits, and a factor.
+#[inline(always)]
+fn three_bits(block: &[u8; 110], scale: &f32, to: &mut Chunk) {
+    to.scale = *scale;
+    for group in 0..16 {
+        let (half, quarter, side) = (group / 8, group % 8 / 2, 16 * (group % 2));
+        let low = block[96 + group % 8] >> (4 * half) & 15;
+        let high = block[104 + group % 4] >> (2 * (group / 4)) & 3;
+        let scale = i16::from(low | high << 4) - 32;
+        let (high, packed): (&[u8; 16], &[u8; 16]) = (part(block, side), part(block, 32 + 32 * half + side));
+        for at in 0..16 {
+            let number = packed[at] >> (2 * quarter) & 3 | (high[at] >> (4 * half + quarter) & 1) << 2;
+            to.groups[group / 2][side + at] = (i16::from(number) - 4) * scale;
+        }
+    }
+}
+
+/// Reads eight factors and eight offsets: two numbers of half precision, each times eight numbers of six bits, which are
+/// in twelve bytes.
+#[inline(always)]
+fn factors_and_offsets(block: &[u8]) -> [[f32; 8]; 2] {
+    let [first, second] = halves(&[[block[0], block[1]], [block[2], block[3]]]);
+    let word = |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
+    let (a, b, c) = (word(4), word(8), word(12));
+    let words = [
+        a & 0x3f3f_3f3f,
+        c & 0x0f0f_0f0f | (a >> 6 & 0x0303_0303) << 4,
+        b & 0x3f3f_3f3f,
+        c >> 4 & 0x0f0f_0f0f | (b >> 6 & 0x0303_0303) << 4,
+    ];
+    let [mut factors, mut offsets] = [[0.0; 8]; 2];
+    for at in 0..8 {
+        factors[at] = first * f32::from(words[at / 4].to_le_bytes()[at % 4]);
+        offsets[at] = -second * f32::from(words[2 + at / 4].to_le_bytes()[at % 4]);
+    }
+    [factors, offsets]
+}
+
+#[inline(always)]
+fn four_bit_steps(block: &[u8; 144]) -> Steps<8> {
+    let [factors, offsets] = factors_and_offsets(block);
+    Steps::new(factors, offsets, [0, 15], 11)
+}
+
+/// The factors and offsets, and the numbers, of which 32 are in the low and 32 in the high halves of 32 bytes.
+#[inline(always)]
+fn four_bits(block: &[u8; 144], steps: &Steps<8>, to: &mut Chunk) {
+    to.scale = steps.scale;
+    for pair in 0..4 {
+        let [low, high] = nibbles::<32>(part(block, 16 + 32 * pair));
+        for at in 0..32 {
+            to.groups[2 * pair][at] = steps.whole(2 * pair, i16::from(low[at]) << 11);
+            to.groups[2 * pair + 1][at] = steps.whole(2 * pair + 1, i16::from(high[at]) << 11);
+        }
+    }
+}
+
+#[inline(always)]
+fn five_bit_steps(block: &[u8; 176]) -> Steps<8> {
+    let [factors, offsets] = factors_and_offsets(block);
+    Steps::new(factors, offsets, [0, 31], 10)
+}
+
+/// As [`four_bits`], with 32 bytes of fifth bits before the others.
+#[inline(always)]
+fn five_bits(block: &[u8; 176], steps: &Steps<8>, to: &mut Chunk) {
+    to.scale = steps.scale;
+    let fifth: &[u8; 32] = part(block, 16);
+    five_bit_pair::<0>(block, fifth, steps, to);
+    five_bit_pair::<1>(block, fifth, steps, to);
+    five_bit_pair::<2>(block, fifth, steps, to);
+    five_bit_pair::<3>(block, fifth, steps, to);
+}
+
+/// Two groups that share 32 bytes. It is compiled for each, with shifts that are known.
+#[inline(always)]
+fn five_bit_pair<const PAIR: usize>(block: &[u8; 176], fifth: &[u8; 32], steps: &Steps<8>, to: &mut Chunk) {
+    let [low, high] = nibbles::<32>(part(block, 48 + 32 * PAIR));
+    for at in 0..32 {
+        let bits = fifth[at] >> (2 * PAIR);
+        let (low, high) = (low[at] | (bits & 1) << 4, high[at] | (bits & 2) << 3);
+        to.groups[2 * PAIR][at] = steps.whole(2 * PAIR, i16::from(low) << 10);
+        to.groups[2 * PAIR + 1][at] = steps.whole(2 * PAIR + 1, i16::from(high) << 10);
+    }
+}
+
+#[inline(always)]
+fn six_bit_scale(block: &[u8; 210]) -> f32 {
+    half([block[208], block[209]])
+}
+
+/// 128 bytes of the low four bits of two numbers each, 64 bytes of the high bits of four, sixteen scales of eight bits
+/// with a sign, and a factor.
+#[inline(always)]
+fn six_bits(block: &[u8; 210], scale: &f32, to: &mut Chunk) {
+    to.scale = *scale;
+    for half in 0..2 {
+        six_bit_quarter::<0, 0>(block, half, to);
+        six_bit_quarter::<1, 0>(block, half, to);
+        six_bit_quarter::<2, 4>(block, half, to);
+        six_bit_quarter::<3, 4>(block, half, to);
+    }
+}
+
+/// A quarter of half a block, whose low bits are shifted by `SHIFT`. It is compiled for each, with shifts that are known.
+#[inline(always)]
+fn six_bit_quarter<const QUARTER: usize, const SHIFT: u32>(block: &[u8; 210], half: usize, to: &mut Chunk) {
+    let (group, high_shift) = (4 * half + QUARTER, 2 * QUARTER);
+    let low: &[u8; 32] = part(block, 64 * half + 32 * (QUARTER % 2));
+    let high: &[u8; 32] = part(block, 128 + 32 * half);
+    let mut numbers = [0; 32];
+    for at in 0..32 {
+        numbers[at] = low[at] >> SHIFT & 15 | (high[at] >> high_shift & 3) << 4;
+    }
+    let scales = [block[192 + 2 * group].cast_signed(), block[193 + 2 * group].cast_signed()];
+    let to = &mut to.groups[group];
+    for at in 0..16 {
+        to[at] = (i16::from(numbers[at]) - 32) * i16::from(scales[0]);
+        to[16 + at] = (i16::from(numbers[16 + at]) - 32) * i16::from(scales[1]);
+    }
+}

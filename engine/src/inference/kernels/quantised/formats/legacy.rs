@@ -1,0 +1,155 @@
+//! `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1` and `Q8_0`: blocks of 32 numbers.
+//!
+//! A block has a factor in half precision, those of the second kind an offset, and 32 numbers. Those of four and five bits
+//! are in the low halves of sixteen bytes and then in the high ones; the fifth bits are in four bytes before them. Those
+//! of the first kind mean numbers on both sides of zero.
+
+use super::{Decode, half, halves, nibbles, part, steps::Steps};
+use crate::inference::kernels::quantised::{chunk::Chunk, registers::Registers};
+
+/// Blocks of 256 numbers.
+const BLOCKS: usize = 8;
+
+macro_rules! format {
+    ($name: ident, $bytes: literal, $head: literal, $steps: expr, $numbers: ident) => {
+        pub(super) struct $name;
+
+        impl Decode for $name {
+            const CHUNK_BYTES: usize = BLOCKS * $bytes;
+
+            type Head = Steps<BLOCKS>;
+
+            #[inline(always)]
+            fn head(blocks: &[u8]) -> Self::Head {
+                $steps(blocks.as_chunks::<$bytes>().0)
+            }
+
+            #[inline(always)]
+            fn numbers<R: Registers>(_: R, blocks: &[u8], head: &Self::Head, to: &mut Chunk) {
+                to.scale = head.scale;
+                let blocks = blocks.as_chunks::<$bytes>().0;
+                for number in 0..BLOCKS.min(blocks.len()) {
+                    $numbers::<$bytes, $head>(&blocks[number], number, head, &mut to.groups[number]);
+                }
+            }
+        }
+    };
+}
+
+format!(Q4_0, 18, 2, four_bit_steps::<18, 2>, four_bits);
+format!(Q4_1, 20, 4, four_bit_steps::<20, 4>, four_bits);
+format!(Q5_0, 22, 2, five_bit_steps::<22, 2>, five_bits);
+format!(Q5_1, 24, 4, five_bit_steps::<24, 4>, five_bits);
+format!(Q8_0, 34, 2, eight_bit_steps, eight_bits);
+
+/// Reads the factors of blocks, and their offsets, which come next if the numbers begin after four bytes. Otherwise they
+/// make `middle` stand for zero.
+#[inline(always)]
+fn factors<const SIZE: usize, const HEAD: usize>(
+    blocks: &[[u8; SIZE]],
+    middle: f32,
+) -> ([f32; BLOCKS], [f32; BLOCKS]) {
+    let [mut factors, mut offsets] = [[[0; 2]; BLOCKS]; 2];
+    for number in 0..BLOCKS.min(blocks.len()) {
+        let block = &blocks[number];
+        factors[number] = [block[0], block[1]];
+        offsets[number] = [block[2], block[3]];
+    }
+    let (factors, mut offsets) = (halves(&factors), halves(&offsets));
+    if HEAD == 2 {
+        for number in 0..BLOCKS {
+            offsets[number] = -middle * factors[number];
+        }
+    }
+    (factors, offsets)
+}
+
+#[inline(always)]
+fn four_bit_steps<const SIZE: usize, const HEAD: usize>(blocks: &[[u8; SIZE]]) -> Steps<BLOCKS> {
+    let (factors, offsets) = factors::<SIZE, HEAD>(blocks, 8.0);
+    Steps::new(factors, offsets, [0, 15], 11)
+}
+
+#[inline(always)]
+fn four_bits<const SIZE: usize, const HEAD: usize>(
+    block: &[u8; SIZE],
+    number: usize,
+    steps: &Steps<BLOCKS>,
+    to: &mut [i16; 32],
+) {
+    let [low, high] = nibbles::<16>(part(block, HEAD));
+    for at in 0..16 {
+        to[at] = steps.whole(number, i16::from(low[at]) << 11);
+        to[16 + at] = steps.whole(number, i16::from(high[at]) << 11);
+    }
+}
+
+/// Each bit of a byte as the fifth of a number.
+const FIFTH_BITS: [u64; 256] = {
+    let mut all = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            all[byte] |= ((byte as u64 >> bit) & 1) << (8 * bit + 4);
+            bit += 1;
+        }
+        byte += 1;
+    }
+    all
+};
+
+#[inline(always)]
+fn five_bit_steps<const SIZE: usize, const HEAD: usize>(blocks: &[[u8; SIZE]]) -> Steps<BLOCKS> {
+    let (factors, offsets) = factors::<SIZE, HEAD>(blocks, 16.0);
+    Steps::new(factors, offsets, [0, 31], 10)
+}
+
+#[inline(always)]
+fn five_bits<const SIZE: usize, const HEAD: usize>(
+    block: &[u8; SIZE],
+    number: usize,
+    steps: &Steps<BLOCKS>,
+    to: &mut [i16; 32],
+) {
+    let halves = nibbles::<16>(part(block, HEAD + 4));
+    for half in 0..2 {
+        let mut fifth = [[0; 8]; 2];
+        for byte in 0..2 {
+            fifth[byte] = FIFTH_BITS[usize::from(block[HEAD + 2 * half + byte])].to_le_bytes();
+        }
+        for at in 0..16 {
+            let bits = halves[half][at] | fifth[at / 8][at % 8];
+            to[16 * half + at] = steps.whole(number, i16::from(bits) << 10);
+        }
+    }
+}
+
+#[inline(always)]
+fn eight_bit_steps(blocks: &[[u8; 34]]) -> Steps<BLOCKS> {
+    let (factors, _) = factors::<34, 2>(blocks, 0.0);
+    Steps::new(factors, [0.0; BLOCKS], [-128, 127], 8)
+}
+
+#[inline(always)]
+fn eight_bits<const SIZE: usize, const HEAD: usize>(
+    block: &[u8; SIZE],
+    number: usize,
+    steps: &Steps<BLOCKS>,
+    to: &mut [i16; 32],
+) {
+    let bytes: &[u8; 32] = part(block, HEAD);
+    for at in 0..32 {
+        to[at] = steps.whole(number, i16::from(bytes[at].cast_signed()) << 8);
+    }
+}
+
+/// Reads the numbers of `Q8_0` exactly.
+pub(super) fn eight_bit_numbers(bytes: &[u8]) -> Vec<f32> {
+    let numbers = |block: &[u8; 34]| {
+        let [low, high, numbers @ ..] = *block;
+        let factor = half([low, high]);
+        numbers.map(|byte| f32::from(byte.cast_signed()) * factor)
+    };
+    bytes.as_chunks().0.iter().flat_map(numbers).collect()
+}

@@ -1,0 +1,150 @@
+//! The few instructions that the products are made of, for each kind of CPU.
+//!
+//! What is not here is plain Rust: compiled inside [`Registers::vectorise`], it becomes instructions of the same kind.
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use crate::inference::kernels::math::{LANES, Lanes};
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::{Avx2, Avx512};
+
+/// Sixteen sums at a time. Everything here must be marked `#[inline(always)]`.
+pub(super) trait Registers: Copy + Send + Sync {
+    type Ints: Copy;
+    type Floats: Copy;
+
+    /// Runs `work`, compiled for these registers.
+    fn vectorise<W: Work>(self, work: W);
+
+    fn zero(self) -> Self::Ints;
+    /// Loads a pair of numbers for each sum.
+    fn load(self, pairs: &[i16; 32]) -> Self::Ints;
+    /// The same pair for each sum.
+    fn splat(self, pair: [i16; 2]) -> Self::Ints;
+    /// Adds the products of each two pairs to a sum.
+    fn multiply_add(self, sums: Self::Ints, left: Self::Ints, right: Self::Ints) -> Self::Ints;
+    fn to_floats(self, ints: Self::Ints) -> Self::Floats;
+
+    fn load_floats(self, floats: &Lanes) -> Self::Floats;
+    fn splat_float(self, float: f32) -> Self::Floats;
+    fn multiply(self, left: Self::Floats, right: Self::Floats) -> Self::Floats;
+    /// Returns `left * right + sum`.
+    fn multiply_add_floats(self, left: Self::Floats, right: Self::Floats, sum: Self::Floats) -> Self::Floats;
+    fn lanes(self, floats: Self::Floats) -> Lanes;
+
+    /// Looks up sixteen numbers below sixteen.
+    fn table(self, table: &[i8; 16], numbers: [u8; 16]) -> [i8; 16];
+}
+
+/// Something to be compiled for one kind of registers.
+pub(super) trait Work {
+    /// Must be marked `#[inline(always)]`.
+    fn run(self);
+}
+
+/// The instructions of every CPU. The compiler uses those that all CPUs that it compiles for have.
+#[derive(Clone, Copy)]
+pub(super) struct Portable;
+
+impl Registers for Portable {
+    type Ints = [i32; LANES];
+    type Floats = Lanes;
+
+    fn vectorise<W: Work>(self, work: W) {
+        work.run();
+    }
+
+    #[inline(always)]
+    fn zero(self) -> Self::Ints {
+        [0; LANES]
+    }
+
+    #[inline(always)]
+    fn load(self, pairs: &[i16; 32]) -> Self::Ints {
+        let mut ints = [0; LANES];
+        for lane in 0..LANES {
+            ints[lane] = joined([pairs[2 * lane], pairs[2 * lane + 1]]);
+        }
+        ints
+    }
+
+    #[inline(always)]
+    fn splat(self, pair: [i16; 2]) -> Self::Ints {
+        [joined(pair); LANES]
+    }
+
+    #[inline(always)]
+    fn multiply_add(self, mut sums: Self::Ints, left: Self::Ints, right: Self::Ints) -> Self::Ints {
+        for lane in 0..LANES {
+            let (left, right) = (left[lane], right[lane]);
+            // The low half with its sign, and the high one.
+            let low = (left << 16 >> 16) * (right << 16 >> 16);
+            sums[lane] = sums[lane].wrapping_add(low).wrapping_add((left >> 16) * (right >> 16));
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn to_floats(self, ints: Self::Ints) -> Self::Floats {
+        let mut floats = [0.0; LANES];
+        for lane in 0..LANES {
+            #[expect(clippy::cast_precision_loss, reason = "the products were rounded more than this")]
+            let float = ints[lane] as f32;
+            floats[lane] = float;
+        }
+        floats
+    }
+
+    #[inline(always)]
+    fn load_floats(self, floats: &Lanes) -> Self::Floats {
+        *floats
+    }
+
+    #[inline(always)]
+    fn splat_float(self, float: f32) -> Self::Floats {
+        [float; LANES]
+    }
+
+    #[inline(always)]
+    fn multiply(self, mut left: Self::Floats, right: Self::Floats) -> Self::Floats {
+        for lane in 0..LANES {
+            left[lane] *= right[lane];
+        }
+        left
+    }
+
+    #[inline(always)]
+    fn multiply_add_floats(
+        self,
+        left: Self::Floats,
+        right: Self::Floats,
+        mut sum: Self::Floats,
+    ) -> Self::Floats {
+        for lane in 0..LANES {
+            sum[lane] += left[lane] * right[lane];
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn lanes(self, floats: Self::Floats) -> Lanes {
+        floats
+    }
+
+    #[inline(always)]
+    fn table(self, table: &[i8; 16], numbers: [u8; 16]) -> [i8; 16] {
+        let mut found = [0; 16];
+        for at in 0..16 {
+            found[at] = table[usize::from(numbers[at] & 15)];
+        }
+        found
+    }
+}
+
+/// Both numbers of a pair in one, the first in its low half.
+#[inline(always)]
+fn joined([low, high]: [i16; 2]) -> i32 {
+    i32::from(high) << 16 | i32::from(low) & 0xffff
+}

@@ -1,0 +1,205 @@
+//! Products of random blocks of every format, on every kind of registers that this CPU has.
+
+use candle_core::{
+    Device,
+    quantized::{GgmlDType, QStorage, QTensor},
+};
+
+use super::{Format, Input, Quantised, batch::Batch, chunk, many_vectors, one_vector, registers::Portable};
+
+/// Bytes of every value, with factors of any sign that are small numbers.
+fn random_bytes(format: Format, rows: usize, columns: usize) -> Vec<u8> {
+    let mut state = 7_u32;
+    let mut byte = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_le_bytes()[3]
+    };
+    let mut bytes: Vec<u8> = (0..rows * format.row_bytes(columns)).map(|_| byte()).collect();
+    let (_, size) = format.block();
+    let factors = match format {
+        Format::F32 => 2..4,
+        Format::F16 | Format::BF16 => 0..2,
+        Format::Q4_1 | Format::Q5_1 | Format::Q4_K | Format::Q5_K => 0..4,
+        Format::Q2_K => 80..84,
+        Format::Q3_K => 108..110,
+        Format::Q6_K => 208..210,
+        _ => 0..2,
+    };
+    for block in bytes.chunks_exact_mut(size) {
+        for factor in block[factors.clone()].chunks_exact_mut(2) {
+            factor[1] = if matches!(format, Format::F32 | Format::BF16) {
+                factor[1] & 0x80 | 0x3d
+            } else {
+                factor[1] & 0x83 | 0x2c
+            };
+        }
+    }
+    bytes
+}
+
+/// The numbers that blocks stand for, by candle or, of formats that it does not have, by their definition.
+fn plainly(format: Format, bytes: &[u8]) -> Vec<f32> {
+    let kind = match format {
+        Format::F32 => GgmlDType::F32,
+        Format::F16 => GgmlDType::F16,
+        Format::BF16 => GgmlDType::BF16,
+        Format::Q4_0 => GgmlDType::Q4_0,
+        Format::Q4_1 => GgmlDType::Q4_1,
+        Format::Q5_0 => GgmlDType::Q5_0,
+        Format::Q5_1 => GgmlDType::Q5_1,
+        Format::Q8_0 => GgmlDType::Q8_0,
+        Format::Q2_K => GgmlDType::Q2K,
+        Format::Q3_K => GgmlDType::Q3K,
+        Format::Q4_K => GgmlDType::Q4K,
+        Format::Q5_K => GgmlDType::Q5K,
+        Format::Q6_K => GgmlDType::Q6K,
+        Format::IQ4_NL => return bytes.chunks(18).flat_map(|block| values(block, 2, 1)).collect(),
+        Format::IQ4_XS => return bytes.chunks(136).flat_map(small_blocks).collect(),
+    };
+    let (numbers, size) = format.block();
+    let storage = QStorage::from_data(bytes.to_vec().into(), &Device::Cpu, kind).unwrap();
+    let tensor = QTensor::new(storage, bytes.len() / size * numbers).unwrap();
+    tensor.dequantize(&Device::Cpu).unwrap().to_vec1().unwrap()
+}
+
+/// 32 numbers of four bits, which begin at a place, with the factor of the block.
+fn values(block: &[u8], at: usize, scale: i32) -> Vec<f32> {
+    const VALUES: [i16; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+    let factor = half::f16::from_le_bytes([block[0], block[1]]).to_f32();
+    let value = |number: u8| factor * scale as f32 * f32::from(VALUES[usize::from(number)]);
+    let packed = &block[at..at + 16];
+    packed.iter().map(|byte| value(byte & 15)).chain(packed.iter().map(|byte| value(byte >> 4))).collect()
+}
+
+fn small_blocks(block: &[u8]) -> Vec<f32> {
+    let group = |group: usize| {
+        let low = block[4 + group / 2] >> (4 * (group % 2)) & 15;
+        let high = u16::from_le_bytes([block[2], block[3]]) >> (2 * group) & 3;
+        values(block, 8 + 16 * group, i32::from(low) + 16 * i32::from(high) - 32)
+    };
+    (0..8).flat_map(group).collect()
+}
+
+/// The products in doubles, and the sums of the sizes of what was added.
+fn expected(matrix: &[f32], vectors: &[f32], columns: usize) -> Vec<(f64, f64)> {
+    let mut all = Vec::new();
+    for vector in vectors.chunks_exact(columns) {
+        for row in matrix.chunks_exact(columns) {
+            let products = row.iter().zip(vector).map(|(left, right)| f64::from(*left) * f64::from(*right));
+            all.push(products.fold((0.0, 0.0), |(sum, size), product| (sum + product, size + product.abs())));
+        }
+    }
+    all
+}
+
+#[track_caller]
+fn close(found: &[f32], expected: &[(f64, f64)], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (found, (sum, size)) in found.iter().zip(expected) {
+        // The kernels for one vector in three formats round it to eight bits, which is ten times as coarse.
+        let most = if what.ends_with("chosen") { 4e-3 } else { 4e-4 };
+        let apart = (f64::from(*found) - sum).abs() / size;
+        assert!(apart < most, "{what}: {found} for {sum}, {apart}");
+    }
+}
+
+/// Multiplies with every kind of registers that this CPU has.
+fn all_products(matrix: &Quantised, vectors: &[f32]) -> Vec<(&'static str, Vec<f32>)> {
+    let mut found =
+        vec![("chosen", matrix.apply(&Input::new(vectors, vectors.len() / matrix.columns)).all())];
+    let rows: Vec<_> = vectors.chunks_exact(matrix.columns).map(chunk::quantised).collect();
+    let batch = Batch::new(vectors, matrix.columns);
+    macro_rules! check {
+        ($name: literal, $registers: expr, $rows: literal, $groups: literal) => {{
+            let single =
+                rows.iter().flat_map(|row| one_vector::product_in($registers, matrix, row)).collect();
+            found.push((concat!($name, ", one"), single));
+            let many = many_vectors::products_in::<_, $rows, $groups>($registers, matrix, &batch);
+            found.push((concat!($name, ", many"), many.all()));
+        }};
+    }
+    check!("portable", Portable, 4, 1);
+    #[cfg(target_arch = "x86_64")]
+    {
+        use super::registers::{Avx2, Avx512};
+        if let Some(registers) = Avx2::try_new() {
+            check!("AVX2", registers, 5, 1);
+        }
+        if let Some(registers) = Avx512::try_new() {
+            check!("AVX-512", registers, 12, 2);
+        }
+    }
+    found
+}
+
+#[test]
+fn multiplies_what_the_blocks_stand_for() {
+    for format in Format::ALL {
+        let block = format.block().0;
+        for (rows, columns, count) in
+            [(1, 256, 1), (13, 256, 3), (30, 768, 17), (5, 96, 40), (3, 7, 2), (12, 1120, 33)]
+        {
+            let columns = if columns < block { block } else { columns / block * block };
+            let bytes = random_bytes(format, rows, columns);
+            let plain = plainly(format, &bytes);
+            let matrix = Quantised::new(format, rows, columns, bytes);
+            let vectors: Vec<f32> =
+                (0..count * columns).map(|at| ((at * 7919) % 251) as f32 / 50.0 - 2.5).collect();
+            let expected = expected(&plain, &vectors, columns);
+            for (name, found) in all_products(&matrix, &vectors) {
+                close(&found, &expected, &format!("{format:?}, {rows} by {columns}, {count}, {name}"));
+            }
+            let last = u32::try_from(rows - 1).unwrap();
+            let most = plain.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
+            for (found, expected) in matrix.lookup(&[last]).iter().zip(&plain[(rows - 1) * columns..]) {
+                assert!((found - expected).abs() <= most / 3000.0, "{format:?}: {found} for {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_largest_numbers_fit_into_a_sum() {
+    for (format, bytes) in [
+        // The scale -128 times the number -32, 256 times.
+        (Format::Q6_K, [vec![0; 192], vec![0x80; 16], vec![0, 0x3c]].concat()),
+        (Format::Q8_0, [vec![0, 0x3c], vec![0x80; 32]].concat().repeat(8)),
+        (Format::F32, (-3e38_f32).to_le_bytes().repeat(256)),
+        (Format::F16, half::f16::MAX.to_le_bytes().repeat(256)),
+    ] {
+        let plain = plainly(format, &bytes);
+        let matrix = Quantised::new(format, 1, 256, bytes);
+        for sign in [1.0, -1.0] {
+            let vectors = vec![sign * 1e-3; 3 * 256];
+            let expected = expected(&plain, &vectors, 256);
+            for (name, found) in all_products(&matrix, &vectors) {
+                close(&found, &expected, &format!("{format:?}, {sign}, {name}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn zeros_and_numbers_that_are_none_give_no_panic() {
+    for format in Format::ALL {
+        let columns = 256;
+        for byte in [0, 0xff] {
+            let matrix = Quantised::new(format, 2, columns, vec![byte; 2 * format.row_bytes(columns)]);
+            for number in [0.0, f32::NAN, f32::INFINITY, 1e-40, f32::MAX] {
+                for (name, found) in all_products(&matrix, &vec![number; 3 * columns]) {
+                    if byte == 0 && number.is_finite() {
+                        assert!(found.iter().all(|found| *found == 0.0), "{format:?}, {number}, {name}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_matrix_without_rows_has_no_products() {
+    let matrix = Quantised::new(Format::Q8_0, 0, 32, Vec::new());
+    for count in [1, 3] {
+        assert!(matrix.apply(&Input::new(&vec![1.0; count * 32], count)).all().is_empty());
+    }
+}
