@@ -112,6 +112,9 @@ _kontekst() {
             kontekst__subcmd__approvals,list)
                 cmd="kontekst__subcmd__approvals__subcmd__list"
                 ;;
+            kontekst__subcmd__approvals,show)
+                cmd="kontekst__subcmd__approvals__subcmd__show"
+                ;;
             kontekst__subcmd__approvals__subcmd__help,approve)
                 cmd="kontekst__subcmd__approvals__subcmd__help__subcmd__approve"
                 ;;
@@ -123,6 +126,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__approvals__subcmd__help,list)
                 cmd="kontekst__subcmd__approvals__subcmd__help__subcmd__list"
+                ;;
+            kontekst__subcmd__approvals__subcmd__help,show)
+                cmd="kontekst__subcmd__approvals__subcmd__help__subcmd__show"
                 ;;
             kontekst__subcmd__config,edit)
                 cmd="kontekst__subcmd__config__subcmd__edit"
@@ -282,6 +288,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__help__subcmd__approvals,list)
                 cmd="kontekst__subcmd__help__subcmd__approvals__subcmd__list"
+                ;;
+            kontekst__subcmd__help__subcmd__approvals,show)
+                cmd="kontekst__subcmd__help__subcmd__approvals__subcmd__show"
                 ;;
             kontekst__subcmd__help__subcmd__config,edit)
                 cmd="kontekst__subcmd__help__subcmd__config__subcmd__edit"
@@ -720,7 +729,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__approvals)
-            opts="-h -V --json --help --version list approve deny help"
+            opts="-h -V --json --watch --help --version list show approve deny help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -734,12 +743,16 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__approvals__subcmd__approve)
-            opts="-h -V --all --json --help --version"
+            opts="-q -h -V --all --call --quiet --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --call)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -766,7 +779,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__approvals__subcmd__help)
-            opts="list approve deny help"
+            opts="list show approve deny help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -835,7 +848,35 @@ _kontekst() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kontekst__subcmd__approvals__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kontekst__subcmd__approvals__subcmd__list)
+            opts="-h -V --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__approvals__subcmd__show)
             opts="-h -V --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1466,7 +1507,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__approvals)
-            opts="list approve deny"
+            opts="list show approve deny"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1508,6 +1549,20 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__approvals__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__approvals__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3064,7 +3119,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__run)
-            opts="-f -a -m -s -c -n -C -x -o -q -v -h -V --file --no-stdin --no-skill --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --network --on-deny --output --json --extract --output-file --schema --color --raw --quiet --verbose --help --version"
+            opts="-f -a -m -s -c -n -C -x -o -q -v -h -V --file --no-stdin --no-skill --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --network --on-deny --park --output --json --extract --output-file --schema --color --raw --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3152,6 +3207,10 @@ _kontekst() {
                     ;;
                 --on-deny)
                     COMPREPLY=($(compgen -W "end continue" -- "${cur}"))
+                    return 0
+                    ;;
+                --park)
+                    COMPREPLY=($(compgen -W "headless never" -- "${cur}"))
                     return 0
                     ;;
                 --output)

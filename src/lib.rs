@@ -16,6 +16,7 @@ pub mod config;
 
 mod jobs;
 pub mod journal;
+pub mod parked;
 pub mod sandbox;
 mod socket_table;
 

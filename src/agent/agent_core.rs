@@ -14,8 +14,9 @@ use crate::{
 
 use super::{
     bridge::blocking,
+    parking::ParkedAccess,
     pending_calls::PendingApproval,
-    protocol::Command,
+    protocol::{Command, FailureKind, RunError},
     request::StartRun,
     run::Run,
     run_loop,
@@ -50,6 +51,7 @@ impl AgentCore {
         let commands = CommandRunner::new(&config.commands, host, &home).map(Arc::new);
         let (sessions, subagent_logs) = (Sessions::new(&home), SubagentLogs::new(&home));
         let journal = Journal::new(&home, &config.undo);
+        let parked = ParkedAccess::new(&home);
         let shared = Shared {
             storage: Storage { home, sessions, subagent_logs, journal },
             config,
@@ -59,6 +61,7 @@ impl AgentCore {
             open_sessions: OpenSessions::default(),
             registry: RunRegistry::default(),
             server_status: ServerStatusCache::default(),
+            parked,
             start_subagent: run_loop::start_subagent,
         };
         Self { shared: Arc::new(shared) }
@@ -107,6 +110,18 @@ impl AgentCore {
     /// wait, for example because somebody else has just decided.
     pub fn decide(&self, run: &RunId, call: &CallId, command: Command) -> bool {
         self.shared.registry.decide(run, call, command)
+    }
+
+    /// Forgets a parked run, so that its calls never run. Returns false if it is not parked.
+    ///
+    /// # Errors
+    ///
+    /// [`FailureKind::Request`] while a client goes on with it, and [`FailureKind::Storage`].
+    pub async fn drop_parked(&self, id: &RunId) -> Result<bool, RunError> {
+        let _claim = self.shared.parked.claim(id)?;
+        let (runs, id) = (self.shared.parked.runs.clone(), id.clone());
+        let removed = blocking(move || runs.remove(&id)).join().await?;
+        removed.map_err(|error| RunError::from_source(FailureKind::Storage, &error))
     }
 
     /// Cancels a run. Returns false if it is not in progress.

@@ -31,6 +31,12 @@ impl Checks {
         Ok(Self { commands, runner: runner.cloned(), ..Self::default() })
     }
 
+    /// Notes that files were changed before the run was parked. What failed before that is not known any more.
+    pub(super) fn note_earlier_change(&mut self) {
+        self.is_due = true;
+        self.failed_before = Some(Vec::new());
+    }
+
     /// Notes that files may have been changed.
     pub(super) fn note_change(&mut self) {
         self.is_due = true;

@@ -98,6 +98,11 @@ impl RunMessages {
         self.window.push(prompt.clone());
     }
 
+    /// Does not record the prompt, because the session has it already.
+    pub(super) fn forget_prompt(&mut self) {
+        self.unrecorded_prompt = None;
+    }
+
     /// Returns true if the window is more than half full. Then the tokens of the prompt must be exact.
     pub(super) fn need_exact_count(&self) -> bool {
         i64::from(self.window.prompt_tokens()) * 2 > i64::from(self.window.context_size())

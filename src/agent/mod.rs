@@ -1,6 +1,7 @@
 //! The agent: the one core that every door uses.
 
 mod agent_core;
+mod beginning;
 mod bridge;
 mod calls;
 mod checks;
@@ -13,6 +14,7 @@ mod limits;
 mod messages;
 mod model;
 mod model_profile;
+mod parking;
 mod pending_calls;
 mod prepare;
 mod prompt;
@@ -38,8 +40,8 @@ pub use conversation::Conversation;
 pub use pending_calls::PendingApproval;
 pub use queries::{ChosenModel, DaemonTool};
 pub use request::{
-    ApprovalBatching, DaemonTools, ExtraContext, History, Prompt, RunOverrides, SKILL_TOOL, SPAWN_WORKER,
-    StartRun, SubagentOptions, ToolOptions,
+    ApprovalBatching, DaemonTools, ExtraContext, History, Prompt, ResumeRun, RunOverrides, SKILL_TOOL,
+    SPAWN_WORKER, StartRun, SubagentOptions, ToolOptions,
 };
 pub use run::Run;
 pub use subagent::SubagentWatch;

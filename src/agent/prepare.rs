@@ -22,13 +22,15 @@ use crate::{
 };
 
 use super::{
+    beginning::{beginning, cache_key, messages_before, own_words},
     bridge::blocking,
     checks::Checks,
-    history::{context_size, count_parts, provided_messages, stored_messages, window_budget},
+    history::{context_size, count_parts, provided_messages, window_budget},
     limits::RunLimits,
     messages::RunMessages,
     model::{RunModel, check_images, check_options, open_model},
     model_profile::fill_in,
+    parking::Parking,
     prompt::{prompt_message, system_message},
     protocol::{Event, FailureKind, RunError},
     rails::{Rails, add_opening, asks_for_a_change},
@@ -53,6 +55,7 @@ pub(super) struct PreparedRun {
     pub(super) limits: RunLimits,
     pub(super) rails: Rails,
     pub(super) checks: Checks,
+    pub(super) parking: Parking,
 }
 
 /// The limits and rights of a run, granted by the configuration if a client started it, otherwise by its parent.
@@ -70,11 +73,12 @@ struct Grant {
 pub(super) fn prepare(
     shared: &Shared,
     id: &RunId,
-    request: StartRun,
+    mut request: StartRun,
     origin: Origin,
-    slot: SessionSlot,
+    mut slot: SessionSlot,
     events: &EventSender,
 ) -> Result<PreparedRun, RunError> {
+    let beginning = beginning(shared, id, &mut request, &origin, &mut slot)?;
     let agent = configured_agent(shared, &request, &slot.id)?;
     let skills = Skills::load(&shared.storage.home);
     let mut prompt = prompt_message(&request, &skills)?;
@@ -84,11 +88,10 @@ pub(super) fn prepare(
         Origin::Parent(parent) => parent_grant(*parent),
     };
     let tools = with_spawn_tool(tools, shared, &agent, &limits, &request.tools.daemon);
-    let timeout = Duration::from_secs(shared.config.tools.timeout_seconds);
-    let tools = RunTools::new(tools, request.tools, Arc::clone(&work_dir), policy, timeout)?;
+    let tools = RunTools::new(tools, request.tools, Arc::clone(&work_dir), policy, call_timeout(shared))?;
     let origin = (parent.as_ref(), request.working_dir.as_deref());
     let log = open_log(shared, &request.history, &slot.id, origin)?;
-    let asks_for_change = asks_for_a_change(request.prompt.user_text());
+    let asks_for_change = !beginning.is_skill() && asks_for_a_change(request.prompt.user_text());
     let can_be_checked = !request.change_optional && tools.can_change_files();
     events.send_blocking(Event::Started {
         run: id.clone(),
@@ -104,10 +107,9 @@ pub(super) fn prepare(
         events.send_blocking(Event::Notice(NO_WORK_DIR_NOTICE.to_owned()));
     }
     let stored = matches!(request.history, History::Session(_));
-    let cache_key = Some(slot.id.clone()).filter(|_| !matches!(request.history, History::Provided(_)));
+    let cache_key = cache_key(&request.history, &slot.id);
     let mut model = prepare_model(shared, &slot.id, agent, extra_context, cache_key, &work_dir, events)?;
-    model.bare = request.overrides.bare;
-    model.waits_when_busy = request.waits_when_busy;
+    (model.bare, model.waits_when_busy) = (request.overrides.bare, request.waits_when_busy);
     fill_in(&mut model, &shared.storage.home);
     check_images(&model, &prompt.images)?;
     model.options = check_options(&model, request.answer, &tools.all.defs())?;
@@ -124,25 +126,26 @@ pub(super) fn prepare(
     let budget = window_budget(&model, window_size, &counts);
     let history_budget = budget.history(estimate(&prompt));
     let history = match &log {
-        Some(log) if stored && model.provider.uses_history() => {
-            stored_messages(shared, log, &slot.id, history_budget, events)?
+        Some(log) if stored && reads => {
+            messages_before(shared, log, &slot.id, history_budget, &beginning, events)?
         }
         _ => provided,
     };
     let recorder = Recorder::new(id.clone(), model.agent.id.to_string(), log, slot.guard);
     let window = Window::new(budget, history_budget, history);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
-    let (words, expects_change) = (own_words(&request.prompt), asks_for_change && can_be_checked);
-    let rails = Rails::new(model.agent.rails.clone(), words, &model.system, expects_change, &checks.commands);
-    Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks })
+    let words = own_words(&request.prompt, &beginning);
+    let rails = rails(&model, words, asks_for_change && can_be_checked, &checks);
+    let (checks, parking) = beginning.begin(&shared.parked, model.agent.id.as_str(), checks, events)?;
+    Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks, parking })
 }
 
-/// Returns what the user wrote. The text of a skill may ask for more than the user's own words do.
-fn own_words(prompt: &Prompt) -> &str {
-    match prompt {
-        Prompt::Text(text) => text,
-        Prompt::Skill { .. } => "",
-    }
+fn call_timeout(shared: &Shared) -> Duration {
+    Duration::from_secs(shared.config.tools.timeout_seconds)
+}
+
+fn rails(model: &RunModel, words: &str, expects_change: bool, checks: &Checks) -> Rails {
+    Rails::new(model.agent.rails.clone(), words, &model.system, expects_change, &checks.commands)
 }
 
 /// Returns the checks of the agent, of the working directory and of the request, each once.

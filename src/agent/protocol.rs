@@ -21,6 +21,9 @@ pub enum Command {
         reason: String,
         then: AfterDenial,
     },
+    /// Nobody can be asked about the call. Once each call of the turn has its decision, the run is parked and ends with
+    /// [`Outcome::Parked`]. If it cannot be parked, this denies the call and ends the run.
+    Park(CallId),
     /// The result of a call that the client was asked to run with [`Event::ToolRequested`].
     ToolResult {
         call: CallId,
@@ -42,7 +45,9 @@ impl Command {
     /// Returns the call that the command decides on, or `None` if it is no decision.
     pub(super) fn decided_call(&self) -> Option<&CallId> {
         match self {
-            Self::Approve(call) | Self::ApproveAlways(call) | Self::Deny { call, .. } => Some(call),
+            Self::Approve(call) | Self::ApproveAlways(call) | Self::Park(call) | Self::Deny { call, .. } => {
+                Some(call)
+            }
             Self::ToolResult { .. } => None,
         }
     }
@@ -175,6 +180,8 @@ pub struct ProposedCall {
     pub rules: Vec<String>,
     /// The subagent that made the call, if it was not the run itself.
     pub subagent: Option<SessionId>,
+    /// Set if the run was parked at this call: true if whoever has approved the call as it was then approves this one, too.
+    pub unchanged_since_parked: Option<bool>,
 }
 
 /// The end of a run.
@@ -190,6 +197,8 @@ pub enum Outcome {
     },
     /// A call was denied with [`AfterDenial::End`].
     Denied,
+    /// The run waits on disk for a decision, under this name. None of the calls of its last answer has run.
+    Parked(RunId),
     Cancelled,
     Failed(RunError),
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    core::{AnswerOptions, Image, Message, Sampling, SessionId},
+    core::{AnswerOptions, Image, Message, RunId, Sampling, SessionId},
     tools::{ClientTool, builtin::RUN_COMMAND},
 };
 
@@ -41,6 +41,20 @@ pub struct StartRun {
     /// Command lines that run after each answer that follows a change, in addition to those of the agent. Nobody is asked
     /// about them.
     pub checks: Vec<String>,
+    /// Lets [`Command::Park`](super::protocol::Command::Park) park the run: what the door needs to make this request again,
+    /// without the prompt.
+    pub park: Option<Vec<u8>>,
+    /// Goes on with a parked run, whose settings the other fields have. The prompt and the session are those of the parked
+    /// run.
+    pub resume: Option<ResumeRun>,
+}
+
+/// A parked run to go on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumeRun {
+    pub id: RunId,
+    /// The Unix time in milliseconds at which it was parked. Whoever decides has seen its calls as they were then.
+    pub parked_at: u64,
 }
 
 /// The tools of a run, and how their calls are approved.

@@ -10,7 +10,7 @@ use crate::{
 
 use super::{
     bridge::blocking,
-    calls::{check_calls, run_calls},
+    calls::{check_calls, resume_calls, run_calls},
     generate::{next_answer, summarize_history},
     prepare::{PreparedRun, prepare},
     protocol::{Event, FailureKind, Outcome, RunError},
@@ -60,6 +60,7 @@ async fn drive(active: ActiveRun, request: StartRun, origin: Origin, io: RunIo, 
     match &outcome {
         Outcome::Completed { .. } => tracing::info!(ms, "run completed"),
         Outcome::Denied => tracing::info!(ms, "run ended by a denial"),
+        Outcome::Parked(_) => tracing::info!(ms, "run parked"),
         Outcome::Cancelled => tracing::info!(ms, "run cancelled"),
         Outcome::Failed(error) => tracing::warn!(ms, kind = ?error.kind, "run failed"),
     }
@@ -87,6 +88,8 @@ async fn run(
     origin: Origin,
     io: RunIo,
 ) -> Result<Outcome, Stop> {
+    // Before the wait for the session, so that the second of two clients is told at once.
+    let _claim = request.resume.as_ref().map(|resume| shared.parked.claim(&resume.id)).transpose()?;
     let slot = lock_session(shared, &request.history, &io).await?;
     tracing::info!(session = %slot.id, "run started");
     let conversation = ConversationUpdate::new(&request);
@@ -103,10 +106,13 @@ async fn run(
             return Err(stop);
         }
     };
-    let PreparedRun { session, messages, model, tools, limits, rails, checks } = prepared;
-    let mut run =
-        RunState { shared: Arc::clone(shared), session, io, messages, model, tools, limits, rails, checks };
+    let PreparedRun { session, messages, model, tools, limits, rails, checks, parking } = prepared;
+    let shared = Arc::clone(shared);
+    let mut run = RunState { shared, session, io, messages, model, tools, limits, rails, checks, parking };
     let result = run_turns(&mut run).await;
+    if let Ok(outcome) = &result {
+        run.parking.finish(&run.shared.parked, outcome).await;
+    }
     if let Err(stop) = &result {
         run.messages.store_interrupted(stop, &run.model).await;
     }
@@ -139,12 +145,18 @@ async fn lock_session(shared: &Shared, history: &History, io: &RunIo) -> Result<
 /// Asks the model and runs its calls until it answers without calls or a limit is reached.
 async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
     add_prompt(run).await?;
-    run_checks::run_before_answers(run).await?;
+    if !run.parking.is_resumed() {
+        run_checks::run_before_answers(run).await?;
+    }
+    if let Some(outcome) = resume_calls(run).await? {
+        return Ok(outcome);
+    }
     for _ in 0..run.limits.max_turns {
         run.limits.check_token_budget()?;
         let mut turn = next_answer(run).await?;
         let calls = check_calls(run, &mut turn).await?;
         record_answer(run, &turn).await?;
+        run.parking.note_turn();
         if turn.calls.is_empty() {
             if let AnswerCheck::AskAgain { fact, message, .. } = check_answer(run, &turn).await? {
                 run.io.send(Event::TurnedBack(fact)).await?;
@@ -200,7 +212,9 @@ async fn check_answer(run: &mut RunState, turn: &Turn) -> Result<AnswerCheck, St
 /// spare; otherwise the server counts them.
 async fn add_prompt(run: &mut RunState) -> Result<(), Stop> {
     let tokens = run.messages.estimate_prompt();
-    summarize_history(run, tokens).await?;
+    if !run.parking.is_resumed() {
+        summarize_history(run, tokens).await?;
+    }
     run.messages.push_prompt();
     if run.messages.need_exact_count() {
         let messages = run.messages.window.snapshot().messages.len();
@@ -209,6 +223,9 @@ async fn add_prompt(run: &mut RunState) -> Result<(), Stop> {
         run.messages.count_prompt(&run.model).await?;
     }
     run.messages.push_after_prompt();
+    if run.parking.is_resumed() {
+        run.messages.forget_prompt();
+    }
     Ok(())
 }
 

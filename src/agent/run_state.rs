@@ -12,6 +12,7 @@ use super::{
     limits::RunLimits,
     messages::RunMessages,
     model::RunModel,
+    parking::Parking,
     pending_calls::PendingApproval,
     protocol::{Command, Decision, Event, ProposedCall},
     rails::Rails,
@@ -31,6 +32,7 @@ pub(super) struct RunState {
     pub(super) limits: RunLimits,
     pub(super) rails: Rails,
     pub(super) checks: Checks,
+    pub(super) parking: Parking,
 }
 
 impl RunState {
@@ -66,8 +68,12 @@ impl RunState {
         Ok(self.messages.push_result(call, outcome, &self.model).await?)
     }
 
-    /// Stores a result for each call that will not run because the run is over.
+    /// Stores a result for each call that will not run because the run is over. A parked call gets none, because it can
+    /// run later.
     pub(super) async fn push_unstarted(&mut self, calls: impl Iterator<Item = ToolCall> + Send) {
+        if self.parking.holds_calls() {
+            return;
+        }
         self.messages.push_unstarted(calls, &self.model).await;
     }
 

@@ -14,6 +14,7 @@ use crate::{
 
 use super::{
     limits::RunLimits,
+    parking::ParkedAccess,
     protocol::RunError,
     request::{StartRun, ToolOptions},
     run::Run,
@@ -35,6 +36,7 @@ pub(super) struct Shared {
     pub(super) open_sessions: OpenSessions,
     pub(super) registry: RunRegistry,
     pub(super) server_status: ServerStatusCache,
+    pub(super) parked: Arc<ParkedAccess>,
     /// Starts the run of a subagent. It is a pointer because the code of a run cannot depend on the code that
     /// starts runs.
     pub(super) start_subagent: StartSubagent,

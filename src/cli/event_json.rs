@@ -48,7 +48,9 @@ pub(super) fn to_json(event: &Event) -> Value {
             "type": "completed", "run_id": e.run_id, "content": e.content, "reasoning": e.reasoning,
             "truncated": e.truncated, "checks_passed": e.checks_passed,
         }),
-        Event::Cancelled(e) => json!({"type": "cancelled", "run_id": e.run_id, "denied": e.denied}),
+        Event::Cancelled(e) => json!({
+            "type": "cancelled", "run_id": e.run_id, "denied": e.denied, "parked_run_id": e.parked_run_id,
+        }),
         Event::Failed(e) => json!({
             "type": "failed", "run_id": e.run_id, "error": e.error, "hint": e.hint,
             "kind": e.kind().as_str_name().trim_start_matches("FAILURE_KIND_").to_ascii_lowercase(),
@@ -103,6 +105,7 @@ fn call_to_json(call: &pb::ProposedToolCall) -> Value {
         "preview": call.preview, "caution": call.caution, "worker_id": call.worker_id,
         "command": call.command.as_ref().map(|command| json!({"prefixes": command.prefixes})),
         "asked_by": call.asked_by, "rules": call.rules,
+        "unchanged_since_parked": call.unchanged_since_parked,
     })
 }
 

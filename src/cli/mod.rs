@@ -222,7 +222,7 @@ fn dispatch(
         Command::Init(args) => init::run(&args, &home, environment, proxy),
         Command::Config(args) => config::run(args, &home, environment),
         Command::Doctor(args) => doctor::run(&args, &home, environment),
-        Command::Approvals(args) => approvals::run(args, &home),
+        Command::Approvals(args) => approvals::run(args, &home, environment),
         Command::Undo(args) => undo::run(args, &home),
         Command::Every(args) => every::run(args, &home),
         Command::Jobs(args) => jobs::run(args, &home),

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::{
     client::{self, ClientError},
     config::{Home, Lock},
+    parked::ParkedRuns,
     pb::{GetStatusRequest, GetStatusResponse},
 };
 
@@ -41,7 +42,14 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
         other => other.into(),
     })?;
     let status = get_status(stream)?;
-    let text = if args.json { format!("{}\n", json_pretty(&to_json(&status))) } else { format_text(&status) };
+    let parked = ParkedRuns::new(home).ids().map_or(0, |ids| ids.len());
+    let text = if args.json {
+        let mut json = to_json(&status);
+        json["parked_runs"] = json!(parked);
+        format!("{}\n", json_pretty(&json))
+    } else {
+        format_text(&status, parked)
+    };
     to_stdout(|out, _| Ok(out.write_all(text.as_bytes())?))
 }
 
@@ -90,7 +98,15 @@ fn to_json(status: &GetStatusResponse) -> serde_json::Value {
     })
 }
 
-fn format_text(status: &GetStatusResponse) -> String {
+/// Says how many runs go on, and how many wait for a decision.
+fn runs(active: i32, parked: usize) -> String {
+    match parked {
+        0 => active.to_string(),
+        parked => format!("{active}, and {parked} parked: `kontekst approvals` lists them"),
+    }
+}
+
+fn format_text(status: &GetStatusResponse, parked: usize) -> String {
     let daemon = format!("{} (pid {}), up {}", status.version, status.pid, uptime(status.uptime_seconds));
     let http = if status.http.is_empty() { "off".to_owned() } else { format!("http://{}", status.http) };
     let model = match (&*status.model, &*status.model_reason) {
@@ -104,7 +120,7 @@ fn format_text(status: &GetStatusResponse) -> String {
     };
     let mut rows = vec![
         ("daemon", daemon),
-        ("runs", status.active_runs.to_string()),
+        ("runs", runs(status.active_runs, parked)),
         ("socket", status.socket.clone()),
         ("bind", status.bind.clone()),
         ("http", http),

@@ -171,6 +171,20 @@ impl Home {
         private_dir(&self.jobs())
     }
 
+    /// The runs that wait for a decision, one file each.
+    pub fn parked(&self) -> PathBuf {
+        self.root.join("parked")
+    }
+
+    /// Creates [`Home::parked`], for this user only.
+    ///
+    /// # Errors
+    ///
+    /// As [`Home::create`].
+    pub fn create_parked(&self) -> Result<(), HomeError> {
+        private_dir(&self.parked())
+    }
+
     /// The prompts that were typed in chats.
     pub fn chat_history(&self) -> PathBuf {
         self.root.join("chat_history")
@@ -284,6 +298,7 @@ impl Home {
             self.profiles(),
             self.undo(),
             self.jobs(),
+            self.parked(),
             self.kv(),
         ];
         [self.root.clone(), self.config(), self.policy(), self.token()].into_iter().chain(dirs).collect()

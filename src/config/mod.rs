@@ -2,6 +2,7 @@
 
 pub mod agents;
 mod api_keys;
+mod approvals;
 mod bind;
 mod commands;
 mod daemon;
@@ -28,6 +29,7 @@ mod workers;
 
 pub use agents::{AgentConfig, AgentError, ToolRole};
 pub use api_keys::{ApiKeys, MissingKey};
+pub use approvals::{ApprovalsConfig, ParkMode};
 pub use bind::{BadBind, Bind};
 pub use commands::{CommandApproval, CommandsConfig, MAX_SECONDS, SandboxMode};
 pub use daemon::DaemonConfig;
@@ -117,6 +119,7 @@ pub struct Config {
     pub workers: WorkersConfig,
     pub sessions: SessionsConfig,
     pub undo: UndoConfig,
+    pub approvals: ApprovalsConfig,
     pub daemon: DaemonConfig,
     /// The settings of single working directories.
     #[serde(skip_serializing_if = "DirSections::is_empty")]
@@ -176,6 +179,7 @@ impl Default for Config {
             workers: WorkersConfig::default(),
             sessions: SessionsConfig::default(),
             undo: UndoConfig::default(),
+            approvals: ApprovalsConfig::default(),
             daemon: DaemonConfig::default(),
             dir: DirSections::new(),
             unknown_keys: Vec::new(),

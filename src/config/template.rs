@@ -85,6 +85,9 @@ keep_days = 30                       # 0 keeps nothing
 max_bytes = 1073741824               # disk for it; the oldest runs go first
 max_file_bytes = 10485760            # a larger file is changed without it, and the preview says so
 
+[approvals]
+park = "headless"                    # a run that needs an approval without a terminal waits on disk; "never": it is denied
+
 [daemon]
 idle_exit_minutes = 60               # a daemon that a command started exits after this time without a client; 0 never does
 "##;
@@ -119,6 +122,7 @@ pub(super) const WRITTEN: &[&str] = &[
     "8d09bdd04875e66c1563a1d1640245f40404ea7f9503583f0bc9c47688f2d9b2",
     "ca0eea5b2127f9c6dcf0e1c6c2d70045985e355ca8103f0582b4f6bdf0894e2c",
     "2fea69f7d54fa6baef37c6031b9b4b3e4998a49ed6d2b81c102d30b78a9df064",
+    "432e6be36b915404cf0250c19b60c868ecc79b48dd888dfc349404b43f4315fd",
 ];
 
 /// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
@@ -180,6 +184,7 @@ pub(super) const KEYS: &[&str] = &[
     "undo.keep_days",
     "undo.max_bytes",
     "undo.max_file_bytes",
+    "approvals.park",
     "daemon.idle_exit_minutes",
     "dir",
 ];

@@ -173,7 +173,7 @@ impl SessionLog {
                     SessionLine::parse(bytes),
                     SessionLine::Message(_)
                         | SessionLine::Unanswered(_)
-                        | SessionLine::ToolStarted(_)
+                        | SessionLine::ToolStarted { .. }
                         | SessionLine::Compacted { .. }
                 )
             }

@@ -37,7 +37,11 @@ pub(super) const MAX_LINE: usize = 64 << 20;
 pub(super) enum SessionLine {
     Message(Message),
     Unanswered(Message),
-    ToolStarted(CallId),
+    /// `run` is absent in a line that this program did not write.
+    ToolStarted {
+        call: CallId,
+        run: Option<RunId>,
+    },
     Compacted {
         summary: String,
         tokens: u32,
@@ -75,6 +79,7 @@ struct AnyMark {
     mark: String,
     message: Option<Message>,
     call_id: Option<CallId>,
+    run: Option<RunId>,
     summary: Option<String>,
     #[serde(default)]
     tokens: u32,
@@ -140,12 +145,13 @@ impl SessionLine {
         if let Ok(message) = serde_json::from_slice(bytes) {
             return Self::Message(message);
         }
-        let Ok(AnyMark { mark, message, call_id, summary, tokens }) = serde_json::from_slice(bytes) else {
+        let Ok(AnyMark { mark, message, call_id, run, summary, tokens }) = serde_json::from_slice(bytes)
+        else {
             return Self::Damaged;
         };
         match (mark.as_str(), message, call_id, summary) {
             (UNANSWERED, Some(message), ..) => Self::Unanswered(message),
-            (TOOL_STARTED, _, Some(call), _) => Self::ToolStarted(call),
+            (TOOL_STARTED, _, Some(call), _) => Self::ToolStarted { call, run },
             (COMPACTED, _, _, Some(summary)) => Self::Compacted { summary, tokens },
             (UNANSWERED | TOOL_STARTED | COMPACTED, ..) => Self::Damaged,
             _ => Self::Nothing,

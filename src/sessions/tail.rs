@@ -55,7 +55,7 @@ pub(super) fn load(
         match line {
             SessionLine::Unanswered(_) | SessionLine::Nothing => {}
             SessionLine::Damaged => tail.damaged += 1,
-            SessionLine::ToolStarted(call) => {
+            SessionLine::ToolStarted { call, .. } => {
                 started.insert(call);
             }
             // The summary replaces everything before it, if it fits in the budget.

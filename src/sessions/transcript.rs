@@ -90,22 +90,33 @@ impl Entries {
     }
 }
 
+impl Entries {
+    /// Reads the next line with all that it can be.
+    pub(super) fn next_line(&mut self) -> Option<Result<SessionLine, SessionError>> {
+        match self.read_line().context(&self.path) {
+            Ok(true) => self.number += 1,
+            Ok(false) => return None,
+            Err(error) => return Some(Err(error.into())),
+        }
+        Some(Ok(SessionLine::parse(&self.line)))
+    }
+}
+
 impl Iterator for Entries {
     type Item = Result<Entry, SessionError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            match self.read_line().context(&self.path) {
-                Ok(true) => self.number += 1,
-                Ok(false) => return None,
-                Err(error) => return Some(Err(error.into())),
-            }
-            match SessionLine::parse(&self.line) {
+            let line = match self.next_line()? {
+                Ok(line) => line,
+                Err(error) => return Some(Err(error)),
+            };
+            match line {
                 SessionLine::Message(message) | SessionLine::Unanswered(message) => {
                     return Some(Ok(Entry::Message(message)));
                 }
                 SessionLine::Damaged => return Some(Ok(Entry::Damaged { line: self.number })),
-                SessionLine::ToolStarted(_) | SessionLine::Compacted { .. } | SessionLine::Nothing => {}
+                SessionLine::ToolStarted { .. } | SessionLine::Compacted { .. } | SessionLine::Nothing => {}
             }
         }
     }

@@ -81,6 +81,13 @@ fn a_call_that_nobody_approved_ends_a_job_and_the_result_says_so() {
     assert_eq!(result["ending"], "needs approval");
     assert!(result["messages"].as_str().unwrap().contains("write_file"), "{result}");
     assert!(!home.work_dir().join("x").exists());
+    // It waits, and the inbox says where.
+    let run = result["parked_run"].as_str().unwrap();
+    assert!(home.run(&["jobs", "inbox"]).success().contains("parked"), "{result}");
+    model.push(Reply::text("written"));
+    assert_eq!(home.run(&["approvals", "approve", run]).success(), "written\n");
+    assert_eq!(std::fs::read_to_string(home.work_dir().join("x")).unwrap(), "y");
+    assert!(json(&home, &["jobs", "inbox", "writer", "--json"])[0]["parked_run"].is_null());
 }
 
 #[test]

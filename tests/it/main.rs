@@ -26,6 +26,7 @@ mod manual;
 mod models;
 mod orphans;
 mod output_schema;
+mod parked;
 mod policy;
 mod prompt_prefix;
 mod provider;

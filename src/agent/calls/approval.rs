@@ -14,6 +14,16 @@ use crate::{
 
 use super::plan::{CallPlan, PlannedCall};
 
+/// The reason of a denial where the client can ask nobody, and the run cannot be parked.
+pub(in crate::agent) const NOBODY_TO_ASK: &str = "nobody can be asked about it";
+
+/// The meaning of the decisions on the calls of a turn for the run.
+pub(super) struct Decided {
+    pub(super) after_denial: AfterDenial,
+    /// The calls about which nobody can be asked, by their places in the plan. Empty if a denial ends the run.
+    pub(super) to_park: Vec<usize>,
+}
+
 /// Waits until every proposed call has a decision, and changes the plan of each call that is denied.
 ///
 /// The first decision on a call counts. Decisions on calls that were not proposed are ignored. If the client
@@ -21,10 +31,11 @@ use super::plan::{CallPlan, PlannedCall};
 pub(super) async fn collect_decisions(
     run: &mut RunState,
     planned: &mut [PlannedCall],
-) -> Result<AfterDenial, Stop> {
+) -> Result<Decided, Stop> {
     let mut undecided: Vec<usize> =
         (0..planned.len()).filter(|&index| planned[index].needs_approval()).collect();
     let mut after_denial = AfterDenial::Continue;
+    let mut to_park = Vec::new();
     while !undecided.is_empty() {
         match next_command(run).await? {
             None => {
@@ -57,10 +68,27 @@ pub(super) async fn collect_decisions(
                     }
                 }
             }
+            Some(Command::Park(call)) => {
+                if let Some(index) = take_undecided(&mut undecided, planned, &call) {
+                    run.report_decision(call, Decision::Denied(NOBODY_TO_ASK.to_owned())).await?;
+                    to_park.push(index);
+                }
+            }
             Some(other) => run.handle_command(Some(&other)),
         }
     }
-    Ok(after_denial)
+    if after_denial == AfterDenial::End || !run.parking.is_possible() {
+        after_denial = if to_park.is_empty() { after_denial } else { AfterDenial::End };
+        deny_unasked(planned, std::mem::take(&mut to_park));
+    }
+    Ok(Decided { after_denial, to_park })
+}
+
+/// Denies the calls about which nobody can be asked.
+pub(super) fn deny_unasked(planned: &mut [PlannedCall], indices: Vec<usize>) {
+    for index in indices {
+        planned[index].plan = CallPlan::Denied(NOBODY_TO_ASK.to_owned());
+    }
 }
 
 /// Writes the rules that allow calls like this one in this directory, and says where they stand.

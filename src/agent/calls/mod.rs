@@ -4,9 +4,12 @@ mod approval;
 mod batch;
 mod check;
 mod execute;
+mod parked_call;
 mod plan;
 mod result;
+mod resume;
 mod write_guard;
 
 pub(super) use batch::run_calls;
 pub(super) use check::check_calls;
+pub(super) use resume::resume_calls;

@@ -77,6 +77,7 @@ impl PlannedCall {
             asked_by,
             rules: self.rules(),
             subagent: None,
+            unchanged_since_parked: None,
         })
     }
 

@@ -24,6 +24,10 @@ pub(super) async fn turn_back_writes(run: &mut RunState, planned: &mut [PlannedC
     for PlannedCall { call, plan } in planned.iter_mut() {
         let CallPlan::Daemon(DaemonCall { tool, args, proposal, .. }) = plan else { continue };
         let Effect::Change(change) = &proposal.effect else { continue };
+        // It was not turned back before the run was parked, and a person decides about it now.
+        if run.parking.parked_call(&call.id).is_some_and(|parked| parked.waits) {
+            continue;
+        }
         let ids = (&*call, &*args, run.messages.recorder.run());
         let judged = run.rails.judge_proposal(change, ids, &run.messages.window.iter(), can_edit);
         let Some(TurnedBack { fact, advice }) = judged else { continue };

@@ -193,7 +193,7 @@ impl Subagent {
     /// Logs how the run ended, and returns the result for the parent. `exceeded` is the time that the
     /// subagent was allowed, if that was too short.
     async fn conclude(&mut self, outcome: Outcome, exceeded: Option<Duration>) -> SubagentResult {
-        let denied = matches!(outcome, Outcome::Denied);
+        let denied = matches!(outcome, Outcome::Denied | Outcome::Parked(_));
         let (cause, message) = match outcome {
             Outcome::Completed { content, truncated, .. } => {
                 return self.conclude_completed(content, truncated).await;
@@ -205,7 +205,9 @@ impl Subagent {
                     return SubagentResult::failed("it was cancelled");
                 }
             },
-            Outcome::Denied => (FailureCause::Denied, "a call of it was denied".to_owned()),
+            Outcome::Denied | Outcome::Parked(_) => {
+                (FailureCause::Denied, "a call of it was denied".to_owned())
+            }
             Outcome::Failed(error) => (failure_cause(error.kind), error.message),
         };
         self.log(SubagentEventKind::Failed { cause, message: message.clone() }).await;

@@ -247,6 +247,7 @@ async fn forward_command(
     };
     let (Command::Approve(call)
     | Command::ApproveAlways(call)
+    | Command::Park(call)
     | Command::Deny { call, .. }
     | Command::ToolResult { call, .. }) = &mut command;
     // The first command for a call counts. Others are ignored, as are those for unknown calls.
@@ -255,6 +256,7 @@ async fn forward_command(
     let decision = match &command {
         Command::Approve(_) | Command::ApproveAlways(_) => Some(Decision::Approved),
         Command::Deny { reason, .. } => Some(Decision::Denied(reason.clone())),
+        Command::Park(_) => Some(Decision::Denied("nobody can be asked about it".to_owned())),
         Command::ToolResult { .. } => None,
     };
     if let Some(commands) = &group.members[member].commands

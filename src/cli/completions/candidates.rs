@@ -10,6 +10,7 @@ use crate::{
     config::{Config, Home, agents},
     core::Environment,
     models::ModelCatalog,
+    parked::ParkedRuns,
     sessions::Sessions,
     skills::Skills,
 };
@@ -56,6 +57,12 @@ pub(super) fn with_values(command: Command, lookup: Lookup) -> Command {
                 .mut_subcommand("show", |show| show.mut_arg("name", of(model_names)))
                 .mut_subcommand("use", |chosen| chosen.mut_arg("name", of(model_names)))
         })
+        .mut_subcommand("approvals", |approvals| {
+            approvals
+                .mut_subcommand("show", |show| show.mut_arg("run", of(parked_runs)))
+                .mut_subcommand("approve", |approve| approve.mut_arg("ids", of(parked_runs)))
+                .mut_subcommand("deny", |deny| deny.mut_arg("ids", of(parked_runs)))
+        })
         .mut_subcommand("sessions", |sessions| {
             let of_id = |sessions: Command, name: &'static str, id: &'static str| {
                 sessions.mut_subcommand(name, |command| command.mut_arg(id, of(session_ids)))
@@ -92,6 +99,11 @@ fn session_ids(lookup: &Lookup) -> Vec<(String, String)> {
         (session.id.to_string(), format!("{} ({})", overview.title, age(now, session.modified)))
     });
     about.collect()
+}
+
+fn parked_runs(lookup: &Lookup) -> Vec<(String, String)> {
+    let runs = ParkedRuns::new(&lookup.home).list().unwrap_or_default();
+    runs.into_iter().map(|run| (run.id.to_string(), run.prompt)).collect()
 }
 
 fn tools(_: &Lookup) -> Vec<(String, String)> {

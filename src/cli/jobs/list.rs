@@ -1,14 +1,16 @@
 //! The lists of `kontekst jobs`.
 
-use std::io::Write;
+use std::{collections::HashMap, io::Write};
 
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use crate::{
     cli::{error::CliError, json::json_pretty, printable::printable, table::Table},
+    config::Home,
     core::Name,
     jobs::{Job, Jobs, RunResult},
+    parked::{ParkedRun, ParkedRuns},
 };
 
 use super::shown_time;
@@ -65,10 +67,12 @@ pub(super) fn show(id: &Name, job: &Job, jobs: &Jobs, out: &mut dyn Write) -> Re
 pub(super) fn results(
     ids: &[Name],
     jobs: &Jobs,
-    limit: usize,
-    json: bool,
+    (limit, json): (usize, bool),
+    home: &Home,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
+    let parked = ParkedRuns::new(home).list().unwrap_or_default();
+    let parked: HashMap<&str, &ParkedRun> = parked.iter().map(|run| (run.session.as_str(), run)).collect();
     let of_job =
         |id: &Name| jobs.state(id).results.into_iter().map(|result| (id.clone(), result)).collect::<Vec<_>>();
     let mut all: Vec<(Name, RunResult)> = ids.iter().flat_map(of_job).collect();
@@ -80,6 +84,8 @@ pub(super) fn results(
             .map(|(id, result)| {
                 let mut value = json!(result);
                 (value["job"], value["ending"]) = (json!(id), json!(ending(result)));
+                let waits = parked.get(result.session.as_str()).filter(|_| needs_approval(result));
+                value["parked_run"] = json!(waits.map(|run| &run.id));
                 value
             })
             .collect();
@@ -88,6 +94,7 @@ pub(super) fn results(
     if all.is_empty() {
         return Ok(writeln!(out, "No job has run yet. `kontekst jobs` shows when they do.")?);
     }
+    let mut any_waits = false;
     let mut table = Table::new(["STARTED", "JOB", "END", "SESSION", "ANSWER"]);
     for (id, result) in &all {
         // The reason of a failure is worth more than the beginning of an answer.
@@ -96,16 +103,26 @@ pub(super) fn results(
             _ if result.messages.is_empty() => &result.answer,
             _ => &result.messages,
         };
+        let waits = needs_approval(result) && parked.contains_key(result.session.as_str());
         table.row([
             shown_time(Some(result.started)),
             id.to_string(),
-            ending(result).to_owned(),
+            if waits { "parked".to_owned() } else { ending(result).to_owned() },
             result.session.clone(),
             cut(text),
         ]);
+        any_waits |= waits;
     }
     table.write(out)?;
-    Ok(writeln!(out, "\n`kontekst sessions show SESSION` has the whole answer.")?)
+    writeln!(out, "\n`kontekst sessions show SESSION` has the whole answer.")?;
+    if any_waits {
+        writeln!(out, "`kontekst approvals` lists the parked runs, and goes on with them.")?;
+    }
+    Ok(())
+}
+
+fn needs_approval(result: &RunResult) -> bool {
+    result.exit_code == Some(3)
 }
 
 /// Says how a run ended, by the exit code of `kontekst run`.

@@ -97,7 +97,7 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
                 Some(id) => jobs.job(&id).map(|_| vec![id])?,
                 None => jobs.ids()?,
             };
-            to_stdout(|out, _| list::results(&ids, &jobs, limit, json, out))
+            to_stdout(|out, _| list::results(&ids, &jobs, (limit, json), home, out))
         }
         Command::Pause { id } => set_paused(&id, &jobs, true),
         Command::Resume { id } => set_paused(&id, &jobs, false),

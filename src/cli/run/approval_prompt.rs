@@ -271,6 +271,7 @@ mod tests {
             command: Some(CommandLine { prefixes: vec!["a\u{1b}b".into()] }),
             asked_by: "\u{1b}b".into(),
             rules: vec!["a\u{1b}b".into()],
+            unchanged_since_parked: None,
         };
         let text = format_proposal(&call, Palette::none()) + &prompt(&call) + &help(&call, "");
         assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");

@@ -8,7 +8,10 @@ use std::{
 
 use crate::{
     cli::{output::Palette, pager::Pager},
-    pb::{ApproveToolCommand, DenyToolCommand, ProposedToolCall, run_command::Command},
+    pb::{
+        ApproveToolCommand, DenyToolCommand, ParkOptions, ParkToolCommand, ProposedToolCall, StartRunCommand,
+        run_command::Command,
+    },
 };
 
 use super::{
@@ -43,12 +46,27 @@ impl Policy {
     }
 }
 
+/// The decision on the calls at which a run was parked, as long as nothing about them has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum ParkedDecision {
+    /// Each is asked about, as if the run had not been parked.
+    Ask,
+    Approve,
+    /// Only the calls with these ids are approved. The model reads that the others were not.
+    ApproveOnly(HashSet<String>),
+    /// The model reads the reason and goes on.
+    Deny(String),
+}
+
 /// The time without input before a question, which a pasted text does not have between its lines.
 const QUIET: Duration = Duration::from_millis(50);
 
 /// The time without input after a question was taken away. Whoever was about to answer it has to notice that the next
 /// question is another one.
 const QUIET_AFTER_WITHDRAWAL: Duration = Duration::from_secs(1);
+
+/// The reason of a denial where nobody can be asked.
+pub(super) const NO_TERMINAL: &str = "there is no terminal to ask on";
 
 /// Decides on the proposed calls of one run.
 ///
@@ -63,6 +81,9 @@ pub(in crate::cli) struct Approver {
     open: Option<OpenQuestion>,
     /// The time without input before the next question.
     quiet: Duration,
+    /// A run whose call nobody can be asked about is parked.
+    parks: bool,
+    parked: ParkedDecision,
     /// Nothing is asked any more, because the user has refused a call or interrupted the run.
     run_ends: bool,
     /// The first call that was denied, and ended the run, because there was no terminal to ask on.
@@ -84,9 +105,23 @@ impl Approver {
             queue: VecDeque::new(),
             open: None,
             quiet: QUIET,
+            parks: false,
+            parked: ParkedDecision::Ask,
             run_ends: false,
             unasked: None,
         }
+    }
+
+    /// Has the run parked at a call about which nobody can be asked, unless the user wants the model to go on without it.
+    pub(super) fn park_unasked(&mut self, start: &mut StartRunCommand) {
+        self.parks = self.policy.on_deny == OnDeny::End;
+        let (allowed_tools, auto_approve) = self.allowed();
+        start.park = self.parks.then_some(ParkOptions { auto_approve, allowed_tools });
+    }
+
+    /// Decides so on the calls at which the run was parked.
+    pub(super) fn with_parked(self, parked: ParkedDecision) -> Self {
+        Self { parked, ..self }
     }
 
     /// Shows all of a call with this pager, if the user wants to see it.
@@ -129,20 +164,38 @@ impl Approver {
 
     /// Takes proposed calls and returns the decisions that need no question. [`Approver::answered`] has the others
     /// later.
-    pub(super) fn propose(&mut self, calls: Vec<ProposedToolCall>) -> Vec<Command> {
-        let (covered, to_ask): (Vec<_>, Vec<_>) =
-            calls.into_iter().partition(|call| self.policy.covers(call));
-        let mut decisions: Vec<Command> = covered.iter().map(approve).collect();
-        self.queue.extend(to_ask);
+    pub(in crate::cli) fn propose(&mut self, calls: Vec<ProposedToolCall>) -> Vec<Command> {
+        let mut decisions = Vec::new();
+        for call in calls {
+            match self.decide_parked(&call) {
+                Some(decision) => decisions.push(decision),
+                None if self.policy.covers(&call) => decisions.push(approve(&call)),
+                None => self.queue.push_back(call),
+            }
+        }
         decisions.extend(self.ask_next());
         decisions
+    }
+
+    /// Returns the decision on a call at which the run was parked. `None` if it is like any other call: because it was not
+    /// parked, or because it is another one now.
+    fn decide_parked(&self, call: &ProposedToolCall) -> Option<Command> {
+        let unchanged = call.unchanged_since_parked?;
+        match &self.parked {
+            ParkedDecision::Deny(reason) => Some(deny(call, reason, OnDeny::Continue)),
+            ParkedDecision::ApproveOnly(ids) if !ids.contains(&call.call_id) => {
+                Some(deny(call, "the user approved only other calls", OnDeny::Continue))
+            }
+            ParkedDecision::Approve | ParkedDecision::ApproveOnly(_) if unchanged => Some(approve(call)),
+            ParkedDecision::Ask | ParkedDecision::Approve | ParkedDecision::ApproveOnly(_) => None,
+        }
     }
 
     /// Waits until the user has answered a question, and returns the decisions that follow from it. Waits forever if
     /// nothing is asked.
     ///
     /// Nothing is lost if the returned future is dropped early.
-    pub(super) async fn answered(&mut self) -> Vec<Command> {
+    pub(in crate::cli) async fn answered(&mut self) -> Vec<Command> {
         let Some(open) = &mut self.open else { return std::future::pending().await };
         let outcome = open.question.outcome().await;
         let call = self.open.take().map(|open| open.call);
@@ -194,7 +247,12 @@ impl Approver {
             } else if let Some(question) = self.open_question(&call) {
                 self.open = Some(OpenQuestion { call, question });
             } else {
-                decisions.push(deny(&call, "there is no terminal to ask on", self.policy.on_deny));
+                // The question of a worker is not one at which its parent could wait.
+                decisions.push(if self.parks && call.worker_id.is_empty() {
+                    Command::ParkTool(ParkToolCommand { call_id: call.call_id.clone() })
+                } else {
+                    deny(&call, NO_TERMINAL, self.policy.on_deny)
+                });
                 if self.policy.on_deny == OnDeny::End {
                     self.unasked.get_or_insert(call);
                 }

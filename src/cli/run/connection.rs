@@ -299,7 +299,7 @@ impl RunConnection {
             .hint("raise `max_tokens` of the agent or `context_size`, or ask the model to continue")),
             Event::Completed(_) => Ok(ExitCode::SUCCESS),
             Event::Cancelled(cancelled) if cancelled.denied => match self.approver.unasked() {
-                Some(call) => Err(unasked_call::error(call)),
+                Some(call) => Err(unasked_call::error(call, &cancelled.parked_run_id)),
                 None => Err(CliError::denied("a tool was denied")),
             },
             Event::Cancelled(_) => Err(CliError::failed("the daemon cancelled the run")

@@ -19,6 +19,7 @@ mod question;
 mod question_pager;
 mod renderer;
 mod report;
+mod resume;
 mod sender;
 mod settings_args;
 mod terminal_mode;
@@ -38,13 +39,17 @@ use crate::{
 
 pub(super) use allowed::{Allowed, check_tool_name, tool_names};
 pub(super) use approval_args::ApprovalArgs;
+pub(super) use approver::ParkedDecision;
 pub(super) use attached_files::{Attached, read as read_files};
 pub(super) use context_line::percent_used;
 pub(super) use prompt::parse_skill;
 pub(super) use renderer::{Format, RunRenderer};
+pub(super) use resume::{ResumeOutput, quiet_approver, resume};
 pub(super) use sender::RunSender;
 pub(super) use settings_args::SettingsArgs;
 pub(super) use terminal_mode::TerminalMode;
+pub(super) use unasked_call::target;
+pub(super) use whole_call::whole_call;
 
 use input_args::InputArgs;
 use output_args::OutputArgs;
@@ -78,7 +83,7 @@ macro_rules! examples {
 /// files and stdout is no terminal, it is printed once it is certain that the answer counts. Files below the working
 /// directory are read and listed without a question, unless their names say that they hold secrets or settings.
 /// Every other tool call is shown with a preview, and you are asked about it on the terminal. Without a terminal
-/// it is denied (exit status 3), unless --allow or --auto-approve approves it.
+/// the run stops at it (exit status 3), unless --allow or --auto-approve approves it, and waits for `kontekst approvals`.
 ///
 /// While nothing is printed, a line on stderr says what the run waits for, and for how long: a daemon that starts, another run
 /// of the session, the queue, a model that is loaded, the prompt that is read, or a server that says nothing. On a terminal
@@ -102,15 +107,32 @@ pub(super) struct Args {
     settings: SettingsArgs,
     #[command(flatten)]
     approval: ApprovalArgs,
+    /// What happens at a call that needs approval where there is no terminal to ask on
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, help_heading = "Tools and approval")]
+    park: Park,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// The runs that wait on disk for a decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Park {
+    /// The run waits on disk, and `kontekst approvals` goes on with it
+    #[default]
+    Headless,
+    /// The call is denied
+    Never,
 }
 
 pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let whole_answer = args.output.whole_answer()?;
     let mut renderer = args.output.renderer(environment);
     let mut start = args.settings.start_command(home)?;
-    let approver = args.approval.apply(&mut start, renderer.palette())?.with_pager(Pager::new(environment));
+    let mut approver =
+        args.approval.apply(&mut start, renderer.palette())?.with_pager(Pager::new(environment));
+    if args.park == Park::Headless && start.headless {
+        approver.park_unasked(&mut start);
+    }
     let input = args.input.read(environment, &mut |text| renderer.note(Verbosity::Normal, text))?;
     (start.prompt, start.skill, start.images) = (input.prompt, input.skill, input.images);
     if let Some(schema) = whole_answer.as_ref().and_then(WholeAnswer::schema) {

@@ -14,7 +14,8 @@ const TARGETS: [&str; 4] = ["path", "command", "url", "name"];
 const MAX_TARGET: usize = 120;
 
 /// Returns the error of a run that ended at this call: which call it was, why nobody was asked, and what would allow it.
-pub(super) fn error(call: &ProposedToolCall) -> CliError {
+/// `parked` is the name under which the run is parked, or empty.
+pub(super) fn error(call: &ProposedToolCall, parked: &str) -> CliError {
     let name = literal(&call.name);
     let target = target(&call.arguments_json).map(|target| format!(" of {target}")).unwrap_or_default();
     let error = CliError::needs_approval(format!(
@@ -23,6 +24,13 @@ pub(super) fn error(call: &ProposedToolCall) -> CliError {
     let error = match &*call.asked_by {
         "" => error,
         asked_by => error.cause(literal(asked_by)),
+    };
+    let error = match parked {
+        "" => error,
+        run => error.hint(format!(
+            "the run is parked: `kontekst approvals approve {run}` goes on with it, and `kontekst approvals show {run}` \
+             shows the call"
+        )),
     };
     let error = match (&*call.caution, &call.command) {
         ("", None) => error.hint(format!(
@@ -54,7 +62,7 @@ pub(super) fn error(call: &ProposedToolCall) -> CliError {
 }
 
 /// Returns the file, the command or the address that a call is about, in quotation marks.
-fn target(arguments_json: &str) -> Option<String> {
+pub(in crate::cli) fn target(arguments_json: &str) -> Option<String> {
     let OrderedObject(members) = OrderedObject::parse(arguments_json)?;
     let (_, value) = TARGETS.iter().find_map(|target| members.iter().find(|(name, _)| name == target))?;
     let value = value.to_string();
@@ -72,7 +80,7 @@ mod tests {
 
     fn check(call: &ProposedToolCall, expect: &Expect) {
         let mut text = Vec::new();
-        error(call).write(&mut text).unwrap();
+        error(call, "").write(&mut text).unwrap();
         expect.assert_eq(&String::from_utf8(text).unwrap());
     }
 
@@ -82,6 +90,12 @@ mod tests {
             arguments_json: arguments_json.to_owned(),
             ..ProposedToolCall::default()
         }
+    }
+
+    #[test]
+    fn the_error_says_how_to_go_on_with_a_parked_run() {
+        let error = error(&call("edit_file", r#"{"path":"a"}"#), "0198");
+        assert!(error.hints[0].contains("`kontekst approvals approve 0198` goes on with it"), "{error}");
     }
 
     #[test]

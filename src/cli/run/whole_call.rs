@@ -16,7 +16,7 @@ use super::approval_prompt::format_call;
 ///
 /// The lines of a value are indented and the names of the arguments are not, so that no value can look like another
 /// argument.
-pub(super) fn whole_call(call: &ProposedToolCall) -> String {
+pub(in crate::cli) fn whole_call(call: &ProposedToolCall) -> String {
     let mut text = format_call(call, Palette::none(), "");
     text.push_str("\nAll arguments:\n\n");
     let Some(OrderedObject(members)) = OrderedObject::parse(&call.arguments_json) else {

@@ -96,6 +96,7 @@ mod tests {
     fn call(name: &str, caution: Option<&str>) -> ProposedCall {
         let call = ToolCall { id: CallId::new("c"), name: name.to_owned(), arguments: "{}".to_owned() };
         ProposedCall {
+            unchanged_since_parked: None,
             call,
             preview: String::new(),
             caution: caution.map(str::to_owned),

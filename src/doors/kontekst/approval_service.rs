@@ -3,11 +3,14 @@
 use tonic::{Request, Response, Status};
 
 use crate::{
-    agent::{self, AgentCore, protocol::Command},
+    agent::{
+        self, AgentCore,
+        protocol::{Command, FailureKind},
+    },
     core::{CallId, RunId, clock},
     pb::{
-        DecideRequest, DecideResponse, ListApprovalsRequest, ListApprovalsResponse, MESSAGE_LIMIT,
-        PendingApproval,
+        DecideRequest, DecideResponse, DropParkedRequest, DropParkedResponse, ListApprovalsRequest,
+        ListApprovalsResponse, MESSAGE_LIMIT, PendingApproval,
         approval_service_server::{ApprovalService, ApprovalServiceServer},
     },
 };
@@ -42,6 +45,19 @@ impl ApprovalService for ApprovalDoor {
         let call = CallId::new(call_id);
         let command = Command::decision(call.clone(), approve, reason, continue_run);
         Ok(Response::new(DecideResponse { taken: self.core.decide(&run, &call, command) }))
+    }
+
+    async fn drop_parked(
+        &self,
+        request: Request<DropParkedRequest>,
+    ) -> Result<Response<DropParkedResponse>, Status> {
+        let id = request.into_inner().run_id;
+        let id: RunId = id.parse().map_err(|_| Status::invalid_argument("run_id is not the id of a run"))?;
+        let dropped = self.core.drop_parked(&id).await.map_err(|error| match error.kind {
+            FailureKind::Request => Status::failed_precondition(error.message),
+            _ => Status::internal(error.message),
+        })?;
+        Ok(Response::new(DropParkedResponse { dropped }))
     }
 }
 

@@ -3,11 +3,13 @@
 
 use std::{collections::VecDeque, path::PathBuf};
 
+use prost::Message as _;
 use serde_json::{Map, Value};
 
 use crate::{
     agent::{
-        DaemonTools, ExtraContext, History, Prompt, RunOverrides, StartRun, SubagentOptions, ToolOptions,
+        DaemonTools, ExtraContext, History, Prompt, ResumeRun, RunOverrides, StartRun, SubagentOptions,
+        ToolOptions,
         protocol::{CheckReport, Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError},
     },
     core::{
@@ -24,7 +26,8 @@ use crate::{
 /// # Errors
 ///
 /// The session id is invalid, or the working directory is not absolute.
-pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError> {
+pub(super) fn start_run(mut start: pb::StartRunCommand) -> Result<StartRun, RunError> {
+    let park = start.park.is_some().then(|| settings_of(&mut start));
     let request_error = |message: String| RunError::new(FailureKind::Request, message);
     let history = if start.session_id.is_empty() {
         History::New
@@ -45,6 +48,7 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         Some(skill) => Prompt::Skill { name: skill.name, arguments: skill.arguments, text: start.prompt },
         None => Prompt::Text(start.prompt),
     };
+    let resume = start.resume.as_ref().map(resume_run).transpose().map_err(request_error)?;
     let (workers, bare, opening) = (start.workers, start.bare, start.opening);
     let answer = answer_options(&start.answer_schema).map_err(request_error)?;
     let images = images(start.images).map_err(request_error)?;
@@ -78,6 +82,8 @@ pub(super) fn start_run(start: pb::StartRunCommand) -> Result<StartRun, RunError
         },
         waits_when_busy: true,
         checks: start.checks,
+        park,
+        resume,
         ..StartRun::default()
     })
 }
@@ -94,6 +100,21 @@ fn images(images: Vec<pb::PromptImage>) -> Result<Vec<Image>, String> {
         Image::new(name, content).ok_or(error)
     };
     images.into_iter().map(image).collect()
+}
+
+/// Returns the settings of a run as a parked run has them: the command without what the parked run has otherwise.
+fn settings_of(start: &mut pb::StartRunCommand) -> Vec<u8> {
+    let others = (start.skill.take(), start.resume.take(), std::mem::take(&mut start.images));
+    let texts = (std::mem::take(&mut start.prompt), std::mem::take(&mut start.session_id));
+    let settings = start.encode_to_vec();
+    (start.skill, start.resume, start.images) = others;
+    (start.prompt, start.session_id) = texts;
+    settings
+}
+
+fn resume_run(resume: &pb::ResumeOptions) -> Result<ResumeRun, String> {
+    let id = resume.run_id.parse().map_err(|_| "resume: run_id is not the id of a run".to_owned())?;
+    Ok(ResumeRun { id, parked_at: resume.parked_at_unix_ms })
 }
 
 /// Returns the requirements for an answer that fits a schema.
@@ -123,6 +144,7 @@ pub(super) fn command(command: run_command::Command) -> Option<Command> {
         run_command::Command::DenyTool(deny) => {
             Some(Command::decision(CallId::new(deny.call_id), false, deny.reason, deny.continue_run))
         }
+        run_command::Command::ParkTool(park) => Some(Command::Park(CallId::new(park.call_id))),
         run_command::Command::Start(_) | run_command::Command::Cancel(_) => None,
     }
 }
@@ -238,10 +260,18 @@ fn ended(outcome: Outcome, run_id: String) -> run_event::Event {
             let checks_passed = checks_passed.then_some(true);
             Pb::Completed(pb::RunCompletedEvent { run_id, content, reasoning, truncated, checks_passed })
         }
-        Outcome::Denied => Pb::Cancelled(pb::RunCancelledEvent { run_id, denied: true }),
-        Outcome::Cancelled => Pb::Cancelled(pb::RunCancelledEvent { run_id, denied: false }),
+        Outcome::Denied => Pb::Cancelled(cancelled(run_id, true)),
+        Outcome::Parked(parked) => Pb::Cancelled(pb::RunCancelledEvent {
+            parked_run_id: parked.to_string(),
+            ..cancelled(run_id, true)
+        }),
+        Outcome::Cancelled => Pb::Cancelled(cancelled(run_id, false)),
         Outcome::Failed(error) => Pb::Failed(failed(run_id, error)),
     }
+}
+
+fn cancelled(run_id: String, denied: bool) -> pb::RunCancelledEvent {
+    pb::RunCancelledEvent { run_id, denied, parked_run_id: String::new() }
 }
 
 fn failed(run_id: String, error: RunError) -> pb::RunFailedEvent {
@@ -298,6 +328,7 @@ pub(super) fn proposed(call: ProposedCall) -> pb::ProposedToolCall {
         worker_id: call.subagent.map(|worker| worker.to_string()).unwrap_or_default(),
         asked_by: call.asked_by.unwrap_or_default(),
         rules: call.rules,
+        unchanged_since_parked: call.unchanged_since_parked,
         command: call.command.map(|command| pb::CommandLine { prefixes: command.prefixes }),
     }
 }

@@ -19,7 +19,7 @@ impl OwnDecisions {
     pub(super) fn add(&mut self, command: &Command) {
         let (call, approved) = match command {
             Command::Approve(call) | Command::ApproveAlways(call) => (call, true),
-            Command::Deny { call, .. } => (call, false),
+            Command::Deny { call, .. } | Command::Park(call) => (call, false),
             Command::ToolResult { .. } => return,
         };
         if let Some(decision) = self.calls.get_mut(call) {

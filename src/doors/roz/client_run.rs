@@ -191,7 +191,7 @@ impl ClientRun {
         let (stop_reason, ending) = match outcome {
             Outcome::Completed { truncated: false, .. } => ("end_turn", RunEnding::Completed),
             Outcome::Completed { truncated: true, .. } => ("max_tokens", RunEnding::Completed),
-            Outcome::Cancelled | Outcome::Denied => ("cancelled", RunEnding::Cancelled),
+            Outcome::Cancelled | Outcome::Denied | Outcome::Parked(_) => ("cancelled", RunEnding::Cancelled),
             Outcome::Failed(error) => {
                 let detail = format!("turn {} failed", self.turn.index);
                 out.push(ServerEvent::activity(Activity::Idle, detail));

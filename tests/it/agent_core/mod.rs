@@ -6,6 +6,7 @@ mod endings;
 mod in_memory_history;
 mod model_profile;
 mod notices;
+mod parked;
 mod rails;
 pub(crate) mod scripted_provider;
 mod subagents;
@@ -176,6 +177,7 @@ fn event_names(events: &[Event]) -> Vec<&'static str> {
             Event::Subagent(_) => "worker",
             Event::Ended(Outcome::Completed { .. }) => "completed",
             Event::Ended(Outcome::Denied) => "denied",
+            Event::Ended(Outcome::Parked(_)) => "parked",
             Event::Ended(Outcome::Cancelled) => "cancelled",
             Event::Ended(Outcome::Failed(_)) => "failed",
         })

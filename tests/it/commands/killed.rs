@@ -125,7 +125,7 @@ fn is_over(child: &mut Child) -> bool {
 }
 
 /// Starts a client, and kills it and the daemon after `moment` looks. Returns false if it had ended before.
-fn killed(home: &TestHome, words: &[&str], moment: usize) -> bool {
+pub(crate) fn killed(home: &TestHome, words: &[&str], moment: usize) -> bool {
     let mut child = home.spawn(words);
     looks(home, moment, || is_over(&mut child));
     let was_over = is_over(&mut child);
@@ -139,7 +139,7 @@ fn killed(home: &TestHome, words: &[&str], moment: usize) -> bool {
 }
 
 /// Returns the number of looks that a client takes that is not killed.
-fn whole(home: &TestHome, words: &[&str]) -> usize {
+pub(crate) fn whole(home: &TestHome, words: &[&str]) -> usize {
     let mut child = home.spawn(words);
     let looks = looks(home, usize::MAX, || is_over(&mut child));
     assert!(child.wait().unwrap().success(), "{words:?}");

@@ -2,7 +2,7 @@
 
 mod checks;
 mod doors;
-mod killed;
+pub(crate) mod killed;
 mod network;
 mod new_names;
 mod running;

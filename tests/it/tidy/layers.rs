@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["core"],
     &["config"],
     &["sandbox", "socket_table"],
-    &["models", "journal", "jobs"],
+    &["models", "journal", "jobs", "parked"],
     &["provider", "context", "sessions", "tools", "skills", "subagent_log"],
     &["agent"],
     &["pb"],

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use crate::pb::{self, run_command::Command, run_event::Event};
 
+use super::approver::NO_TERMINAL;
+
 pub(super) use usage::Usage;
 
 /// Everything that is known about a run when it is over, but its last event.
@@ -28,6 +30,8 @@ pub(super) struct RunReport {
     checks: Vec<pb::CheckEvent>,
     checks_passed: Option<bool>,
     changed_files: Option<Vec<String>>,
+    /// The name under which the run is parked. Empty if it is not.
+    parked_run_id: String,
 }
 
 /// A call of the run's own model.
@@ -81,15 +85,20 @@ impl RunReport {
                 self.answer = Some(completed.content.clone());
                 self.checks_passed = completed.checks_passed;
             }
-            Event::Cancelled(cancelled) => self.is_cancelled = !cancelled.denied,
+            Event::Cancelled(cancelled) => {
+                self.is_cancelled = !cancelled.denied;
+                cancelled.parked_run_id.clone_into(&mut self.parked_run_id);
+            }
             _ => {}
         }
     }
 
     /// Takes notice of a command that this client sends.
     pub(super) fn observe_command(&mut self, command: &Command) {
-        if let Command::DenyTool(deny) = command {
-            self.deny(&deny.call_id, &deny.reason);
+        match command {
+            Command::DenyTool(deny) => self.deny(&deny.call_id, &deny.reason),
+            Command::ParkTool(park) => self.deny(&park.call_id, NO_TERMINAL),
+            _ => {}
         }
     }
 

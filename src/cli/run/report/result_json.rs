@@ -20,6 +20,8 @@ struct RunResult<'a> {
     agent: Option<&'a str>,
     model: Option<&'a str>,
     ending: &'static str,
+    /// The name for `kontekst approvals`, if the run is parked.
+    parked_run_id: Option<&'a str>,
     exit_code: u8,
     error: Option<RunErrorJson<'a>>,
     answer: Option<&'a str>,
@@ -97,6 +99,7 @@ impl RunReport {
             agent: non_empty(&self.agent),
             model: non_empty(&self.model),
             ending: self.ending(error, signal),
+            parked_run_id: non_empty(&self.parked_run_id),
             exit_code,
             error: error.map(RunErrorJson::new),
             answer: self.answer.as_deref(),

@@ -172,7 +172,7 @@ impl Transcript {
     fn ended(&mut self, outcome: Outcome, out: &mut Vec<u8>) {
         let ending = match outcome {
             Outcome::Completed { .. } => Ok(()),
-            Outcome::Denied => Err("a tool call was denied".to_owned()),
+            Outcome::Denied | Outcome::Parked(_) => Err("a tool call was denied".to_owned()),
             Outcome::Cancelled => Err("the run was cancelled".to_owned()),
             Outcome::Failed(error) => Err(match error.hint {
                 Some(hint) => format!("{} ({hint})", error.message),

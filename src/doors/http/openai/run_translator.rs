@@ -104,7 +104,9 @@ impl RunTranslator {
             Event::Ended(outcome) => Some(RunDelta::End(match outcome {
                 Outcome::Completed { truncated: true, .. } => Ok(RunEnd::Length),
                 Outcome::Completed { .. } => Ok(RunEnd::Stop),
-                Outcome::Denied => Err(HttpError::new(StatusCode::FORBIDDEN, "a tool call was denied")),
+                Outcome::Denied | Outcome::Parked(_) => {
+                    Err(HttpError::new(StatusCode::FORBIDDEN, "a tool call was denied"))
+                }
                 Outcome::Cancelled => {
                     Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "the run was cancelled"))
                 }

@@ -156,7 +156,7 @@ fn page_event(event: Event) -> Option<(&'static str, Value)> {
         | Event::ToolsCompleted => return None,
         Event::Ended(outcome) => match outcome {
             Outcome::Completed { truncated, .. } => ("completed", json!({"truncated": truncated})),
-            Outcome::Denied => ("denied", json!({})),
+            Outcome::Denied | Outcome::Parked(_) => ("denied", json!({})),
             Outcome::Cancelled => ("cancelled", json!({})),
             Outcome::Failed(error) => ("failed", json!({"message": error.message, "hint": error.hint})),
         },

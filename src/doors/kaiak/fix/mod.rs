@@ -252,7 +252,7 @@ impl FixTask {
                 self.notifier.error(&error).await?;
                 if error.recoverable { Ok(()) } else { Err(Stop::Failed) }
             }
-            Outcome::Denied | Outcome::Cancelled => Err(Stop::Cancelled),
+            Outcome::Denied | Outcome::Parked(_) | Outcome::Cancelled => Err(Stop::Cancelled),
         }
     }
 

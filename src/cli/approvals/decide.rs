@@ -1,0 +1,185 @@
+//! Carries out decisions: the daemon is told about calls that wait now, and parked runs go on or are forgotten.
+
+use std::{collections::HashSet, process::ExitCode};
+
+use serde_json::{Value, json};
+use tonic::{Code, Status};
+
+use crate::{
+    cli::{
+        error::CliError,
+        json::json_pretty,
+        output::{print_status, to_stdout},
+        printable::literal_line,
+        run::{ParkedDecision, ResumeOutput, resume},
+    },
+    client::{self, ClientError},
+    config::Home,
+    core::Environment,
+    parked::ParkedRun,
+    pb::{DecideRequest, DropParkedRequest, PendingApproval},
+};
+
+use super::waiting::{Chosen, call_of};
+use crate::cli::run::Format;
+
+/// The user's decision on what was chosen.
+pub(super) enum Choice {
+    Approve(ParkedDecision),
+    /// With a reason, the run continues and the model reads the reason. Without one, the run ends.
+    Deny {
+        reason: Option<String>,
+    },
+}
+
+/// Carries out a decision.
+pub(super) struct Decider<'a> {
+    pub(super) home: &'a Home,
+    pub(super) environment: &'a Environment,
+    pub(super) output: ResumeOutput,
+}
+
+impl Choice {
+    /// Approves all calls of what was chosen, or only those calls of one parked run whose ids begin so.
+    pub(super) fn approve(chosen: &Chosen<'_>, calls: &[String]) -> Result<Self, CliError> {
+        if calls.is_empty() {
+            return Ok(Self::Approve(ParkedDecision::Approve));
+        }
+        let ([run], []) = (&chosen.parked[..], &chosen.calls[..]) else {
+            return Err(CliError::usage("--call names calls of one parked run"));
+        };
+        let mut ids = HashSet::new();
+        for text in calls {
+            let mut matching = run.waiting().filter(|call| call.call.id.as_str().starts_with(text.as_str()));
+            match (matching.next(), matching.next()) {
+                (Some(call), None) => ids.insert(call.call.id.to_string()),
+                (found, _) => {
+                    let what = if found.is_some() { "the beginning of several calls" } else { "no call" };
+                    return Err(CliError::usage(format!("`{text}` is {what} of run `{}`", run.id))
+                        .hint(format!("`kontekst approvals show {}` shows its calls", run.id)));
+                }
+            };
+        }
+        Ok(Self::Approve(ParkedDecision::ApproveOnly(ids)))
+    }
+}
+
+impl Decider<'_> {
+    /// Decides on the calls first, because their clients wait. Returns the exit code of the last parked run that did not do
+    /// what it was asked to do.
+    pub(super) fn decide(&self, choice: &Choice, chosen: &Chosen<'_>) -> Result<ExitCode, CliError> {
+        let is_json = self.output.format == Format::Json;
+        if !chosen.calls.is_empty() || chosen.parked.is_empty() {
+            let outcomes = self.decide_calls(choice, &chosen.calls)?;
+            report(&outcomes, choice, is_json)?;
+            let late = outcomes.iter().filter(|(_, in_time)| !in_time).count();
+            if late > 0 {
+                return Err(CliError::failed(format!("{late} of the calls did not wait any more")));
+            }
+        }
+        let mut result: Result<ExitCode, CliError> = Ok(ExitCode::SUCCESS);
+        for (index, run) in chosen.parked.iter().enumerate() {
+            if let Err(error) = &result {
+                // Only the last error is left to the caller.
+                print_status(error.to_string().trim_end());
+            }
+            if chosen.parked.len() > 1 && !matches!(choice, Choice::Deny { reason: None }) {
+                print_status(&format!("{}run {}:", if index > 0 { "\n" } else { "" }, run.id));
+            }
+            match self.decide_parked(choice, run) {
+                Ok(code) if code == ExitCode::SUCCESS => {}
+                other => result = other,
+            }
+        }
+        result
+    }
+
+    fn decide_parked(&self, choice: &Choice, run: &ParkedRun) -> Result<ExitCode, CliError> {
+        let decision = match choice {
+            Choice::Approve(decision) => decision.clone(),
+            Choice::Deny { reason: Some(reason) } => ParkedDecision::Deny(reason.clone()),
+            Choice::Deny { reason: None } => return self.drop_parked(run),
+        };
+        resume(run, decision, self.output, self.home, self.environment)
+    }
+
+    /// Has the daemon forget a parked run.
+    fn drop_parked(&self, run: &ParkedRun) -> Result<ExitCode, CliError> {
+        let stream = client::ensure(self.home)?.stream;
+        let id = run.id.to_string();
+        let dropped = client::runtime()?.block_on(async {
+            let mut service = client::approvals(client::channel(stream).await?);
+            let request = DropParkedRequest { run_id: id.clone() };
+            Ok::<_, ClientError>(service.drop_parked(request).await?.into_inner().dropped)
+        });
+        match dropped {
+            Ok(true) if self.output.format == Format::Json => {
+                to_stdout(|out, _| Ok(writeln!(out, "{}", json_pretty(&json!({"dropped": id})))?))
+            }
+            Ok(true) => to_stdout(|out, _| Ok(writeln!(out, "denied  {id}")?)),
+            Ok(false) => Err(CliError::failed(format!("run `{id}` is not parked any more"))),
+            Err(ClientError::Status(status)) if status.code() == Code::FailedPrecondition => {
+                Err(CliError::failed(message(&status)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends the decision on each call. Returns each call with whether the decision came in time.
+    fn decide_calls<'a>(
+        &self,
+        choice: &Choice,
+        calls: &[&'a PendingApproval],
+    ) -> Result<Vec<(&'a PendingApproval, bool)>, CliError> {
+        if calls.is_empty() {
+            return Ok(Vec::new());
+        }
+        let reason = match choice {
+            Choice::Approve(_) => None,
+            Choice::Deny { reason } => reason.clone(),
+        };
+        let stream = client::probe(self.home)?;
+        let outcomes = client::runtime()?.block_on(async {
+            let mut service = client::approvals(client::channel(stream).await?);
+            let mut outcomes = Vec::new();
+            for &pending in calls {
+                let request = DecideRequest {
+                    run_id: pending.run_id.clone(),
+                    call_id: call_of(pending).call_id,
+                    approve: matches!(choice, Choice::Approve(_)),
+                    continue_run: reason.is_some(),
+                    reason: reason.clone().unwrap_or_default(),
+                };
+                outcomes.push((pending, service.decide(request).await?.into_inner().taken));
+            }
+            Ok::<_, ClientError>(outcomes)
+        })?;
+        Ok(outcomes)
+    }
+}
+
+fn message(status: &Status) -> String {
+    status.message().to_owned()
+}
+
+/// Prints the calls that were decided in time; as JSON, prints all of them.
+fn report(outcomes: &[(&PendingApproval, bool)], choice: &Choice, json: bool) -> Result<ExitCode, CliError> {
+    to_stdout(|out, _| {
+        if json {
+            let decided = outcomes.iter().map(|(pending, taken)| {
+                json!({"call": call_of(pending).call_id, "run": pending.run_id, "taken": taken})
+            });
+            let decided: Vec<Value> = decided.collect();
+            return Ok(writeln!(out, "{}", json_pretty(&json!({"decided": decided})))?);
+        }
+        let verb = match choice {
+            Choice::Approve(_) => "approved",
+            Choice::Deny { .. } => "denied",
+        };
+        for (pending, _) in outcomes.iter().filter(|(_, in_time)| *in_time) {
+            let call = call_of(pending);
+            writeln!(out, "{verb}  {}  {}", literal_line(&call.call_id), literal_line(&call.name))?;
+        }
+        Ok(())
+    })
+}

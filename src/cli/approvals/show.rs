@@ -1,0 +1,61 @@
+//! `kontekst approvals show`: a parked run with everything that a person needs to decide about it.
+
+use std::process::ExitCode;
+
+use crate::{
+    cli::{
+        error::CliError,
+        json::json_pretty,
+        output::to_stdout,
+        pager::to_pager,
+        printable::{literal, literal_line},
+        run::whole_call,
+    },
+    config::Home,
+    core::Environment,
+    parked::{ParkedCall, ParkedRun},
+    pb::ProposedToolCall,
+};
+
+use super::list::{heading, parked_to_json};
+
+pub(super) fn show(
+    run: &ParkedRun,
+    json: bool,
+    home: &Home,
+    environment: &Environment,
+) -> Result<ExitCode, CliError> {
+    if json {
+        return to_stdout(|out, _| Ok(writeln!(out, "{}", json_pretty(&parked_to_json(run)))?));
+    }
+    to_pager(environment, |out, _| {
+        writeln!(out, "run {}, {}", run.id, heading(run, home))?;
+        writeln!(out, "session {}, agent {}\n\nPrompt:\n", run.session, literal_line(&run.agent))?;
+        for line in literal(&run.prompt).lines() {
+            writeln!(out, "  {line}")?;
+        }
+        for call in run.waiting() {
+            writeln!(out, "\nCall {}:", literal_line(call.call.id.as_str()))?;
+            write!(out, "{}", whole_call(&proposed(call)))?;
+        }
+        Ok(writeln!(
+            out,
+            "\nkontekst approvals approve {id}\nkontekst approvals deny {id} [--reason TEXT]",
+            id = run.id
+        )?)
+    })
+}
+
+/// Returns the call as the daemon proposed it.
+fn proposed(parked: &ParkedCall) -> ProposedToolCall {
+    let ParkedCall { call, preview, caution, asked_by, .. } = parked;
+    ProposedToolCall {
+        call_id: call.id.to_string(),
+        name: call.name.clone(),
+        arguments_json: call.arguments.clone(),
+        preview: preview.clone(),
+        caution: caution.clone().unwrap_or_default(),
+        asked_by: asked_by.clone().unwrap_or_default(),
+        ..ProposedToolCall::default()
+    }
+}

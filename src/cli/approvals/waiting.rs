@@ -1,0 +1,143 @@
+//! Everything that waits for a decision: calls of runs that go on, and parked runs.
+
+use crate::{
+    cli::error::CliError,
+    client::{self, ClientError},
+    config::Home,
+    core::nearest,
+    parked::{ParkedError, ParkedRun, ParkedRuns},
+    pb::{ListApprovalsRequest, PendingApproval, ProposedToolCall},
+};
+
+/// Everything that waits for a decision.
+pub(super) struct Waiting {
+    /// The calls of runs that go on, the oldest run first.
+    pub(super) calls: Vec<PendingApproval>,
+    /// The parked runs, the oldest first.
+    pub(super) parked: Vec<ParkedRun>,
+}
+
+/// The things that a decision is about.
+#[derive(Default)]
+pub(super) struct Chosen<'a> {
+    pub(super) calls: Vec<&'a PendingApproval>,
+    pub(super) parked: Vec<&'a ParkedRun>,
+}
+
+impl Waiting {
+    /// Asks the daemon, if one runs, and reads the parked runs.
+    pub(super) fn find(home: &Home) -> Result<Self, CliError> {
+        let calls = match client::probe(home) {
+            Ok(stream) => client::runtime()?.block_on(async {
+                let mut service = client::approvals(client::channel(stream).await?);
+                let listed = service.list_approvals(ListApprovalsRequest {}).await?;
+                Ok::<_, ClientError>(listed.into_inner().approvals)
+            })?,
+            // Without a daemon no run goes on.
+            Err(ClientError::NotRunning) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { calls, parked: ParkedRuns::new(home).list()? })
+    }
+
+    /// Returns what the user named. Each text has to be the beginning of exactly one id.
+    pub(super) fn chosen(&self, texts: &[String], all: bool) -> Result<Chosen<'_>, CliError> {
+        if all {
+            return Ok(Chosen { calls: self.calls.iter().collect(), parked: self.parked.iter().collect() });
+        }
+        let mut chosen = Chosen::default();
+        for text in texts {
+            let calls = self.calls.iter().filter(|one| call_of(one).call_id.starts_with(text.as_str()));
+            let (calls, runs): (Vec<_>, Vec<_>) = (calls.collect(), self.parked_runs(text));
+            match (&calls[..], &runs[..]) {
+                ([one], []) if !chosen.calls.iter().any(|known| std::ptr::eq(*known, *one)) => {
+                    chosen.calls.push(one);
+                }
+                ([], [one]) if !chosen.parked.iter().any(|known| std::ptr::eq(*known, *one)) => {
+                    chosen.parked.push(one);
+                }
+                ([_], []) | ([], [_]) => {}
+                ([], []) => return Err(self.unknown(text)),
+                _ => return Err(ambiguous(text)),
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Returns the parked run that the user named.
+    pub(super) fn parked_run(&self, text: &str) -> Result<&ParkedRun, CliError> {
+        match &self.parked_runs(text)[..] {
+            [one] => Ok(one),
+            [] => Err(self.unknown(text)),
+            _ => Err(ambiguous(text)),
+        }
+    }
+
+    fn parked_runs(&self, text: &str) -> Vec<&ParkedRun> {
+        self.parked.iter().filter(|run| run.id.to_string().starts_with(text)).collect()
+    }
+
+    fn unknown(&self, text: &str) -> CliError {
+        let calls = self.calls.iter().map(|pending| call_of(pending).call_id);
+        let ids: Vec<String> = calls.chain(self.parked.iter().map(|run| run.id.to_string())).collect();
+        // Somebody who shortens an id makes a mistake in its beginning.
+        let starts = ids.iter().map(|id| id.get(..text.len()).unwrap_or(id));
+        let near = nearest(text, starts).and_then(|start| ids.iter().find(|id| id.starts_with(start)));
+        let error = CliError::usage(format!("no parked run and no call `{text}` waits for a decision"));
+        match near {
+            Some(id) => error.hint(format!("did you mean `{id}`? `kontekst approvals` lists what waits")),
+            None => error.hint("run `kontekst approvals` to list what waits"),
+        }
+    }
+}
+
+fn ambiguous(text: &str) -> CliError {
+    CliError::usage(format!("`{text}` is the beginning of several ids"))
+        .hint("type more characters of the id")
+}
+
+/// Returns the call of an entry of the daemon.
+pub(super) fn call_of(pending: &PendingApproval) -> ProposedToolCall {
+    pending.call.clone().unwrap_or_default()
+}
+
+impl From<ParkedError> for CliError {
+    fn from(error: ParkedError) -> Self {
+        match error {
+            ParkedError::Home(error) => error.into(),
+            ParkedError::Path(error) => error.into(),
+            ParkedError::NotFound(_)
+            | ParkedError::Expired
+            | ParkedError::TooLarge(_)
+            | ParkedError::Invalid { .. } => Self::failed(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(ids: &[&str]) -> Waiting {
+        let pending = |id: &&str| PendingApproval {
+            call: Some(ProposedToolCall { call_id: (*id).to_owned(), ..ProposedToolCall::default() }),
+            ..PendingApproval::default()
+        };
+        Waiting { calls: ids.iter().map(pending).collect(), parked: Vec::new() }
+    }
+
+    #[test]
+    fn a_call_is_named_by_the_beginning_of_its_id() {
+        let waiting = waiting(&["abc", "abd", "x"]);
+        let chosen = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+            waiting
+                .chosen(&texts, false)
+                .map(|chosen| chosen.calls.iter().map(|one| call_of(one).call_id).collect::<Vec<_>>())
+        };
+        assert_eq!(chosen(&["abc", "x", "x"]).unwrap(), ["abc", "x"]);
+        assert!(chosen(&["ab"]).unwrap_err().to_string().contains("several"));
+        assert!(chosen(&["q"]).unwrap_err().to_string().contains("no call `q`"));
+        assert!(chosen(&["avc"]).unwrap_err().to_string().contains("did you mean `abc`?"));
+    }
+}

@@ -1,0 +1,114 @@
+//! `kontekst approvals --watch`: waits for what needs a decision, and asks on this terminal.
+
+use std::{collections::HashSet, io::IsTerminal as _, process::ExitCode, time::Duration};
+
+use tokio::runtime::Runtime;
+
+use crate::{
+    cli::{
+        error::CliError,
+        output::{ColorChoice, Palette, Verbosity, print_status},
+        run::{Format, ParkedDecision, ResumeOutput, quiet_approver, resume},
+    },
+    client::{self, ClientError},
+    config::Home,
+    core::Environment,
+    pb::{DecideRequest, PendingApproval, ProposedToolCall, run_command::Command},
+};
+
+use super::{
+    list::heading,
+    waiting::{Waiting, call_of},
+};
+
+/// The time between two looks at what waits.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Asks about everything that waits now or later. Ends with Ctrl-C.
+///
+/// # Errors
+///
+/// There is no terminal, or the daemon or the disk cannot be read.
+pub(super) fn watch(home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
+    if !std::io::stdin().is_terminal() {
+        return Err(CliError::usage("--watch asks on a terminal, and stdin is none")
+            .hint("`kontekst approvals` lists what waits, and `kontekst approvals approve` decides without a question"));
+    }
+    let runtime = client::runtime()?;
+    let output = ResumeOutput { format: Format::Text, verbosity: Verbosity::Normal };
+    let (mut seen_calls, mut seen_runs) = (HashSet::new(), HashSet::new());
+    let mut was_idle = false;
+    loop {
+        let waiting = Waiting::find(home)?;
+        let mut is_idle = true;
+        for pending in &waiting.calls {
+            if seen_calls.insert((pending.run_id.clone(), call_of(pending).call_id)) {
+                is_idle = false;
+                print_status(&format!("\nrun {}, agent {}:", pending.run_id, pending.agent_name));
+                decide(&runtime, pending, home, environment)?;
+            }
+        }
+        for run in &waiting.parked {
+            if seen_runs.insert((run.id.clone(), run.parked_at)) {
+                is_idle = false;
+                print_status(&format!("\nrun {}, {}", run.id, heading(run, home)));
+                match resume(run, ParkedDecision::Ask, output, home, environment) {
+                    Ok(code) if code == ExitCode::SUCCESS => {}
+                    // A signal has ended it.
+                    Ok(code) => return Ok(code),
+                    Err(error) => print_status(error.to_string().trim_end()),
+                }
+            }
+        }
+        if is_idle && !was_idle {
+            print_status("\nwaiting for calls and parked runs; Ctrl-C ends this");
+        }
+        was_idle = is_idle;
+        // A run that was shown before has taken Ctrl-C from the system for good.
+        let interrupted =
+            runtime.block_on(async { tokio::time::timeout(INTERVAL, tokio::signal::ctrl_c()).await.is_ok() });
+        if interrupted {
+            return Ok(ExitCode::from(130));
+        }
+    }
+}
+
+/// Asks about a call of a run that goes on, and tells the daemon.
+fn decide(
+    runtime: &Runtime,
+    pending: &PendingApproval,
+    home: &Home,
+    environment: &Environment,
+) -> Result<(), CliError> {
+    let palette = Palette::new(ColorChoice::Auto, std::io::stderr().is_terminal(), environment);
+    let mut approver = quiet_approver(palette, environment);
+    // A rule can only be written by the client of the run.
+    let call = ProposedToolCall { rules: Vec::new(), ..call_of(pending) };
+    let command = runtime.block_on(async {
+        match approver.propose(vec![call]).pop() {
+            Some(command) => Some(command),
+            None => approver.answered().await.pop(),
+        }
+    });
+    let (approve, reason, continue_run) = match command {
+        Some(Command::ApproveTool(_)) => (true, String::new(), false),
+        Some(Command::DenyTool(deny)) => (false, deny.reason, deny.continue_run),
+        _ => return Ok(()),
+    };
+    let request = DecideRequest {
+        run_id: pending.run_id.clone(),
+        call_id: call_of(pending).call_id,
+        approve,
+        reason,
+        continue_run,
+    };
+    let stream = client::probe(home)?;
+    let taken = runtime.block_on(async {
+        let mut service = client::approvals(client::channel(stream).await?);
+        Ok::<_, ClientError>(service.decide(request).await?.into_inner().taken)
+    })?;
+    if !taken {
+        print_status("  the call did not wait any more");
+    }
+    Ok(())
+}

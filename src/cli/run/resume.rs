@@ -1,0 +1,78 @@
+//! Goes on with a parked run, and shows it as `kontekst run` does.
+
+use std::process::ExitCode;
+
+use prost::Message as _;
+
+use crate::{
+    cli::{
+        error::CliError,
+        output::{Palette, Verbosity},
+        pager::Pager,
+    },
+    config::Home,
+    core::Environment,
+    parked::ParkedRun,
+    pb::{ResumeOptions, StartRunCommand},
+};
+
+use super::{
+    approver::{Approver, OnDeny, ParkedDecision, Policy},
+    question::Terminal,
+    renderer::{Format, RunRenderer},
+    sender::RunSender,
+};
+
+/// The form in which a resumed run is shown.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct ResumeOutput {
+    pub(in crate::cli) format: Format,
+    pub(in crate::cli) verbosity: Verbosity,
+}
+
+/// Goes on with a parked run until its end, and returns its exit code.
+///
+/// # Errors
+///
+/// The run did not do what it was asked to do, or waits again.
+pub(in crate::cli) fn resume(
+    parked: &ParkedRun,
+    decision: ParkedDecision,
+    output: ResumeOutput,
+    home: &Home,
+    environment: &Environment,
+) -> Result<ExitCode, CliError> {
+    let mut renderer = RunRenderer::new(output.format, output.verbosity, environment);
+    if output.format == Format::Json {
+        renderer.wait_for_whole_answer();
+    }
+    let mut start = StartRunCommand::decode(&*parked.settings.0).map_err(|error| {
+        CliError::failed("the settings of the parked run cannot be read").cause(error.to_string())
+    })?;
+    let options = start.park.take().unwrap_or_default();
+    let policy = Policy {
+        auto_approve: options.auto_approve,
+        allowed_tools: options.allowed_tools.into_iter().collect(),
+        on_deny: OnDeny::End,
+    };
+    parked.session.as_str().clone_into(&mut start.session_id);
+    parked.agent.clone_into(&mut start.agent_name);
+    start.headless = Terminal::open().is_none();
+    start.resume = Some(ResumeOptions { run_id: parked.id.to_string(), parked_at_unix_ms: parked.parked_at });
+    let mut approver =
+        Approver::new(policy, renderer.palette()).with_parked(decision).with_pager(Pager::new(environment));
+    approver.park_unasked(&mut start);
+    let mut sender = RunSender::new(home, renderer, approver, None)?;
+    let result = sender.send(&start).and_then(|ending| sender.exit_code(&ending));
+    if output.format != Format::Json {
+        return result;
+    }
+    let printed = sender.print_result(result.as_ref().err());
+    result.and_then(|code| Ok(printed.map(|()| code)?))
+}
+
+/// Returns what asks about calls of runs of other clients: nothing is approved without a question.
+pub(in crate::cli) fn quiet_approver(palette: Palette, environment: &Environment) -> Approver {
+    let policy = Policy { auto_approve: false, allowed_tools: Default::default(), on_deny: OnDeny::End };
+    Approver::new(policy, palette).with_pager(Pager::new(environment))
+}
