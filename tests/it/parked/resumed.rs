@@ -140,7 +140,7 @@ fn other_runs_may_use_the_session_meanwhile() {
 }
 
 #[test]
-fn one_of_two_terminals_goes_on_and_the_second_is_told() {
+fn one_of_two_terminals_goes_on_and_the_other_is_refused() {
     let (wait, key) = gate();
     let (model, home) =
         home([edit("a", "one", "two"), Reply::text("half ").then_wait(wait).then_text("whole")]);
