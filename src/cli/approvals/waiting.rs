@@ -9,6 +9,9 @@ use crate::{
     pb::{ListApprovalsRequest, PendingApproval, ProposedToolCall},
 };
 
+/// The number of times that the daemon is asked.
+const MAX_ATTEMPTS: u32 = 3;
+
 /// Everything that waits for a decision.
 pub(super) struct Waiting {
     /// The calls of runs that go on, the oldest run first.
@@ -27,15 +30,18 @@ pub(super) struct Chosen<'a> {
 impl Waiting {
     /// Asks the daemon, if one runs, and reads the parked runs.
     pub(super) fn find(home: &Home) -> Result<Self, CliError> {
-        let calls = match client::probe(home) {
-            Ok(stream) => client::runtime()?.block_on(async {
-                let mut service = client::approvals(client::channel(stream).await?);
-                let listed = service.list_approvals(ListApprovalsRequest {}).await?;
-                Ok::<_, ClientError>(listed.into_inner().approvals)
-            })?,
-            // Without a daemon no run goes on.
-            Err(ClientError::NotRunning) => Vec::new(),
-            Err(error) => return Err(error.into()),
+        let mut attempts = 1;
+        let calls = loop {
+            match calls(home) {
+                Ok(calls) => break calls,
+                // Without a daemon no run goes on.
+                Err(ClientError::NotRunning) => break Vec::new(),
+                // A daemon that is just ending can accept a connection and then drop it.
+                Err(ClientError::Status(_) | ClientError::Transport(_)) if attempts < MAX_ATTEMPTS => {
+                    attempts += 1;
+                }
+                Err(error) => return Err(error.into()),
+            }
         };
         Ok(Self { calls, parked: ParkedRuns::new(home).list()? })
     }
@@ -89,6 +95,15 @@ impl Waiting {
             None => error.hint("run `kontekst approvals` to list what waits"),
         }
     }
+}
+
+/// Asks the daemon for the calls that wait.
+fn calls(home: &Home) -> Result<Vec<PendingApproval>, ClientError> {
+    let stream = client::probe(home)?;
+    client::runtime()?.block_on(async {
+        let mut service = client::approvals(client::channel(stream).await?);
+        Ok(service.list_approvals(ListApprovalsRequest {}).await?.into_inner().approvals)
+    })
 }
 
 fn ambiguous(text: &str) -> CliError {

@@ -34,11 +34,18 @@ impl TestHome {
     /// Runs a prompt that ends at a call about which nobody can be asked. Returns the name of the parked run.
     #[track_caller]
     fn park(&self, words: &[&str]) -> String {
-        let before = self.parked().len();
+        // The files are read, because a client that asks a daemon can meet one that is just being ended.
+        let names = || {
+            let files = std::fs::read_dir(self.root().join("parked")).into_iter().flatten();
+            let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+            names.collect::<std::collections::BTreeSet<String>>()
+        };
+        let before = names();
         self.run(&[&["run"], words].concat()).fails(3);
-        let parked = self.parked();
-        assert_eq!(parked.len(), before + 1, "{parked:?}");
-        parked[before]["run"].as_str().unwrap().to_owned()
+        let after = names();
+        let new: Vec<&str> = after.difference(&before).map(|name| name.trim_end_matches(".json")).collect();
+        assert_eq!(new.len(), 1, "{new:?}");
+        new[0].to_owned()
     }
 
     fn file(&self, name: &str) -> String {
