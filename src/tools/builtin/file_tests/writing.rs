@@ -123,7 +123,8 @@ fn the_chosen_occurrences_are_replaced() {
     assert_eq!(test.call("edit_file", &all), Ok("Replaced 2 occurrence(s) in f".into()));
     assert_eq!(test.content("f"), "bb");
     let nothing = |why: &str| Err(format!("nothing would change in f: {why}"));
-    assert_eq!(test.edit("bb", "bb"), nothing("old_str and new_str are the same"));
+    let same = "old_str and new_str are the same; new_str is the text that is to stand there instead";
+    assert_eq!(test.edit("bb", "bb"), nothing(same));
     test.put("f", "one\r\n");
     assert_eq!(test.edit("one\n", "one\r\n"), nothing("it has this text already"));
 }
