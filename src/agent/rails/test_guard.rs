@@ -1,9 +1,9 @@
 //! Turns back a change of the test that has to pass, where the request does not speak of changing tests.
 //!
-//! Small models that cannot find a mistake in the code change what the test expects. A model that makes the change again gets
-//! its way, because a test can be wrong, too.
+//! Small models that cannot find a mistake in the code change what the test expects, and insist on it. A model that makes the
+//! change a third time gets its way, because a test can be wrong, too.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::{TurnedBack, change_request::last_paragraph};
 use crate::tools::Change;
@@ -84,8 +84,8 @@ pub(super) struct TestGuard {
     checks: Vec<String>,
     /// Some test has to pass, and tests are not to be changed, as far as the request says so without naming one.
     is_on: bool,
-    /// The files of which a change was turned back.
-    turned_back: HashSet<String>,
+    /// The number of times that a change of a file was judged.
+    judged: HashMap<String, u32>,
 }
 
 impl TestGuard {
@@ -97,20 +97,23 @@ impl TestGuard {
         let is_on = (wants_passing || !checks.is_empty())
             && !has_any(&request, &EVERYWHERE)
             && !speaks_of_changing(&request, |word| TESTS.contains(&word));
-        Self { request, checks: checks.to_vec(), is_on, turned_back: HashSet::new() }
+        Self { request, checks: checks.to_vec(), is_on, judged: HashMap::new() }
     }
 
     /// Judges a change of a file that exists. Returns the reason why it is turned back.
     pub(super) fn judge(&mut self, change: &Change) -> Option<TurnedBack> {
         let old = change.old.as_deref()?;
         let path = change.path.as_str();
-        if !self.is_on
-            || !self.is_test(path)
-            || self.means_file(path)
-            || !self.turned_back.insert(path.to_owned())
-        {
+        if !self.is_on || !self.is_test(path) || self.means_file(path) {
             return None;
         }
+        let times = self.judged.entry(path.to_owned()).or_default();
+        *times += 1;
+        let way = match times {
+            1 => "Correct the code that it tests.",
+            2 => "Correct the code that it tests. Only if the test itself is wrong, make this call again.",
+            _ => return None,
+        };
         let tested = tested_files(&String::from_utf8_lossy(old));
         let advice = if tested.is_empty() {
             "Read the code that it tests, and correct that.".to_owned()
@@ -120,7 +123,7 @@ impl TestGuard {
         Some(TurnedBack {
             fact: format!(
                 "Nothing was changed: {path} is a test that has to pass, and the request does not ask for another test. \
-                 Correct the code that it tests. Only if the test itself is wrong, make this call again."
+                 {way}"
             ),
             advice: Some(advice),
         })
@@ -253,6 +256,7 @@ mod tests {
         let change = Change { path: path.into(), old: Some(TEST.into()), new: "assert True\n".into() };
         let mut guard = TestGuard::new(request, &checks);
         let first = guard.judge(&change);
+        assert_eq!(guard.judge(&change).is_some(), first.is_some(), "it is turned back twice");
         assert_eq!(guard.judge(&change), None, "a model that insists gets its way");
         first.map(|found| [found.fact, found.advice.unwrap_or_default()].join(" "))
     }
@@ -262,8 +266,7 @@ mod tests {
         assert_eq!(
             judged("Repair stats.py.", &["python3 test_stats.py"], "test_stats.py").unwrap(),
             "Nothing was changed: test_stats.py is a test that has to pass, and the request does not ask for another test. \
-             Correct the code that it tests. Only if the test itself is wrong, make this call again. It tests stats.py: \
-             correct the mistake there."
+             Correct the code that it tests. It tests stats.py: correct the mistake there."
         );
         for (request, checks, path) in [
             ("fix the rounding in report.py", &["pytest -q"][..], "tests/report.py"),

@@ -14,11 +14,11 @@ fn edit(path: &str, old: &str, new: &str) -> Step {
 }
 
 #[tokio::test]
-async fn a_change_of_the_test_is_turned_back_once() {
+async fn a_change_of_the_test_is_turned_back_twice() {
     let cheat = || edit("test_stats.py", "== 2", "== 1");
     for insists in [false, true] {
-        let next = if insists { cheat() } else { edit("stats.py", "1", "2") };
-        let test = TestCore::new([cheat(), next, Step::Say("done")]);
+        let next = if insists { vec![cheat(), cheat()] } else { vec![edit("stats.py", "1", "2")] };
+        let test = TestCore::new([cheat()].into_iter().chain(next).chain([Step::Say("done")]));
         test.write("test_stats.py", TEST);
         test.write("stats.py", "def mean(numbers):\n    return 1\n");
         let prompt = "test_stats.py fails. Repair stats.py so that it passes.";
@@ -27,13 +27,12 @@ async fn a_change_of_the_test_is_turned_back_once() {
         assert_eq!(
             first_result(&test),
             "Nothing was changed: test_stats.py is a test that has to pass, and the request does not ask for another test. \
-             Correct the code that it tests. Only if the test itself is wrong, make this call again. It tests stats.py: \
-             correct the mistake there."
+             Correct the code that it tests. It tests stats.py: correct the mistake there."
         );
         assert_eq!(test.read("test_stats.py") == TEST, !insists);
         assert_eq!(test.read("stats.py").contains('2'), !insists);
         let proposed = event_names(&events).iter().filter(|name| **name == "proposed").count();
-        assert_eq!(proposed, 1, "nobody is asked about the first");
+        assert_eq!(proposed, 1, "nobody is asked about a change that is turned back");
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Steps<const G: usize> {
 }
 
 impl<const G: usize> Steps<G> {
-    /// Takes the factors and offsets of groups of numbers from `least` to `most`, which [`apply`](Self::apply) shifts left
+    /// Takes the factors and offsets of groups of numbers from `least` to `most`, which `apply` shifts left
     /// by `shift` bits.
     #[inline(always)]
     pub(super) fn new(factors: [f32; G], offsets: [f32; G], [least, most]: [i16; 2], shift: u32) -> Self {
