@@ -60,7 +60,8 @@ pub fn read_opened(file: File, path: &Path, limit: u64) -> Result<String, PathEr
     if meta.len() > limit {
         return Err(refuse(format!("{} bytes, the limit is {limit}", meta.len())));
     }
-    let mut text = String::new();
+    // With room for the whole file it is read at once. Without, the first reads are of 32 bytes.
+    let mut text = String::with_capacity(usize::try_from(meta.len()).unwrap_or_default() + 64);
     // Reads one byte more than the limit, because the file may have grown since its length was read.
     file.take(limit + 1).read_to_string(&mut text).context(path)?;
     if text.len() as u64 > limit {
