@@ -94,7 +94,9 @@ fn cold(fixture: &Fixture) -> Result<Vec<Count>, Failure> {
 
 fn print(counts: &[Count], baseline: &Baseline) -> Result<u32, Failure> {
     let mut out = io::stdout();
-    writeln!(out, "counts on {}, baseline of {}", baseline::kernel(), baseline.kernel)?;
+    let machine = baseline::machine();
+    writeln!(out, "counts on {machine}, baseline of {}", baseline.machine)?;
+    let is_same_machine = machine == baseline.machine;
     let mut above = 0;
     for Count { name, value } in counts {
         let Some(expected) = baseline.counts.get(name) else {
@@ -103,6 +105,9 @@ fn print(counts: &[Count], baseline: &Baseline) -> Result<u32, Failure> {
         };
         let change = *value as f64 / *expected as f64 - 1.0;
         let verdict = match change {
+            // Its threads share pages in an order of their own: 613 to 659 with the same binary.
+            _ if name == "daemon_page_faults" => "not compared: it varies",
+            _ if !is_same_machine && depends_on_machine(name) => "not compared: another kernel or processor",
             change if change > TOLERANCE => "MISS",
             change if change < -TOLERANCE => "pass, and cheaper: renew the baseline",
             _ => "pass",
@@ -115,4 +120,9 @@ fn print(counts: &[Count], baseline: &Baseline) -> Result<u32, Failure> {
         )?;
     }
     Ok(above)
+}
+
+/// Returns true for counts that are other ones with another kernel or processor.
+fn depends_on_machine(name: &str) -> bool {
+    !name.ends_with("bytes") && !name.ends_with("bytes_written")
 }
