@@ -1,7 +1,7 @@
 //! Counts what a client and the daemon ask of the system, next to the counts of the committed `baseline.toml`.
 //!
 //! Unlike times, these hardly depend on what else the machine does, so that the gate can compare them. Each is the least of
-//! [`ROUNDS`] runs. One that is more than [`TOLERANCE`] above the baseline fails. After a change that is worth its cost,
+//! [`ROUNDS`] runs. One that is more than its [`tolerance`] above the baseline fails. After a change that is worth its cost,
 //! and after one that made something cheaper, `--renew` writes the baseline anew, and the commit says why.
 //!
 //! The binary runs from a copy in memory, because a page fault maps as much as the file system has in one piece. The kernel
@@ -33,6 +33,11 @@ const ROUNDS: u32 = 10;
 
 /// The part of a baseline by which a count may be above it.
 const TOLERANCE: f64 = 0.03;
+
+/// The number of page faults by which they may always be above the baseline. One fault maps up to 16 pages that are in memory
+/// already, and which ones those are depends on where the copy of the binary lies: on two machines with the same kernel and
+/// processor, `--version` needed 64 and 66, and a warm run 258 and 254.
+const PAGE_FAULT_TOLERANCE: f64 = 12.0;
 
 /// A figure and its name in the baseline.
 struct Count {
@@ -103,23 +108,29 @@ fn print(counts: &[Count], baseline: &Baseline) -> Result<u32, Failure> {
             writeln!(out, "{name:<24} {value:>12} no baseline")?;
             continue;
         };
-        let change = *value as f64 / *expected as f64 - 1.0;
-        let verdict = match change {
+        let more = *value as f64 - *expected as f64;
+        let verdict = match more {
             // Its threads share pages in an order of their own: 613 to 659 with the same binary.
             _ if name == "daemon_page_faults" => "not compared: it varies",
             _ if !is_same_machine && depends_on_machine(name) => "not compared: another kernel or processor",
-            change if change > TOLERANCE => "MISS",
-            change if change < -TOLERANCE => "pass, and cheaper: renew the baseline",
+            more if more > tolerance(name, *expected) => "MISS",
+            more if more < -tolerance(name, *expected) => "pass, and cheaper: renew the baseline",
             _ => "pass",
         };
         above += u32::from(verdict == "MISS");
         writeln!(
             out,
             "{name:<24} {value:>12} baseline {expected:>12} {:>+6.1} %  {verdict}",
-            change * 100.0
+            more / *expected as f64 * 100.0
         )?;
     }
     Ok(above)
+}
+
+/// Returns by how much a count may be above its baseline.
+fn tolerance(name: &str, expected: u64) -> f64 {
+    let least = if name.ends_with("page_faults") { PAGE_FAULT_TOLERANCE } else { 0.0 };
+    (expected as f64 * TOLERANCE).max(least)
 }
 
 /// Returns true for counts that are other ones with another kernel or processor.
