@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::Speed;
+use crate::{Speed, agree::Step};
 
 /// A server for one model; ends when it is dropped.
 pub(crate) struct Server {
@@ -42,10 +42,39 @@ impl Server {
         let request = json!({
             "prompt": prompt, "n_predict": answer, "temperature": 0, "cache_prompt": false, "ignore_eos": true,
         });
-        let mut response = ureq::post(format!("{}/completion", self.base)).send_json(request)?;
-        let response: Value = response.body_mut().read_json()?;
+        let response = self.post("completion", &request)?;
         let figure = |name: &str| response["timings"][name].as_f64().ok_or("no timings");
         Ok(Speed { reading: figure("prompt_per_second")?, writing: figure("predicted_per_second")? })
+    }
+
+    /// Returns the tokens of a prompt.
+    pub(crate) fn tokens(&self, text: &str) -> Result<Vec<u32>, Box<dyn Error>> {
+        let mut response = self.post("tokenize", &json!({ "content": text, "add_special": true }))?;
+        Ok(serde_json::from_value(response["tokens"].take())?)
+    }
+
+    /// Continues a prompt with the likeliest token each time.
+    pub(crate) fn likeliest(&self, prompt: &[u32], answer: usize) -> Result<Vec<Step>, Box<dyn Error>> {
+        let request = json!({
+            "prompt": prompt, "n_predict": answer, "temperature": 0, "cache_prompt": false, "n_probs": 2,
+        });
+        let response = self.post("completion", &request)?;
+        let steps = response["completion_probabilities"].as_array().ok_or("no probabilities")?;
+        steps.iter().map(|step| Self::step(step).ok_or_else(|| "no logits".into())).collect()
+    }
+
+    /// Logarithms of probabilities are as far apart as the logits.
+    fn step(step: &Value) -> Option<Step> {
+        let token = u32::try_from(step["id"].as_u64()?).ok()?;
+        let logit = |at: usize| step["top_logprobs"][at]["logprob"].as_f64();
+        #[expect(clippy::cast_possible_truncation, reason = "a few digits are printed")]
+        let gap = (logit(0)? - logit(1)?) as f32;
+        Some(Step { token, gap })
+    }
+
+    fn post(&self, path: &str, request: &Value) -> Result<Value, Box<dyn Error>> {
+        let mut response = ureq::post(format!("{}/{path}", self.base)).send_json(request)?;
+        Ok(response.body_mut().read_json()?)
     }
 }
 

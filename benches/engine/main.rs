@@ -1,12 +1,16 @@
 //! Measures how fast the built-in engine reads and writes, next to llama.cpp on the same file in the same run.
 //!
 //!     KONTEKST_LLAMA_SERVER=llama-server cargo bench --bench engine -- MODEL.gguf [PROMPT-TOKENS] [ANSWER-TOKENS]
+//!     KONTEKST_LLAMA_SERVER=llama-server cargo bench --bench engine -- MODEL.gguf --agree [PROMPTS]
 //!
 //! Prints tokens per second and ratios; only the ratios mean anything on another machine. Both use one prompt of
 //! the same tokens, read once before it counts, and take turns; the best of three counts.
+//! With `--agree` it compares the tokens that both find likeliest, after up to 200 short prompts, and says with
+//! which of them the same weights as `f32` agree where they differ. Those take four bytes for each parameter.
 
 #![expect(clippy::print_stdout, reason = "it is what a bench is for")]
 
+mod agree;
 mod llama;
 
 use std::{error::Error, ops::ControlFlow, path::Path};
@@ -38,15 +42,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("no model file given");
         return Ok(());
     };
+    let mut arguments = arguments.peekable();
+    let agree = arguments.next_if(|argument| argument == "--agree").is_some();
     let mut number = |otherwise: u32| arguments.next().map_or(Ok(otherwise), |number| number.parse::<u32>());
-    let (prompt, answer) = (number(512)?, number(128)?);
     let engine = Engine::open(Path::new(&model), Limits::default())?;
-    let usual = u32::try_from(engine.vocabulary().len())?.min(200);
-    let prompt: Vec<u32> = (0..prompt).map(|number| number * 37 % (usual - 32) + 32).collect();
     let server = match std::env::var_os("KONTEKST_LLAMA_SERVER") {
         Some(program) => Some(llama::Server::start(Path::new(&program), Path::new(&model))?),
         None => None,
     };
+    if agree {
+        let server = server.ok_or("KONTEKST_LLAMA_SERVER is not set")?;
+        let exact = Engine::open(Path::new(&model), Limits { small_model: u64::MAX, ..Limits::default() })?;
+        return agree::compare(&engine, &exact, &server, number(200)? as usize);
+    }
+    let (prompt, answer) = (number(512)?, number(128)?);
+    let usual = u32::try_from(engine.vocabulary().len())?.min(200);
+    let prompt: Vec<u32> = (0..prompt).map(|number| number * 37 % (usual - 32) + 32).collect();
     let (mut ours, mut theirs) = (Speed::default(), Speed::default());
     for _ in 0..3 {
         ours = ours.best(built_in(&engine, &prompt, answer)?);

@@ -235,9 +235,9 @@ pub(super) fn to_halves(numbers: &[f32]) -> Vec<u16> {
 pub(super) fn from_half(bits: u16) -> f32 {
     /// Corrects for the different exponent biases of the two formats.
     const SCALE: f32 = f32::from_bits((127 + 112) << 23);
-    let bits = u32::from(bits);
-    let magnitude = f32::from_bits((bits & 0x7fff) << 13) * SCALE;
-    f32::from_bits(magnitude.to_bits() | (bits & 0x8000) << 16)
+    // The sign stays in front, and the rest follows the three bits that the exponent is longer by.
+    let moved = i32::from(bits.cast_signed()).cast_unsigned() << 13 & 0x8fff_e000;
+    f32::from_bits(moved) * SCALE
 }
 
 /// Converts each number as [`from_half`] does.
@@ -245,5 +245,17 @@ pub(super) fn from_half(bits: u16) -> f32 {
 pub(super) fn from_halves(halves: &[u16], to: &mut [f32]) {
     for (bits, to) in halves.iter().zip(to) {
         *to = from_half(*bits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+
+    #[test]
+    fn every_number_of_half_precision_is_converted_exactly() {
+        for number in (0..=u16::MAX).map(f16::from_bits).filter(|number| number.is_finite()) {
+            assert_eq!(super::from_half(number.to_bits()).to_bits(), number.to_f32().to_bits(), "{number}");
+        }
     }
 }

@@ -5,7 +5,6 @@
 //! has; slices of a wrong length panic.
 
 mod attention;
-mod blocks;
 mod dense;
 mod kv_cache;
 mod math;

@@ -47,15 +47,6 @@ impl Chunk {
     }
 }
 
-/// Rounds a vector.
-pub(super) fn quantised(vector: &[f32]) -> Vec<Chunk> {
-    let mut chunks = vec![Chunk::default(); vector.len().div_ceil(LENGTH)];
-    for (chunk, numbers) in chunks.iter_mut().zip(vector.chunks(LENGTH)) {
-        chunk.round_activations(numbers);
-    }
-    chunks
-}
-
 /// Returns `largest / most`, or zero if that is not a number to multiply by.
 #[inline(always)]
 pub(super) fn inverse(most: f32, largest: f32) -> f32 {

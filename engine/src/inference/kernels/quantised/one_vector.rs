@@ -1,20 +1,27 @@
-//! One vector by a matrix. Memory bandwidth limits it: each byte of the matrix is read once and decoded in passing.
+//! One vector by a matrix. Each byte of the matrix is read once and multiplied as it is.
+
+use std::marker::PhantomData;
 
 use super::{
-    Chunk, Quantised,
-    formats::{Decode, Job},
-    registers::{Portable, Registers, Work},
+    Quantised,
+    activations::Activations,
+    formats::{Factors, Packed, PackedJob, Plain},
+    registers::{ByteRegisters, Portable, Work},
 };
 use crate::inference::kernels::math::{cores, in_parallel};
 
 /// Chunks of a matrix per core. A core that is held up leaves its remaining chunks to the others.
 const CHUNKS_PER_CORE: usize = 8;
 
-/// Rows that are multiplied together, so that one need not wait for the factors of another.
-const ROWS: usize = 4;
+/// A vector, and its numbers rounded to bytes, which are not there if the format has plain numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Vector<'a> {
+    pub numbers: &'a [f32],
+    pub rounded: &'a [Activations],
+}
 
 /// Multiplies a vector on all cores.
-pub(super) fn product(matrix: &Quantised, vector: &[Chunk]) -> Vec<f32> {
+pub(super) fn product(matrix: &Quantised, vector: Vector<'_>) -> Vec<f32> {
     #[cfg(target_arch = "x86_64")]
     {
         use super::registers::{Avx2, Avx512};
@@ -29,84 +36,100 @@ pub(super) fn product(matrix: &Quantised, vector: &[Chunk]) -> Vec<f32> {
 }
 
 /// Multiplies a vector with this kind of registers.
-pub(super) fn product_in<R: Registers>(registers: R, matrix: &Quantised, vector: &[Chunk]) -> Vec<f32> {
+pub(super) fn product_in<R: ByteRegisters>(registers: R, matrix: &Quantised, vector: Vector<'_>) -> Vec<f32> {
     let mut out = vec![0.0; matrix.rows];
     let rows = matrix.rows.div_ceil(cores() * CHUNKS_PER_CORE).max(1);
     in_parallel(&mut out, rows, |index, out| {
         let bytes = matrix.row_bytes(index * rows, out.len());
-        matrix.format.with(Rows { registers, bytes, vector, out });
+        let rows = Rows { registers, size: bytes.len() / out.len(), bytes, vector, out };
+        match matrix.format.plain() {
+            Some(plain) => registers.vectorise(PlainRows { rows, plain }),
+            None => matrix.format.with_packed(rows),
+        }
     });
     out
 }
 
-/// Some rows of a matrix, to be multiplied on one core.
+/// Some rows of a matrix, of `size` bytes each, to be multiplied on one core.
 struct Rows<'a, R> {
     registers: R,
     bytes: &'a [u8],
-    vector: &'a [Chunk],
+    size: usize,
+    vector: Vector<'a>,
     out: &'a mut [f32],
 }
 
-impl<R: Registers> Job for Rows<'_, R> {
-    type Output = ();
-
-    fn run<F: Decode>(self) {
-        self.registers.vectorise(RowsOf::<R, F> { rows: self, format: std::marker::PhantomData });
+impl<R: ByteRegisters> PackedJob for Rows<'_, R> {
+    fn run<F: Packed>(self) {
+        self.registers.vectorise(PackedRows::<R, F> { rows: self, format: PhantomData });
     }
 }
 
-struct RowsOf<'a, R, F> {
+struct PackedRows<'a, R, F> {
     rows: Rows<'a, R>,
-    format: std::marker::PhantomData<F>,
+    format: PhantomData<F>,
 }
 
-impl<R: Registers, F: Decode> Work for RowsOf<'_, R, F> {
+impl<R: ByteRegisters, F: Packed> Work for PackedRows<'_, R, F> {
     #[inline(always)]
     fn run(self) {
-        let Rows { registers, bytes, vector, out } = self.rows;
-        let size = bytes.len() / out.len().max(1);
-        let whole = out.len() / ROWS * ROWS;
-        for first in (0..whole).step_by(ROWS) {
-            multiply::<R, F, ROWS>(registers, &bytes[first * size..], size, vector, &mut out[first..]);
-        }
-        for first in whole..out.len() {
-            multiply::<R, F, 1>(registers, &bytes[first * size..], size, vector, &mut out[first..]);
+        let Rows { registers, bytes, size, vector, out } = self.rows;
+        for (row, out) in bytes.chunks_exact(size).zip(out) {
+            let zero = registers.eight(&[0.0; 8]);
+            let mut sums = [zero; 3];
+            for (blocks, activations) in row.chunks(F::CHUNK_BYTES).zip(vector.rounded) {
+                if blocks.len() == F::CHUNK_BYTES {
+                    // It is compiled for this length, without a loop.
+                    add_products::<R, F>(registers, blocks, activations, 8, &mut sums);
+                } else {
+                    let count = 8 * blocks.len() / F::CHUNK_BYTES;
+                    add_products::<R, F>(registers, blocks, activations, count, &mut sums);
+                }
+            }
+            *out = registers.total(sums[0]) + registers.total(sums[1]) + registers.total(sums[2]);
         }
     }
 }
 
-/// Multiplies `N` rows of `size` bytes.
+/// Adds the products of at most 256 numbers: of `count` times 32. The third sum is for the offsets.
 #[inline(always)]
-fn multiply<R: Registers, F: Decode, const N: usize>(
+fn add_products<R: ByteRegisters, F: Packed>(
     registers: R,
-    bytes: &[u8],
-    size: usize,
-    vector: &[Chunk],
-    out: &mut [f32],
+    blocks: &[u8],
+    activations: &Activations,
+    count: usize,
+    sums: &mut [R::Eight; 3],
 ) {
-    let mut weights = Chunk::default();
-    let mut sums = [registers.splat_float(0.0); N];
-    for chunk in 0..vector.len() {
-        let (activations, first) = (&vector[chunk], chunk * F::CHUNK_BYTES);
-        let last = size.min(first + F::CHUNK_BYTES);
-        let mut heads = [F::head(&bytes[first..last]); N];
-        for row in 1..N {
-            heads[row] = F::head(&bytes[row * size + first..row * size + last]);
-        }
-        for row in 0..N {
-            F::numbers(registers, &bytes[row * size + first..row * size + last], &heads[row], &mut weights);
-            let mut products = [registers.zero(); 2];
-            for group in 0..weights.groups.len() {
-                let left = registers.load(&weights.groups[group]);
-                let right = registers.load(&activations.groups[group]);
-                products[group % 2] = registers.multiply_add(products[group % 2], left, right);
-            }
-            let factor = registers.splat_float(weights.scale * activations.scale);
-            sums[row] = registers.multiply_add_floats(registers.to_floats(products[0]), factor, sums[row]);
-            sums[row] = registers.multiply_add_floats(registers.to_floats(products[1]), factor, sums[row]);
-        }
+    let [factors, offsets] = F::factors(blocks);
+    let factors = factors.scaled(registers, activations);
+    for number in 0..count {
+        let bytes = F::bytes(registers, blocks, number);
+        let numbers = &activations.numbers[number];
+        let products = if F::SIGNED {
+            registers.signed_products(bytes, numbers)
+        } else {
+            registers.products(bytes, numbers)
+        };
+        let factors = F::Factors::of(registers, factors, number);
+        // By turns, so that one addition need not wait for the one before it.
+        sums[number % 2] = registers.plus_times(sums[number % 2], products, factors);
     }
-    for row in 0..N {
-        out[row] = registers.lanes(sums[row]).into_iter().sum();
+    if F::OFFSETS {
+        sums[2] = offsets.add(registers, activations, sums[2]);
+    }
+}
+
+struct PlainRows<'a, R> {
+    rows: Rows<'a, R>,
+    plain: Plain,
+}
+
+impl<R: ByteRegisters> Work for PlainRows<'_, R> {
+    #[inline(always)]
+    fn run(self) {
+        let Rows { bytes, size, vector, out, .. } = self.rows;
+        for (row, out) in bytes.chunks_exact(size).zip(out) {
+            *out = self.plain.product(row, vector.numbers);
+        }
     }
 }

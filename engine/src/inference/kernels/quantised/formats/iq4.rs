@@ -1,7 +1,10 @@
 //! `IQ4_NL` and `IQ4_XS`: numbers of four bits that choose one of sixteen values, which lie closer together near zero.
 
-use super::{Decode, half, halves, nibbles, part, steps::Steps};
-use crate::inference::kernels::quantised::{chunk::Chunk, registers::Registers};
+use super::{Decode, Packed, half, halves, nibbles, part, steps::Steps};
+use crate::inference::kernels::quantised::{
+    chunk::Chunk,
+    registers::{ByteRegisters, Registers},
+};
 
 /// Source: `kvalues_iq4nl` in llama.cpp.
 const VALUES: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
@@ -13,20 +16,10 @@ pub(super) struct IQ4_NL;
 impl Decode for IQ4_NL {
     const CHUNK_BYTES: usize = 8 * 18;
 
-    type Head = Steps<8>;
-
     #[inline(always)]
-    fn head(blocks: &[u8]) -> Steps<8> {
-        let blocks = blocks.as_chunks::<18>().0;
-        let mut factors = [[0; 2]; 8];
-        for number in 0..blocks.len().min(8) {
-            factors[number] = [blocks[number][0], blocks[number][1]];
-        }
-        Steps::new(halves(&factors), [0.0; 8], [-127, 113], 8)
-    }
-
-    #[inline(always)]
-    fn numbers<R: Registers>(registers: R, blocks: &[u8], steps: &Steps<8>, to: &mut Chunk) {
+    fn decode<R: Registers>(registers: R, blocks: &[u8], to: &mut Chunk) {
+        let [factors, offsets] = Self::factors(blocks);
+        let steps = Steps::new(factors, offsets, [-127, 113], 8);
         let blocks = blocks.as_chunks::<18>().0;
         to.scale = steps.scale;
         for number in 0..blocks.len().min(8) {
@@ -40,6 +33,28 @@ impl Decode for IQ4_NL {
     }
 }
 
+impl Packed for IQ4_NL {
+    const SIGNED: bool = true;
+    const OFFSETS: bool = false;
+
+    type Factors = [f32; 8];
+
+    #[inline(always)]
+    fn factors(blocks: &[u8]) -> [[f32; 8]; 2] {
+        let blocks = blocks.as_chunks::<18>().0;
+        let mut factors = [[0; 2]; 8];
+        for number in 0..blocks.len().min(8) {
+            factors[number] = [blocks[number][0], blocks[number][1]];
+        }
+        [halves(&factors), [0.0; 8]]
+    }
+
+    #[inline(always)]
+    fn bytes<R: ByteRegisters>(registers: R, blocks: &[u8], number: usize) -> R::Bytes {
+        registers.look_up(&VALUES, registers.nibbles(part(blocks, 18 * number + 2)))
+    }
+}
+
 /// Blocks of a factor, eight scales of six bits, and 256 numbers, 32 in the low and the high halves of sixteen bytes.
 #[expect(non_camel_case_types, reason = "its name in llama.cpp")]
 pub(super) struct IQ4_XS;
@@ -47,27 +62,53 @@ pub(super) struct IQ4_XS;
 impl Decode for IQ4_XS {
     const CHUNK_BYTES: usize = 136;
 
-    type Head = f32;
-
     #[inline(always)]
-    fn head(blocks: &[u8]) -> f32 {
-        half([blocks[0], blocks[1]])
-    }
-
-    #[inline(always)]
-    fn numbers<R: Registers>(registers: R, blocks: &[u8], scale: &f32, to: &mut Chunk) {
+    fn decode<R: Registers>(registers: R, blocks: &[u8], to: &mut Chunk) {
         let block = part::<136>(blocks, 0);
-        to.scale = *scale;
-        let highs = u16::from_le_bytes([block[2], block[3]]);
+        to.scale = half([block[0], block[1]]);
+        let scales = small_scales(block);
         for group in 0..8 {
-            let low = i16::from(block[4 + group / 2] >> (4 * (group % 2)) & 15);
-            let scale = (low | ((highs >> (2 * group) & 3) << 4).cast_signed()) - 32;
             let [low, high] = nibbles(part(block, 8 + 16 * group));
             let (low, high) = (registers.table(&VALUES, low), registers.table(&VALUES, high));
             for at in 0..16 {
-                to.groups[group][at] = i16::from(low[at]) * scale;
-                to.groups[group][16 + at] = i16::from(high[at]) * scale;
+                to.groups[group][at] = i16::from(low[at]) * scales[group];
+                to.groups[group][16 + at] = i16::from(high[at]) * scales[group];
             }
         }
     }
+}
+
+impl Packed for IQ4_XS {
+    const SIGNED: bool = true;
+    const OFFSETS: bool = false;
+
+    type Factors = [f32; 8];
+
+    #[inline(always)]
+    fn factors(blocks: &[u8]) -> [[f32; 8]; 2] {
+        let block = part::<136>(blocks, 0);
+        let (factor, scales) = (half([block[0], block[1]]), small_scales(block));
+        let mut factors = [0.0; 8];
+        for group in 0..8 {
+            factors[group] = factor * f32::from(scales[group]);
+        }
+        [factors, [0.0; 8]]
+    }
+
+    #[inline(always)]
+    fn bytes<R: ByteRegisters>(registers: R, blocks: &[u8], number: usize) -> R::Bytes {
+        registers.look_up(&VALUES, registers.nibbles(part(blocks, 8 + 16 * number)))
+    }
+}
+
+/// Reads eight scales, from -32 to 31: their low four bits, and their high two.
+#[inline(always)]
+fn small_scales(block: &[u8; 136]) -> [i16; 8] {
+    let highs = u16::from_le_bytes([block[2], block[3]]);
+    let mut scales = [0; 8];
+    for group in 0..8 {
+        let low = i16::from(block[4 + group / 2] >> (4 * (group % 2)) & 15);
+        scales[group] = (low | ((highs >> (2 * group) & 3) << 4).cast_signed()) - 32;
+    }
+    scales
 }

@@ -1,51 +1,69 @@
 //! `Q2_K` to `Q6_K`: blocks of 256 numbers, in groups with small whole scales of their own.
 
-use super::{Decode, half, halves, nibbles, part, steps::Steps};
-use crate::inference::kernels::quantised::{chunk::Chunk, registers::Registers};
+use super::{Decode, Packed, half, halves, nibbles, part, steps::Steps};
+use crate::inference::kernels::quantised::{
+    chunk::Chunk,
+    registers::{ByteRegisters, Registers},
+};
 
 macro_rules! format {
-    ($name: ident, $bytes: literal, $head: ty, $read: ident, $numbers: ident) => {
+    ($name: ident, $bytes: literal, $groups: literal, $factors: ident, $numbers: ident, $packed: ident) => {
         #[expect(non_camel_case_types, reason = "its name in llama.cpp")]
         pub(super) struct $name;
 
         impl Decode for $name {
             const CHUNK_BYTES: usize = $bytes;
 
-            type Head = $head;
+            #[inline(always)]
+            fn decode<R: Registers>(_: R, blocks: &[u8], to: &mut Chunk) {
+                $numbers(part(blocks, 0), to);
+            }
+        }
+
+        impl Packed for $name {
+            type Factors = [f32; $groups];
 
             #[inline(always)]
-            fn head(blocks: &[u8]) -> Self::Head {
-                $read(part::<$bytes>(blocks, 0))
+            fn factors(blocks: &[u8]) -> [[f32; $groups]; 2] {
+                $factors(part::<$bytes>(blocks, 0))
             }
 
             #[inline(always)]
-            fn numbers<R: Registers>(_: R, blocks: &[u8], head: &Self::Head, to: &mut Chunk) {
-                $numbers(part::<$bytes>(blocks, 0), head, to);
+            fn bytes<R: ByteRegisters>(registers: R, blocks: &[u8], number: usize) -> R::Bytes {
+                $packed(registers, part(blocks, 0), number)
             }
         }
     };
 }
 
-format!(Q2_K, 84, Steps<16>, two_bit_steps, two_bits);
-format!(Q3_K, 110, f32, three_bit_scale, three_bits);
-format!(Q4_K, 144, Steps<8>, four_bit_steps, four_bits);
-format!(Q5_K, 176, Steps<8>, five_bit_steps, five_bits);
-format!(Q6_K, 210, f32, six_bit_scale, six_bits);
+format!(Q2_K, 84, 16, two_bit_factors, two_bits, two_bit_bytes);
+format!(Q3_K, 110, 16, three_bit_factors, three_bits, three_bit_bytes);
+format!(Q4_K, 144, 8, factors_and_offsets, four_bits, four_bit_bytes);
+format!(Q5_K, 176, 8, factors_and_offsets, five_bits, five_bit_bytes);
+format!(Q6_K, 210, 16, six_bit_factors, six_bits, six_bit_bytes);
 
 /// Sixteen scales of four bits below sixteen offsets of four bits; 64 bytes of four numbers each; two factors.
 #[inline(always)]
-fn two_bit_steps(block: &[u8; 84]) -> Steps<16> {
+fn two_bit_factors(block: &[u8; 84]) -> [[f32; 16]; 2] {
     let [first, second] = halves(&[[block[80], block[81]], [block[82], block[83]]]);
     let [mut factors, mut offsets] = [[0.0; 16]; 2];
     for group in 0..16 {
         factors[group] = first * f32::from(block[group] & 15);
         offsets[group] = -second * f32::from(block[group] >> 4);
     }
-    Steps::new(factors, offsets, [0, 3], 13)
+    [factors, offsets]
 }
 
 #[inline(always)]
-fn two_bits(block: &[u8; 84], steps: &Steps<16>, to: &mut Chunk) {
+fn two_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 84], number: usize) -> R::Bytes {
+    let packed = registers.load_bytes(part(block, 16 + 32 * (number / 4)));
+    registers.right(packed, number % 4 * 2, 3)
+}
+
+#[inline(always)]
+fn two_bits(block: &[u8; 84], to: &mut Chunk) {
+    let [factors, offsets] = two_bit_factors(block);
+    let steps = Steps::new(factors, offsets, [0, 3], 13);
     to.scale = steps.scale;
     for group in 0..16 {
         let (half, shift, side) = (group / 8, group % 8 / 2 * 2, 16 * (group % 2));
@@ -56,24 +74,47 @@ fn two_bits(block: &[u8; 84], steps: &Steps<16>, to: &mut Chunk) {
     }
 }
 
+/// Reads sixteen scales of six bits, from -32 to 31.
 #[inline(always)]
-fn three_bit_scale(block: &[u8; 110]) -> f32 {
-    half([block[108], block[109]])
+fn three_bit_scales(block: &[u8; 110]) -> [i16; 16] {
+    let mut scales = [0; 16];
+    for group in 0..16 {
+        let low = block[96 + group % 8] >> (4 * (group / 8)) & 15;
+        let high = block[104 + group % 4] >> (2 * (group / 4)) & 3;
+        scales[group] = i16::from(low | high << 4) - 32;
+    }
+    scales
+}
+
+#[inline(always)]
+fn three_bit_factors(block: &[u8; 110]) -> [[f32; 16]; 2] {
+    let (factor, scales) = (half([block[108], block[109]]), three_bit_scales(block));
+    let [mut factors, mut offsets] = [[0.0; 16]; 2];
+    for group in 0..16 {
+        factors[group] = factor * f32::from(scales[group]);
+        offsets[group] = -4.0 * factors[group];
+    }
+    [factors, offsets]
+}
+
+#[inline(always)]
+fn three_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 110], number: usize) -> R::Bytes {
+    let packed = registers.load_bytes(part(block, 32 + 32 * (number / 4)));
+    let third = registers.right(registers.load_bytes(part(block, 0)), number, 1);
+    registers.either(registers.right(packed, number % 4 * 2, 3), registers.left(third, 2, 4))
 }
 
 /// 32 bytes of high bits, 64 bytes of four pairs of low bits each, sixteen scales of six bits, and a factor.
 #[inline(always)]
-fn three_bits(block: &[u8; 110], scale: &f32, to: &mut Chunk) {
-    to.scale = *scale;
+fn three_bits(block: &[u8; 110], to: &mut Chunk) {
+    to.scale = half([block[108], block[109]]);
+    let scales = three_bit_scales(block);
     for group in 0..16 {
         let (half, quarter, side) = (group / 8, group % 8 / 2, 16 * (group % 2));
-        let low = block[96 + group % 8] >> (4 * half) & 15;
-        let high = block[104 + group % 4] >> (2 * (group / 4)) & 3;
-        let scale = i16::from(low | high << 4) - 32;
         let (high, packed): (&[u8; 16], &[u8; 16]) = (part(block, side), part(block, 32 + 32 * half + side));
         for at in 0..16 {
             let number = packed[at] >> (2 * quarter) & 3 | (high[at] >> (4 * half + quarter) & 1) << 2;
-            to.groups[group / 2][side + at] = (i16::from(number) - 4) * scale;
+            to.groups[group / 2][side + at] = (i16::from(number) - 4) * scales[group];
         }
     }
 }
@@ -100,14 +141,16 @@ fn factors_and_offsets(block: &[u8]) -> [[f32; 8]; 2] {
 }
 
 #[inline(always)]
-fn four_bit_steps(block: &[u8; 144]) -> Steps<8> {
-    let [factors, offsets] = factors_and_offsets(block);
-    Steps::new(factors, offsets, [0, 15], 11)
+fn four_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 144], number: usize) -> R::Bytes {
+    let packed = registers.load_bytes(part(block, 16 + 32 * (number / 2)));
+    registers.right(packed, number % 2 * 4, 15)
 }
 
 /// The factors and offsets, and the numbers, of which 32 are in the low and 32 in the high halves of 32 bytes.
 #[inline(always)]
-fn four_bits(block: &[u8; 144], steps: &Steps<8>, to: &mut Chunk) {
+fn four_bits(block: &[u8; 144], to: &mut Chunk) {
+    let [factors, offsets] = factors_and_offsets(block);
+    let steps = Steps::new(factors, offsets, [0, 15], 11);
     to.scale = steps.scale;
     for pair in 0..4 {
         let [low, high] = nibbles::<32>(part(block, 16 + 32 * pair));
@@ -119,14 +162,17 @@ fn four_bits(block: &[u8; 144], steps: &Steps<8>, to: &mut Chunk) {
 }
 
 #[inline(always)]
-fn five_bit_steps(block: &[u8; 176]) -> Steps<8> {
-    let [factors, offsets] = factors_and_offsets(block);
-    Steps::new(factors, offsets, [0, 31], 10)
+fn five_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 176], number: usize) -> R::Bytes {
+    let packed = registers.load_bytes(part(block, 48 + 32 * (number / 2)));
+    let fifth = registers.right(registers.load_bytes(part(block, 16)), number, 1);
+    registers.either(registers.right(packed, number % 2 * 4, 15), registers.left(fifth, 4, 16))
 }
 
 /// As [`four_bits`], with 32 bytes of fifth bits before the others.
 #[inline(always)]
-fn five_bits(block: &[u8; 176], steps: &Steps<8>, to: &mut Chunk) {
+fn five_bits(block: &[u8; 176], to: &mut Chunk) {
+    let [factors, offsets] = factors_and_offsets(block);
+    let steps = &Steps::new(factors, offsets, [0, 31], 10);
     to.scale = steps.scale;
     let fifth: &[u8; 32] = part(block, 16);
     five_bit_pair::<0>(block, fifth, steps, to);
@@ -148,15 +194,30 @@ fn five_bit_pair<const PAIR: usize>(block: &[u8; 176], fifth: &[u8; 32], steps: 
 }
 
 #[inline(always)]
-fn six_bit_scale(block: &[u8; 210]) -> f32 {
-    half([block[208], block[209]])
+fn six_bit_factors(block: &[u8; 210]) -> [[f32; 16]; 2] {
+    let factor = half([block[208], block[209]]);
+    let [mut factors, mut offsets] = [[0.0; 16]; 2];
+    for group in 0..16 {
+        factors[group] = factor * f32::from(block[192 + group].cast_signed());
+        offsets[group] = -32.0 * factors[group];
+    }
+    [factors, offsets]
+}
+
+#[inline(always)]
+fn six_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 210], number: usize) -> R::Bytes {
+    let (half, quarter) = (number / 4, number % 4);
+    let low = registers.load_bytes(part(block, 64 * half + 32 * (quarter % 2)));
+    let high = registers.load_bytes(part(block, 128 + 32 * half));
+    let high = registers.right(high, 2 * quarter, 3);
+    registers.either(registers.right(low, quarter / 2 * 4, 15), registers.left(high, 4, 48))
 }
 
 /// 128 bytes of the low four bits of two numbers each, 64 bytes of the high bits of four, sixteen scales of eight bits
 /// with a sign, and a factor.
 #[inline(always)]
-fn six_bits(block: &[u8; 210], scale: &f32, to: &mut Chunk) {
-    to.scale = *scale;
+fn six_bits(block: &[u8; 210], to: &mut Chunk) {
+    to.scale = half([block[208], block[209]]);
     for half in 0..2 {
         six_bit_quarter::<0, 0>(block, half, to);
         six_bit_quarter::<1, 0>(block, half, to);

@@ -4,51 +4,80 @@
 //! are in the low halves of sixteen bytes and then in the high ones; the fifth bits are in four bytes before them. Those
 //! of the first kind mean numbers on both sides of zero.
 
-use super::{Decode, half, halves, nibbles, part, steps::Steps};
-use crate::inference::kernels::quantised::{chunk::Chunk, registers::Registers};
+use super::{Decode, Packed, half, halves, nibbles, part, steps::Steps};
+use crate::inference::kernels::quantised::{
+    chunk::Chunk,
+    registers::{ByteRegisters, Registers},
+};
 
 /// Blocks of 256 numbers.
 const BLOCKS: usize = 8;
 
 macro_rules! format {
-    ($name: ident, $bytes: literal, $head: literal, $steps: expr, $numbers: ident) => {
+    ($name: ident, $bytes: literal, $head: literal, $middle: literal, $ends: expr, $shift: literal, $numbers: ident, $packed: ident) => {
         pub(super) struct $name;
 
         impl Decode for $name {
             const CHUNK_BYTES: usize = BLOCKS * $bytes;
 
-            type Head = Steps<BLOCKS>;
+            #[inline(always)]
+            fn decode<R: Registers>(_: R, blocks: &[u8], to: &mut Chunk) {
+                let [factors, offsets] = Self::factors(blocks);
+                let steps = Steps::new(factors, offsets, $ends, $shift);
+                to.scale = steps.scale;
+                let blocks = blocks.as_chunks::<$bytes>().0;
+                for number in 0..BLOCKS.min(blocks.len()) {
+                    $numbers::<$bytes, $head>(&blocks[number], number, &steps, &mut to.groups[number]);
+                }
+            }
+        }
+
+        impl Packed for $name {
+            const SIGNED: bool = $ends[0] < 0;
+            const OFFSETS: bool = !Self::SIGNED;
+
+            type Factors = [f32; BLOCKS];
 
             #[inline(always)]
-            fn head(blocks: &[u8]) -> Self::Head {
-                $steps(blocks.as_chunks::<$bytes>().0)
+            fn factors(blocks: &[u8]) -> [[f32; BLOCKS]; 2] {
+                factors::<$bytes, $head>(blocks, $middle)
             }
 
             #[inline(always)]
-            fn numbers<R: Registers>(_: R, blocks: &[u8], head: &Self::Head, to: &mut Chunk) {
-                to.scale = head.scale;
-                let blocks = blocks.as_chunks::<$bytes>().0;
-                for number in 0..BLOCKS.min(blocks.len()) {
-                    $numbers::<$bytes, $head>(&blocks[number], number, head, &mut to.groups[number]);
-                }
+            fn bytes<R: ByteRegisters>(registers: R, blocks: &[u8], number: usize) -> R::Bytes {
+                $packed(registers, &blocks[number * $bytes + $head..])
             }
         }
     };
 }
 
-format!(Q4_0, 18, 2, four_bit_steps::<18, 2>, four_bits);
-format!(Q4_1, 20, 4, four_bit_steps::<20, 4>, four_bits);
-format!(Q5_0, 22, 2, five_bit_steps::<22, 2>, five_bits);
-format!(Q5_1, 24, 4, five_bit_steps::<24, 4>, five_bits);
-format!(Q8_0, 34, 2, eight_bit_steps, eight_bits);
+format!(Q4_0, 18, 2, 8.0, [0, 15], 11, four_bits, four_bit_bytes);
+format!(Q4_1, 20, 4, 8.0, [0, 15], 11, four_bits, four_bit_bytes);
+format!(Q5_0, 22, 2, 16.0, [0, 31], 10, five_bits, five_bit_bytes);
+format!(Q5_1, 24, 4, 16.0, [0, 31], 10, five_bits, five_bit_bytes);
+format!(Q8_0, 34, 2, 0.0, [-128, 127], 8, eight_bits, eight_bit_bytes);
+
+#[inline(always)]
+fn four_bit_bytes<R: ByteRegisters>(registers: R, numbers: &[u8]) -> R::Bytes {
+    registers.nibbles(part(numbers, 0))
+}
+
+#[inline(always)]
+fn five_bit_bytes<R: ByteRegisters>(registers: R, numbers: &[u8]) -> R::Bytes {
+    let fifth = registers.sixteens(*part(numbers, 0));
+    registers.either(registers.nibbles(part(numbers, 4)), fifth)
+}
+
+#[inline(always)]
+fn eight_bit_bytes<R: ByteRegisters>(registers: R, numbers: &[u8]) -> R::Bytes {
+    registers.load_bytes(part(numbers, 0))
+}
 
 /// Reads the factors of blocks, and their offsets, which come next if the numbers begin after four bytes. Otherwise they
 /// make `middle` stand for zero.
 #[inline(always)]
-fn factors<const SIZE: usize, const HEAD: usize>(
-    blocks: &[[u8; SIZE]],
-    middle: f32,
-) -> ([f32; BLOCKS], [f32; BLOCKS]) {
+fn factors<const SIZE: usize, const HEAD: usize>(blocks: &[u8], middle: f32) -> [[f32; BLOCKS]; 2] {
+    let blocks = blocks.as_chunks::<SIZE>().0;
     let [mut factors, mut offsets] = [[[0; 2]; BLOCKS]; 2];
     for number in 0..BLOCKS.min(blocks.len()) {
         let block = &blocks[number];
@@ -61,13 +90,7 @@ fn factors<const SIZE: usize, const HEAD: usize>(
             offsets[number] = -middle * factors[number];
         }
     }
-    (factors, offsets)
-}
-
-#[inline(always)]
-fn four_bit_steps<const SIZE: usize, const HEAD: usize>(blocks: &[[u8; SIZE]]) -> Steps<BLOCKS> {
-    let (factors, offsets) = factors::<SIZE, HEAD>(blocks, 8.0);
-    Steps::new(factors, offsets, [0, 15], 11)
+    [factors, offsets]
 }
 
 #[inline(always)]
@@ -100,12 +123,6 @@ const FIFTH_BITS: [u64; 256] = {
 };
 
 #[inline(always)]
-fn five_bit_steps<const SIZE: usize, const HEAD: usize>(blocks: &[[u8; SIZE]]) -> Steps<BLOCKS> {
-    let (factors, offsets) = factors::<SIZE, HEAD>(blocks, 16.0);
-    Steps::new(factors, offsets, [0, 31], 10)
-}
-
-#[inline(always)]
 fn five_bits<const SIZE: usize, const HEAD: usize>(
     block: &[u8; SIZE],
     number: usize,
@@ -123,12 +140,6 @@ fn five_bits<const SIZE: usize, const HEAD: usize>(
             to[16 * half + at] = steps.whole(number, i16::from(bits) << 10);
         }
     }
-}
-
-#[inline(always)]
-fn eight_bit_steps(blocks: &[[u8; 34]]) -> Steps<BLOCKS> {
-    let (factors, _) = factors::<34, 2>(blocks, 0.0);
-    Steps::new(factors, [0.0; BLOCKS], [-128, 127], 8)
 }
 
 #[inline(always)]

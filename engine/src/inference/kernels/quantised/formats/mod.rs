@@ -6,6 +6,7 @@ mod floats;
 mod iq4;
 mod k_quants;
 mod legacy;
+mod packed;
 mod steps;
 
 use super::{
@@ -13,6 +14,9 @@ use super::{
     registers::{Portable, Registers},
 };
 use crate::inference::kernels::math::from_half;
+
+pub(super) use floats::Plain;
+pub(super) use packed::{Factors, Packed, PackedJob};
 
 /// A format of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,24 +47,10 @@ pub(super) trait Decode: Send {
     /// Bytes of 256 numbers.
     const CHUNK_BYTES: usize;
 
-    /// The factors of some blocks.
-    type Head: Copy;
-
-    /// Reads the factors of whole blocks, of at most 256 numbers.
-    ///
-    /// Each step of it waits for the one before, so it is worth doing for several rows before the numbers of any.
-    fn head(blocks: &[u8]) -> Self::Head;
-
-    /// Decodes the numbers of the same blocks. What is in `to` behind them is not a number of theirs.
+    /// Decodes whole blocks, of at most 256 numbers. What is in `to` behind them is not a number of theirs.
     ///
     /// Must be marked `#[inline(always)]`, so that it is compiled for these registers.
-    fn numbers<R: Registers>(registers: R, blocks: &[u8], head: &Self::Head, to: &mut Chunk);
-
-    /// Decodes blocks.
-    #[inline(always)]
-    fn decode<R: Registers>(registers: R, blocks: &[u8], to: &mut Chunk) {
-        Self::numbers(registers, blocks, &Self::head(blocks), to);
-    }
+    fn decode<R: Registers>(registers: R, blocks: &[u8], to: &mut Chunk);
 }
 
 /// Something to be compiled for each format.
@@ -68,6 +58,27 @@ pub(super) trait Job {
     type Output;
 
     fn run<F: Decode>(self) -> Self::Output;
+}
+
+/// Runs a job for the packed format that a format is. The arms for plain numbers are given.
+macro_rules! with_format {
+    ($format:expr, $job:ident, $($plain:pat => $run:expr,)+) => {
+        match $format {
+            $($plain => $run,)+
+            Self::Q4_0 => $job.run::<legacy::Q4_0>(),
+            Self::Q4_1 => $job.run::<legacy::Q4_1>(),
+            Self::Q5_0 => $job.run::<legacy::Q5_0>(),
+            Self::Q5_1 => $job.run::<legacy::Q5_1>(),
+            Self::Q8_0 => $job.run::<legacy::Q8_0>(),
+            Self::Q2_K => $job.run::<k_quants::Q2_K>(),
+            Self::Q3_K => $job.run::<k_quants::Q3_K>(),
+            Self::Q4_K => $job.run::<k_quants::Q4_K>(),
+            Self::Q5_K => $job.run::<k_quants::Q5_K>(),
+            Self::Q6_K => $job.run::<k_quants::Q6_K>(),
+            Self::IQ4_NL => $job.run::<iq4::IQ4_NL>(),
+            Self::IQ4_XS => $job.run::<iq4::IQ4_XS>(),
+        }
+    };
 }
 
 impl Format {
@@ -154,22 +165,25 @@ impl Format {
     }
 
     pub(super) fn with<J: Job>(self, job: J) -> J::Output {
-        match self {
+        with_format!(self, job,
             Self::F32 => job.run::<floats::F32>(),
             Self::F16 => job.run::<floats::F16>(),
             Self::BF16 => job.run::<floats::BF16>(),
-            Self::Q4_0 => job.run::<legacy::Q4_0>(),
-            Self::Q4_1 => job.run::<legacy::Q4_1>(),
-            Self::Q5_0 => job.run::<legacy::Q5_0>(),
-            Self::Q5_1 => job.run::<legacy::Q5_1>(),
-            Self::Q8_0 => job.run::<legacy::Q8_0>(),
-            Self::Q2_K => job.run::<k_quants::Q2_K>(),
-            Self::Q3_K => job.run::<k_quants::Q3_K>(),
-            Self::Q4_K => job.run::<k_quants::Q4_K>(),
-            Self::Q5_K => job.run::<k_quants::Q5_K>(),
-            Self::Q6_K => job.run::<k_quants::Q6_K>(),
-            Self::IQ4_NL => job.run::<iq4::IQ4_NL>(),
-            Self::IQ4_XS => job.run::<iq4::IQ4_XS>(),
+        )
+    }
+
+    /// Runs a job for a format that is not plain numbers, for which there is nothing to do.
+    pub(super) fn with_packed<J: PackedJob>(self, job: J) {
+        with_format!(self, job, Self::F32 | Self::F16 | Self::BF16 => {},);
+    }
+
+    /// Returns the kind of plain numbers that this format is, if it is one.
+    pub(super) fn plain(self) -> Option<Plain> {
+        match self {
+            Self::F32 => Some(Plain::F32),
+            Self::F16 => Some(Plain::F16),
+            Self::BF16 => Some(Plain::BF16),
+            _ => None,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! The few instructions that the products are made of, for each kind of CPU.
 //!
-//! What is not here is plain Rust: compiled inside [`Registers::vectorise`], it becomes instructions of the same kind.
+//! The rest of the products is plain Rust. Compiled inside [`Registers::vectorise`], it becomes instructions of the same kind.
 
+mod bytes;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use crate::inference::kernels::math::{LANES, Lanes};
 
+pub(super) use bytes::{ByteRegisters, EIGHT};
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::{Avx2, Avx512};
 

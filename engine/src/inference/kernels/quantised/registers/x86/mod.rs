@@ -1,5 +1,7 @@
 //! AVX2, and AVX-512 with its instruction for products of pairs.
 
+mod bytes;
+
 use std::arch::x86_64::{__m256, __m256i, __m512, __m512i};
 
 use pulp::{NullaryFnOnce, cast, x86::V3};

@@ -1,0 +1,161 @@
+//! Products of bytes: 32 weights of a row by 32 numbers of a vector.
+
+use super::{Portable, Registers};
+
+/// Numbers in a register of sums. Each is a sum of four neighbouring products.
+pub(in crate::inference::kernels::quantised) const EIGHT: usize = 8;
+
+/// Registers of 32 bytes, and of eight numbers. Everything here must be marked `#[inline(always)]`.
+pub(in crate::inference::kernels::quantised) trait ByteRegisters:
+    Registers
+{
+    type Bytes: Copy;
+    type Eight: Copy;
+
+    fn load_bytes(self, bytes: &[u8; 32]) -> Self::Bytes;
+    /// The low halves of sixteen bytes, and then the high ones.
+    fn nibbles(self, bytes: &[u8; 16]) -> Self::Bytes;
+    /// Sixteen where a bit is set, the lowest bit first, and zero elsewhere.
+    fn sixteens(self, bits: [u8; 4]) -> Self::Bytes;
+    /// Shifts each byte by fewer than eight bits, and keeps those of `mask`, into which nothing of a neighbour may be shifted.
+    fn right(self, bytes: Self::Bytes, by: usize, mask: u8) -> Self::Bytes;
+    /// As [`ByteRegisters::right`], to the left.
+    fn left(self, bytes: Self::Bytes, by: usize, mask: u8) -> Self::Bytes;
+    fn either(self, left: Self::Bytes, right: Self::Bytes) -> Self::Bytes;
+    /// Looks up each of 32 numbers below sixteen.
+    fn look_up(self, table: &[i8; 16], numbers: Self::Bytes) -> Self::Bytes;
+
+    /// Multiplies numbers of at most 127, without a sign, by others of at most 127.
+    fn products(self, weights: Self::Bytes, numbers: &[i8; 32]) -> Self::Eight;
+    /// Multiplies numbers from -128 to 127 by others of at most 127.
+    fn signed_products(self, weights: Self::Bytes, numbers: &[i8; 32]) -> Self::Eight;
+
+    fn eight(self, numbers: &[f32; EIGHT]) -> Self::Eight;
+    fn times(self, left: Self::Eight, right: Self::Eight) -> Self::Eight;
+    /// Returns `left * right + sum`.
+    fn plus_times(self, sum: Self::Eight, left: Self::Eight, right: Self::Eight) -> Self::Eight;
+    /// Eight times one of the numbers.
+    fn one_of(self, numbers: Self::Eight, at: usize) -> Self::Eight;
+    /// Four times one of the numbers, and four times the next one.
+    fn two_of(self, numbers: Self::Eight, at: usize) -> Self::Eight;
+    fn total(self, numbers: Self::Eight) -> f32;
+}
+
+impl ByteRegisters for Portable {
+    type Bytes = [u8; 32];
+    type Eight = [f32; EIGHT];
+
+    #[inline(always)]
+    fn load_bytes(self, bytes: &[u8; 32]) -> [u8; 32] {
+        *bytes
+    }
+
+    #[inline(always)]
+    fn nibbles(self, bytes: &[u8; 16]) -> [u8; 32] {
+        let mut found = [0; 32];
+        for at in 0..16 {
+            found[at] = bytes[at] & 15;
+            found[16 + at] = bytes[at] >> 4;
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn sixteens(self, bits: [u8; 4]) -> [u8; 32] {
+        let mut found = [0; 32];
+        for at in 0..32 {
+            found[at] = (bits[at / 8] >> (at % 8) & 1) << 4;
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn right(self, mut bytes: [u8; 32], by: usize, mask: u8) -> [u8; 32] {
+        for at in 0..32 {
+            bytes[at] = bytes[at] >> by & mask;
+        }
+        bytes
+    }
+
+    #[inline(always)]
+    fn left(self, mut bytes: [u8; 32], by: usize, mask: u8) -> [u8; 32] {
+        for at in 0..32 {
+            bytes[at] = bytes[at] << by & mask;
+        }
+        bytes
+    }
+
+    #[inline(always)]
+    fn either(self, mut left: [u8; 32], right: [u8; 32]) -> [u8; 32] {
+        for at in 0..32 {
+            left[at] |= right[at];
+        }
+        left
+    }
+
+    #[inline(always)]
+    fn look_up(self, table: &[i8; 16], mut numbers: [u8; 32]) -> [u8; 32] {
+        for at in 0..32 {
+            numbers[at] = table[usize::from(numbers[at] & 15)].cast_unsigned();
+        }
+        numbers
+    }
+
+    #[inline(always)]
+    fn products(self, weights: [u8; 32], numbers: &[i8; 32]) -> [f32; EIGHT] {
+        // Below 128 there is no sign.
+        self.signed_products(weights, numbers)
+    }
+
+    #[inline(always)]
+    fn signed_products(self, weights: [u8; 32], numbers: &[i8; 32]) -> [f32; EIGHT] {
+        let mut sums = [0; EIGHT];
+        for at in 0..32 {
+            sums[at / 4] += i32::from(i16::from(weights[at].cast_signed()) * i16::from(numbers[at]));
+        }
+        let mut found = [0.0; EIGHT];
+        for at in 0..EIGHT {
+            #[expect(clippy::cast_precision_loss, reason = "four products have 17 bits")]
+            let sum = sums[at] as f32;
+            found[at] = sum;
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn eight(self, numbers: &[f32; EIGHT]) -> [f32; EIGHT] {
+        *numbers
+    }
+
+    #[inline(always)]
+    fn times(self, mut left: [f32; EIGHT], right: [f32; EIGHT]) -> [f32; EIGHT] {
+        for at in 0..EIGHT {
+            left[at] *= right[at];
+        }
+        left
+    }
+
+    #[inline(always)]
+    fn plus_times(self, mut sum: [f32; EIGHT], left: [f32; EIGHT], right: [f32; EIGHT]) -> [f32; EIGHT] {
+        for at in 0..EIGHT {
+            sum[at] += left[at] * right[at];
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn one_of(self, numbers: [f32; EIGHT], at: usize) -> [f32; EIGHT] {
+        [numbers[at]; EIGHT]
+    }
+
+    #[inline(always)]
+    fn two_of(self, numbers: [f32; EIGHT], at: usize) -> [f32; EIGHT] {
+        let (first, second) = (numbers[at], numbers[at + 1]);
+        [first, first, first, first, second, second, second, second]
+    }
+
+    #[inline(always)]
+    fn total(self, [a, b, c, d, e, f, g, h]: [f32; EIGHT]) -> f32 {
+        ((a + e) + (c + g)) + ((b + f) + (d + h))
+    }
+}

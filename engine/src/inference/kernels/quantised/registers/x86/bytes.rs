@@ -1,0 +1,145 @@
+//! [`ByteRegisters`] of AVX2, which are also the best ones of AVX-512 where the sums are so short.
+
+use std::arch::x86_64::{__m128i, __m256, __m256i};
+
+use pulp::cast;
+
+use super::{Avx2, Avx512};
+use crate::inference::kernels::quantised::registers::{ByteRegisters, EIGHT};
+
+/// The bit of each byte of a group of eight.
+const BITS: [u8; 32] = {
+    let mut bits = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        bits[at] = 1 << (at % 8);
+        at += 1;
+    }
+    bits
+};
+
+/// For each byte of a register, the one of four bytes that has its bit.
+const BYTE_OF_BIT: [u8; 32] = {
+    let mut bytes = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        bytes[at] = (at / 8) as u8;
+        at += 1;
+    }
+    bytes
+};
+
+macro_rules! byte_registers {
+    ($registers: ty, $sixteens: item) => {
+        impl ByteRegisters for $registers {
+            type Bytes = __m256i;
+            type Eight = __m256;
+
+            #[inline(always)]
+            fn load_bytes(self, bytes: &[u8; 32]) -> __m256i {
+                cast(*bytes)
+            }
+
+            #[inline(always)]
+            fn nibbles(self, bytes: &[u8; 16]) -> __m256i {
+                let packed: __m128i = cast(*bytes);
+                let both: __m256i = cast([packed, self.sse2._mm_srli_epi16::<4>(packed)]);
+                self.avx2._mm256_and_si256(both, self.avx._mm256_set1_epi8(15))
+            }
+
+            $sixteens
+
+            #[inline(always)]
+            fn right(self, bytes: __m256i, by: usize, mask: u8) -> __m256i {
+                let by = self.sse2._mm_cvtsi32_si128(by as i32);
+                let shifted = self.avx2._mm256_srl_epi16(bytes, by);
+                self.avx2._mm256_and_si256(shifted, self.avx._mm256_set1_epi8(mask.cast_signed()))
+            }
+
+            #[inline(always)]
+            fn left(self, bytes: __m256i, by: usize, mask: u8) -> __m256i {
+                let by = self.sse2._mm_cvtsi32_si128(by as i32);
+                let shifted = self.avx2._mm256_sll_epi16(bytes, by);
+                self.avx2._mm256_and_si256(shifted, self.avx._mm256_set1_epi8(mask.cast_signed()))
+            }
+
+            #[inline(always)]
+            fn either(self, left: __m256i, right: __m256i) -> __m256i {
+                self.avx2._mm256_or_si256(left, right)
+            }
+
+            #[inline(always)]
+            fn look_up(self, table: &[i8; 16], numbers: __m256i) -> __m256i {
+                let table = self.avx2._mm256_broadcastsi128_si256(cast(*table));
+                self.avx2._mm256_shuffle_epi8(table, numbers)
+            }
+
+            #[inline(always)]
+            fn products(self, weights: __m256i, numbers: &[i8; 32]) -> __m256 {
+                let pairs = self.avx2._mm256_maddubs_epi16(weights, cast(*numbers));
+                let sums = self.avx2._mm256_madd_epi16(pairs, self.avx._mm256_set1_epi16(1));
+                self.avx._mm256_cvtepi32_ps(sums)
+            }
+
+            #[inline(always)]
+            fn signed_products(self, weights: __m256i, numbers: &[i8; 32]) -> __m256 {
+                // One factor of each product must be without a sign: the other has both.
+                let signed: [i8; 32] = cast(self.avx2._mm256_sign_epi8(cast(*numbers), weights));
+                self.products(self.avx2._mm256_abs_epi8(weights), &signed)
+            }
+
+            #[inline(always)]
+            fn eight(self, numbers: &[f32; EIGHT]) -> __m256 {
+                cast(*numbers)
+            }
+
+            #[inline(always)]
+            fn times(self, left: __m256, right: __m256) -> __m256 {
+                self.avx._mm256_mul_ps(left, right)
+            }
+
+            #[inline(always)]
+            fn plus_times(self, sum: __m256, left: __m256, right: __m256) -> __m256 {
+                self.fma._mm256_fmadd_ps(left, right, sum)
+            }
+
+            #[inline(always)]
+            fn one_of(self, numbers: __m256, at: usize) -> __m256 {
+                self.avx2._mm256_permutevar8x32_ps(numbers, self.avx._mm256_set1_epi32(at as i32))
+            }
+
+            #[inline(always)]
+            fn two_of(self, numbers: __m256, at: usize) -> __m256 {
+                let (first, second) = (at as i32, at as i32 + 1);
+                let places = [first, first, first, first, second, second, second, second];
+                self.avx2._mm256_permutevar8x32_ps(numbers, cast(places))
+            }
+
+            #[inline(always)]
+            fn total(self, numbers: __m256) -> f32 {
+                let [a, b, c, d, e, f, g, h]: [f32; EIGHT] = cast(numbers);
+                ((a + e) + (c + g)) + ((b + f) + (d + h))
+            }
+        }
+    };
+}
+
+byte_registers!(
+    Avx2,
+    #[inline(always)]
+    fn sixteens(self, bits: [u8; 4]) -> __m256i {
+        let all = self.avx._mm256_set1_epi32(i32::from_le_bytes(bits));
+        let bytes = self.avx2._mm256_shuffle_epi8(all, cast(BYTE_OF_BIT));
+        let bits = self.avx2._mm256_and_si256(bytes, cast(BITS));
+        let set = self.avx2._mm256_cmpeq_epi8(bits, cast(BITS));
+        self.avx2._mm256_and_si256(set, self.avx._mm256_set1_epi8(16))
+    }
+);
+
+byte_registers!(
+    Avx512,
+    #[inline(always)]
+    fn sixteens(self, bits: [u8; 4]) -> __m256i {
+        self.avx512bw._mm256_maskz_set1_epi8(u32::from_le_bytes(bits), 16)
+    }
+);
