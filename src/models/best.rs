@@ -18,16 +18,14 @@ pub struct Candidate {
 /// one in our own directory, then by name. The order depends on nothing else.
 ///
 /// Left out are models without a chat template, base models, those that make vectors, and those that `can_run` refuses.
-/// `weights` returns the memory that the weights of a model take, in bytes.
 pub fn candidates(
     models: Vec<Model>,
     available: Option<u64>,
-    weights: impl Fn(&Model) -> u64,
     can_run: impl Fn(&ModelInfo) -> bool,
 ) -> Vec<Candidate> {
     let least = u64::from(FALLBACK_CONTEXT_SIZE);
     let fits = |model: &Model, info: &ModelInfo| {
-        let need = MemoryNeed::new(weights(model), info.cache_bytes_per_token, least);
+        let need = MemoryNeed::new(info, model.bytes, least);
         available.is_none_or(|available| need.fitness(available) == Fitness::Fits)
     };
     let answers = |model: &Model, info: &ModelInfo| {
@@ -97,7 +95,7 @@ mod tests {
     }
 
     fn names(models: Vec<Model>, available: Option<u64>) -> Vec<String> {
-        let found = candidates(models, available, |model| model.bytes, |_| true);
+        let found = candidates(models, available, |_| true);
         found.into_iter().map(|candidate| candidate.model.name).collect()
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    gguf::{GgufError, Header},
+    gguf::{GgufError, Header, Value},
     quantisation,
     template::TemplateSupport,
 };
@@ -24,6 +24,10 @@ pub struct ModelInfo {
     /// The size of the key-value cache for one token, with 16 bits per value. This is an upper bound, because layers
     /// with a sliding window keep less.
     pub cache_bytes_per_token: Option<u64>,
+    /// The number of tokens in its vocabulary.
+    pub vocabulary: u64,
+    /// The length of the longest vector that is computed for a token: the one between the halves of a layer.
+    pub widest: u64,
     pub tokenizer: Option<String>,
     pub template: Option<TemplateSupport>,
     /// The model computes embeddings and cannot answer.
@@ -65,6 +69,11 @@ impl ModelInfo {
                 .map(str::to_owned),
             context_window: header.unsigned(&own("context_length")),
             layers,
+            vocabulary: match header.value("tokenizer.ggml.tokens") {
+                Some(Value::Skipped(count)) => *count,
+                _ => 0,
+            },
+            widest: widest(header, &own, layers),
             cache_bytes_per_token: layers.and_then(|layers| cache_bytes_per_token(header, &own, layers)),
             tokenizer: match (header.string("tokenizer.ggml.model"), header.string("tokenizer.ggml.pre")) {
                 (Some(model), Some(pre)) => Some(format!("{model} ({pre})")),
@@ -82,6 +91,12 @@ impl ModelInfo {
 
 fn parameter_count(header: &Header) -> u64 {
     header.elements.values().fold(0, |sum, &count| sum.saturating_add(count))
+}
+
+/// Returns the size of the largest feed-forward network, or 0 if the file does not tell.
+fn widest(header: &Header, own: &dyn Fn(&str) -> String, layers: Option<u64>) -> u64 {
+    let of_layers = layers.and_then(|layers| header.per_layer(&own("feed_forward_length"), layers));
+    of_layers.and_then(|lengths| lengths.into_iter().max()).unwrap_or(0)
 }
 
 /// Returns two bytes for each value of a key and a value vector, for each KV head in each layer.
@@ -118,6 +133,8 @@ mod tests {
             .u32("llama.block_count", 32)
             .u32("llama.attention.head_count", 32)
             .u32("llama.attention.head_count_kv", 8)
+            .u32("llama.feed_forward_length", 14_336)
+            .list("tokenizer.ggml.tokens", 8, 2, b"\x01\0\0\0\0\0\0\0a\x01\0\0\0\0\0\0\0b")
             .text("tokenizer.ggml.model", "gpt2")
             .text("tokenizer.ggml.pre", "llama-bpe")
             .tensor(&[4096, 14_336], 12)
@@ -135,6 +152,7 @@ mod tests {
         );
         assert_eq!(info.tokenizer.as_deref(), Some("gpt2 (llama-bpe)"));
         assert_eq!((info.template, info.parameters), (None, 58_720_256));
+        assert_eq!((info.vocabulary, info.widest), (2, 14_336));
     }
 
     #[test]

@@ -68,10 +68,9 @@ fn describe(forecast: &Forecast, asked: &str, window: Option<u32>, config: &Conf
             }
         }
         Forecast::LlamaServer { binary, file } => {
-            describe_file(file, &format!("{} runs it", binary.display()), 1, window)
+            describe_file(file, &format!("{} runs it", binary.display()), window)
         }
-        // The engine may take twice the size of a file.
-        Forecast::Engine { file } => describe_file(file, "the built-in engine runs it", 2, window),
+        Forecast::Engine { file } => describe_file(file, "the built-in engine runs it", window),
         Forecast::BuiltIn { .. } if asked == builtin::NAME => {
             Finding::ok(SUBJECT, "the small built-in model answers, as the agent `default` asks")
         }
@@ -89,8 +88,8 @@ fn describe(forecast: &Forecast, asked: &str, window: Option<u32>, config: &Conf
     }
 }
 
-/// Checks that a model file is whole and fits into memory. Its weights take `factor` times its size.
-fn describe_file(file: &Path, runner: &str, factor: u64, window: Option<u32>) -> Finding {
+/// Checks that a model file is whole and fits into memory.
+fn describe_file(file: &Path, runner: &str, window: Option<u32>) -> Finding {
     let name = file.display();
     let Some(model) = Model::with_first_file(file) else {
         return Finding::problem(SUBJECT, format!("{name} cannot be read")).remedy("kontekst models");
@@ -106,9 +105,8 @@ fn describe_file(file: &Path, runner: &str, factor: u64, window: Option<u32>) ->
         return Finding::problem(SUBJECT, format!("{name} is not whole")).remedy(fetch);
     }
     let available = available_now();
-    let weights = model.bytes.saturating_mul(factor);
-    let window = window.unwrap_or_else(|| fitting_window(&info, weights, available));
-    let need = MemoryNeed::new(weights, info.cache_bytes_per_token, u64::from(window));
+    let window = window.unwrap_or_else(|| fitting_window(&info, model.bytes, available));
+    let need = MemoryNeed::new(&info, model.bytes, u64::from(window));
     let size = units::bytes(need.total());
     let message = format!("{name} answers, {runner}; with {window} tokens it takes {size} of memory");
     match available.map(|available| (need.fitness(available), units::bytes(available))) {

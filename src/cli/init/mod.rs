@@ -76,12 +76,7 @@ pub(super) fn run(
             say(
                 "\nOnly the small built-in model answers, which does what a plain request names and nothing else.",
             )?;
-            let offer = offer::best(
-                machine.available,
-                if machine.llama_server.is_some() { 1 } else { ENGINE_MEMORY },
-                machine.cores,
-                machine.disk,
-            );
+            let offer = offer::best(machine.available, machine.cores, machine.disk);
             match offer {
                 Some(offer) => {
                     let config = if has_written { Config::read(home)? } else { config };
@@ -100,9 +95,6 @@ pub(super) fn run(
         "\nNext:\n  kontekst run \"what is in this directory?\"\n  kontekst chat\n  kontekst doctor      # checks everything",
     )
 }
-
-/// The engine may take this many times the size of a file.
-const ENGINE_MEMORY: u64 = 2;
 
 fn say(text: &str) -> Result<ExitCode, CliError> {
     to_stdout(|out, is_terminal| Ok(writeln!(PrintableWriter::new(out, is_terminal), "{text}")?))

@@ -50,17 +50,14 @@ const OFFERS: [Offer; 4] = [
 
 /// An allowance for the context window, in bytes.
 const WINDOW: u64 = 1 << 30;
+/// The need of the largest of them besides its weights and the window, in bytes.
+const WORKING: u64 = 90 << 20;
 
-/// Returns the largest model for this machine. `available` is its free memory in bytes, `weight_factor` how many times the
-/// size of a file its weights take, and `disk` the free space for the file in bytes. What is not known is no limit.
-pub(super) fn best(
-    available: Option<u64>,
-    weight_factor: u64,
-    cores: usize,
-    disk: Option<u64>,
-) -> Option<Offer> {
+/// Returns the largest model for this machine. `available` is its free memory in bytes, and `disk` the free space for the file
+/// in bytes. What is not known is no limit.
+pub(super) fn best(available: Option<u64>, cores: usize, disk: Option<u64>) -> Option<Offer> {
     let fits = |offer: &&Offer| {
-        let need = MemoryNeed::new(offer.bytes * weight_factor, Some(WINDOW), 1);
+        let need = MemoryNeed { weights: offer.bytes, cache: Some(WINDOW), working: WORKING };
         available.is_none_or(|available| need.fitness(available) == Fitness::Fits)
             && disk.is_none_or(|disk| disk / 10 * 9 > offer.bytes)
             && cores >= offer.cores
@@ -75,18 +72,18 @@ mod tests {
     #[test]
     fn the_largest_model_for_the_machine_is_offered() {
         const GB: u64 = 1_000_000_000;
-        for (available, factor, cores, disk, expect) in [
-            (Some(30 * GB), 1, 16, Some(100 * GB), Some("Qwen3 8B")),
-            (Some(30 * GB), 1, 8, Some(100 * GB), Some("Qwen3 4B")),
-            (Some(6 * GB), 1, 8, Some(100 * GB), Some("Qwen3 4B")),
-            (Some(6 * GB), 2, 8, Some(100 * GB), Some("Qwen2.5 Coder 1.5B")),
-            (Some(30 * GB), 1, 2, None, Some("Qwen2.5 Coder 1.5B")),
-            (Some(30 * GB), 1, 16, Some(GB), Some("Qwen2.5 Coder 0.5B")),
-            (Some(GB), 1, 16, None, None),
-            (None, 2, 1, None, Some("Qwen2.5 Coder 0.5B")),
+        for (available, cores, disk, expect) in [
+            (Some(30 * GB), 16, Some(100 * GB), Some("Qwen3 8B")),
+            (Some(30 * GB), 8, Some(100 * GB), Some("Qwen3 4B")),
+            (Some(6 * GB), 8, Some(100 * GB), Some("Qwen3 4B")),
+            (Some(3 * GB), 8, Some(100 * GB), Some("Qwen2.5 Coder 1.5B")),
+            (Some(30 * GB), 2, None, Some("Qwen2.5 Coder 1.5B")),
+            (Some(30 * GB), 16, Some(GB), Some("Qwen2.5 Coder 0.5B")),
+            (Some(GB), 16, None, None),
+            (None, 1, None, Some("Qwen2.5 Coder 0.5B")),
         ] {
-            let offer = best(available, factor, cores, disk);
-            assert_eq!(offer.map(|offer| offer.title), expect, "{available:?} {factor} {cores} {disk:?}");
+            let offer = best(available, cores, disk);
+            assert_eq!(offer.map(|offer| offer.title), expect, "{available:?} {cores} {disk:?}");
         }
     }
 }

@@ -86,11 +86,7 @@ fn read(name: &str, home: &Home, config: &Config, sources: &ModelSources) -> Res
     let free = available_now();
     let fitting = || fitting_window(&facts, model.bytes, free);
     let context_size = u64::from(config.context_size.unwrap_or_else(fitting));
-    let memory = Memory {
-        need: MemoryNeed::new(model.bytes, facts.cache_bytes_per_token, context_size),
-        context_size,
-        free,
-    };
+    let memory = Memory { need: MemoryNeed::new(&facts, model.bytes, context_size), context_size, free };
     let agents = AgentConfig::list(home).into_iter().flatten().collect();
     let identity = model.files.first().map(|file| ModelIdentity::File(file.clone()));
     let profile = identity.and_then(|identity| Profile::find(home, &identity));

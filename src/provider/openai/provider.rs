@@ -220,6 +220,10 @@ impl Provider for OpenAiProvider {
         self.served.works_in_steps(tool_role)
     }
 
+    fn parameters(&self) -> Option<u64> {
+        self.served.parameters()
+    }
+
     fn identity(&self) -> Option<ModelIdentity> {
         if let Some(file) = &self.file {
             return Some(ModelIdentity::File(file.clone()));

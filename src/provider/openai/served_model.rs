@@ -21,8 +21,8 @@ pub(super) struct ServedModel {
     refuses_tools: AtomicBool,
     /// Set after the server refused a request because it had the schema of a step.
     refuses_steps: AtomicBool,
-    /// The model has fewer than [`steps::SMALL_MODEL`] parameters. The server is asked once, when it matters.
-    is_small: OnceLock<bool>,
+    /// The number of the model's parameters. The server is asked once, when it matters.
+    parameters: OnceLock<Option<u64>>,
     /// The server is asked once, when a prompt has an image.
     takes_images: OnceLock<bool>,
 }
@@ -35,7 +35,7 @@ impl ServedModel {
             capabilities,
             refuses_tools: AtomicBool::new(false),
             refuses_steps: AtomicBool::new(false),
-            is_small: OnceLock::new(),
+            parameters: OnceLock::new(),
             takes_images: OnceLock::new(),
         }
     }
@@ -74,17 +74,17 @@ impl ServedModel {
         !self.refuses_steps.load(SeqCst)
             && match tool_role {
                 ToolRole::Steps => true,
-                ToolRole::Auto => self.is_small(),
+                ToolRole::Auto => self.parameters().is_some_and(|count| count < steps::SMALL_MODEL),
                 ToolRole::Native | ToolRole::Text | ToolRole::Prompted => false,
             }
     }
 
-    fn is_small(&self) -> bool {
-        *self.is_small.get_or_init(|| {
+    /// Returns the number of the model's parameters, if the server says it.
+    pub(super) fn parameters(&self) -> Option<u64> {
+        *self.parameters.get_or_init(|| {
             let (server, kind) = (&self.server, self.capabilities.server_kind);
             let model = self.capabilities.model.as_deref().unwrap_or(&self.model);
-            let parameters = server_kind::parameters(kind, server.client(), model, server.timing().probe);
-            parameters.is_some_and(|count| count < steps::SMALL_MODEL)
+            server_kind::parameters(kind, server.client(), model, server.timing().probe)
         })
     }
 

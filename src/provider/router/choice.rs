@@ -16,9 +16,6 @@ use crate::{
     },
 };
 
-/// The engine in this process may take this many times the size of a file.
-const ENGINE_MEMORY: u64 = 2;
-
 /// The files on this machine, and the one that was chosen last.
 pub(super) struct ModelChoice {
     catalog: ModelCatalog,
@@ -84,15 +81,10 @@ impl Router {
             return Some(chosen.file.clone());
         }
         let has_server = self.pin != Some(ProviderKind::Builtin) && self.supervisor.binary().is_ok();
-        let found = candidates(
-            self.choice.catalog.list(),
-            memory::available_now(),
-            |model| if has_server { model.bytes } else { model.bytes.saturating_mul(ENGINE_MEMORY) },
-            |info| {
-                let known = |name: &str| builtin::ARCHITECTURES.contains(&name);
-                has_server || builtin::AVAILABLE && info.architecture.as_deref().is_some_and(known)
-            },
-        );
+        let found = candidates(self.choice.catalog.list(), memory::available_now(), |info| {
+            let known = |name: &str| builtin::ARCHITECTURES.contains(&name);
+            has_server || builtin::AVAILABLE && info.architecture.as_deref().is_some_and(known)
+        });
         let Some(best) = found.first() else {
             state.chosen = None;
             return None;
