@@ -34,6 +34,18 @@ const CALL_REPORT_BYTES: usize = 64;
 pub(super) enum Visibility {
     Shown,
     Hidden,
+    /// The client is told only how much was written, as of a call.
+    AsCall,
+}
+
+impl Visibility {
+    /// Returns a part of an answer as the client sees it, if it is shown.
+    fn seen(self, delta: Delta) -> Delta {
+        match delta {
+            Delta::Text(piece) | Delta::Reasoning(piece) if self == Self::AsCall => Delta::Call(piece),
+            delta => delta,
+        }
+    }
 }
 
 /// A reason why a request brought no answer.
@@ -126,10 +138,15 @@ async fn generate_answer(run: &mut RunState, mut request: ChatRequest) -> Result
     }
     request.options.tool_choice = ToolChoice::None;
     let mut answer = generate(run, request, Visibility::Shown).await?;
-    if let (Some(usage), Some(before)) = (&mut answer.usage, draft.usage) {
+    add_completion(&mut answer, &draft);
+    Ok(answer)
+}
+
+/// Counts the tokens of an answer that is replaced as tokens of the one that takes its place.
+pub(super) fn add_completion(answer: &mut Turn, replaced: &Turn) {
+    if let (Some(usage), Some(before)) = (&mut answer.usage, replaced.usage) {
         usage.completion = usage.completion.saturating_add(before.completion);
     }
-    Ok(answer)
 }
 
 /// Sends one request and waits for the whole answer. If the model thinks for longer than the agent allows, the thought is
@@ -191,6 +208,7 @@ async fn send(
     let mut call_size = CallSize(0);
     let mut call = blocking(move || {
         let mut sink = |delta| {
+            let delta = visibility.seen(delta);
             match (&mut watch, &delta) {
                 (Some(watch), Delta::Text(piece) | Delta::Reasoning(piece)) => watch.push(piece),
                 (Some(watch), Delta::Call(piece)) => watch.push_call(piece),

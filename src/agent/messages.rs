@@ -191,18 +191,23 @@ impl RunMessages {
     }
 
     /// Adds an answer to the window and to the session. Together with the first answer of the run, the prompt
-    /// is stored.
-    pub(super) async fn push_answer(&mut self, turn: &Turn, model: &RunModel) -> Result<(), RunError> {
-        if let Some(usage) = turn.usage {
+    /// is stored. `usage` is the server's count if it is that of a request with what the window holds.
+    pub(super) async fn push_answer(
+        &mut self,
+        turn: &Turn,
+        usage: Option<Usage>,
+        model: &RunModel,
+    ) -> Result<(), RunError> {
+        if let Some(usage) = usage {
             self.learn_prompt_tokens(usage.prompt);
         }
         let mut records: Vec<Message> = self.take_unrecorded_prompt(model).await?.into_iter().collect();
         let mut answer = Message::text(Role::Assistant, turn.content.clone());
         answer.tool_calls.clone_from(&turn.calls);
         answer.reasoning.clone_from(&turn.reasoning);
-        answer.tokens = turn.usage.map_or_else(|| estimate(&answer), |usage| usage.completion);
+        answer.tokens = usage.map_or_else(|| estimate(&answer), |usage| usage.completion);
         self.recorder.sign(&mut answer);
-        if let Some(usage) = turn.usage {
+        if let Some(usage) = usage {
             self.window.learn_overhead(usage.prompt);
         }
         self.window.push(answer.clone());

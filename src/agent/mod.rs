@@ -23,6 +23,7 @@ mod queries;
 mod rails;
 mod recorder;
 mod request;
+mod rewrite;
 mod run;
 mod run_checks;
 mod run_loop;

@@ -24,13 +24,13 @@ const MAX_PROJECT_BYTES: u64 = 32 * 1024;
 ///
 /// # Errors
 ///
-/// [`FailureKind::Request`] if the prompt is empty or the skill does not exist.
+/// [`FailureKind::Request`] if the prompt is empty and has no image, or the skill does not exist.
 pub(super) fn prompt_message(request: &StartRun, skills: &Skills) -> Result<Message, RunError> {
     let text = match &request.prompt {
         Prompt::Text(text) => text.clone(),
         Prompt::Skill { name, arguments, text } => expand_skill(name, arguments, text, skills)?,
     };
-    if text.trim().is_empty() {
+    if text.trim().is_empty() && request.images.is_empty() {
         return Err(RunError::new(FailureKind::Request, "the prompt is empty"));
     }
     let mut message = Message { images: request.images.clone(), ..Message::text(Role::User, text) };

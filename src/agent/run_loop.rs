@@ -11,11 +11,12 @@ use crate::{
 use super::{
     bridge::blocking,
     calls::{check_calls, resume_calls, run_calls},
-    generate::{next_answer, summarize_history},
+    generate::summarize_history,
     prepare::{PreparedRun, prepare},
     protocol::{Event, FailureKind, Outcome, RunError},
     rails::AnswerCheck,
     request::{History, StartRun},
+    rewrite::next_turn,
     run::{EndPermit, Run, RunIo, Stop, channel},
     run_checks::{self, CheckedAnswer},
     run_state::RunState,
@@ -153,9 +154,9 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
     }
     for _ in 0..run.limits.max_turns {
         run.limits.check_token_budget()?;
-        let mut turn = next_answer(run).await?;
+        let (mut turn, is_of_window) = next_turn(run).await?;
         let calls = check_calls(run, &mut turn).await?;
-        record_answer(run, &turn).await?;
+        record_answer(run, &turn, is_of_window).await?;
         run.parking.note_turn();
         if turn.calls.is_empty() {
             if let AnswerCheck::AskAgain { fact, message, .. } = check_answer(run, &turn).await? {
@@ -229,9 +230,10 @@ async fn add_prompt(run: &mut RunState) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Stores an answer and reports it to the client.
-async fn record_answer(run: &mut RunState, turn: &Turn) -> Result<(), Stop> {
-    run.messages.push_answer(turn, &run.model).await?;
+/// Stores an answer and reports it to the client. `is_of_window` says that it was asked for with what the window holds.
+async fn record_answer(run: &mut RunState, turn: &Turn, is_of_window: bool) -> Result<(), Stop> {
+    let usage = turn.usage.filter(|_| is_of_window);
+    run.messages.push_answer(turn, usage, &run.model).await?;
     if let Some(unread) = turn.truncated_tokens.filter(|_| !run.model.cut_prompt_reported) {
         run.model.cut_prompt_reported = true;
         let text = format!(

@@ -130,6 +130,10 @@ impl Provider for FailoverGroup {
         self.first.works_in_steps(tool_role)
     }
 
+    fn parameters(&self) -> Option<u64> {
+        self.first.parameters()
+    }
+
     fn identity(&self) -> Option<ModelIdentity> {
         self.first.identity()
     }

@@ -115,6 +115,11 @@ pub trait Provider: Send + Sync {
         false
     }
 
+    /// Returns the number of the model's parameters, if that is known. The first call asks the server.
+    fn parameters(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns which model answers, if that is known.
     fn identity(&self) -> Option<ModelIdentity> {
         None
@@ -239,18 +244,8 @@ pub struct StepOptions {
     pub withheld_tools: Vec<String>,
     /// This answer must call a tool.
     pub must_call: bool,
-    /// Of this tool only these calls can be made in this answer.
-    pub narrowed: Option<NarrowedCall>,
     /// Each result is followed by the request. The same in every turn of a run.
     pub reminder: bool,
-}
-
-/// A call of a tool of which some arguments are chosen from texts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NarrowedCall {
-    pub tool: String,
-    /// The names of the arguments, each with the texts that it can be.
-    pub values: Vec<(String, Vec<String>)>,
 }
 
 /// A part of an answer, as it arrives.

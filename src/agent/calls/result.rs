@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::{
     agent::{
         bridge::blocking,
-        rails::{EDIT_FILE, MAX_NARROWED_FILE, help, judge_change, with_text},
+        rails::{EDIT_FILE, help, judge_change, with_text},
+        rewrite,
         run::Stop,
         run_state::RunState,
     },
@@ -46,8 +47,8 @@ impl CallInDaemon {
             Effect::Fails(_) if run.tools.reading_is_free => meant_place(run, call, &args).await?,
             _ => None,
         };
-        if failures > 1 && call.name == EDIT_FILE && run.tools.reading_is_free {
-            narrow_edits(run, &args).await?;
+        if failures > 0 && call.name == EDIT_FILE {
+            rewrite::plan(run, &args).await?;
         }
         let notes = match &effect {
             Effect::Change(change) if !outcome.is_error() => {
@@ -55,7 +56,7 @@ impl CallInDaemon {
                 let (config, name) = (run.rails.config.clone(), call.name.clone());
                 let judging = move || judge_change(&config, &name, &change);
                 let (judged, notes) = blocking(judging).join().await?;
-                run.rails.file_changes.note_change(judged);
+                run.rails.note_change(judged);
                 notes
             }
             _ if failures > 1 => {
@@ -82,17 +83,6 @@ async fn meant_place(run: &RunState, call: &ToolCall, args: &Value) -> Result<Op
     let work_dir = Arc::clone(&run.tools.work_dir);
     let content = blocking(move || readable_text(&work_dir, &path, MAX_FILE)).join().await?;
     Ok(content.and_then(|content| run.rails.change_guard.meant_place(&content, args)))
-}
-
-/// Has the next answer choose the text that an edit replaces, because several edits in a row have failed.
-async fn narrow_edits(run: &mut RunState, args: &Value) -> Result<(), Stop> {
-    let Some(path) = args["path"].as_str().map(str::to_owned) else { return Ok(()) };
-    let work_dir = Arc::clone(&run.tools.work_dir);
-    let reading = move || (readable_text(&work_dir, &path, MAX_NARROWED_FILE), path);
-    if let (Some(content), path) = blocking(reading).join().await? {
-        run.rails.narrow_edits(&path, &content);
-    }
-    Ok(())
 }
 
 /// Returns the result of a call that cannot be run, for the client and for the model.

@@ -30,7 +30,7 @@ struct ChangedFile {
 
 /// A change that was carried out, with what is costly to find out about it.
 pub(in crate::agent) struct JudgedChange {
-    path: String,
+    pub(super) path: String,
     before: Fingerprint,
     now: Fingerprint,
     parsed_before: bool,
@@ -93,7 +93,7 @@ pub(in crate::agent) struct FileChanges {
 
 impl FileChanges {
     /// Notes a change that was carried out.
-    pub(in crate::agent) fn note_change(&mut self, change: JudgedChange) {
+    pub(super) fn note_change(&mut self, change: JudgedChange) {
         let JudgedChange { path, before, now, parsed_before, error } = change;
         if before != now {
             self.failure = None;
@@ -134,6 +134,11 @@ impl FileChanges {
     /// Returns true if a file differs from what it was before the run.
     pub(super) fn differ(&self) -> bool {
         self.files.values().any(|file| file.before != file.now)
+    }
+
+    /// Returns true if the run has changed this file, and left nothing in it that does not parse.
+    pub(in crate::agent) fn is_changed_well(&self, path: &str) -> bool {
+        self.files.get(path).is_some_and(|file| file.before != file.now && file.error.is_none())
     }
 
     /// Returns the files that the run has changed.

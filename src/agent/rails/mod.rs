@@ -10,12 +10,12 @@ mod copied_answers;
 mod error_ladder;
 mod file_changes;
 mod missing_change;
-mod next_edit;
 mod offer;
 mod opening;
 mod remaining_text;
 mod repeated_calls;
 mod repeated_text;
+mod rewrite;
 mod test_guard;
 mod thinking_budget;
 mod unfinished_answers;
@@ -27,7 +27,7 @@ use super::protocol::{FailureKind, RunError};
 use crate::{
     config::RailsConfig,
     core::{Message, RunId, ToolCall, ToolOutcome},
-    provider::{FinishReason, NarrowedCall, StepOptions, Turn},
+    provider::{FinishReason, StepOptions, Turn},
     tools::{Change, Effect, builtin::ReplacedText},
 };
 use change_guard::ChangeGuard;
@@ -35,16 +35,17 @@ use changed_place::{changed_place, line_count};
 use copied_answers::CopiedAnswers;
 
 pub(super) use change_request::asks_for_a_change;
+use change_request::request_text;
 pub(super) use error_ladder::{ErrorLadder, help};
 pub(super) use file_changes::{FileChanges, JudgedChange};
 pub(super) use missing_change::MissingChange;
-pub(super) use next_edit::MAX_FILE as MAX_NARROWED_FILE;
 use offer::Offer;
 pub(super) use opening::add_opening;
 use remaining_text::RemainingText;
 pub(super) use repeated_calls::RepeatedCalls;
 use repeated_text::may_want_repetition;
 pub(super) use repeated_text::{RepeatedText, without_repetitions};
+pub(super) use rewrite::{MAX_FILE as MAX_REWRITTEN_FILE, Rewrites, VERY_SMALL_MODEL};
 use test_guard::TestGuard;
 pub(super) use thinking_budget::ThinkingBudget;
 pub(super) use unfinished_answers::{AnswerCheck, UnfinishedAnswers};
@@ -85,21 +86,23 @@ pub(super) struct Rails {
     has_checks: bool,
     /// The tool that writes whole files is left out of the next answer.
     withholds_writing: bool,
-    /// The edits that the next answer can make.
-    next_edit: Option<NarrowedCall>,
+    pub(super) rewrites: Rewrites,
+    /// The tool that edits files is left out of the next answer.
+    withholds_editing: bool,
 }
 
 impl Rails {
-    /// `request` is what the user wrote, and `system` the text of the agent. `change_expected` says that the request asks
+    /// `prompt` is what the user wrote, and `system` the text of the agent. `change_expected` says that the request asks
     /// for a change of files, and that the run has the tools for it. `checks` are the command lines that have to pass.
     pub(super) fn new(
         config: RailsConfig,
-        request: &str,
+        prompt: &str,
         system: &str,
         change_expected: bool,
         checks: &[String],
     ) -> Self {
-        let offer = Offer::new(config.offer, request, system);
+        let offer = Offer::new(config.offer, prompt, system);
+        let request = &*request_text(prompt);
         Self {
             stops_repetition: config.repeats && !may_want_repetition(request),
             config,
@@ -117,7 +120,8 @@ impl Rails {
             test_guard: TestGuard::new(request, checks),
             has_checks: !checks.is_empty(),
             withholds_writing: false,
-            next_edit: None,
+            rewrites: Rewrites::new(request),
+            withholds_editing: false,
         }
     }
 
@@ -252,9 +256,12 @@ impl Rails {
         self.remaining_text.check(text, places)
     }
 
-    /// Narrows the edits of the next answer to texts of this file, because the last edits of it have failed.
-    pub(super) fn narrow_edits(&mut self, path: &str, content: &str) {
-        self.next_edit = next_edit::next_edit(path, content);
+    /// Notes a change that was carried out. If the model was to write the file anew, its next step is not an edit: it would
+    /// edit the same place again.
+    pub(super) fn note_change(&mut self, judged: JudgedChange) {
+        let path = judged.path.clone();
+        self.file_changes.note_change(judged);
+        self.withholds_editing |= self.rewrites.has(&path) && self.file_changes.is_changed_well(&path);
     }
 
     /// Returns what the model may choose for its next answer. The next turn may choose more again. `conversation` is what
@@ -263,16 +270,13 @@ impl Rails {
         &mut self,
         conversation: impl Iterator<Item = &'a Message>,
     ) -> StepOptions {
-        let narrowed = self.next_edit.take();
-        let differ = self.file_changes.differ();
-        let must_call = std::mem::take(&mut self.must_call)
-            || self.missing_change.is_overdue(differ)
-            || (narrowed.is_some() && self.missing_change.is_open(differ));
+        let must_call =
+            std::mem::take(&mut self.must_call) || self.missing_change.is_overdue(self.file_changes.differ());
         let mut withheld = self.repeated_calls.take_made_again();
         withheld.extend(std::mem::take(&mut self.withholds_writing).then(|| WRITE_FILE.to_owned()));
+        withheld.extend(std::mem::take(&mut self.withholds_editing).then(|| EDIT_FILE.to_owned()));
         withheld.extend(self.offer.withheld(conversation).into_iter().map(str::to_owned));
-        withheld.retain(|tool| narrowed.as_ref().is_none_or(|call| call.tool != *tool));
-        StepOptions { withheld_tools: withheld, must_call, narrowed, ..StepOptions::default() }
+        StepOptions { withheld_tools: withheld, must_call, ..StepOptions::default() }
     }
 }
 

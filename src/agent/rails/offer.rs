@@ -1,7 +1,7 @@
 //! Chooses the tools that are of no use in a run, so that a model that works in steps cannot call them.
 
 use super::{
-    change_request::{asks_about_data, asks_only_for_an_answer, has_word, is_file_name},
+    change_request::{asks_about_data, asks_only_for_an_answer, has_word, is_file_name, request_text},
     file_changes::CHANGING_TOOLS,
 };
 use crate::{
@@ -38,15 +38,16 @@ pub(in crate::agent) struct Offer {
 }
 
 impl Offer {
-    /// `request` is what the user wrote, and `system` the text of the agent.
-    pub(super) fn new(is_on: bool, request: &str, system: &str) -> Self {
+    /// `prompt` is what the user wrote, and `system` the text of the agent.
+    pub(super) fn new(is_on: bool, prompt: &str, system: &str) -> Self {
+        let request = &*request_text(prompt);
         let names_network = has_word(request, &NETWORK);
         let runs_commands = has_word(request, &RUNNING) || has_word(system, &RUNNING);
         let has_address = names_network || has_url(system) || request.split_whitespace().any(is_host);
         Self {
             is_on,
             answers_only: asks_only_for_an_answer(request),
-            is_about_data: asks_about_data(request),
+            is_about_data: asks_about_data(prompt),
             runs_commands,
             has_address,
         }
@@ -77,11 +78,23 @@ impl Offer {
 
 /// Returns true if the text has an address with a scheme, or one of the usual names of hosts.
 fn has_url(text: &str) -> bool {
-    let has_name = || {
-        text.split(|c: char| c.is_whitespace() || "\"'`<>()[],;".contains(c))
-            .any(|word| word.contains('.') && is_host(word) && USUAL.iter().any(|end| has_domain(word, end)))
-    };
-    text.contains("://") || text.contains("www.") || text.contains("localhost") || has_name()
+    text.contains("://") || text.contains("www.") || text.contains("localhost") || has_usual_host(text)
+}
+
+/// Looks only at the words that have a dot, because the text may be all that the model sees.
+fn has_usual_host(mut text: &str) -> bool {
+    let separates = |c: char| c.is_whitespace() || "\"'`<>()[],;".contains(c);
+    while let Some(dot) = memchr::memchr(b'.', text.as_bytes()) {
+        let (before, after) = text.split_at(dot);
+        let start = before.rfind(separates).unwrap_or(0);
+        let end = dot + after.find(separates).unwrap_or(after.len());
+        let word = text[start..end].trim_start_matches(separates);
+        if is_host(word) && USUAL.iter().any(|end| has_domain(word, end)) {
+            return true;
+        }
+        text = &text[end..];
+    }
+    false
 }
 
 /// The ends of the names of most hosts.
@@ -141,6 +154,7 @@ mod tests {
         {
             assert!(!Offer::new(true, request, "").has_address, "{request}");
         }
+        assert!(!has_url(&".".repeat(100_000)) && has_url("a.b, (example.com) c"));
         assert!(has_url("see www.x") && has_url("at example.com/a") && !has_url("os.path.join(a.b)"));
     }
 }

@@ -211,6 +211,10 @@ impl Provider for ChatModel {
         }
     }
 
+    fn parameters(&self) -> Option<u64> {
+        Some(self.engine.info().parameters)
+    }
+
     fn slots(&self) -> usize {
         1
     }

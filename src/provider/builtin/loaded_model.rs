@@ -151,6 +151,10 @@ impl Provider for InProcess {
         self.model.model().is_some_and(|model| model.works_in_steps(tool_role))
     }
 
+    fn parameters(&self) -> Option<u64> {
+        self.model.model().and_then(|model| model.parameters())
+    }
+
     fn identity(&self) -> Option<ModelIdentity> {
         self.model.file.clone().map(ModelIdentity::File)
     }

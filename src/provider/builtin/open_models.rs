@@ -34,9 +34,6 @@ const SESSION_BYTES: usize = 512 << 20;
 /// request is answered.
 const STARTER_SESSION_BYTES: usize = 4 << 20;
 
-/// The most memory that the weights of a file take, as a multiple of its size. Most kinds take about their size.
-const MEMORY_FOR_WEIGHTS: u64 = 2;
-
 /// The longest time for which the unused starter model stays loaded. It loads within a few hundredths of a second.
 const STARTER_KEEP_WARM: Duration = Duration::from_secs(30);
 
@@ -233,9 +230,10 @@ impl OpenModels {
     fn limits(&self, file: &Path) -> Limits {
         let info = ModelInfo::read([file]).unwrap_or_default();
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-        let window = self.settings.context_size.unwrap_or_else(|| {
-            memory::fitting_window(&info, bytes.saturating_mul(MEMORY_FOR_WEIGHTS), memory::available_now())
-        });
+        let window = self
+            .settings
+            .context_size
+            .unwrap_or_else(|| memory::fitting_window(&info, bytes, memory::available_now()));
         let cache = info.cache_bytes_per_token.unwrap_or(0).saturating_mul(u64::from(window));
         let session_bytes = match self.settings.context_size {
             Some(_) => SESSION_BYTES,

@@ -10,7 +10,7 @@ use kontekst::{
     core::{CallId, Cancel, ModelIdentity, ToolCall},
     provider::{
         ChatRequest, Delta, FinishReason, ModelSelector, Models, Progress, Provider, ProviderError,
-        ServerStatus, Turn, Usage,
+        ServerStatus, ToolRole, Turn, Usage,
     },
 };
 use serde_json::Value;
@@ -67,6 +67,7 @@ struct State {
     names: Vec<String>,
     notice: Option<String>,
     remote_server: Option<String>,
+    parameters: Option<u64>,
 }
 
 impl ScriptedProvider {
@@ -82,6 +83,7 @@ impl ScriptedProvider {
                 names: Vec::new(),
                 notice: None,
                 remote_server: None,
+                parameters: None,
             })),
             slot: None,
             identity: None,
@@ -125,6 +127,11 @@ impl ScriptedProvider {
         self.state.lock().unwrap().remote_server = Some(address.to_owned());
     }
 
+    /// Sets the number of parameters of the model.
+    pub(crate) fn set_parameters(&self, count: u64) {
+        self.state.lock().unwrap().parameters = Some(count);
+    }
+
     /// Returns the models that were requested so far.
     pub(crate) fn requested_models(&self) -> Vec<String> {
         self.state.lock().unwrap().requested_models.clone()
@@ -161,6 +168,14 @@ impl Models for ScriptedProvider {
 }
 
 impl Provider for ScriptedProvider {
+    fn works_in_steps(&self, tool_role: ToolRole) -> bool {
+        tool_role == ToolRole::Steps
+    }
+
+    fn parameters(&self) -> Option<u64> {
+        self.state.lock().unwrap().parameters
+    }
+
     fn notice(&self) -> Option<String> {
         self.state.lock().unwrap().notice.clone()
     }

@@ -2,7 +2,7 @@
 
 use super::{
     asks_only_for_an_answer, last_paragraph,
-    words::{CODE_TARGETS, Word, is_file_name},
+    words::{CODE_TARGETS, Word, has_word, is_file_name},
 };
 
 /// The minimum number of lines of the data.
@@ -40,7 +40,7 @@ const NEEDS_FILES: [&str; 19] = [
 pub(in crate::agent::rails) fn asks_about_data(prompt: &str) -> bool {
     let question = last_paragraph(prompt);
     let data = prompt.trim_end().strip_suffix(question).unwrap_or_default().trim();
-    if data.lines().count() < MIN_LINES || !asks_only_for_an_answer(prompt) {
+    if !asks_only_for_an_answer(prompt) || data.lines().nth(MIN_LINES - 1).is_none() {
         return false;
     }
     let words = Word::all(question);
@@ -51,11 +51,9 @@ pub(in crate::agent::rails) fn asks_about_data(prompt: &str) -> bool {
     if needs_files {
         return false;
     }
-    let data = data.to_lowercase();
-    let stands_in_data = |word: &str| data.split(|c: char| !c.is_alphanumeric()).any(|part| part == word);
-    words.iter().any(|word| {
-        THIS.contains(&&*word.lower) || (word.lower.len() >= MIN_WORD && stands_in_data(&word.lower))
-    })
+    let long_words: Vec<&str> =
+        words.iter().map(|word| &*word.lower).filter(|lower| lower.len() >= MIN_WORD).collect();
+    words.iter().any(|word| THIS.contains(&&*word.lower)) || has_word(data, &long_words)
 }
 
 #[cfg(test)]

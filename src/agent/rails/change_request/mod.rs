@@ -12,6 +12,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 pub(super) use data_questions::asks_about_data;
 pub(super) use questions::asks_only_for_an_answer;
 pub(super) use replacements::{Place, Replacement, replacements};
@@ -31,6 +33,20 @@ pub(in crate::agent) fn asks_for_a_change(prompt: &str) -> bool {
     !requests_for_change(prompt).is_empty()
         || (replacements(prompt).iter().any(|replacement| replacement.place == Place::Everywhere)
             && !forbids())
+}
+
+/// The bytes at the beginning and at the end of a long prompt in which its request is looked for.
+const END_OF_PROMPT: usize = 16 * 1024;
+
+/// Returns the text in which the request of a prompt is looked for: a long prompt is mostly data, so of that one its beginning
+/// and its end. Rails that read every word of a prompt of a megabyte take longer than all else that the daemon does with it.
+pub(super) fn request_text(prompt: &str) -> Cow<'_, str> {
+    if prompt.len() <= 2 * END_OF_PROMPT {
+        return prompt.into();
+    }
+    let beginning = &prompt[..prompt.floor_char_boundary(END_OF_PROMPT)];
+    let end = &prompt[prompt.ceil_char_boundary(prompt.len() - END_OF_PROMPT)..];
+    format!("{beginning}\n\n{end}").into()
 }
 
 /// Returns the sentences of the prompt that clearly ask for a change of files.

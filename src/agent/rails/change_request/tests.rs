@@ -1,6 +1,6 @@
 //! Prompts that ask for a change, and prompts that do not.
 
-use super::{asks_for_a_change, has_word};
+use super::{END_OF_PROMPT, asks_about_data, asks_for_a_change, has_word, last_paragraph, request_text};
 
 /// Prompts that ask for a change. Many of them are from the documentation and from the tests of this project.
 const REQUESTS: &[&str] = &[
@@ -192,4 +192,22 @@ fn a_word_is_found_in_any_case_and_only_whole() {
     ] {
         assert_eq!(has_word(text, &["other", word]), found, "{text} {word}");
     }
+}
+
+#[test]
+fn of_a_long_prompt_the_beginning_and_the_end_are_read() {
+    let short = "ä".repeat(END_OF_PROMPT);
+    assert_eq!(request_text(&short), short);
+    let long = format!("first {}middle{}\n\nlast", "ä ".repeat(50_000), "€ ".repeat(50_000));
+    let read = request_text(&long);
+    assert!(read.starts_with("first ä") && read.ends_with("€ \n\nlast") && !read.contains("middle"));
+    assert!(read.len() <= 2 * END_OF_PROMPT + 2);
+    assert_eq!(last_paragraph(&read), "last");
+}
+
+#[test]
+fn a_word_of_the_question_is_looked_for_in_all_data() {
+    let data = |word: &str| format!("{}\n{word}\n{}", "x\n".repeat(50_000), "y\n".repeat(50_000));
+    assert!(asks_about_data(&format!("{}\n\nhow old is Adalbert?", data("adalbert, 36"))));
+    assert!(!asks_about_data(&format!("{}\n\nhow old is Adalbert?", data("Bertram, 36"))));
 }

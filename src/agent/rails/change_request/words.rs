@@ -300,16 +300,14 @@ pub(super) fn is_boundary(words: &[Word], at: usize) -> bool {
 
 /// Returns true if one of the words, which are in lower case, stands in the text.
 pub(in crate::agent::rails) fn has_word(text: &str, words: &[&str]) -> bool {
-    // Lower case of the whole text would be a third of what the daemon does about a prompt of a megabyte.
-    text.split(|c: char| !c.is_alphanumeric())
-        .any(|word| words.iter().any(|known| is_lower_case_of(known, word)))
-}
-
-fn is_lower_case_of(lower: &str, word: &str) -> bool {
-    if !word.is_ascii() {
-        return word.to_lowercase() == lower;
-    }
-    word.len() == lower.len() && word.bytes().map(|byte| byte.to_ascii_lowercase()).eq(lower.bytes())
+    text.split(|c: char| !c.is_alphanumeric()).any(|word| {
+        if word.is_ascii() {
+            let lower = || word.bytes().map(|byte| byte.to_ascii_lowercase());
+            words.iter().any(|known| known.len() == word.len() && known.bytes().eq(lower()))
+        } else {
+            words.contains(&&*word.to_lowercase())
+        }
+    })
 }
 
 /// Returns true for the name of a file: one with an extension that files have, or one of the few without.

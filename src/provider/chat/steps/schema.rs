@@ -60,26 +60,18 @@ pub(in crate::provider) fn step_schema(
         ToolChoice::Required | ToolChoice::Function(_) => false,
     };
     let mut alternatives: Vec<String> =
-        tools.iter().filter(is_offered).filter_map(|tool| tool_alternative(tool, options)).collect();
+        tools.iter().filter(is_offered).filter_map(tool_alternative).collect();
     if alternatives.is_empty() || may_answer {
         alternatives.push(alternative(ANSWER, &[("text", &json!({"type": "string"}))], &["text"]));
     }
     format!(r#"{{"anyOf":[{}]}}"#, alternatives.join(","))
 }
 
-fn tool_alternative(tool: &ToolDef, options: &StepOptions) -> Option<String> {
+fn tool_alternative(tool: &ToolDef) -> Option<String> {
     let members = members(tool)?;
     let required: Vec<&str> =
         members.iter().filter(|member| member.required).map(|member| member.name).collect();
-    let narrowed = options.narrowed.as_ref().filter(|call| call.tool == tool.name);
-    let choices: Vec<(&str, Value)> = narrowed
-        .iter()
-        .flat_map(|call| &call.values)
-        .map(|(name, texts)| (&**name, json!({"enum": texts})))
-        .collect();
-    let choice = |name: &str| choices.iter().find(|(chosen, _)| *chosen == name).map(|(_, schema)| schema);
-    let properties: Vec<(&str, &Value)> =
-        members.iter().map(|member| (member.name, choice(member.name).unwrap_or(member.schema))).collect();
+    let properties: Vec<(&str, &Value)> = members.iter().map(|member| (member.name, member.schema)).collect();
     Some(alternative(&tool.name, &properties, &required))
 }
 

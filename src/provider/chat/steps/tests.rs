@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{StepParser, answer_as_step, call_as_step, response_format, result_as_text, system_with_steps};
 use crate::{
     core::{CallId, Message, ToolChoice, ToolDef, ToolResult},
-    provider::{FinishReason, NarrowedCall, StepOptions, chat::openai_types::CallFunction},
+    provider::{FinishReason, StepOptions, chat::openai_types::CallFunction},
 };
 
 fn tool(name: &str, parameters: Value) -> ToolDef {
@@ -143,18 +143,6 @@ fn the_schema_has_what_may_be_chosen_now() {
             "{choice:?} {options:?}"
         );
     }
-}
-
-#[test]
-fn the_arguments_of_a_narrowed_call_are_chosen_from_texts() {
-    let values = vec![("old".to_owned(), vec!["a\n\"b\"".to_owned(), "c".to_owned()])];
-    let narrowed = Some(NarrowedCall { tool: "edit".to_owned(), values });
-    let options = StepOptions { narrowed, ..StepOptions::default() };
-    let format = response_format(&[edit()], &ToolChoice::Auto, &options);
-    let format: Value = serde_json::from_str(format.get()).unwrap();
-    let properties = &format["json_schema"]["schema"]["anyOf"][0]["properties"];
-    assert_eq!(properties["old"], json!({"enum": ["a\n\"b\"", "c"]}));
-    assert_eq!(properties["new"], json!({"type": "string"}));
 }
 
 #[test]

@@ -2,10 +2,6 @@
 
 use super::*;
 
-fn write(path: &str, content: &str) -> Step {
-    Step::Call(vec![("write_file", json!({"path": path, "content": content}))])
-}
-
 /// Returns the last thing that the model read before each answer.
 fn last_read(test: &TestCore) -> Vec<String> {
     let last = |request: kontekst::provider::ChatRequest| request.messages.last().unwrap().content.clone();

@@ -1,9 +1,12 @@
 //! Calls that fail, and what helps.
 
-use kontekst::agent::{StartRun, protocol::FailureKind};
+use kontekst::agent::{
+    StartRun,
+    protocol::{Event, FailureKind},
+};
 use serde_json::{Value, json};
 
-use super::{super::TestCore, Step, answer, edit, failure};
+use super::{super::TestCore, Step, answer, edit, failure, write};
 
 /// Runs these calls in a directory with `src/report.py` and `notes.txt`, and returns the results as the model read them.
 async fn results(calls: Vec<(&'static str, Value)>) -> Vec<String> {
@@ -40,22 +43,50 @@ async fn an_edit_that_fails_again_shows_the_file_and_then_another_way() {
     assert!(read[2].contains("Do not make the same call again."), "{}", read[2]);
 }
 
+/// Asks an agent that works in steps for a change of `a.ini`.
+async fn change_in_steps(test: &TestCore) -> Vec<Event> {
+    test.agent("steps", "tool_role = \"steps\"\n");
+    test.run(StartRun { agent: "steps".to_owned(), ..test.request("set p to 2 in a.ini") }).await
+}
+
 #[tokio::test]
-async fn after_two_failed_edits_the_next_one_chooses_a_line_of_the_file() {
-    let steps = [edit("a.ini", "p=1", "p=2"), edit("a.ini", "p: 1", "p=2"), edit("a.ini", "p = 1", "p = 2")];
-    let test = TestCore::new(steps.into_iter().chain([Step::Say("It is set.")]));
+async fn after_a_failed_edit_in_steps_the_model_writes_the_file_anew() {
+    let steps = [edit("a.ini", "p=1", "p=2"), Step::Say("```\np = 2\n\nq = 1\n```"), Step::Say("It is set.")];
+    let test = TestCore::new(steps);
     test.write("a.ini", "p = 1\n\nq = 1\n");
-    assert_eq!(answer(&test.run(test.request("set p to 2 in a.ini")).await), "It is set.");
-    let narrowed: Vec<_> = test
-        .model
-        .requests()
-        .into_iter()
-        .map(|request| request.steps.narrowed.map(|call| (call.tool, call.values, request.steps.must_call)))
+    let events = change_in_steps(&test).await;
+    assert_eq!((answer(&events), test.read("a.ini").as_str()), ("It is set.", "p = 2\n\nq = 1\n"));
+    let texts: String = events
+        .iter()
+        .filter_map(|event| if let Event::Text(text) = event { Some(&**text) } else { None })
         .collect();
-    let of =
-        |name: &str, texts: &[&str]| (name.to_owned(), texts.iter().map(|&text| text.to_owned()).collect());
-    let values = vec![of("path", &["a.ini"]), of("old_str", &["p = 1", "q = 1"])];
-    assert_eq!(narrowed, [None, None, Some(("edit_file".to_owned(), values, true)), None]);
+    assert_eq!(texts, "It is set.", "the file is not shown as an answer");
+    let requests = test.model.requests();
+    let sizes: Vec<_> =
+        requests.iter().map(|request| (request.messages.len(), request.tools.is_empty())).collect();
+    assert_eq!(
+        sizes,
+        [(1, false), (1, true), (5, false)],
+        "a conversation of its own, of which the other has the edit"
+    );
+    let asked = &requests[1].messages[0].content;
+    assert!(asked.starts_with("a.ini:\n```\np = 1\n\nq = 1\n```\n\nset p to 2 in a.ini\n\n"), "{asked}");
+    let call = &requests[2].messages[3].tool_calls[0];
+    assert_eq!(call.arguments, r#"{"new_str":"p = 2","old_str":"p = 1","path":"a.ini"}"#);
+}
+
+#[tokio::test]
+async fn an_answer_without_the_file_is_followed_by_the_next_step() {
+    let steps = [
+        edit("a.ini", "p=1", "p=2"),
+        Step::Say("I cannot."),
+        edit("a.ini", "p = 1", "p = 2"),
+        Step::Say("It is set."),
+    ];
+    let test = TestCore::new(steps);
+    test.write("a.ini", "p = 1\n");
+    assert_eq!(answer(&change_in_steps(&test).await), "It is set.");
+    assert_eq!(test.model.requests().len(), 4);
 }
 
 #[tokio::test]
@@ -115,4 +146,34 @@ async fn secrets_are_not_shown_as_help() {
     test.run(test.request("go")).await;
     let requests = format!("{:?}", test.model.requests());
     assert!(requests.contains("edit_file(path: string") && !requests.contains("hunter2"), "{requests}");
+}
+
+/// The names of the tools that the third answer could not call: the one after a file that was written anew.
+fn withheld_after_a_rewrite(test: &TestCore) -> Vec<String> {
+    test.model.requests()[2].steps.withheld_tools.clone()
+}
+
+#[tokio::test]
+async fn a_very_small_model_writes_the_file_of_its_first_change_anew() {
+    for first in [edit("a.ini", "p = 1", "p = 1"), write("a.ini", "p = 1\n")] {
+        let file = Step::Say("```\np = 2\nq = 1\n```");
+        let test = TestCore::new([first, file, Step::Say("It is set.")]);
+        test.model.set_parameters(494_032_768);
+        test.write("a.ini", "p = 1\nq = 1\n");
+        assert_eq!(answer(&change_in_steps(&test).await), "It is set.");
+        assert_eq!(test.read("a.ini"), "p = 2\nq = 1\n");
+        assert!(withheld_after_a_rewrite(&test).contains(&"edit_file".to_owned()));
+        let calls: usize =
+            test.model.requests()[2].messages.iter().map(|message| message.tool_calls.len()).sum();
+        assert_eq!(calls, 1, "its own edit is not in the conversation");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_the_run_has_changed_is_not_written_anew() {
+    let steps = [edit("a.ini", "p = 1", "p = 2"), edit("a.ini", "p = 1", "p = 2"), Step::Say("It is set.")];
+    let test = TestCore::new(steps);
+    test.write("a.ini", "p = 1\n");
+    assert_eq!(answer(&change_in_steps(&test).await), "It is set.");
+    assert!(test.model.requests().iter().all(|request| !request.tools.is_empty()));
 }

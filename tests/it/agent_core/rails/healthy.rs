@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{
     super::{TestCore, run_to_end},
-    Step,
+    Step, edit, write,
 };
 
 /// Words of the notes of all rails, except for the changed place, which follows every edit.
@@ -47,17 +47,9 @@ fn read_lines(path: &str, start: usize, end: usize) -> Step {
     Step::Call(vec![("read_file", json!({"path": path, "start_line": start, "end_line": end}))])
 }
 
-fn edit(path: &str, old: &str, new: &str) -> Step {
-    Step::Call(vec![("edit_file", json!({"path": path, "old_str": old, "new_str": new}))])
-}
-
 fn replace_all(path: &str, old: &str, new: &str) -> Step {
     let args = json!({"path": path, "old_str": old, "new_str": new, "occurrence": 0});
     Step::Call(vec![("edit_file", args)])
-}
-
-fn write(path: &str, content: &str) -> Step {
-    Step::Call(vec![("write_file", json!({"path": path, "content": content}))])
 }
 
 fn list(pattern: &str) -> Step {

@@ -166,6 +166,10 @@ fn edit(path: &str, old: &str, new: &str) -> Step {
     Step::Call(vec![("edit_file", json!({"path": path, "old_str": old, "new_str": new}))])
 }
 
+fn write(path: &str, content: &str) -> Step {
+    Step::Call(vec![("write_file", json!({"path": path, "content": content}))])
+}
+
 /// Returns, for each request, the tools that were withheld and whether a tool had to be called.
 fn withheld(test: &TestCore) -> Vec<(Vec<String>, bool)> {
     let steps = test.model.requests().into_iter().map(|request| request.steps);

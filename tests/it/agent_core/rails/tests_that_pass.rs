@@ -1,17 +1,11 @@
 //! Changes of the test that has to pass.
 
-use serde_json::json;
-
 use super::{
     super::{TestCore, event_names},
-    Step, answer, first_result, read,
+    Step, answer, edit, first_result, read,
 };
 
 const TEST: &str = "from stats import mean\n\nassert mean([1, 3]) == 2\n";
-
-fn edit(path: &str, old: &str, new: &str) -> Step {
-    Step::Call(vec![("edit_file", json!({"path": path, "old_str": old, "new_str": new}))])
-}
 
 #[tokio::test]
 async fn a_change_of_the_test_is_turned_back_twice() {
