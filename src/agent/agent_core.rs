@@ -60,6 +60,7 @@ impl AgentCore {
             commands,
             open_sessions: OpenSessions::default(),
             registry: RunRegistry::default(),
+            undoing: Arc::default(),
             server_status: ServerStatusCache::default(),
             parked,
             start_subagent: run_loop::start_subagent,

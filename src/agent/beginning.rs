@@ -38,6 +38,7 @@ pub(super) fn beginning(
     }
     request.history = History::Session(slot.id.clone());
     request.prompt = Prompt::Text(std::mem::take(&mut resumed.prompt));
+    request.images = std::mem::take(&mut resumed.images);
     request.context.after_prompt = std::mem::take(&mut resumed.after_prompt);
     let all = request.overrides.max_turns.unwrap_or(shared.config.max_turns);
     request.overrides.max_turns = Some(all.saturating_sub(resumed.parked.turns).max(1));

@@ -8,6 +8,8 @@ use std::{
     },
 };
 
+use tokio::sync::Notify;
+
 use crate::core::{CallId, Cancel, RunId};
 
 use super::{
@@ -29,6 +31,8 @@ pub(super) struct RunRegistry {
     active: AtomicUsize,
     /// Cancels every run.
     stop: Cancel,
+    /// Wakes those who wait for the end of a run, at the end of any run.
+    ended: Notify,
 }
 
 impl RunRegistry {
@@ -61,11 +65,24 @@ impl RunRegistry {
     pub(super) fn remove(&self, run: &RunId) {
         self.active.fetch_sub(1, Ordering::Relaxed);
         self.lock().remove(run);
+        self.ended.notify_waiters();
     }
 
     /// Returns true if a client started this run and it is in progress.
     pub(super) fn has(&self, run: &RunId) -> bool {
         self.lock().contains_key(run)
+    }
+
+    /// Waits until a client's run is not in progress any more.
+    pub(super) async fn wait_for_end(&self, run: &RunId) {
+        loop {
+            // It has to be made before the look, because it only hears what comes later.
+            let ended = self.ended.notified();
+            if !self.has(run) {
+                return;
+            }
+            ended.await;
+        }
     }
 
     /// Passes a decision on to the run. Returns false if the call does not wait for one.

@@ -2,6 +2,8 @@
 
 use std::{path::Path, sync::Arc};
 
+use tokio::sync::Mutex;
+
 use crate::{
     config::{Config, Home},
     core::{Cancel, OwnListeners, RunId, SessionId},
@@ -35,6 +37,8 @@ pub(super) struct Shared {
     /// Facts about sessions that are kept in memory only.
     pub(super) open_sessions: OpenSessions,
     pub(super) registry: RunRegistry,
+    /// Held while an undo is planned or carried out.
+    pub(super) undoing: Arc<Mutex<()>>,
     pub(super) server_status: ServerStatusCache,
     pub(super) parked: Arc<ParkedAccess>,
     /// Starts the run of a subagent. It is a pointer because the code of a run cannot depend on the code that

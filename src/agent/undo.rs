@@ -4,7 +4,10 @@ use std::{
     collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
+
+use tokio::{sync::OwnedMutexGuard, time::timeout};
 
 use crate::{
     core::{RunId, clock::unix_millis},
@@ -18,6 +21,10 @@ use super::{agent_core::AgentCore, bridge::blocking, shared::Shared};
 const MAX_LISTED: usize = 100;
 /// The most entries in which a call is looked for.
 const MAX_SEARCHED: usize = 1000;
+
+/// The time that an undo waits for the end of the run, or of another undo. A run whose client has just left ends within it: its
+/// calls are given [`STOP_LIMIT`](super::bridge::STOP_LIMIT).
+const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// The changes that shall be taken back.
 #[derive(Clone, Debug)]
@@ -72,6 +79,8 @@ pub enum UndoError {
     OtherDirectory(PathBuf),
     #[error("the run {0} is still in progress")]
     Active(RunId),
+    #[error("another undo is still in progress")]
+    Undoing,
     #[error("the files have changed since the plan was made")]
     Stale,
     #[error(transparent)]
@@ -107,13 +116,26 @@ impl AgentCore {
         .await
     }
 
-    /// Plans an undo and changes nothing.
+    /// Plans an undo and changes nothing. A run or an undo whose client has just left may go on for a moment, so this waits
+    /// for its end, for up to 3 seconds each.
     ///
     /// # Errors
     ///
     /// Any [`UndoError`] but [`UndoError::Stale`].
     pub async fn plan_undo(&self, target: UndoTarget) -> Result<PlannedUndo, UndoError> {
-        self.undo_work(move |shared| plan(shared, &target).map(|(planned, _)| planned)).await
+        let _turn = self.turn_to_undo().await?;
+        let plan_once = || {
+            let target = target.clone();
+            self.undo_work(move |shared| plan(shared, &target).map(|(planned, _)| planned))
+        };
+        match plan_once().await {
+            Err(UndoError::Active(run)) => {
+                // If this takes too long, the second attempt fails as the first one did.
+                timeout(END_LIMIT, self.shared.registry.wait_for_end(&run)).await.ok();
+                plan_once().await
+            }
+            planned => planned,
+        }
     }
 
     /// Takes changes back. `token` is that of the plan that a person has seen. `report` is told what became of each path.
@@ -127,7 +149,18 @@ impl AgentCore {
         token: String,
         mut report: impl FnMut(Restored) + Send + 'static,
     ) -> Result<(), UndoError> {
-        self.undo_work(move |shared| carry_out(shared, &target, &token, &mut report)).await
+        let turn = self.turn_to_undo().await?;
+        self.undo_work(move |shared| {
+            let _turn = turn;
+            carry_out(shared, &target, &token, &mut report)
+        })
+        .await
+    }
+
+    /// Waits until no undo is in progress, and keeps others from starting until the result is dropped.
+    async fn turn_to_undo(&self) -> Result<OwnedMutexGuard<()>, UndoError> {
+        let turn = Arc::clone(&self.shared.undoing).lock_owned();
+        timeout(END_LIMIT, turn).await.map_err(|_| UndoError::Undoing)
     }
 
     async fn undo_work<T: Send + 'static>(

@@ -108,6 +108,7 @@ async fn run_in_daemon(
     let work_dir = run.tools.work_dir.for_call(&call.id, &call.name);
     let cancel = run.io.cancel().child();
     let own_limit = tool.own_time_limit(&args);
+    let is_awaited = own_limit.is_some() || FileChange::of(&proposal) != FileChange::None;
     let mut executing = {
         let (cancel, print) = (cancel.clone(), printer(run, call.id.clone(), &cancel));
         blocking(move || tool.execute_printing(&args, &work_dir, &proposal, &cancel, &print))
@@ -121,8 +122,8 @@ async fn run_in_daemon(
             biased;
             () = &mut interrupted => {
                 cancel.cancel();
-                if own_limit.is_some() {
-                    // The run ends after what it started. Its result is of no use any more.
+                if is_awaited {
+                    // The run ends after what it started, so that an undo finds all of it. Its result is of no use any more.
                     tokio::time::timeout(STOP_LIMIT, executing.join()).await.ok();
                 }
                 let message = "cancelled while it ran; its outcome is unknown";

@@ -1,9 +1,8 @@
 //! A call as it is stored when its run is parked.
 
-use std::fmt::Write as _;
-
 use super::plan::{CallPlan, DaemonCall, PlannedCall};
 use crate::{
+    core::hex,
     parked::ParkedCall,
     tools::{Effect, Fingerprint},
 };
@@ -39,12 +38,6 @@ impl PlannedCall {
 pub(super) fn content_name(fingerprint: &Fingerprint) -> String {
     match fingerprint {
         Fingerprint::Missing => "missing".to_owned(),
-        Fingerprint::Content { bytes, hash } => {
-            let mut name = format!("{bytes} bytes, sha256 ");
-            for byte in hash {
-                write!(name, "{byte:02x}").expect("writes to a string");
-            }
-            name
-        }
+        Fingerprint::Content { bytes, hash } => format!("{bytes} bytes, sha256 {}", hex(hash)),
     }
 }

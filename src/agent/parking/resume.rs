@@ -2,7 +2,7 @@
 
 use crate::{
     context::estimate,
-    core::{Message, Role, RunId, SessionId},
+    core::{Image, Message, Role, RunId, SessionId},
     parked::{ParkedCall, ParkedError, ParkedRun},
     sessions::{Record, RunPart, SessionError, Sessions},
 };
@@ -20,6 +20,8 @@ use super::{OpenTurn, Parking, access::ParkedAccess};
 pub(in crate::agent) struct ResumedRun {
     pub(in crate::agent) parked: ParkedRun,
     pub(in crate::agent) prompt: String,
+    /// The images that came with the prompt. One whose file is gone has no bytes.
+    pub(in crate::agent) images: Vec<Image>,
     /// The answers and results that follow the prompt.
     pub(in crate::agent) after_prompt: Vec<Message>,
     open: OpenTurn,
@@ -61,10 +63,10 @@ pub(in crate::agent) fn load(
     }
     parked.runs.push(own.clone());
     let own_tokens = part.messages.iter().map(estimate).fold(0, u32::saturating_add);
-    let prompt = std::mem::take(&mut part.messages[0].content);
     let after_prompt = part.messages.split_off(1);
+    let Message { content: prompt, images, .. } = part.messages.remove(0);
     let open = open_turn(&parked, &after_prompt, part);
-    Ok(ResumedRun { parked, prompt, after_prompt, open, own_tokens, is_copied })
+    Ok(ResumedRun { parked, prompt, images, after_prompt, open, own_tokens, is_copied })
 }
 
 /// The beginning of a run, as far as it depends on parked runs.

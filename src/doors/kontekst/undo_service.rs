@@ -153,10 +153,8 @@ fn status(error: &UndoError) -> Status {
         UndoError::AmbiguousCall(_) | UndoError::Journal(JournalError::Ambiguous { .. }) => {
             Status::invalid_argument(message)
         }
-        UndoError::OtherDirectory(_) | UndoError::Active(_) | UndoError::WorkDir(_) => {
-            Status::failed_precondition(message)
-        }
-        UndoError::Stale => Status::aborted(message),
+        UndoError::OtherDirectory(_) | UndoError::WorkDir(_) => Status::failed_precondition(message),
+        UndoError::Active(_) | UndoError::Undoing | UndoError::Stale => Status::aborted(message),
         UndoError::Journal(JournalError::Damaged { .. } | JournalError::WrongContent { .. }) => {
             Status::data_loss(message)
         }

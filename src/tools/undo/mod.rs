@@ -24,7 +24,10 @@ use super::{
     WorkDir, Workspace, tree,
     workspace::{Found, PlaceError},
 };
-use crate::journal::{Change, FileState, Journal, JournalError, StoredEntry};
+use crate::{
+    core::hex,
+    journal::{Change, FileState, Journal, JournalError, StoredEntry},
+};
 
 /// The changes that an undo would make.
 #[derive(Clone, Debug)]
@@ -119,7 +122,7 @@ impl UndoPlan {
             };
             digest.update(text);
         }
-        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&digest.finalize())
     }
 
     /// Returns the number of paths that would be restored.

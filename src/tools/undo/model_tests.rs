@@ -1,16 +1,18 @@
 //! Random sequences of edits, writes, commands and undos, compared with a model of the tree in memory.
+//!
+//! The commands are done in this process, because what a shell does is the same and takes longer.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
-    os::unix::fs::PermissionsExt as _,
+    io::Write as _,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use serde_json::json;
 
-use super::tests::TestUndo;
+use super::{RestoreResult, tests::TestUndo};
 use crate::{
     core::{CallId, RunId},
     hostile_input::{Random, rounds},
@@ -22,6 +24,43 @@ enum Node {
     Dir(u32),
     File(u32, Vec<u8>),
     Link(PathBuf),
+}
+
+/// One thing that a command does.
+enum Step {
+    Remove(PathBuf),
+    Rename(PathBuf, PathBuf),
+    SetMode(PathBuf, u32),
+    Overwrite(PathBuf, Vec<u8>),
+    Append(PathBuf, Vec<u8>),
+    Make(PathBuf, Node),
+}
+
+impl Step {
+    fn carry_out(&self, root: &Path) {
+        let at = |path: &Path| root.join(path);
+        match self {
+            Self::Remove(path) if fs::symlink_metadata(at(path)).unwrap().is_dir() => {
+                fs::remove_dir_all(at(path)).unwrap();
+            }
+            Self::Remove(path) => fs::remove_file(at(path)).unwrap(),
+            Self::Rename(from, to) => fs::rename(at(from), at(to)).unwrap(),
+            Self::SetMode(path, mode) => {
+                fs::set_permissions(at(path), fs::Permissions::from_mode(*mode)).unwrap();
+            }
+            Self::Overwrite(path, content) => fs::write(at(path), content).unwrap(),
+            Self::Append(path, text) => {
+                fs::File::options().append(true).open(at(path)).unwrap().write_all(text).unwrap();
+            }
+            Self::Make(path, Node::Dir(mode)) => fs::DirBuilder::new().mode(*mode).create(at(path)).unwrap(),
+            Self::Make(path, Node::Link(target)) => symlink(target, at(path)).unwrap(),
+            Self::Make(path, Node::File(mode, content)) => {
+                let mut options = fs::File::options();
+                options.write(true).create_new(true).mode(*mode);
+                options.open(at(path)).unwrap().write_all(content).unwrap();
+            }
+        }
+    }
 }
 
 /// A tree without its root.
@@ -145,13 +184,11 @@ impl Model {
             }
             1 => self.edit(),
             _ => {
-                let mut line = String::from("umask 077");
+                let mut steps = Vec::new();
                 for _ in 0..1 + self.random.below(4) {
-                    if let Some(more) = self.command() {
-                        line = format!("{line} && {more}");
-                    }
+                    steps.extend(self.command().unwrap_or_default());
                 }
-                self.run_command(&line);
+                self.run_command(&steps);
             }
         }
     }
@@ -173,16 +210,15 @@ impl Model {
         self.test.call("edit_file", &json!({"path": path, "old_str": line, "new_str": new}));
     }
 
-    /// Returns a random command, after doing the same to the model.
-    fn command(&mut self) -> Option<String> {
+    /// Returns the steps of a random command, after doing the same to the model.
+    fn command(&mut self) -> Option<Vec<Step>> {
         let path = self.existing().filter(|_| self.random.below(3) > 0).unwrap_or_else(|| self.path());
-        let shown = path.display();
         let free = self.tree.get(&path).is_none() && self.tree.is_dir(path.parent()?);
-        let text = self.text();
-        match (self.random.below(7), self.tree.get(&path).cloned()) {
+        let text = self.text().into_bytes();
+        Some(match (self.random.below(7), self.tree.get(&path).cloned()) {
             (0, Some(_)) => {
                 self.tree.remove(&path);
-                Some(format!("rm -rf {shown}"))
+                vec![Step::Remove(path)]
             }
             (1, Some(_)) => {
                 let to = self.path();
@@ -190,67 +226,56 @@ impl Model {
                     return None;
                 }
                 self.tree.rename(&path, &to);
-                Some(format!("mv {shown} {}", to.display()))
+                vec![Step::Rename(path, to)]
             }
-            (2, Some(Node::Dir(_) | Node::File(..))) => {
+            (2, Some(node @ (Node::Dir(_) | Node::File(..)))) => {
                 let mode = [0o600, 0o640, 0o755, 0o700][self.random.below(4)];
-                let mode = match self.tree.0.get_mut(&path)? {
-                    Node::Dir(old) => {
-                        *old = mode | 0o700;
-                        mode | 0o700
-                    }
-                    Node::File(old, _) => {
-                        *old = mode;
-                        mode
-                    }
-                    Node::Link(_) => return None,
+                let (mode, node) = match node {
+                    Node::File(_, content) => (mode, Node::File(mode, content)),
+                    _ => (mode | 0o700, Node::Dir(mode | 0o700)),
                 };
-                Some(format!("chmod {mode:o} {shown}"))
+                self.tree.0.insert(path.clone(), node);
+                vec![Step::SetMode(path, mode)]
             }
             // The same number of bytes in the same file, so that only its times change.
-            (3, Some(Node::File(mode, old))) => {
-                let mut content = old;
+            (3, Some(Node::File(mode, mut content))) => {
                 content.iter_mut().for_each(|byte| *byte = b'0' + byte.wrapping_add(1) % 10);
-                let written = String::from_utf8(content.clone()).unwrap();
-                self.tree.0.insert(path.clone(), Node::File(mode, content));
-                Some(format!("printf %s '{written}' > {shown}"))
+                self.tree.0.insert(path.clone(), Node::File(mode, content.clone()));
+                vec![Step::Overwrite(path, content)]
             }
             (4, Some(Node::File(mode, mut content))) => {
-                content.extend_from_slice(text.as_bytes());
+                content.extend_from_slice(&text);
                 self.tree.0.insert(path.clone(), Node::File(mode, content));
-                Some(format!("printf '{}' >> {shown}", text.replace('\n', "\\n")))
+                vec![Step::Append(path, text)]
             }
             (5, Some(Node::Dir(_))) => {
                 self.tree.remove(&path);
-                self.tree.0.insert(path.clone(), Node::File(0o600, b"\0\xff".to_vec()));
-                Some(format!("rm -rf {shown} && printf '\\000\\377' > {shown}"))
+                vec![Step::Remove(path.clone()), self.make(path, Node::File(0o600, b"\0\xff".to_vec()))]
             }
             (5, Some(_)) => {
                 self.tree.remove(&path);
-                self.tree.0.insert(path.clone(), Node::Dir(0o700));
-                Some(format!("rm {shown} && mkdir {shown}"))
+                vec![Step::Remove(path.clone()), self.make(path, Node::Dir(0o700))]
             }
             (6, None) if free => {
                 let target = ["a", "../b", "/etc/passwd", "missing"][self.random.below(4)];
-                self.tree.0.insert(path.clone(), Node::Link(target.into()));
-                Some(format!("ln -s {target} {shown}"))
+                vec![self.make(path, Node::Link(target.into()))]
             }
-            (_, None) if free => {
-                self.tree.0.insert(path.clone(), Node::Dir(0o700));
-                Some(format!("mkdir {shown}"))
-            }
-            _ => None,
-        }
+            (_, None) if free => vec![self.make(path, Node::Dir(0o700))],
+            _ => return None,
+        })
     }
 
-    fn run_command(&mut self, line: &str) {
+    fn make(&mut self, path: PathBuf, node: Node) -> Step {
+        self.tree.0.insert(path.clone(), node.clone());
+        Step::Make(path, node)
+    }
+
+    fn run_command(&mut self, steps: &[Step]) {
         self.test.calls += 1;
         let id = CallId::new(format!("call_{}", self.test.calls));
         let work_dir = self.test.work_dir.for_call(&id, "run_command");
         let root = self.test.file("");
-        let status =
-            run_covered(&work_dir, |_| Command::new("sh").args(["-c", line]).current_dir(root).status());
-        assert!(status.unwrap().unwrap().success(), "{line}");
+        run_covered(&work_dir, |_| steps.iter().for_each(|step| step.carry_out(&root))).unwrap();
     }
 
     /// Returns true if the last run or undo has recorded anything.
@@ -265,31 +290,31 @@ impl Model {
 }
 
 /// Checks one of four parts, which run at the same time.
-fn check_sequences(part: usize) {
-    let count = rounds(200, 10_000) / 4;
+fn check_sequences(part: usize, check: fn(u64)) {
+    let count = rounds(100, 5_000) / 4;
     for seed in part * count..(part + 1) * count {
-        check_sequence(seed as u64 + 1);
+        check(seed as u64 + 1);
     }
 }
 
 #[test]
 fn random_sequences_leave_exactly_the_tree_of_the_model_1() {
-    check_sequences(0);
+    check_sequences(0, check_sequence);
 }
 
 #[test]
 fn random_sequences_leave_exactly_the_tree_of_the_model_2() {
-    check_sequences(1);
+    check_sequences(1, check_sequence);
 }
 
 #[test]
 fn random_sequences_leave_exactly_the_tree_of_the_model_3() {
-    check_sequences(2);
+    check_sequences(2, check_sequence);
 }
 
 #[test]
 fn random_sequences_leave_exactly_the_tree_of_the_model_4() {
-    check_sequences(3);
+    check_sequences(3, check_sequence);
 }
 
 /// A path that the run made and removed again is behind a link that was there before the run.
@@ -298,9 +323,148 @@ fn a_path_behind_a_link_that_has_nothing_to_take_back_is_passed_over() {
     check_sequence(6890);
 }
 
+#[test]
+fn an_undo_of_any_run_or_call_touches_only_what_that_changed_1() {
+    check_sequences(0, check_any_order);
+}
+
+#[test]
+fn an_undo_of_any_run_or_call_touches_only_what_that_changed_2() {
+    check_sequences(1, check_any_order);
+}
+
+#[test]
+fn an_undo_of_any_run_or_call_touches_only_what_that_changed_3() {
+    check_sequences(2, check_any_order);
+}
+
+#[test]
+fn an_undo_of_any_run_or_call_touches_only_what_that_changed_4() {
+    check_sequences(3, check_any_order);
+}
+
+/// A run with the id of each of its calls, and the trees before and after each.
+struct PastRun {
+    run: RunId,
+    calls: Vec<(String, Tree, Tree)>,
+}
+
+impl PastRun {
+    /// Returns the trees before and after the run or the call.
+    fn trees(&self, call: Option<usize>) -> (&Tree, &Tree) {
+        let (first, last) = call.map_or((0, self.calls.len() - 1), |call| (call, call));
+        (&self.calls[first].1, &self.calls[last].2)
+    }
+
+    /// Returns the paths that the run or the call has changed, also those that it changed back in a later call.
+    fn changed(&self, call: Option<usize>) -> BTreeSet<PathBuf> {
+        let calls = call.map_or(&self.calls[..], |call| &self.calls[call..=call]);
+        calls
+            .iter()
+            .flat_map(|(_, before, after)| {
+                let paths = before.0.keys().chain(after.0.keys());
+                paths.filter(|path| before.get(path) != after.get(path))
+            })
+            .cloned()
+            .collect()
+    }
+}
+
+impl Node {
+    fn is_same_content(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Dir(_), Self::Dir(_)) => true,
+            (Self::File(_, one), Self::File(_, other)) => one == other,
+            (one, other) => one == other,
+        }
+    }
+}
+
+fn is_same_content(one: Option<&Node>, other: Option<&Node>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.is_same_content(other),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+/// Takes back random runs and calls, also those after which others have changed the same files, and then takes that back.
+fn check_any_order(seed: u64) {
+    let mut model =
+        Model { test: TestUndo::in_memory(), tree: Tree::default(), random: Random::new(seed), count: 0 };
+    fs::set_permissions(model.test.file(""), fs::Permissions::from_mode(0o700)).unwrap();
+    let mut runs: Vec<PastRun> = Vec::new();
+    for step in 0..6 {
+        let at = format!("step {step} of seed {seed}");
+        if runs.is_empty() || model.random.below(2) == 0 {
+            runs.extend(model.past_run());
+            model.check(&at);
+            continue;
+        }
+        let past = &runs[model.random.below(runs.len())];
+        let call = (model.random.below(2) == 0).then(|| model.random.below(past.calls.len()));
+        let before = model.tree.clone();
+        model.undo_and_check(past, call, &at);
+        if model.has_entry() && model.random.below(2) == 0 {
+            let undo = model.test.run.clone();
+            assert_eq!(model.test.undo(&undo), [], "{at}");
+            model.tree = before;
+            model.check(&format!("an undo of an undo, {at}"));
+        }
+    }
+}
+
+impl Model {
+    /// Makes a run. Returns `None` if it has changed nothing.
+    fn past_run(&mut self) -> Option<PastRun> {
+        self.test.begin_run(None);
+        let (run, mut calls) = (self.test.run.clone(), Vec::new());
+        for _ in 0..1 + self.random.below(4) {
+            let before = self.tree.clone();
+            self.call();
+            if self.tree != before {
+                calls.push((format!("call_{}", self.test.calls), before, self.tree.clone()));
+            }
+        }
+        (!calls.is_empty()).then_some(PastRun { run, calls })
+    }
+
+    /// Takes a run or one of its calls back. The tree of the model is then the one on disk.
+    fn undo_and_check(&mut self, past: &PastRun, call: Option<usize>, at: &str) {
+        let id = call.map(|call| past.calls[call].0.as_str());
+        let report = self.test.undo_with_report(&past.run, id);
+        let now = std::mem::replace(&mut self.tree, Tree::read(&self.test.file("")));
+        let (end, (old, new), changed) = (&self.tree, past.trees(call), past.changed(call));
+        let left = |path: &Path| {
+            let of_path = report.iter().filter(|restored| restored.path == path);
+            of_path.map(|restored| &restored.result).any(|result| *result != RestoreResult::Done)
+        };
+        let paths: BTreeSet<&PathBuf> = now.0.keys().chain(end.0.keys()).chain(&changed).collect();
+        for path in paths {
+            let (is, was) = (end.get(path), now.get(path));
+            let at = format!("{}, {id:?}, {at}: {was:?} is {is:?}, {report:?}", path.display());
+            if !changed.contains(path) {
+                assert_eq!(is, was, "something else was touched: {at}");
+                continue;
+            }
+            let before = old.get(path);
+            let is_restored = is_same_content(is, before);
+            assert!(is_restored || is == was, "neither old nor as it was: {at}");
+            assert!(is_restored || left(path), "not restored, and not said: {at}");
+            let is_behind_other =
+                || path.ancestors().skip(1).any(|above| !now.is_dir(above) && now.get(above).is_some());
+            let has_others = || end.0.keys().any(|other| other != path && other.starts_with(path));
+            let has_dir = end.is_dir(path.parent().unwrap());
+            // Nothing has changed it since, so nothing keeps it from being restored.
+            if was == new.get(path) && !is_behind_other() && !has_others() && (has_dir || before.is_none()) {
+                assert_eq!(is, before, "not restored: {at}");
+            }
+        }
+    }
+}
+
 fn check_sequence(seed: u64) {
     let mut model =
-        Model { test: TestUndo::new(), tree: Tree::default(), random: Random::new(seed), count: 0 };
+        Model { test: TestUndo::in_memory(), tree: Tree::default(), random: Random::new(seed), count: 0 };
     let outside = model.test.file("../outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("f"), "outside").unwrap();

@@ -33,7 +33,16 @@ impl TestUndo {
     }
 
     pub(in crate::tools) fn with_config(change: impl FnOnce(&mut UndoConfig)) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::in_dir(tempfile::tempdir().unwrap(), change)
+    }
+
+    /// Returns one whose files are in memory where the system has that, so that nothing waits for a disk.
+    pub(super) fn in_memory() -> Self {
+        let in_memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self::in_dir(in_memory.unwrap(), |_| {})
+    }
+
+    fn in_dir(dir: tempfile::TempDir, change: impl FnOnce(&mut UndoConfig)) -> Self {
         let home = Home::find(Some(dir.path().join("home"))).unwrap();
         home.create().unwrap();
         fs::create_dir(dir.path().join("work")).unwrap();
@@ -95,15 +104,20 @@ impl TestUndo {
 
     /// Takes a run back, in an entry of its own, and returns the paths that were not restored with the reasons.
     pub(in crate::tools) fn undo(&mut self, run: &RunId) -> Vec<(PathBuf, String)> {
-        let plan = self.plan(run, None);
-        self.begin_run(Some(Undoes { run: run.clone(), call: String::new() }));
-        let mut refused = Vec::new();
-        plan.carry_out(&self.work_dir, &self.journal, &mut |restored| {
-            if let RestoreResult::Refused(reason) = restored.result {
-                refused.push((restored.path, reason));
-            }
-        });
-        refused
+        let refused = |restored: Restored| match restored.result {
+            RestoreResult::Refused(reason) => Some((restored.path, reason)),
+            RestoreResult::Done | RestoreResult::Kept => None,
+        };
+        self.undo_with_report(run, None).into_iter().filter_map(refused).collect()
+    }
+
+    /// Takes a run or one of its calls back, in an entry of its own, and returns what became of each path.
+    pub(super) fn undo_with_report(&mut self, run: &RunId, call: Option<&str>) -> Vec<Restored> {
+        let plan = self.plan(run, call);
+        self.begin_run(Some(Undoes { run: run.clone(), call: call.unwrap_or_default().to_owned() }));
+        let mut report = Vec::new();
+        plan.carry_out(&self.work_dir, &self.journal, &mut |restored| report.push(restored));
+        report
     }
 
     /// Returns everything in the working directory: a path and what it is.

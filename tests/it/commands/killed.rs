@@ -7,14 +7,14 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{home, undone::tree};
 use crate::{
     fake_llama::{FakeLlama, Reply, process::wait_for_exit},
     hostile_input::{Random, rounds},
-    test_home::TestHome,
+    test_home::{TestHome, wait_with_output},
 };
 
 const PATHS: [&str; 5] = ["a", "b", "d/a", "d/b", "e/f/a"];
@@ -129,6 +129,10 @@ pub(crate) fn killed(home: &TestHome, words: &[&str], moment: usize) -> bool {
     let mut child = home.spawn(words);
     looks(home, moment, || is_over(&mut child));
     let was_over = is_over(&mut child);
+    if !was_over {
+        // A client whose daemon is gone starts another one, and its run once more.
+        kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+    }
     if let Some(daemon) = home.daemon() {
         kill_process(daemon, Signal::KILL).unwrap();
         wait_for_exit(daemon.as_raw_nonzero().get().unsigned_abs());
@@ -142,39 +146,71 @@ pub(crate) fn killed(home: &TestHome, words: &[&str], moment: usize) -> bool {
 pub(crate) fn whole(home: &TestHome, words: &[&str]) -> usize {
     let mut child = home.spawn(words);
     let looks = looks(home, usize::MAX, || is_over(&mut child));
-    assert!(child.wait().unwrap().success(), "{words:?}");
+    let ended = wait_with_output(child);
+    assert_eq!(ended.code, 0, "{words:?}: {ended:?}");
     looks.max(1)
+}
+
+/// Starts a client, and kills only that after `moment` looks. Returns false if it had ended before.
+fn client_killed(home: &TestHome, words: &[&str], moment: usize) -> bool {
+    let mut child = home.spawn(words);
+    looks(home, moment, || is_over(&mut child));
+    let was_over = is_over(&mut child);
+    child.kill().ok(); // it may have ended
+    child.wait().unwrap();
+    !was_over
+}
+
+/// A model that makes the calls of a script, and homes with and without the sandbox.
+struct Scripted {
+    homes: Vec<TestHome>,
+    script: Arc<Mutex<Vec<Call>>>,
+    before: BTreeMap<&'static str, String>,
+    _model: FakeLlama,
+}
+
+impl Scripted {
+    fn new() -> Self {
+        let script: Arc<Mutex<Vec<Call>>> = Arc::default();
+        let calls = Arc::clone(&script);
+        let model = FakeLlama::start([]).always(move |request| {
+            let messages = request.body["messages"].as_array().unwrap();
+            let done = messages.iter().filter(|message| message["role"] == "tool").count();
+            calls
+                .lock()
+                .unwrap()
+                .get(done)
+                .map_or_else(|| Reply::text("done"), |call| Reply::calls([call.clone()]))
+        });
+        let configs = ["", "sandbox = \"auto\"\n"];
+        let [plain, sandboxed] = configs.map(|config| home(&model, config));
+        let homes =
+            if super::new_names::has_sandbox(&sandboxed) { vec![plain, sandboxed] } else { vec![plain] };
+        let before: BTreeMap<&str, String> = [("a", "one\n".to_owned()), ("d/a", "two\n".to_owned())].into();
+        for home in &homes {
+            fs::create_dir(home.work_dir().join("d")).unwrap();
+            for (path, text) in &before {
+                fs::write(home.work_dir().join(path), text).unwrap();
+            }
+        }
+        Self { homes, script, before, _model: model }
+    }
+
+    /// Returns the home of this round, and the calls that the model makes in it.
+    fn round(&self, seed: usize) -> (&TestHome, Calls) {
+        let calls = Calls::new(&self.before, seed);
+        self.script.lock().unwrap().clone_from(&calls.calls);
+        (&self.homes[seed % self.homes.len()], calls)
+    }
 }
 
 #[test]
 fn a_daemon_killed_at_any_moment_of_calls_or_of_an_undo_leaves_what_can_be_taken_back() {
-    let script: Arc<Mutex<Vec<Call>>> = Arc::default();
-    let calls = Arc::clone(&script);
-    let model = FakeLlama::start([]).always(move |request| {
-        let messages = request.body["messages"].as_array().unwrap();
-        let done = messages.iter().filter(|message| message["role"] == "tool").count();
-        calls
-            .lock()
-            .unwrap()
-            .get(done)
-            .map_or_else(|| Reply::text("done"), |call| Reply::calls([call.clone()]))
-    });
-    let configs = ["", "sandbox = \"auto\"\n"];
-    let [plain, sandboxed] = configs.map(|config| home(&model, config));
-    let homes = if super::new_names::has_sandbox(&sandboxed) { vec![plain, sandboxed] } else { vec![plain] };
-    let before: BTreeMap<&str, String> = [("a", "one\n".to_owned()), ("d/a", "two\n".to_owned())].into();
-    for home in &homes {
-        fs::create_dir(home.work_dir().join("d")).unwrap();
-        for (path, text) in &before {
-            fs::write(home.work_dir().join(path), text).unwrap();
-        }
-    }
+    let scripted = Scripted::new();
     let (mut in_run, mut in_undo, mut random) = (0, 0, Random::new(18));
     for seed in 0..rounds(6, 500) {
-        let home = &homes[seed % homes.len()];
+        let (home, calls) = scripted.round(seed);
         let start = tree(&home.work_dir());
-        let calls = Calls::new(&before, seed);
-        script.lock().unwrap().clone_from(&calls.calls);
         let looks_of_run = whole(home, &RUN);
         let after = tree(&home.work_dir());
         let looks_of_undo = whole(home, &["undo", "--yes"]);
@@ -195,9 +231,38 @@ fn a_daemon_killed_at_any_moment_of_calls_or_of_an_undo_leaves_what_can_be_taken
     assert!(in_run > 0 && in_undo > 0, "nothing was killed in the middle: {in_run} runs, {in_undo} undos");
 }
 
+/// The run ends with its client, and an undo of its with nobody at its end. An undo right after that waits for them.
+#[test]
+fn a_client_killed_at_any_moment_leaves_what_can_be_taken_back_at_once() {
+    let scripted = Scripted::new();
+    let (mut in_run, mut in_undo, mut random) = (0, 0, Random::new(180));
+    for seed in 0..rounds(6, 500) {
+        let (home, calls) = scripted.round(seed);
+        let start = tree(&home.work_dir());
+        let looks_of_run = whole(home, &RUN);
+        let looks_of_undo = whole(home, &["undo", "--yes"]);
+        in_run += usize::from(client_killed(home, &RUN, random.below(looks_of_run)));
+        take_back(home, seed);
+        calls.check(home, seed);
+        assert_eq!(tree(&home.work_dir()), start, "seed {seed}, after a kill in the run");
+        home.run(&RUN).success();
+        in_undo += usize::from(client_killed(home, &["undo", "--yes"], random.below(looks_of_undo)));
+        take_back(home, seed);
+        assert_eq!(tree(&home.work_dir()), start, "seed {seed}, after a kill in the undo");
+    }
+    assert!(in_run > 0 && in_undo > 0, "nothing was killed in the middle: {in_run} runs, {in_undo} undos");
+}
+
 /// Takes back the last run, if it changed anything that was not taken back.
 fn take_back(home: &TestHome, seed: usize) {
-    let undone = home.run(&["undo", "--yes"]);
+    let mut undone = home.run(&["undo", "--yes"]);
+    // On a slow disk the end of what was killed can take longer than an undo waits, which it says then.
+    for _ in 0..20 {
+        if !undone.stderr.contains("is still in progress") {
+            break;
+        }
+        undone = home.run(&["undo", "--yes"]);
+    }
     let is_nothing = undone.code == 2 && undone.stderr.contains("no run has changed anything");
     assert!(undone.code == 0 || is_nothing, "seed {seed}: {undone:?}");
 }

@@ -259,7 +259,7 @@ fn the_policy_lets_lines_run_that_the_whole_sandbox_holds() {
         let denied = policy.contains("deny");
         assert_eq!(output.code, if denied { 0 } else { code }, "{policy} {line}: {output:?}");
     }
-    // What no sandbox holds is asked about.
+    // Without a sandbox each command is asked about.
     let model = FakeLlama::start([command("touch made")]);
     let home = home(&model, "sandbox = \"off\"\n");
     home.write("policy.toml", "commands = \"sandboxed\"\n");
