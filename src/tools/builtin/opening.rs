@@ -110,7 +110,7 @@ fn listed(workspace: &Workspace, cancel: &Cancel) -> (Vec<String>, bool) {
             return (names, true);
         };
         names.extend(listing.names);
-        if listing.truncated.is_some() {
+        if listing.end.truncated.is_some() {
             return (names, true);
         }
     }

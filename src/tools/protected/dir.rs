@@ -1,13 +1,14 @@
 //! Judges many files of one directory, of whose path only the end is compared again for each of them.
 
-use super::{Access, class_of, inventory::NAMES_ABOVE};
+use super::{Access, class_of, index, inventory::NAMES_ABOVE, normalized};
 
 /// The names of a directory, for one kind of access to the files in it.
 pub(in crate::tools) struct DirNames {
     access: Access,
     is_protected: bool,
-    /// The ends of its paths that can belong to a pattern together with a name in it, all different.
-    ends: Vec<String>,
+    /// The ends of its paths that can belong to a pattern together with a name in it, all different. Their names are
+    /// normalized.
+    ends: Vec<Vec<String>>,
 }
 
 impl DirNames {
@@ -18,7 +19,8 @@ impl DirNames {
             // `x` stands for any file in it.
             is_protected |= class_of(&format!("{path}/x"), access).is_some();
             let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
-            let end = names[names.len().saturating_sub(NAMES_ABOVE)..].join("/");
+            let end = &names[names.len().saturating_sub(NAMES_ABOVE)..];
+            let end: Vec<String> = end.iter().map(|name| normalized(name)).collect();
             if !ends.contains(&end) {
                 ends.push(end);
             }
@@ -28,7 +30,10 @@ impl DirNames {
 
     /// Returns true if a person must approve the access to the file of this name.
     pub(in crate::tools) fn protects(&self, name: &str) -> bool {
-        self.is_protected
-            || self.ends.iter().any(|end| class_of(&format!("{end}/{name}"), self.access).is_some())
+        // A pattern that ends above the file protects the whole directory.
+        self.is_protected || {
+            let name = normalized(name);
+            self.ends.iter().any(|end| index::protects_last(end, &name, self.access))
+        }
     }
 }

@@ -13,16 +13,23 @@ struct Index {
     /// Patterns whose last name has no `*`.
     exact: HashMap<&'static str, Vec<Pattern>>,
     /// The others, each with its last name.
-    starred: Vec<(&'static str, Pattern)>,
+    starred: Vec<(Part, Pattern)>,
 }
 
 /// A pattern of the table, without its last name.
 struct Pattern {
     /// The names before the last one, from the outside in.
-    above: Vec<&'static str>,
+    above: Vec<Part>,
     is_dir: bool,
     /// The number of its class in [`CLASSES`].
     class: usize,
+}
+
+/// A name of a pattern, in which one `*` stands for any characters.
+struct Part {
+    start: &'static str,
+    /// The text after the `*`. `None` if there is no `*`.
+    end: Option<&'static str>,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
@@ -31,9 +38,11 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
         for &name in names {
             let mut above: Vec<&str> = name.trim_end_matches('/').split('/').collect();
             let Some(last) = above.pop() else { continue };
+            let above = above.into_iter().map(Part::new).collect();
             let pattern = Pattern { above, is_dir: name.ends_with('/'), class };
-            if last.contains('*') {
-                index.starred.push((last, pattern));
+            let part = Part::new(last);
+            if part.end.is_some() {
+                index.starred.push((part, pattern));
             } else {
                 index.exact.entry(last).or_default().push(pattern);
             }
@@ -44,26 +53,49 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 
 /// Returns the first class of the table that protects the path of these names, which are normalized.
 pub(super) fn class_of(names: &[String], access: Access) -> Option<&'static Class> {
-    let mut found: Option<usize> = None;
-    for (at, name) in names.iter().enumerate() {
-        let (above, is_last) = (&names[..at], at + 1 == names.len());
-        let exact = INDEX.exact.get(name.as_str()).into_iter().flatten();
-        let starred = INDEX.starred.iter().filter(|(last, _)| name_matches(last, name));
-        for pattern in exact.chain(starred.map(|(_, pattern)| pattern)) {
-            if (pattern.is_dir || is_last) && asks(&CLASSES[pattern.class], access) && pattern.is_below(above)
-            {
-                found = Some(found.map_or(pattern.class, |first| first.min(pattern.class)));
-            }
-        }
-    }
-    found.map(|class| &CLASSES[class])
+    let found = (0..names.len()).filter_map(|at| {
+        let is_last = at + 1 == names.len();
+        first_class(&names[..at], &names[at], |pattern| (pattern.is_dir || is_last) && pattern.asks(access))
+    });
+    found.min().map(|class| &CLASSES[class])
+}
+
+/// Returns true if a pattern that ends at the last name of a path protects it. All names are normalized.
+pub(super) fn protects_last(above: &[String], name: &str, access: Access) -> bool {
+    first_class(above, name, |pattern| pattern.asks(access)).is_some()
+}
+
+/// Returns the number of the first class that has one of these patterns, which ends at the last name.
+fn first_class(above: &[String], name: &str, is_meant: impl Fn(&Pattern) -> bool) -> Option<usize> {
+    let exact = INDEX.exact.get(name).into_iter().flatten();
+    let starred = INDEX.starred.iter().filter(|(last, _)| last.matches(name)).map(|(_, pattern)| pattern);
+    let patterns = exact.chain(starred).filter(|pattern| is_meant(pattern) && pattern.is_below(above));
+    patterns.map(|pattern| pattern.class).min()
 }
 
 impl Pattern {
     /// Returns true if the names end with those before the last one of the pattern.
     fn is_below(&self, names: &[String]) -> bool {
         let Some(start) = names.len().checked_sub(self.above.len()) else { return false };
-        self.above.iter().zip(&names[start..]).all(|(part, name)| name_matches(part, name))
+        self.above.iter().zip(&names[start..]).all(|(part, name)| part.matches(name))
+    }
+
+    fn asks(&self, access: Access) -> bool {
+        asks(&CLASSES[self.class], access)
+    }
+}
+
+impl Part {
+    fn new(text: &'static str) -> Self {
+        match text.split_once('*') {
+            Some((start, end)) => Self { start, end: Some(end) },
+            None => Self { start: text, end: None },
+        }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        let Some(end) = self.end else { return self.start == name };
+        name.len() >= self.start.len() + end.len() && name.starts_with(self.start) && name.ends_with(end)
     }
 }
 
@@ -75,20 +107,19 @@ fn asks(class: &Class, access: Access) -> bool {
     }
 }
 
-/// Returns true if the name is the part of a pattern, in which one `*` stands for any characters.
-fn name_matches(part: &str, name: &str) -> bool {
-    match part.split_once('*') {
-        None => part == name,
-        Some((start, end)) => {
-            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hostile_input::{Random, rounds};
+
+    fn name_matches(part: &str, name: &str) -> bool {
+        match part.split_once('*') {
+            None => part == name,
+            Some((start, end)) => {
+                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+            }
+        }
+    }
 
     /// Compares the path with each pattern of the table, as `table` describes them.
     fn class_by_each_pattern(names: &[String], access: Access) -> Option<&'static Class> {

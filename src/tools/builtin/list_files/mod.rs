@@ -82,16 +82,16 @@ fn render(listing: &Listing, pattern_text: &str, deeper: &[String]) -> String {
     let mut text = listing.names.join("\n");
     if listing.names.is_empty() {
         text = format!("no files match {pattern_text}");
-        if listing.ignored {
+        if listing.end.ignored {
             text.push_str(" (entries ignored by .gitignore were left out; name their directory to see them)");
         }
     }
-    if let Some(why) = listing.truncated {
+    if let Some(why) = listing.end.truncated {
         let count = listing.names.len();
         text.push_str(&format!("\n({count} shown, there may be more: {why}; use a narrower pattern)"));
     }
     if !deeper.is_empty() {
-        let is_complete = deeper.len() < MAX_RESULTS && listing.truncated.is_none();
+        let is_complete = deeper.len() < MAX_RESULTS && listing.end.truncated.is_none();
         let count = if is_complete { deeper.len().to_string() } else { format!("{} or more", deeper.len()) };
         let names = if deeper.len() <= MAX_NAMED { deeper.join(", ") } else { format!("**/{pattern_text}") };
         let all = match is_complete && !listing.names.is_empty() {

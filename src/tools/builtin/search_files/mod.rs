@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     Failure, args, outcome,
-    walk::{self, Listing, Pattern},
+    walk::{self, Pattern, WalkEnd},
 };
 use crate::{
     core::{Cancel, ToolDef, ToolOutcome},
@@ -70,18 +70,20 @@ fn search(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String
         return Err(Failure::from("the pattern is empty".to_owned()));
     }
     let glob = args.get("glob").and_then(Value::as_str).unwrap_or_default();
-    let files = walk::list(workspace, &files_of(glob, workspace)?, MAX_FILES, cancel)?;
+    let files = files_of(glob, workspace)?;
     let limit = args::number(args, "limit").unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let context = args::number(args, "context").unwrap_or(0).clamp(0, MAX_CONTEXT);
     let limits =
         Limits { lines: usize::try_from(limit).unwrap_or(1), context: usize::try_from(context).unwrap_or(0) };
     // Many models write plain text, with brackets or dots that a regular expression reads in another way.
     let query = Query { regex: regex(text), plain: plain(text), limits };
-    let found = search_all(workspace, &files.names, &query, cancel);
+    let (found, end) = search_all(workspace, &query, cancel, |found| {
+        walk::each(workspace, &files, MAX_FILES, cancel, found)
+    })?;
     if cancel.is_cancelled() {
         return Err(Failure::cancelled());
     }
-    Ok(found.render(text, &files))
+    Ok(found.render(text, &end))
 }
 
 /// Returns the pattern for the files that a search looks at. A glob without a `/` matches in every directory, and the name
@@ -121,7 +123,7 @@ fn builder() -> RegexMatcherBuilder {
 }
 
 impl Found {
-    fn render(self, pattern: &str, files: &Listing) -> String {
+    fn render(self, pattern: &str, files: &WalkEnd) -> String {
         let Self { lines, searched, withheld, stopped } = self;
         let (matching, shown) = (lines.matching(), lines.shown());
         let mut notes = Vec::new();

@@ -1,9 +1,13 @@
-//! Searches the files of a tree on a few threads. The result is the same as that of one.
+//! Searches the files of a tree on a few threads, while they are being found. The result is the same as that of one thread.
 
 use std::{
     fs::File,
     io::{Read as _, Seek as _},
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -19,6 +23,7 @@ use crate::{
     core::Cancel,
     tools::{
         Workspace,
+        builtin::{Failure, walk::WalkEnd},
         read_effect::{OpenDirs, Opened},
     },
 };
@@ -51,18 +56,28 @@ pub(super) struct Found {
     pub stopped: Option<&'static str>,
 }
 
-/// Searches the files. Each thread keeps as many lines as are shown at most, and some numbers for every batch.
-pub(super) fn search_all(workspace: &Workspace, names: &[String], query: &Query, cancel: &Cancel) -> Found {
+/// Searches the files that `walk` gives to its argument. Each thread keeps as many lines as are shown at most, and some numbers
+/// for every batch.
+///
+/// # Errors
+///
+/// The failure of the walk.
+pub(super) fn search_all(
+    workspace: &Workspace,
+    query: &Query,
+    cancel: &Cancel,
+    walk: impl FnOnce(&mut dyn FnMut(String)) -> Result<WalkEnd, Failure>,
+) -> Result<(Found, WalkEnd), Failure> {
+    let (queue, names) = mpsc::channel();
     let search = TreeSearch {
         workspace,
-        names,
+        names: Mutex::new(names),
         query,
         cancel,
         end: Instant::now() + TIME_LIMIT,
-        next: AtomicUsize::new(0),
         has_regex_match: AtomicBool::new(false),
     };
-    let mut batches = search.run_on_threads();
+    let (mut batches, walked) = search.run_on_threads(Queue::new(queue), walk)?;
     batches.sort_unstable_by_key(|batch| batch.number);
     let (mut regex, mut plain) = (Lines::new(query.limits), Lines::new(query.limits));
     let mut found = Found::default();
@@ -81,20 +96,61 @@ pub(super) fn search_all(workspace: &Workspace, names: &[String], query: &Query,
         found.stopped = batch.is_stopped.then_some(TOO_LONG);
     }
     found.lines = if regex.matching() == 0 { plain } else { regex };
-    found
+    Ok((found, walked))
 }
 
 const TOO_LONG: &str = "it took too long";
 
 struct TreeSearch<'a> {
     workspace: &'a Workspace,
-    names: &'a [String],
+    /// A free thread takes the next batch of names.
+    names: Mutex<mpsc::Receiver<NameBatch>>,
     query: &'a Query,
     cancel: &'a Cancel,
     end: Instant,
-    /// The number of the batch that the next free thread takes.
-    next: AtomicUsize,
     has_regex_match: AtomicBool,
+}
+
+/// The names of some files that follow each other.
+struct NameBatch {
+    number: usize,
+    names: Vec<String>,
+}
+
+/// Puts names together to batches, and sends them to the threads.
+struct Queue {
+    batches: mpsc::Sender<NameBatch>,
+    number: usize,
+    names: Vec<String>,
+}
+
+impl Queue {
+    fn new(batches: mpsc::Sender<NameBatch>) -> Self {
+        Self { batches, number: 0, names: Vec::new() }
+    }
+
+    /// Returns true if this completes a batch.
+    fn add(&mut self, name: String) -> bool {
+        self.names.push(name);
+        let is_full = self.names.len() == FILES_AT_ONCE;
+        if is_full {
+            self.send();
+        }
+        is_full
+    }
+
+    fn send(&mut self) {
+        let batch = NameBatch { number: self.number, names: std::mem::take(&mut self.names) };
+        self.number += 1;
+        self.batches.send(batch).ok(); // the receiver lives as long as the search
+    }
+
+    /// Sends what is left. The threads end after it.
+    fn close(mut self) {
+        if !self.names.is_empty() {
+            self.send();
+        }
+    }
 }
 
 /// The result of some files that follow each other.
@@ -108,18 +164,34 @@ struct Batch {
 }
 
 impl TreeSearch<'_> {
-    fn run_on_threads(&self) -> Vec<Batch> {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let threads = cores.min(MAX_THREADS).min(self.names.len().div_ceil(FILES_AT_ONCE));
+    /// Walks on this thread and then searches on it. Others search from the first whole batch on.
+    fn run_on_threads(
+        &self,
+        mut queue: Queue,
+        walk: impl FnOnce(&mut dyn FnMut(String)) -> Result<WalkEnd, Failure>,
+    ) -> Result<(Vec<Batch>, WalkEnd), Failure> {
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         thread::scope(|scope| {
-            // A thread that is started here has the restrictions of this one.
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| Worker::new(self).run())).collect();
+            let mut others = Vec::new();
+            let walked = walk(&mut |name| {
+                if queue.add(name) && others.is_empty() {
+                    // A thread that is started here has the restrictions of this one.
+                    others.extend((1..threads).map(|_| scope.spawn(|| Worker::new(self).run())));
+                }
+            });
+            queue.close();
+            let walked = walked?;
             let mut batches = Worker::new(self).run();
             for other in others {
                 batches.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             }
-            batches
+            Ok((batches, walked))
         })
+    }
+
+    /// Waits for the next names. Returns `None` after the last.
+    fn next_names(&self) -> Option<NameBatch> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
     }
 }
 
@@ -149,16 +221,15 @@ impl<'a> Worker<'a> {
 
     fn run(mut self) -> Vec<Batch> {
         let mut batches = Vec::new();
-        loop {
-            let number = self.search.next.fetch_add(1, Ordering::Relaxed);
-            let Some(names) = self.search.names.chunks(FILES_AT_ONCE).nth(number) else { return batches };
-            let batch = self.batch(number, names);
+        while let Some(NameBatch { number, names }) = self.search.next_names() {
+            let batch = self.batch(number, &names);
             let is_stopped = batch.is_stopped;
             batches.push(batch);
             if is_stopped {
-                return batches;
+                break;
             }
         }
+        batches
     }
 
     fn batch(&mut self, number: usize, names: &[String]) -> Batch {

@@ -28,6 +28,12 @@ const MAX_DEPTH: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub names: Vec<String>,
+    pub end: WalkEnd,
+}
+
+/// Facts about a walk that has ended.
+#[derive(Debug, Default)]
+pub(super) struct WalkEnd {
     /// True if an entry was left out because of a `.gitignore` file.
     pub ignored: bool,
     /// The reason why the list may be incomplete.
@@ -42,7 +48,10 @@ struct Walk<'a> {
     time: Duration,
     entries: usize,
     started: Instant,
-    listing: Listing,
+    /// Is given each name.
+    found: &'a mut dyn FnMut(String),
+    names: usize,
+    end: WalkEnd,
 }
 
 /// The error of a walk that ends early, because of a limit or because it was cancelled.
@@ -53,6 +62,12 @@ struct Entry {
     is_dir: bool,
     is_link: bool,
     is_file: bool,
+}
+
+impl Entry {
+    fn sort_key(&self) -> impl Iterator<Item = u8> {
+        self.name.bytes().chain(self.is_dir.then_some(b'/'))
+    }
 }
 
 /// Lists at most `limit` names.
@@ -67,6 +82,21 @@ pub(super) fn list(
     cancel: &Cancel,
 ) -> Result<Listing, Failure> {
     list_within(workspace, pattern, limit, TIME_LIMIT, cancel)
+}
+
+/// Gives at most `limit` names to `found` as they are found, sorted by path.
+///
+/// # Errors
+///
+/// As [`list`].
+pub(super) fn each(
+    workspace: &Workspace,
+    pattern: &Pattern,
+    limit: usize,
+    cancel: &Cancel,
+    found: &mut dyn FnMut(String),
+) -> Result<WalkEnd, Failure> {
+    each_within(workspace, pattern, limit, TIME_LIMIT, cancel, found)
 }
 
 /// Returns the names of at most `limit` files of the working directory, as far as they are found in about this time. There
@@ -100,6 +130,19 @@ pub(super) fn list_within(
     time: Duration,
     cancel: &Cancel,
 ) -> Result<Listing, Failure> {
+    let mut names = Vec::new();
+    let end = each_within(workspace, pattern, limit, time, cancel, &mut |name| names.push(name))?;
+    Ok(Listing { names, end })
+}
+
+fn each_within(
+    workspace: &Workspace,
+    pattern: &Pattern,
+    limit: usize,
+    time: Duration,
+    cancel: &Cancel,
+    found: &mut dyn FnMut(String),
+) -> Result<WalkEnd, Failure> {
     let mut walk = Walk {
         workspace,
         pattern,
@@ -108,13 +151,15 @@ pub(super) fn list_within(
         time,
         entries: 0,
         started: Instant::now(),
-        listing: Listing::default(),
+        found,
+        names: 0,
+        end: WalkEnd::default(),
     };
     let base = pattern.base();
     let dir = match workspace.open_dir(base) {
         Ok(dir) => dir,
         // A directory that does not exist has no files. That is an empty result, not an error.
-        Err(FileError::Missing(_)) => return Ok(walk.listing),
+        Err(FileError::Missing(_)) => return Ok(walk.end),
         Err(error) => return Err(error.into()),
     };
     let mut rules = IgnoreRules::none();
@@ -130,8 +175,8 @@ pub(super) fn list_within(
     if cancel.is_cancelled() {
         return Err(Failure::cancelled());
     }
-    debug_assert!(ended.is_ok() || walk.listing.truncated.is_some());
-    Ok(walk.listing)
+    debug_assert!(ended.is_ok() || walk.end.truncated.is_some());
+    Ok(walk.end)
 }
 
 impl Walk<'_> {
@@ -148,16 +193,16 @@ impl Walk<'_> {
             let matches = self.pattern.matches(&path);
             if matches && self.has_listed_type(&path, &entry) {
                 if !self.pattern.ends_in_literal && rules.is_ignored(&path, entry.is_dir) {
-                    self.listing.ignored = true;
+                    self.end.ignored = true;
                 } else {
                     self.add(&path)?;
                 }
             }
             if entry.is_dir && entry.name != ".git" && self.pattern.can_match_at(level + 1) {
                 if rules.is_ignored(&path, true) {
-                    self.listing.ignored = true;
+                    self.end.ignored = true;
                 } else if level + 1 >= MAX_DEPTH {
-                    self.listing.truncated = Some("some directories are too deep");
+                    self.end.truncated = Some("some directories are too deep");
                 } else {
                     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                     // A directory that cannot be opened, because it was removed or is not readable for
@@ -181,11 +226,11 @@ impl Walk<'_> {
             }
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
-                self.listing.truncated = Some("too many entries to look at all");
+                self.end.truncated = Some("too many entries to look at all");
                 return Err(Stop);
             }
             if self.started.elapsed() > self.time {
-                self.listing.truncated = Some("it took too long to look at all");
+                self.end.truncated = Some("it took too long to look at all");
                 return Err(Stop);
             }
             // A name that is not UTF-8 cannot be written in JSON, so no tool could be called with it.
@@ -206,9 +251,7 @@ impl Walk<'_> {
             });
         }
         // Directories are compared with a `/` at the end, because that is how their whole paths sort.
-        entries.sort_by_cached_key(|entry| {
-            if entry.is_dir { format!("{}/", entry.name) } else { entry.name.clone() }
-        });
+        entries.sort_unstable_by(|one, other| one.sort_key().cmp(other.sort_key()));
         Ok(entries)
     }
 
@@ -226,12 +269,13 @@ impl Walk<'_> {
     }
 
     fn add(&mut self, path: &str) -> Result<(), Stop> {
-        if self.listing.names.len() == self.limit {
-            self.listing.truncated = Some("the list is long");
+        if self.names == self.limit {
+            self.end.truncated = Some("the list is long");
             return Err(Stop);
         }
         let slash = if self.pattern.directories { "/" } else { "" };
-        self.listing.names.push(format!("{path}{slash}"));
+        self.names += 1;
+        (self.found)(format!("{path}{slash}"));
         Ok(())
     }
 }

@@ -7,6 +7,8 @@ use crate::tools::Workspace;
 /// A glob pattern for paths relative to the workspace root.
 pub(in crate::tools::builtin) struct Pattern {
     matcher: GlobSet,
+    /// True if it is `**`, which every path matches.
+    matches_all: bool,
     /// The directory that every match is in. The empty string is the root.
     base: String,
     /// The number of levels below `base` that can match. `None` means any number.
@@ -43,6 +45,7 @@ impl Pattern {
             .map_err(|error| format!("the pattern `{text}` is not a glob: {}", error.kind()))?;
         Ok(Self {
             matcher,
+            matches_all: matches!(parts[..], ["**"]),
             base,
             depth,
             literal: (plain == parts.len() && !text.ends_with('/')).then(|| parts.join("/")),
@@ -67,7 +70,7 @@ impl Pattern {
     }
 
     pub(in crate::tools::builtin) fn matches(&self, path: &str) -> bool {
-        self.matcher.is_match(path)
+        self.matches_all || self.matcher.is_match(path)
     }
 
     /// Returns true if an entry `levels` directories below the base can match. The entries of the base
