@@ -1,10 +1,10 @@
 //! The format of a parked run.
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::core::{RunId, SessionId, ToolCall};
+use crate::core::{RunId, SessionId, ToolCall, hex};
 
 /// A run that waits for a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,11 +74,7 @@ impl ParkedRun {
 
 impl Serialize for RunSettings {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut text = String::with_capacity(2 * self.0.len());
-        for byte in &self.0 {
-            write!(text, "{byte:02x}").expect("writes to a string");
-        }
-        serializer.serialize_str(&text)
+        serializer.serialize_str(&hex(&self.0))
     }
 }
 

@@ -6,7 +6,7 @@ use super::ParkedRun;
 use crate::{
     config::{
         Home, HomeError, PathContext as _, PathError,
-        file::{read_text, sync_dir_of},
+        file::{read_text_if_exists, sync_dir_of},
         write_atomic,
     },
     core::{RunId, clock::unix_millis},
@@ -79,12 +79,8 @@ impl ParkedRuns {
     /// [`ParkedError::NotFound`], [`ParkedError::Expired`], [`ParkedError::Invalid`], or an error of the disk.
     pub fn load(&self, id: &RunId) -> Result<ParkedRun, ParkedError> {
         let path = self.file(id);
-        let text = match read_text(&path, MAX_FILE) {
-            Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
-                return Err(ParkedError::NotFound(id.clone()));
-            }
-            read => read?,
-        };
+        let text = read_text_if_exists(&path, MAX_FILE)?;
+        let text = text.ok_or_else(|| ParkedError::NotFound(id.clone()))?;
         let invalid = |message: String| ParkedError::Invalid { path: path.clone(), message };
         let run: ParkedRun = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
         if run.id != *id {

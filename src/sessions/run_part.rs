@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{SessionError, Sessions, history_repair::repair_history, record::SessionLine};
+use super::{
+    SessionError, Sessions, history_repair::repair_history, images::SessionImages, record::SessionLine,
+};
 use crate::core::{CallId, Message, Role, RunId, SessionId, ToolCall};
 
 /// The messages of a run that others may have been added to since.
@@ -21,7 +23,7 @@ pub struct RunPart {
 }
 
 impl Sessions {
-    /// Reads the messages of these runs, which went on with each other. It takes no lock, and reads the whole file.
+    /// Reads the messages of these runs, which went on with each other, and their images. It takes no lock, and reads the whole file.
     ///
     /// # Errors
     ///
@@ -52,6 +54,7 @@ impl Sessions {
             }
         }
         part.close(&started);
+        SessionImages { dir: &self.dir, id }.load(&mut part.messages);
         Ok(part)
     }
 }

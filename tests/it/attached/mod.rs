@@ -165,3 +165,23 @@ fn a_pdf_file_that_cannot_be_read_is_an_error_that_says_why() {
         assert!(stderr.contains(expect), "{content}: {stderr}");
     }
 }
+
+#[test]
+fn an_image_stays_with_a_run_that_is_parked() {
+    let call = Reply::calls([("write_file", json!({"path": "cat.txt", "content": "a cat"}))]);
+    let model = server(Some(true), [call, Reply::text("It is a cat.")]);
+    let home = TestHome::new(&model.url());
+    fs::write(home.work_dir().join("cat.gif"), GIF).unwrap();
+    home.run(&["run", "-f", "cat.gif", "write down what it is"]).fails(3);
+    fs::remove_file(home.work_dir().join("cat.gif")).unwrap();
+    home.run(&["daemon", "restart"]).success();
+    assert_eq!(home.run(&["approvals", "approve", "--all"]).success(), "It is a cat.\n");
+    let chats = model.chats();
+    let prompt = |chat: &Value| {
+        let messages = chat["messages"].as_array().unwrap();
+        messages.iter().find(|message| message["role"] == "user").unwrap()["content"].clone()
+    };
+    assert_eq!(prompt(&chats[1]), prompt(&chats[0]));
+    assert_eq!(prompt(&chats[1])[0], gif_part());
+    assert_eq!(image_files(&home).len(), 1);
+}

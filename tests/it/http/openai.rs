@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command};
 use serde_json::{Value, json};
 
 use super::TestDaemon;
-use crate::fake_llama::{FakeLlama, Reply};
+use crate::fake_llama::{FakeLlama, Reply, Setup};
 
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
@@ -157,6 +157,36 @@ fn a_request_that_forbids_tools_or_lists_none_gets_none() {
         assert_eq!(model.chats()[0].get("tools"), None, "{body}");
         assert_eq!(server.file("none.txt"), None, "{body}");
     }
+}
+
+#[test]
+fn images_of_the_user_reach_a_model_that_sees() {
+    let part = json!({"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlh"}});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let chat = json!({"messages": [
+        {"role": "user", "content": [text("what is it?"), part]},
+        {"role": "assistant", "content": "a cat"},
+        {"role": "user", "content": [part]},
+    ]});
+    let seeing = Setup { vision: Some(true), ..Setup::default() };
+    let model = FakeLlama::with(seeing, [Reply::text("the same cat"), Reply::text("a cat")]);
+    let server = TestDaemon::start(&model);
+    assert!(server.post(CHAT, &chat).expect(200).body.contains("the same cat"));
+    let input = json!([{"role": "user", "content": [
+        {"type": "input_image", "image_url": "data:image/gif;base64,R0lGODlh"}, {"type": "input_text", "text": "what?"}]}]);
+    server.post(RESPONSES, &json!({"input": input})).expect(200);
+    for (chat, expected) in model.chats().iter().zip([&["what is it?", ""][..], &["what?"]]) {
+        let users = chat["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "user");
+        for (user, expected) in users.zip(expected) {
+            let content = user["content"].to_string();
+            assert!(content.contains("R0lGODlh") && content.contains(expected), "{content}");
+        }
+    }
+    model.assert_clean();
+
+    let blind = FakeLlama::with(Setup { vision: Some(false), ..Setup::default() }, []);
+    let refused = TestDaemon::start(&blind).post(CHAT, &chat).expect(400);
+    assert!(refused.body.contains("takes no images"), "{}", refused.body);
 }
 
 #[test]

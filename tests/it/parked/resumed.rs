@@ -86,7 +86,7 @@ fn one_call_can_be_approved_alone_and_settings_of_the_run_are_kept() {
     let (model, home) = home([both, Reply::text("half")]);
     let name = home.park(&["--allow", "edit_file", "--system", "Be brief in all things.", "go"]);
     let calls = home.parked()[0]["calls"].as_array().unwrap().clone();
-    // What --allow covers did not wait, and has not run either.
+    // The call that --allow covers did not wait, and it has not run either.
     assert_eq!((calls.len(), home.file("a").as_str()), (3, "one\n"));
     let id = calls[1]["call"].as_str().unwrap();
     assert!(home.run(&["approvals", "approve", &name, "--call", "zz"]).fails(2).contains("no call"));

@@ -42,6 +42,23 @@ fn a_watcher_is_asked_about_each_run_and_goes_on_with_it() {
 }
 
 #[test]
+fn a_watcher_decides_about_a_call_of_a_run_on_another_terminal() {
+    let (_model, home) = home([edit("a", "one", "two"), Reply::text("done")]);
+    let mut watcher = home.on_terminal(&["approvals", "--watch"]);
+    watcher.wait_for("waiting for calls");
+    let mut run = home.on_terminal(&["run", "change it"]);
+    run.wait_for("approve?");
+    assert!(watcher.wait_for("approve?").contains("+two"));
+    watcher.type_keys("y\n");
+    run.wait_for("decided elsewhere: approved");
+    run.wait_for("done");
+    assert_eq!((run.end().0, home.file("a").as_str()), (0, "two\n"));
+    watcher.wait_for("waiting for calls");
+    watcher.type_keys("\x03");
+    assert_ne!(watcher.end().0, 0);
+}
+
+#[test]
 fn watching_needs_a_terminal() {
     let (_model, home) = home([]);
     assert!(home.run(&["approvals", "--watch"]).fails(2).contains("asks on a terminal"));

@@ -9,7 +9,8 @@ use super::{
         response::{self, HttpError, HttpResponse, PolledBody},
     },
     chat_encoder::ChatEncoder,
-    conversation::{ConversationBuilder, Function, MessageText, OfferedTools},
+    content::MessageContent,
+    conversation::{ConversationBuilder, Function, OfferedTools},
     run_translator::{ClientCalls, RunTranslator},
     settings::{ChatFormat, ChatSettings, SamplingSettings, Settings, chat_format, tool_choice},
     start_run,
@@ -57,7 +58,7 @@ struct Tool {
 #[derive(Deserialize)]
 struct ChatMessage {
     role: String,
-    content: Option<MessageText>,
+    content: Option<MessageContent>,
     #[serde(default)]
     tool_calls: Option<Vec<MessageCall>>,
     tool_call_id: Option<String>,
@@ -83,7 +84,7 @@ pub(in super::super) async fn chat(door: &HttpDoor, body: &[u8]) -> Result<HttpR
         OfferedTools::read(request.tools.take(), request.tool_choice.as_ref(), Tool::into_client_tool)?;
     let tool_choice = tool_choice(request.tool_choice.as_ref(), &tools)?;
     let limit = request.max_completion_tokens.or(request.max_tokens);
-    let conversation = read_messages(&request)?.finish(tools)?;
+    let conversation = read_messages(std::mem::take(&mut request.messages))?.finish(tools)?;
     let format = chat_format(request.response_format)?;
     let settings = Settings {
         sampling: request.sampling.check(limit)?,
@@ -120,18 +121,22 @@ impl Tool {
     }
 }
 
-fn read_messages(request: &ChatCompletionRequest) -> Result<ConversationBuilder, HttpError> {
+fn read_messages(messages: Vec<ChatMessage>) -> Result<ConversationBuilder, HttpError> {
     let mut builder = ConversationBuilder::default();
-    for message in &request.messages {
-        let text = message.content.clone().map_or(Ok(String::new()), MessageText::into_plain)?;
+    for message in messages {
+        let content = message.content.unwrap_or_else(|| MessageContent::Plain(String::new()));
+        if message.role == "user" {
+            builder.user(content.into_user_content()?)?;
+            continue;
+        }
+        let text = content.into_plain()?;
         match message.role.as_str() {
             "system" | "developer" => builder.system(text),
-            "user" => builder.user(text)?,
             "assistant" => {
-                let calls = message.tool_calls.as_deref().unwrap_or_default().iter().map(|call| ToolCall {
-                    id: CallId::new(&call.id),
-                    name: call.function.name.clone(),
-                    arguments: call.function.arguments.clone(),
+                let calls = message.tool_calls.unwrap_or_default().into_iter().map(|call| ToolCall {
+                    id: CallId::new(call.id),
+                    name: call.function.name,
+                    arguments: call.function.arguments,
                 });
                 builder.assistant(text, calls.collect())?;
             }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::response::HttpError;
+use super::{super::response::HttpError, content::UserContent};
 use crate::{
     agent::DaemonTools,
-    core::{CallId, Message, Role, ToolCall, ToolDef, ToolResult},
+    core::{CallId, Image, Message, Role, ToolCall, ToolDef, ToolResult},
     tools::{ClientTool, Concurrency},
 };
 
@@ -19,6 +19,8 @@ pub(super) struct Conversation {
     pub(super) system: Vec<String>,
     pub(super) history: Vec<Message>,
     pub(super) prompt: String,
+    /// The images that came with the prompt.
+    pub(super) images: Vec<Image>,
     /// The model's calls and their results since the prompt.
     pub(super) after_prompt: Vec<Message>,
     pub(super) tools: OfferedTools,
@@ -76,44 +78,6 @@ impl OfferedTools {
     }
 }
 
-/// The content of a message: text, or a list of parts.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum MessageText {
-    Plain(String),
-    Parts(Vec<TextPart>),
-}
-
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct TextPart {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(alias = "refusal")]
-    text: Option<String>,
-}
-
-impl MessageText {
-    /// Joins the parts.
-    ///
-    /// # Errors
-    ///
-    /// There are images, audio or files, which are not supported.
-    pub(super) fn into_plain(self) -> Result<String, HttpError> {
-        match self {
-            Self::Plain(text) => Ok(text),
-            Self::Parts(parts) => parts
-                .into_iter()
-                .map(|part| match (part.kind.as_str(), part.text) {
-                    ("text" | "input_text" | "output_text" | "refusal", Some(text)) => Ok(text),
-                    (kind, _) => Err(HttpError::bad_request(format!(
-                        "content of type {kind:?} is not supported; only text is"
-                    ))),
-                })
-                .collect(),
-        }
-    }
-}
-
 /// Collects messages and checks that each call has a result and each result a call.
 #[derive(Default)]
 pub(super) struct ConversationBuilder {
@@ -127,9 +91,10 @@ impl ConversationBuilder {
         self.system.push(text);
     }
 
-    pub(super) fn user(&mut self, text: String) -> Result<(), HttpError> {
+    pub(super) fn user(&mut self, content: impl Into<UserContent>) -> Result<(), HttpError> {
         self.check_no_open_calls()?;
-        self.push_text(Role::User, text);
+        let UserContent { text, images } = content.into();
+        self.push_text(Role::User, text).images.extend(images);
         Ok(())
     }
 
@@ -186,8 +151,8 @@ impl ConversationBuilder {
             return Err(HttpError::bad_request("there must be a message of the user"));
         };
         let after_prompt = self.messages.split_off(at + 1);
-        let prompt = self.messages.pop().expect("it was found above").content;
-        Ok(Conversation { system: self.system, history: self.messages, prompt, after_prompt, tools })
+        let Message { content: prompt, images, .. } = self.messages.pop().expect("it was found above");
+        Ok(Conversation { system: self.system, history: self.messages, prompt, images, after_prompt, tools })
     }
 
     fn check_no_open_calls(&self) -> Result<(), HttpError> {
@@ -198,14 +163,18 @@ impl ConversationBuilder {
     }
 
     /// Adds text. Two messages in a row of one role become one, because chat templates want roles to alternate.
-    fn push_text(&mut self, role: Role, text: String) {
-        match self.messages.last_mut() {
-            Some(last) if last.role == role && last.tool_calls.is_empty() => {
-                last.content.push_str("\n\n");
-                last.content.push_str(&text);
-            }
-            _ => self.messages.push(Message::text(role, text)),
+    /// Returns the message that has the text.
+    fn push_text(&mut self, role: Role, text: String) -> &mut Message {
+        let continues =
+            self.messages.last().is_some_and(|last| last.role == role && last.tool_calls.is_empty());
+        if !continues {
+            self.messages.push(Message::text(role, text));
+            return self.messages.last_mut().expect("pushed above");
         }
+        let last = self.messages.last_mut().expect("it continues one");
+        last.content.push_str("\n\n");
+        last.content.push_str(&text);
+        last
     }
 }
 
@@ -242,9 +211,9 @@ mod tests {
     fn a_conversation_is_split_at_its_last_prompt() {
         let mut builder = ConversationBuilder::default();
         builder.system("be brief".into());
-        builder.user("a".into()).unwrap();
+        builder.user("a".to_owned()).unwrap();
         builder.assistant("b".into(), Vec::new()).unwrap();
-        builder.user("c".into()).unwrap();
+        builder.user("c".to_owned()).unwrap();
         builder.assistant(String::new(), vec![call("1"), call("2")]).unwrap();
         builder.result("2", "two".into()).unwrap();
         builder.result("1", "one".into()).unwrap();
@@ -264,23 +233,20 @@ mod tests {
         };
         assert!(refusal(&|_| Ok(())).contains("message of the user"));
         assert!(
-            refusal(&|b| b.user("a".into()).and_then(|()| b.assistant("b".into(), vec![])))
+            refusal(&|b| b.user("a".to_owned()).and_then(|()| b.assistant("b".into(), vec![])))
                 .contains("last message")
         );
         assert!(
-            refusal(&|b| b.user("a".into()).and_then(|()| b.assistant("b".into(), vec![call("1")])))
+            refusal(&|b| b.user("a".to_owned()).and_then(|()| b.assistant("b".into(), vec![call("1")])))
                 .contains("no result")
         );
         assert!(
-            refusal(&|b| b.user("a".into()).and_then(|()| b.result("1", "x".into()))).contains("no open")
+            refusal(&|b| b.user("a".to_owned()).and_then(|()| b.result("1", "x".into()))).contains("no open")
         );
         let twice = refusal(&|b| {
-            b.user("a".into())?;
+            b.user("a".to_owned())?;
             b.assistant(String::new(), vec![call("1"), call("1")])
         });
         assert!(twice.contains("twice"));
-        let image: MessageText =
-            serde_json::from_str(r#"[{"type":"image_url","image_url":{"url":"x"}}]"#).unwrap();
-        assert!(image.into_plain().unwrap_err().message.contains("image_url"));
     }
 }

@@ -6,6 +6,7 @@
 
 mod chat;
 mod chat_encoder;
+mod content;
 mod conversation;
 mod responses;
 mod responses_encoder;
@@ -117,10 +118,11 @@ async fn start_run(
     settings: Settings,
 ) -> Result<StartRun, HttpError> {
     let agent = find_agent(&door.core, agent).await?;
-    let Conversation { system, history, prompt, after_prompt, tools } = conversation;
+    let Conversation { system, history, prompt, images, after_prompt, tools } = conversation;
     let (daemon, client) = tools.split();
     Ok(StartRun {
         prompt: crate::agent::Prompt::Text(prompt),
+        images,
         history: crate::agent::History::Provided(history),
         agent: agent.to_string(),
         tools: ToolOptions { daemon, client, ..tool_options(&door.core.config().http) },

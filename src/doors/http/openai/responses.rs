@@ -8,7 +8,8 @@ use super::{
         HttpDoor, events,
         response::{self, HttpError, HttpResponse, PolledBody},
     },
-    conversation::{ConversationBuilder, Function, MessageText, OfferedTools},
+    content::MessageContent,
+    conversation::{ConversationBuilder, Function, OfferedTools},
     responses_encoder::ResponseEncoder,
     run_translator::{ClientCalls, RunTranslator},
     settings::{ResponsesText, SamplingSettings, Settings, refuse, responses_format, tool_choice},
@@ -59,11 +60,11 @@ struct InputItem {
     #[serde(rename = "type", default)]
     kind: Option<String>,
     role: Option<String>,
-    content: Option<MessageText>,
+    content: Option<MessageContent>,
     call_id: Option<String>,
     name: Option<String>,
     arguments: Option<String>,
-    output: Option<MessageText>,
+    output: Option<MessageContent>,
 }
 
 #[derive(Deserialize)]
@@ -151,10 +152,15 @@ fn read_input(input: Input, builder: &mut ConversationBuilder) -> Result<(), Htt
         Input::Items(items) => items,
     };
     for item in items {
-        let text = item.content.map_or(Ok(String::new()), MessageText::into_plain)?;
+        let content = item.content.unwrap_or_else(|| MessageContent::Plain(String::new()));
+        let kind = item.kind.as_deref().unwrap_or("message");
+        if (kind, item.role.as_deref()) == ("message", Some("user")) {
+            builder.user(content.into_user_content()?)?;
+            continue;
+        }
+        let text = content.into_plain()?;
         let id = item.call_id.unwrap_or_default();
-        match (item.kind.as_deref().unwrap_or("message"), item.role.as_deref()) {
-            ("message", Some("user")) => builder.user(text)?,
+        match (kind, item.role.as_deref()) {
             ("message", Some("assistant")) => builder.assistant(text, Vec::new())?,
             ("message", Some("system" | "developer")) => builder.system(text),
             ("function_call", _) => builder.call(ToolCall {
@@ -163,7 +169,7 @@ fn read_input(input: Input, builder: &mut ConversationBuilder) -> Result<(), Htt
                 arguments: item.arguments.unwrap_or_default(),
             })?,
             ("function_call_output", _) => {
-                builder.result(&id, item.output.map_or(Ok(String::new()), MessageText::into_plain)?)?;
+                builder.result(&id, item.output.map_or(Ok(String::new()), MessageContent::into_plain)?)?;
             }
             // Reasoning is left out, because it may come from another model.
             ("reasoning", _) => {}
