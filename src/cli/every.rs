@@ -18,6 +18,7 @@ macro_rules! examples {
         "Examples:
   kontekst every 1d \"what changed in this directory since yesterday?\"
   kontekst every \"mon..fri 07:30\" --name news --allow web_fetch /digest
+  kontekst every 1w --check \"cargo test\" --network --allow edit_file \"update the dependencies\"
   kontekst every 30m --keep-session \"is anything new in inbox/?\"
   kontekst every \"0 6 1 * *\" \"summarize last month's notes\"
   kontekst jobs results"
@@ -58,6 +59,10 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "NAME")]
     model: Option<String>,
 
+    /// The system prompt, instead of that of the agent
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+
     /// The directory in which file tools work [default: the current directory]
     #[arg(short = 'C', long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     working_dir: Option<PathBuf>,
@@ -69,6 +74,14 @@ pub(super) struct Args {
     /// Approve calls of these tools, as `kontekst run --allow` does
     #[arg(long, value_name = "TOOL")]
     allow: Vec<String>,
+
+    /// Run this command after the model has changed files, as `kontekst run --check` does
+    #[arg(long, value_name = "COMMAND")]
+    check: Vec<String>,
+
+    /// Let the commands and checks of the job reach the network
+    #[arg(long)]
+    network: bool,
 }
 
 pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
@@ -94,8 +107,11 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
         created: Timestamp::now(),
         agent: args.agent,
         model: args.model,
+        system: args.system,
         session: args.keep_session.then(|| format!("job-{id}")),
         allow: args.allow,
+        checks: args.check,
+        network: args.network,
         paused: false,
     };
     jobs.add(&id, &job).map_err(|error| match error {

@@ -22,7 +22,8 @@ const MAX_JOBS: usize = 200;
 /// The largest file of a job, and the largest state, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// The longest prompt of a job, in bytes. It becomes an argument of `kontekst run`, which may have 128 KiB.
+/// The longest prompt of a job, with its system prompt and its checks, in bytes. Each becomes an argument of `kontekst run`, which
+/// may have 128 KiB.
 const MAX_PROMPT: usize = 64 * 1024;
 
 /// A prompt that runs at set times.
@@ -37,12 +38,21 @@ pub(crate) struct Job {
     pub(crate) agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
+    /// The system prompt, instead of that of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) system: Option<String>,
     /// The session that every run continues. Without one, each run has a session of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<String>,
     /// The tools and commands that run without a question. There is nobody to ask about the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) allow: Vec<String>,
+    /// The commands that have to pass after a change.
+    #[serde(default, rename = "check", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) checks: Vec<String>,
+    /// The commands and checks reach the network.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) network: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) paused: bool,
 }
@@ -91,8 +101,10 @@ impl Jobs {
     ///
     /// [`JobError::Exists`], [`JobError::TooMany`], [`JobError::LongPrompt`], or an error of the disk.
     pub(crate) fn add(&self, id: &Name, job: &Job) -> Result<(), JobError> {
-        if job.prompt.len() > MAX_PROMPT {
-            return Err(JobError::LongPrompt(job.prompt.len()));
+        let texts = job.checks.iter().chain(&job.system).chain([&job.prompt]);
+        let bytes = texts.map(String::len).sum();
+        if bytes > MAX_PROMPT {
+            return Err(JobError::LongPrompt(bytes));
         }
         self.home.create_jobs()?;
         if self.ids()?.len() >= MAX_JOBS {

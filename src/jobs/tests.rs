@@ -100,8 +100,11 @@ fn what_was_missed_is_due_once() {
         created: at("2026-11-20T12:00:00Z"),
         agent: None,
         model: None,
+        system: Some("be brief".to_owned()),
         session: None,
         allow: vec!["read_file".to_owned()],
+        checks: vec!["make test".to_owned()],
+        network: true,
         paused: false,
     };
     let id = "news".parse().unwrap();

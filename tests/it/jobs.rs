@@ -120,3 +120,35 @@ fn what_cannot_be_a_job_is_refused_with_a_hint() {
     assert!(home.daemon().is_none());
     assert!(home.run(&["jobs"]).success().contains("kontekst every"));
 }
+
+#[test]
+fn a_job_has_the_settings_of_a_run() {
+    let call = Reply::calls([("write_file", json_object())]);
+    let model = FakeLlama::start([call, Reply::text("written")]).always(|_| Reply::text("written"));
+    let home = TestHome::new(&model.url());
+    let words = ["every", "1d", "--name", "note", "--model", "other", "--system=--be brief", "--network"];
+    let more = [
+        "--check",
+        "test -e state.txt",
+        "--check",
+        "test -s state.txt",
+        "--allow",
+        "write_file",
+        "Make state.txt good.",
+    ];
+    home.run(&[&words[..], &more].concat()).success();
+    let run = home.run(&["jobs", "run", "note"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    for check in ["test -e state.txt", "test -s state.txt"] {
+        assert!(run.stderr.contains(&format!("check `{check}`")), "{run:?}");
+    }
+    let chat = &model.chats()[0];
+    assert_eq!(chat["model"], "other");
+    assert!(chat["messages"][0]["content"].as_str().unwrap().contains("--be brief"), "{chat}");
+    let file = home.read("jobs/note.toml");
+    assert!(file.contains("network = true") && file.contains("check = ["), "{file}");
+}
+
+fn json_object() -> Value {
+    object!({"path": "state.txt", "content": "good\n"})
+}

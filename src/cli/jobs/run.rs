@@ -78,14 +78,15 @@ fn command(job: &Job, session: &str, home: &Home) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.env("KONTEKST_HOME", home.root());
     command.args(["run", "--no-stdin", "--session", session, "--working-dir"]).arg(&job.working_dir);
-    for (option, value) in [("--agent", &job.agent), ("--model", &job.model)] {
+    for (option, value) in [("--agent", &job.agent), ("--model", &job.model), ("--system", &job.system)] {
         if let Some(value) = value {
-            command.args([option, value]);
+            command.arg(format!("{option}={value}"));
         }
     }
-    job.allow.iter().for_each(|allowed| {
-        command.args(["--allow", allowed]);
-    });
+    // In one argument, because a value may begin with a hyphen.
+    command.args(job.allow.iter().map(|allowed| format!("--allow={allowed}")));
+    command.args(job.checks.iter().map(|check| format!("--check={check}")));
+    command.args(job.network.then_some("--network"));
     command.args(["--", &job.prompt]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Ok(command)
