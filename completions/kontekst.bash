@@ -1399,7 +1399,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__every)
-            opts="-a -m -C -h -V --name --agent --model --working-dir --keep-session --allow --help --version"
+            opts="-a -m -C -h -V --name --agent --model --system --working-dir --keep-session --allow --check --network --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1425,6 +1425,10 @@ _kontekst() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --system)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --working-dir)
                     COMPREPLY=()
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -1440,6 +1444,10 @@ _kontekst() {
                     return 0
                     ;;
                 --allow)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --check)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -58,7 +58,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l allow -d 'Appr
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l check -d 'Run this command after the model has changed files; if it fails, the model reads why and goes on, at most three times' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l on-deny -d 'What happens after a tool call was denied' -r -f -a "end\t'The run ends'
 continue\t'The model reads that the call was denied and continues'"
-complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l park -d 'What happens at a call that needs approval where there is no terminal to ask on' -r -f -a "headless\t'The run waits on disk, and `kontekst approvals` goes on with it'
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l park -d 'Say if the run waits on disk at a call that needs approval where there is no terminal to ask on' -r -f -a "headless\t'The run waits on disk, and `kontekst approvals` goes on with it'
 never\t'The call is denied'"
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l output -d 'The form of the output on stdout' -r -f -a "text\t'The answer, as it arrives'
 json\t'One JSON object when the run is over, also if it failed'
@@ -324,9 +324,12 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand undo" -s V -l version 
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -l name -d 'The name of the job [default: made from the prompt]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -s a -l agent -d 'The agent that answers' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -s m -l model -d 'The model, instead of that of the agent' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand every" -l system -d 'The system prompt, instead of that of the agent' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -s C -l working-dir -d 'The directory in which file tools work [default: the current directory]' -r -f -a "(__fish_complete_directories)"
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -l allow -d 'Approve calls of these tools, as `kontekst run --allow` does' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand every" -l check -d 'Run this command after the model has changed files, as `kontekst run --check` does' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -l keep-session -d 'Continue one session in all runs, instead of a new one in each'
+complete -c kontekst -n "__fish_kontekst_using_subcommand every" -l network -d 'Let the commands and checks of the job reach the network'
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -s V -l version -d 'Print version'
 complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and not __fish_seen_subcommand_from list show run results inbox pause resume remove help" -s h -l help -d 'Print help'

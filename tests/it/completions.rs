@@ -2,7 +2,12 @@
 
 use std::{path::Path, process::Command};
 
-use crate::test_home::TestHome;
+use serde_json::json;
+
+use crate::{
+    fake_llama::{FakeLlama, Reply},
+    test_home::TestHome,
+};
 
 /// Returns a home with an agent, a skill and two sessions, which no daemon serves.
 fn home() -> TestHome {
@@ -80,4 +85,18 @@ fn fish_shows_descriptions() {
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].starts_with("book\tthe third: chapter"), "{lines:?}");
     assert_eq!(lines[1], "/review\tReviews a change");
+}
+
+#[test]
+fn the_names_of_parked_runs_are_offered() {
+    let call = Reply::calls([("write_file", json!({"path": "a", "content": "x"}))]);
+    let model = FakeLlama::start([call]);
+    let home = TestHome::new(&model.url());
+    home.run(&["run", "write it"]).fails(3);
+    let file = std::fs::read_dir(home.root().join("parked")).unwrap().next().unwrap().unwrap().file_name();
+    let name = file.to_str().unwrap().trim_end_matches(".json").to_owned();
+    for action in ["approve", "show", "deny"] {
+        let offered = bash(&home, &["kontekst", "approvals", action, &name[..4]], 9);
+        assert_eq!(offered, [name.as_str()], "{action}");
+    }
 }

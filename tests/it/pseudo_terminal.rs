@@ -7,6 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
+    time::Duration,
 };
 
 use rustix::{
@@ -16,8 +17,11 @@ use rustix::{
 
 use crate::{
     test_home::TestHome,
-    wait::{Deadline, TIMEOUT, wait_until},
+    wait::{Deadline, TIMEOUT},
 };
+
+/// The time between two looks at a command that prints nothing and is to end.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A command whose controlling terminal is a pseudo-terminal.
 pub(crate) struct TerminalCommand {
@@ -128,17 +132,22 @@ impl TerminalCommand {
     /// Does what [`TerminalCommand::end`] does, and also returns the line that was typed and that nobody has read.
     #[track_caller]
     pub(crate) fn end_with_unread_line(mut self) -> (i32, String, String) {
-        let mut status = None;
-        wait_until("the command has ended", || {
-            status = self.child.try_wait().unwrap();
-            status.is_some()
-        });
+        let deadline = Deadline::start();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(!deadline.left().is_zero(), "the command has not ended:\n{:?}", self.screen);
+            if let Ok(bytes) = self.output.recv_timeout(LOOK) {
+                self.screen.push_str(&String::from_utf8_lossy(&bytes));
+            }
+        };
         let unread = self.unread_line();
         drop(self.terminal);
         while let Ok(bytes) = self.output.recv_timeout(TIMEOUT) {
             self.screen.push_str(&String::from_utf8_lossy(&bytes));
         }
-        (status.unwrap().code().unwrap_or(-1), self.screen, unread)
+        (status.code().unwrap_or(-1), self.screen, unread)
     }
 
     fn unread_line(&mut self) -> String {
@@ -162,4 +171,18 @@ fn read_in_thread(keyboard: OwnedFd) -> mpsc::Receiver<Vec<u8>> {
         }
     });
     receive
+}
+
+/// Returns the text of a screen without the sequences that move the cursor or set colours, each replaced by a blank.
+pub(crate) fn without_escapes(screen: &str) -> String {
+    let mut text = String::with_capacity(screen.len());
+    let mut rest = screen;
+    while let Some((before, sequence)) = rest.split_once("\x1b[") {
+        text.push_str(before);
+        text.push(' ');
+        let end = sequence.find(|c: char| ('@'..='~').contains(&c)).map_or(sequence.len(), |at| at + 1);
+        rest = &sequence[end..];
+    }
+    text.push_str(rest);
+    text
 }

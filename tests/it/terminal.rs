@@ -273,6 +273,55 @@ fn without_a_pager_v_prints_everything() {
 }
 
 #[test]
+fn e_takes_the_reason_of_a_refusal_from_the_editor() {
+    // The first time nothing is written, the second time the editor fails, and the third time a reason stands below the comment.
+    let editor = "n=$(cat $KONTEKST_HOME/times 2>/dev/null | wc -l); echo >> $KONTEKST_HOME/times; edit() { \
+                  cat \"$1\" > $KONTEKST_HOME/shown; read key; [ $n = 1 ] && exit 3; \
+                  [ $n = 0 ] || printf 'Use b.txt.\\n\\nIt is empty.\\n' >> \"$1\"; }; edit";
+    let model = model_that_writes(&["a.txt"]);
+    let home = TestHome::new(&model.url());
+    let mut run = home.on_terminal_with(&["run", "go"], 80, &[("NO_COLOR", "1"), ("EDITOR", editor)]);
+    for expected in ["no reason was written, so nothing was decided", "the editor ended with exit status: 3"]
+    {
+        run.wait_for(QUESTION);
+        run.type_keys("e\n");
+        // The editor reads from the terminal.
+        wait_until("the editor has shown the call", || home.root().join("shown").exists());
+        std::fs::remove_file(home.root().join("shown")).unwrap();
+        run.type_keys("q\n");
+        run.wait_for(expected);
+    }
+    run.wait_for(QUESTION);
+    run.type_keys("e\nq\n");
+    let (code, screen) = run.end();
+    assert_eq!(code, 0, "{screen}");
+    let shown = home.read("shown");
+    assert!(
+        shown.starts_with("# ") && shown.contains("\n# write_file ") && shown.contains("path=\"a.txt\""),
+        "{shown}"
+    );
+    assert!(shown.lines().all(|line| line.is_empty() || line.starts_with('#')), "{shown}");
+    let chats = model.chats();
+    let result = chats[1]["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
+    assert!(result.contains("Use b.txt.\\n\\nIt is empty."), "{result}");
+    assert!(!home.work_dir().join("a.txt").exists());
+}
+
+#[test]
+fn without_an_editor_e_says_what_is_missing_and_asks_again() {
+    let model = model_that_writes(&["a.txt"]);
+    let home = TestHome::new(&model.url());
+    let variables = [("NO_COLOR", "1"), ("EDITOR", "/does/not/exist")];
+    let mut run = home.on_terminal_with(&["run", "go"], 80, &variables);
+    run.wait_for(QUESTION);
+    run.type_keys("e\n");
+    run.wait_for("no editor was found: $VISUAL or $EDITOR names one");
+    run.wait_for(QUESTION);
+    run.type_keys("n\n");
+    assert_eq!(run.end().0, 4);
+}
+
+#[test]
 fn a_question_mark_explains_the_answers_and_asks_again() {
     let model = model_that_writes(&["a.txt"]);
     let home = TestHome::new(&model.url());

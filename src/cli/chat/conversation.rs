@@ -21,8 +21,7 @@ use crate::{
     cli::{
         error::{CliError, ExitStatus},
         output::print_status,
-        pager::Pager,
-        run::{Attached, RunSender, TerminalMode},
+        run::{Attached, QuestionPrograms, RunSender, TerminalMode},
     },
     config::Home,
     core::Environment,
@@ -54,9 +53,11 @@ impl<'a> Chat<'a> {
         home.create()?;
         let renderer = args.renderer(environment);
         let palette = renderer.palette();
-        let mut start = args.settings.start_command(home)?;
-        let approver = args.approval.apply(&mut start, palette)?.with_pager(Pager::new(environment));
-        let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active(home)?)?;
+        let sessions = args.settings.sessions(home)?;
+        let mut start = args.settings.start_command(&sessions)?;
+        let approver =
+            args.approval.apply(&mut start, palette)?.with_programs(QuestionPrograms::new(environment));
+        let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active(sessions))?;
         print_status(&palette.dim(&header::line(home, &start)?));
         let signals = sender.runtime().block_on(async { Signals::listen() })?;
         let is_dumb = environment.get("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term == *dumb));
@@ -107,6 +108,9 @@ impl<'a> Chat<'a> {
 
     /// Returns the next line. It begins with what was typed during the last answer, which the terminal has kept.
     fn next_line(&mut self) -> Typed {
+        if let Some(mode) = self.state.mode.as_ref().filter(|_| !self.editor.is_reading()) {
+            mode.set_quiet_without_signals();
+        }
         let (editor, signals) = (&mut self.editor, &mut self.signals);
         self.state.sender.runtime().block_on(async {
             tokio::select! {
@@ -149,6 +153,9 @@ impl<'a> Chat<'a> {
     fn answer(&mut self, attached: Attached, skill: Option<SkillInvocation>) -> Result<Next, CliError> {
         let Attached { text: prompt, images } = attached;
         let start = StartRunCommand { prompt, skill, images, ..self.state.start.clone() };
+        if let Some(mode) = &self.state.mode {
+            mode.set_quiet();
+        }
         let sent = self.state.sender.send(&start);
         let entered = self.state.sender.runtime().enter();
         self.signals.interrupts.forget();

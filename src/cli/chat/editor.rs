@@ -73,6 +73,11 @@ impl LineEditor {
         Ok(Self { requests, replies, is_reading: false })
     }
 
+    /// Returns true while the editor has the terminal, because the last call of [`LineEditor::read`] was dropped.
+    pub(super) fn is_reading(&self) -> bool {
+        self.is_reading
+    }
+
     /// Reads a line. Nothing is lost if the returned future is dropped early.
     pub(super) async fn read(&mut self) -> Typed {
         if !std::mem::replace(&mut self.is_reading, true) {

@@ -14,8 +14,8 @@ pub(super) struct Signals {
 /// SIGTERM.
 pub(super) struct Terminate(Signal);
 
-/// SIGINT, which Ctrl-C sends between an answer and the next line. During an answer the run listens to it as well, and while
-/// a line is typed Ctrl-C is a key of the editor.
+/// SIGINT. During an answer Ctrl-C sends it, and the run listens to it as well. While a line is typed Ctrl-C is a key of the
+/// editor, but for terminals without a cursor to move.
 pub(super) struct Interrupts(Signal);
 
 impl Signals {

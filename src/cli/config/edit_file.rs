@@ -8,7 +8,7 @@ use std::{
 
 use super::after_change;
 use crate::{
-    cli::{editor, error::CliError, output::print_status, working_dir::short_dir, yes_or_no},
+    cli::{editor::TextEditor, error::CliError, output::print_status, working_dir::short_dir, yes_or_no},
     config::{
         Home,
         edit::replace,
@@ -51,8 +51,9 @@ pub(super) fn edit_file(
 
 /// Runs the editor until the copy has no mistake. Returns its text.
 fn edited(copy: &Path, kind: FileKind, environment: &Environment) -> Result<String, CliError> {
+    let editor = TextEditor::new(environment);
     loop {
-        let status = editor::command(environment, copy).status();
+        let status = editor.command(copy).status();
         match status {
             Ok(status) if status.success() => {}
             Ok(status) => {

@@ -8,7 +8,7 @@ use crate::{
 use super::{
     allowed::Allowed,
     approver::{Approver, OnDeny, Policy},
-    question::Terminal,
+    question_asker::Terminal,
 };
 
 #[derive(Debug, clap::Args)]

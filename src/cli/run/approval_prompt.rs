@@ -23,6 +23,8 @@ pub(super) enum TypedLine {
     Answer(ApprovalAnswer),
     /// The user wants to see all of the call first.
     ShowAll,
+    /// The user wants to write the reason of a refusal in an editor.
+    WriteReason,
     /// The user wants to know what the answers mean.
     Explain,
 }
@@ -33,7 +35,7 @@ pub(super) fn prompt(call: &ProposedToolCall) -> String {
         [] => String::new(),
         rules => format!(" [a]lways {} in this directory", quoted(rules)),
     };
-    format!("approve? [y]es [N]o{always} [v]iew all [?], or type a reason to refuse: ")
+    format!("approve? [y]es [N]o{always} [v]iew all [e]dit a reason [?], or type a reason to refuse: ")
 }
 
 /// Explains every answer to the question about this call. `refusal` says what a refusal without a reason does.
@@ -50,6 +52,7 @@ pub(super) fn help(call: &ProposedToolCall, refusal: &str) -> String {
   y           Run this call, with exactly these arguments.
   n           {refusal} An empty line means the same.{always}
   v           Show all of the call in the pager that $PAGER names, then ask again.
+  e           Refuse the call with a longer reason, written in the editor that $VISUAL or $EDITOR names.
   ?           Show this help, then ask again.
   other text  Refuse the call. The model reads the text as the reason and goes on.
   Ctrl-C      End the run.
@@ -68,6 +71,7 @@ pub(super) fn parse_answer(line: &str) -> TypedLine {
     let line = line.trim();
     TypedLine::Answer(match line.to_ascii_lowercase().as_str() {
         "v" | "view" => return TypedLine::ShowAll,
+        "e" | "edit" => return TypedLine::WriteReason,
         "?" => return TypedLine::Explain,
         "y" | "yes" => ApprovalAnswer::Yes,
         "a" | "always" => ApprovalAnswer::Always,
@@ -169,6 +173,7 @@ mod tests {
         for line in ["v\n", "V\n", " view \n"] {
             assert_eq!(parse_answer(line), TypedLine::ShowAll, "{line:?}");
         }
+        assert_eq!(parse_answer("e\n"), TypedLine::WriteReason);
         assert_eq!(parse_answer("?\n"), TypedLine::Explain);
     }
 
@@ -186,13 +191,14 @@ mod tests {
         check(
             &["tool"],
             &expect![[r#"
-                approve? [y]es [N]o [a]lways `tool` in this directory [v]iew all [?], or type a reason to refuse:
+                approve? [y]es [N]o [a]lways `tool` in this directory [v]iew all [e]dit a reason [?], or type a reason to refuse:
 
                   y           Run this call, with exactly these arguments.
                   n           Refuse the call and end the run. An empty line means the same.
                   a           Run it, and write a rule into policy.toml that allows `tool` in this directory, in later runs too. Where a
                               caution is shown you are still asked.
                   v           Show all of the call in the pager that $PAGER names, then ask again.
+                  e           Refuse the call with a longer reason, written in the editor that $VISUAL or $EDITOR names.
                   ?           Show this help, then ask again.
                   other text  Refuse the call. The model reads the text as the reason and goes on.
                   Ctrl-C      End the run.
@@ -202,13 +208,14 @@ mod tests {
         check(
             &["run_command(cargo test)", "run_command(git diff)"],
             &expect![[r#"
-                approve? [y]es [N]o [a]lways `run_command(cargo test)` and `run_command(git diff)` in this directory [v]iew all [?], or type a reason to refuse:
+                approve? [y]es [N]o [a]lways `run_command(cargo test)` and `run_command(git diff)` in this directory [v]iew all [e]dit a reason [?], or type a reason to refuse:
 
                   y           Run this call, with exactly these arguments.
                   n           Refuse the call and end the run. An empty line means the same.
                   a           Run it, and write a rule into policy.toml that allows `run_command(cargo test)` and `run_command(git diff)` in this directory, in later runs too. Where a
                               caution is shown you are still asked.
                   v           Show all of the call in the pager that $PAGER names, then ask again.
+                  e           Refuse the call with a longer reason, written in the editor that $VISUAL or $EDITOR names.
                   ?           Show this help, then ask again.
                   other text  Refuse the call. The model reads the text as the reason and goes on.
                   Ctrl-C      End the run.
@@ -218,11 +225,12 @@ mod tests {
         check(
             &[],
             &expect![[r#"
-            approve? [y]es [N]o [v]iew all [?], or type a reason to refuse:
+            approve? [y]es [N]o [v]iew all [e]dit a reason [?], or type a reason to refuse:
 
               y           Run this call, with exactly these arguments.
               n           Refuse the call and end the run. An empty line means the same.
               v           Show all of the call in the pager that $PAGER names, then ask again.
+              e           Refuse the call with a longer reason, written in the editor that $VISUAL or $EDITOR names.
               ?           Show this help, then ask again.
               other text  Refuse the call. The model reads the text as the reason and goes on.
               Ctrl-C      End the run.

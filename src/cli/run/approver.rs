@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    cli::{output::Palette, pager::Pager},
+    cli::output::Palette,
     pb::{
         ApproveToolCommand, DenyToolCommand, ParkOptions, ParkToolCommand, ProposedToolCall, StartRunCommand,
         run_command::Command,
@@ -15,8 +15,9 @@ use crate::{
 };
 
 use super::{
-    approval_prompt::{ApprovalAnswer, format_proposal, help, prompt},
-    question::{Question, QuestionOutcome, QuestionTexts, Terminal, WithdrawalReason},
+    approval_prompt::{ApprovalAnswer, format_call, format_proposal, help, prompt},
+    question::Question,
+    question_asker::{QuestionOutcome, QuestionPrograms, QuestionTexts, Terminal, WithdrawalReason},
     whole_call::whole_call,
 };
 
@@ -75,8 +76,7 @@ pub(super) const NO_TERMINAL: &str = "there is no terminal to ask on";
 pub(in crate::cli) struct Approver {
     policy: Policy,
     palette: Palette,
-    /// Shows all of a call. Without it, all is printed.
-    pager: Option<Arc<Pager>>,
+    programs: Arc<QuestionPrograms>,
     queue: VecDeque<ProposedToolCall>,
     open: Option<OpenQuestion>,
     /// The time without input before the next question.
@@ -101,7 +101,7 @@ impl Approver {
         Self {
             policy,
             palette,
-            pager: None,
+            programs: Arc::default(),
             queue: VecDeque::new(),
             open: None,
             quiet: QUIET,
@@ -124,9 +124,9 @@ impl Approver {
         Self { parked, ..self }
     }
 
-    /// Shows all of a call with this pager, if the user wants to see it.
-    pub(in crate::cli) fn with_pager(self, pager: Option<Pager>) -> Self {
-        Self { pager: pager.map(Arc::new), ..self }
+    /// Shows all of a call, and takes a long reason, with these programs.
+    pub(in crate::cli) fn with_programs(self, programs: QuestionPrograms) -> Self {
+        Self { programs: Arc::new(programs), ..self }
     }
 
     /// Forgets the run before. What the user has always allowed stays allowed.
@@ -157,9 +157,9 @@ impl Approver {
         self.open.is_some()
     }
 
-    /// Returns true if a pager has the terminal, so that Ctrl-C is for it.
-    pub(super) fn is_paging(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.question.is_paging())
+    /// Returns true if a pager or an editor has the terminal, so that Ctrl-C is for it.
+    pub(super) fn runs_program(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.question.runs_program())
     }
 
     /// Takes proposed calls and returns the decisions that need no question. [`Approver::answered`] has the others
@@ -270,10 +270,11 @@ impl Approver {
         let texts = QuestionTexts {
             call: format_proposal(call, self.palette),
             whole_call: whole_call(call),
+            plain_call: format_call(call, Palette::none(), ""),
             prompt: prompt(call),
             help: help(call, refusal),
         };
-        Question::ask(Terminal::open()?, texts, self.pager.clone(), self.quiet).ok()
+        Question::ask(Terminal::open()?, texts, Arc::clone(&self.programs), self.quiet).ok()
     }
 
     /// Returns the decision that an answer means.

@@ -21,7 +21,7 @@ use crate::{
 
 use super::{
     approver::Approver,
-    question::WithdrawalReason,
+    question_asker::WithdrawalReason,
     renderer::{Format, RunRenderer},
     report::{RunReport, Usage},
     terminal_mode::TerminalMode,
@@ -122,7 +122,7 @@ impl RunConnection {
     /// Sends the run to the daemon and shows its events. Returns the last event.
     ///
     /// The first SIGINT or SIGTERM asks the daemon to cancel the run. The second one returns at once. A SIGINT while a
-    /// pager has the terminal is for the pager.
+    /// pager or an editor has the terminal is for that program.
     pub(super) async fn drive(
         &mut self,
         stream: UnixStream,
@@ -146,7 +146,7 @@ impl RunConnection {
             let to_send = tokio::select! {
                 biased;
                 _ = interrupt.recv() => {
-                    if self.approver.is_paging() {
+                    if self.approver.runs_program() {
                         continue;
                     }
                     self.on_signal(2)

@@ -16,13 +16,15 @@ mod output_file;
 mod progress;
 mod prompt;
 mod question;
-mod question_pager;
+mod question_asker;
+mod reason_file;
 mod renderer;
 mod report;
 mod resume;
 mod sender;
 mod settings_args;
 mod terminal_mode;
+mod terminal_program;
 mod text_input;
 mod unasked_call;
 mod whole_answer;
@@ -31,7 +33,7 @@ mod whole_call;
 use std::process::ExitCode;
 
 use crate::{
-    cli::{error::CliError, output::Verbosity, pager::Pager},
+    cli::{error::CliError, output::Verbosity},
     config::Home,
     core::Environment,
     pb::{StartRunCommand, run_event::Event},
@@ -43,6 +45,7 @@ pub(super) use approver::ParkedDecision;
 pub(super) use attached_files::{Attached, read as read_files};
 pub(super) use context_line::percent_used;
 pub(super) use prompt::parse_skill;
+pub(super) use question_asker::QuestionPrograms;
 pub(super) use renderer::{Format, RunRenderer};
 pub(super) use resume::{ResumeOutput, quiet_approver, resume};
 pub(super) use sender::RunSender;
@@ -107,7 +110,7 @@ pub(super) struct Args {
     settings: SettingsArgs,
     #[command(flatten)]
     approval: ApprovalArgs,
-    /// What happens at a call that needs approval where there is no terminal to ask on
+    /// Say if the run waits on disk at a call that needs approval where there is no terminal to ask on
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, help_heading = "Tools and approval")]
     park: Park,
     #[command(flatten)]
@@ -127,9 +130,12 @@ enum Park {
 pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let whole_answer = args.output.whole_answer()?;
     let mut renderer = args.output.renderer(environment);
-    let mut start = args.settings.start_command(home)?;
-    let mut approver =
-        args.approval.apply(&mut start, renderer.palette())?.with_pager(Pager::new(environment));
+    let sessions = args.settings.sessions(home)?;
+    let mut start = args.settings.start_command(&sessions)?;
+    let mut approver = args
+        .approval
+        .apply(&mut start, renderer.palette())?
+        .with_programs(QuestionPrograms::new(environment));
     if args.park == Park::Headless && start.headless {
         approver.park_unasked(&mut start);
     }
@@ -138,16 +144,12 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     if let Some(schema) = whole_answer.as_ref().and_then(WholeAnswer::schema) {
         schema.clone_into(&mut start.answer_schema);
     }
-    let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active(home)?)?;
+    let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active(sessions))?;
     let result = sender.send(&start).and_then(|ending| {
         let ending = corrected(&mut sender, whole_answer.as_ref(), ending, start, args.output.format())?;
         finish(&mut sender, whole_answer.as_ref(), &ending)
     });
-    if args.output.format() != Format::Json {
-        return result;
-    }
-    let printed = sender.print_result(result.as_ref().err());
-    result.and_then(|code| Ok(printed.map(|()| code)?))
+    sender.exit(result)
 }
 
 /// Asks once more for an answer that does not fit its schema, and returns the end of that run. A reader of all events gets

@@ -8,7 +8,6 @@ use crate::{
     cli::{
         error::CliError,
         output::{Palette, Verbosity},
-        pager::Pager,
     },
     config::Home,
     core::Environment,
@@ -18,7 +17,7 @@ use crate::{
 
 use super::{
     approver::{Approver, OnDeny, ParkedDecision, Policy},
-    question::Terminal,
+    question_asker::{QuestionPrograms, Terminal},
     renderer::{Format, RunRenderer},
     sender::RunSender,
 };
@@ -59,20 +58,17 @@ pub(in crate::cli) fn resume(
     parked.agent.clone_into(&mut start.agent_name);
     start.headless = Terminal::open().is_none();
     start.resume = Some(ResumeOptions { run_id: parked.id.to_string(), parked_at_unix_ms: parked.parked_at });
-    let mut approver =
-        Approver::new(policy, renderer.palette()).with_parked(decision).with_pager(Pager::new(environment));
+    let mut approver = Approver::new(policy, renderer.palette())
+        .with_parked(decision)
+        .with_programs(QuestionPrograms::new(environment));
     approver.park_unasked(&mut start);
     let mut sender = RunSender::new(home, renderer, approver, None)?;
     let result = sender.send(&start).and_then(|ending| sender.exit_code(&ending));
-    if output.format != Format::Json {
-        return result;
-    }
-    let printed = sender.print_result(result.as_ref().err());
-    result.and_then(|code| Ok(printed.map(|()| code)?))
+    sender.exit(result)
 }
 
 /// Returns what asks about calls of runs of other clients: nothing is approved without a question.
 pub(in crate::cli) fn quiet_approver(palette: Palette, environment: &Environment) -> Approver {
     let policy = Policy { auto_approve: false, allowed_tools: Default::default(), on_deny: OnDeny::End };
-    Approver::new(policy, palette).with_pager(Pager::new(environment))
+    Approver::new(policy, palette).with_programs(QuestionPrograms::new(environment))
 }

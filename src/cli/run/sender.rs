@@ -1,6 +1,6 @@
 //! Sends runs to the daemon, one after another, each until its end.
 
-use std::{io, process::ExitCode, rc::Rc};
+use std::{process::ExitCode, rc::Rc};
 
 use tokio::runtime::Runtime;
 
@@ -15,7 +15,7 @@ use crate::{
 use super::{
     approver::Approver,
     connection::{RunConnection, RunConnectionError},
-    renderer::RunRenderer,
+    renderer::{Format, RunRenderer},
     terminal_mode::TerminalMode,
 };
 
@@ -96,16 +96,21 @@ impl<'a> RunSender<'a> {
         self.connection.mode = Some(mode);
     }
 
-    /// Prints the last run as one JSON object. `error` is the reason why it did not do what it was asked to do.
+    /// Returns the exit code of the last run, whose end is `result`. With [`Format::Json`] the run is printed before as one
+    /// JSON object.
     ///
     /// # Errors
     ///
-    /// stdout cannot be written.
-    pub(super) fn print_result(&mut self, error: Option<&CliError>) -> io::Result<()> {
+    /// That of `result`, or stdout cannot be written.
+    pub(super) fn exit(&mut self, result: Result<ExitCode, CliError>) -> Result<ExitCode, CliError> {
         let RunConnection { report, facts, signal, renderer, .. } = &mut self.connection;
+        if renderer.format() != Format::Json {
+            return result;
+        }
         // There is none if the run could not be sent.
-        let line = report.get_or_insert_default().to_json_line(&facts.usage, error, *signal);
-        renderer.write_line(&line)
+        let line = report.get_or_insert_default().to_json_line(&facts.usage, result.as_ref().err(), *signal);
+        let printed = renderer.write_line(&line);
+        result.and_then(|code| Ok(printed.map(|()| code)?))
     }
 
     pub(super) fn renderer_mut(&mut self) -> &mut RunRenderer {

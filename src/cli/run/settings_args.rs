@@ -56,18 +56,18 @@ pub(in crate::cli) struct SettingsArgs {
 
 impl SettingsArgs {
     /// Returns the sessions of which that of the run becomes the active one, unless another one was named.
-    pub(in crate::cli) fn makes_active(&self, home: &Home) -> Result<Option<Sessions>, CliError> {
-        self.session.is_none().then(|| self.sessions(home)).transpose()
+    pub(in crate::cli) fn makes_active(&self, sessions: Sessions) -> Option<Sessions> {
+        self.session.is_none().then_some(sessions)
     }
 
-    fn sessions(&self, home: &Home) -> Result<Sessions, CliError> {
+    /// Returns the sessions as a command in the working directory sees them. Reads `config.toml`.
+    pub(in crate::cli) fn sessions(&self, home: &Home) -> Result<Sessions, CliError> {
         let dir = working_dir::chosen_or_current(self.working_dir.clone())?;
         Ok(Sessions::in_directory(home, Path::new(&dir)))
     }
 
     /// Makes the command that starts a run with these settings, without a prompt.
-    pub(in crate::cli) fn start_command(&self, home: &Home) -> Result<StartRunCommand, CliError> {
-        let sessions = self.sessions(home)?;
+    pub(in crate::cli) fn start_command(&self, sessions: &Sessions) -> Result<StartRunCommand, CliError> {
         let session = match &self.session {
             Some(text) => Some(match sessions.existing(text)? {
                 Some(id) => id,

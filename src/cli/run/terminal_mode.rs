@@ -14,6 +14,7 @@ pub(in crate::cli) struct TerminalMode {
     pub(super) terminal: File,
     usual: Termios,
     quiet: Termios,
+    without_signals: Termios,
 }
 
 impl TerminalMode {
@@ -34,7 +35,9 @@ impl TerminalMode {
         quiet.special_codes[SpecialCodeIndex::VQUIT] = 0;
         quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
         quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
-        let mode = Self { terminal, usual, quiet };
+        let mut without_signals = quiet.clone();
+        without_signals.local_modes -= LocalModes::ISIG;
+        let mode = Self { terminal, usual, quiet, without_signals };
         mode.set_quiet();
         Ok(mode)
     }
@@ -43,6 +46,13 @@ impl TerminalMode {
     pub(in crate::cli) fn set_quiet(&self) {
         // Fails only if the terminal is gone, which the next read notices.
         tcsetattr(&self.terminal, OptionalActions::Now, &self.quiet).ok();
+    }
+
+    /// Does what [`TerminalMode::set_quiet`] does, and makes a key of Ctrl-C, which the line editor reads later. As a signal, it
+    /// discards what was typed before it. While the line editor changes the modes it also had no effect at times, for a reason
+    /// that was not found.
+    pub(in crate::cli) fn set_quiet_without_signals(&self) {
+        tcsetattr(&self.terminal, OptionalActions::Now, &self.without_signals).ok();
     }
 
     /// Has the terminal edit and show lines, as other programs expect it.

@@ -25,6 +25,9 @@ use super::{
 /// The time that another process has to finish its change of the file.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
+/// A place in the order of tables that is behind all that a file can have.
+const END: isize = isize::MAX;
+
 /// The beginning of a file that is written for the first time.
 const HEADER: &str =
     "# What kontekst runs without a question, asks about and never runs: see `kontekst policy --help`.\n";
@@ -96,6 +99,7 @@ fn add(home: &Home, rules: &BTreeMap<String, Vec<String>>) -> Result<String, Pol
     user_rules(&text, home, Path::new("/"))?;
     let mut document: DocumentMut = text.parse().map_err(|error| unwritable(&file, &error))?;
     for (dir, rules) in rules {
+        add_section(&mut document, dir);
         let list = allow_list(&mut document, dir).ok_or_else(|| {
             let error = io::Error::new(io::ErrorKind::InvalidData, "its tables cannot be extended");
             PathError::new(&file, error)
@@ -124,12 +128,32 @@ fn unwritable(file: &Path, error: &toml_edit::TomlError) -> PolicyError {
         .into()
 }
 
-/// Returns the list `allow` of the section of a directory, which is made if there is none.
-fn allow_list<'a>(document: &'a mut DocumentMut, dir: &str) -> Option<&'a mut Array> {
+/// Adds the section of a directory at the end of the file, below a comment that stands there. Does nothing if there is one, or
+/// if the sections are not tables with headings.
+fn add_section(document: &mut DocumentMut, dir: &str) {
+    // The library would write the section above the comment at the end, which belongs to what is before it.
+    let end = document.trailing().as_str().unwrap_or_default().trim_end().to_owned();
+    let is_first = document.is_empty() && end.is_empty();
     let mut sections = Table::new();
     // Only the sections have a heading, and not the table of all of them.
     sections.set_implicit(true);
-    let sections = document.entry("dir").or_insert(Item::Table(sections)).as_table_like_mut()?;
+    let sections = document.entry("dir").or_insert(Item::Table(sections)).as_table_mut();
+    let Some(sections) = sections.filter(|sections| !sections.contains_key(dir)) else { return };
+    let mut section = Table::new();
+    section.set_position(Some(END));
+    let prefix = match (is_first, end.is_empty()) {
+        (true, _) => String::new(),
+        (false, true) => "\n".to_owned(),
+        (false, false) => format!("{end}\n\n"),
+    };
+    section.decor_mut().set_prefix(prefix);
+    sections.insert(dir, Item::Table(section));
+    document.set_trailing("");
+}
+
+/// Returns the list `allow` of the section of a directory, which is made if there is none.
+fn allow_list<'a>(document: &'a mut DocumentMut, dir: &str) -> Option<&'a mut Array> {
+    let sections = document.get_mut("dir")?.as_table_like_mut()?;
     let section = sections.entry(dir).or_insert(Item::Table(Table::new())).as_table_like_mut()?;
     section.entry("allow").or_insert(Item::Value(Value::Array(Array::new()))).as_array_mut()
 }

@@ -61,3 +61,21 @@ fn always_is_not_offered_where_a_rule_asks() {
     assert!(question.contains("a rule asks about it: ask `write_file(*.txt)`"), "{question}");
     assert_eq!(run.end().0, 0);
 }
+
+#[test]
+fn always_writes_below_what_stands_at_the_end_of_the_file() {
+    let last = "# My own rules stand above.\n# This comment is the end.\n";
+    for before in
+        [last.to_owned(), format!("deny = [\"web_fetch\"]\n\n[headless]\nask = [\"skill\"]\n\n{last}")]
+    {
+        let model = FakeLlama::start([edit("a.txt"), Reply::text("done")]);
+        let home = TestHome::new(&model.url());
+        home.write("policy.toml", &before);
+        let mut run = home.on_terminal(&["run", "go"]);
+        answer(&mut run, "a\n");
+        let (code, screen) = run.end();
+        assert_eq!(code, 0, "{screen}");
+        let added = format!("\n[dir.\"{}\"]\nallow = [\n    \"write_file\",\n]\n", home.work_dir().display());
+        assert_eq!(home.read("policy.toml"), before + &added);
+    }
+}
