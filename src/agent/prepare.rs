@@ -33,7 +33,7 @@ use super::{
     parking::Parking,
     prompt::{prompt_message, system_message},
     protocol::{Event, FailureKind, RunError},
-    rails::{Rails, add_opening, asks_for_a_change},
+    rails::{ExpectedChange, Rails, add_opening, asks_for_a_change},
     recorder::Recorder,
     request::{DaemonTools, ExtraContext, History, Prompt, StartRun, ToolOptions, needs_work_dir},
     run::EventSender,
@@ -115,7 +115,7 @@ pub(super) fn prepare(
     model.options = check_options(&model, request.answer, &tools.all.defs())?;
     // A model that does not read the conversation cannot be told what it lacks.
     let reads = model.provider.uses_history();
-    let asks_for_change = reads && asks_for_change;
+    let expected = ExpectedChange::new(asks_for_change && can_be_checked, reads);
     let window_size = context_size(shared, &model, request.overrides.context_size);
     if may_open && reads && request.working_dir.is_some() {
         let text = request.prompt.user_text();
@@ -135,7 +135,7 @@ pub(super) fn prepare(
     let window = Window::new(budget, history_budget, history);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
     let words = own_words(&request.prompt, &beginning);
-    let rails = rails(&model, words, asks_for_change && can_be_checked, &checks);
+    let rails = rails(&model, words, expected, &checks);
     let (checks, parking) = beginning.begin(&shared.parked, model.agent.id.as_str(), checks, events)?;
     Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks, parking })
 }
@@ -144,8 +144,8 @@ fn call_timeout(shared: &Shared) -> Duration {
     Duration::from_secs(shared.config.tools.timeout_seconds)
 }
 
-fn rails(model: &RunModel, words: &str, expects_change: bool, checks: &Checks) -> Rails {
-    Rails::new(model.agent.rails.clone(), words, &model.system, expects_change, &checks.commands)
+fn rails(model: &RunModel, words: &str, expected: ExpectedChange, checks: &Checks) -> Rails {
+    Rails::new(model.agent.rails.clone(), words, &model.system, expected, &checks.commands)
 }
 
 /// Returns the checks of the agent, of the working directory and of the request, each once.

@@ -131,6 +131,16 @@ impl FileChanges {
         }
     }
 
+    /// Returns true if a change was carried out, also one after which the file is as it was.
+    pub(super) fn any_carried_out(&self) -> bool {
+        !self.carried_out.is_empty()
+    }
+
+    /// Returns the reason of the last change that failed, if no file was changed since.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
     /// Returns true if a file differs from what it was before the run.
     pub(super) fn differ(&self) -> bool {
         self.files.values().any(|file| file.before != file.now)

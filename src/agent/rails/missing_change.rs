@@ -6,27 +6,55 @@ use crate::{
     provider::{FinishReason, Turn},
 };
 
-use super::unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN};
+use super::{
+    file_changes::FileChanges,
+    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
+};
 
 pub(super) const NOTE: &str = "No file has been changed yet. Call write_file or edit_file now.";
+
+const NO_CHANGE: &str = "the model was asked for a change and changed no file";
+
+/// The change of files that a request asks for, where the run has the tools for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::agent) enum ExpectedChange {
+    #[default]
+    None,
+    /// A model that has not made it is told so.
+    Some,
+    /// The model does not read what it is told, so its first answer counts.
+    AtOnce,
+}
+
+impl ExpectedChange {
+    /// `is_asked_for` says that the request asks for a change and that the run has the tools for it, and `can_be_told` that
+    /// the model reads the conversation.
+    pub(in crate::agent) fn new(is_asked_for: bool, can_be_told: bool) -> Self {
+        match (is_asked_for, can_be_told) {
+            (false, _) => Self::None,
+            (true, true) => Self::Some,
+            (true, false) => Self::AtOnce,
+        }
+    }
+}
 
 /// Follows whether the change that a run was asked for was made.
 #[derive(Default)]
 pub(in crate::agent) struct MissingChange {
-    /// The request asks for a change, and the run has the tools for it.
-    is_expected: bool,
+    expected: ExpectedChange,
     /// A person or a client decided about a change.
     was_decided: bool,
     asked_again: u32,
 }
 
 impl MissingChange {
-    pub(in crate::agent) fn new(is_expected: bool) -> Self {
-        Self { is_expected, ..Self::default() }
+    pub(in crate::agent) fn new(expected: ExpectedChange) -> Self {
+        Self { expected, ..Self::default() }
     }
 
+    /// Returns true if the model can be told that it has to change a file.
     pub(super) fn is_expected(&self) -> bool {
-        self.is_expected
+        self.expected == ExpectedChange::Some
     }
 
     /// Notes a call about which more cannot be asked of the model: it was denied, or its effect is not known.
@@ -42,27 +70,36 @@ impl MissingChange {
 
     /// Returns true if a file was to be changed, and none was.
     pub(super) fn is_open(&self, files_differ: bool) -> bool {
-        self.is_expected && !self.was_decided && !files_differ
+        self.is_expected() && !self.was_decided && !files_differ
     }
 
     /// Judges an answer without calls.
     ///
     /// # Errors
     ///
-    /// [`FailureKind::Model`] if the model was asked again too often.
-    pub(super) fn check(&mut self, turn: &Turn, files_differ: bool) -> Result<AnswerCheck, RunError> {
+    /// [`FailureKind::Model`] if the model was asked again too often, or does not read what it is told.
+    pub(super) fn check(&mut self, turn: &Turn, files: &FileChanges) -> Result<AnswerCheck, RunError> {
+        // A file that was as the request wants it before the run is not changed.
+        if self.expected == ExpectedChange::AtOnce && !self.was_decided && !files.any_carried_out() {
+            let fact = files
+                .failure()
+                .map_or_else(|| NO_CHANGE.to_owned(), |why| format!("no file was changed: {why}"));
+            return Err(RunError::new(FailureKind::Model, fact).hint(
+                "the small built-in model changes only what a request gives word for word; `kontekst init` finds or \
+                 fetches a larger one",
+            ));
+        }
         // An answer that was cut has an ending of its own.
-        if !self.is_open(files_differ) || turn.finish_reason == FinishReason::Length {
+        if !self.is_open(files.differ()) || turn.finish_reason == FinishReason::Length {
             return Ok(AnswerCheck::Finished);
         }
-        let fact = "the model was asked for a change and changed no file".to_owned();
         if self.asked_again == MAX_ASKED_AGAIN {
-            return Err(RunError::new(FailureKind::Model, fact).hint(
+            return Err(RunError::new(FailureKind::Model, NO_CHANGE).hint(
                 "ask in other words, or use a larger model (`kontekst models`); without this check: \
                  `unfinished = false` under [rails] of the agent",
             ));
         }
         self.asked_again += 1;
-        Ok(AnswerCheck::AskAgain { fact, message: NOTE.to_owned(), must_call: true })
+        Ok(AnswerCheck::AskAgain { fact: NO_CHANGE.to_owned(), message: NOTE.to_owned(), must_call: true })
     }
 }

@@ -38,7 +38,7 @@ pub(super) use change_request::asks_for_a_change;
 use change_request::request_text;
 pub(super) use error_ladder::{ErrorLadder, help};
 pub(super) use file_changes::{FileChanges, JudgedChange};
-pub(super) use missing_change::MissingChange;
+pub(super) use missing_change::{ExpectedChange, MissingChange};
 use offer::Offer;
 pub(super) use opening::add_opening;
 use remaining_text::RemainingText;
@@ -92,13 +92,13 @@ pub(super) struct Rails {
 }
 
 impl Rails {
-    /// `prompt` is what the user wrote, and `system` the text of the agent. `change_expected` says that the request asks
-    /// for a change of files, and that the run has the tools for it. `checks` are the command lines that have to pass.
+    /// `prompt` is what the user wrote, and `system` the text of the agent. `checks` are the command lines that have to
+    /// pass.
     pub(super) fn new(
         config: RailsConfig,
         prompt: &str,
         system: &str,
-        change_expected: bool,
+        expected: ExpectedChange,
         checks: &[String],
     ) -> Self {
         let offer = Offer::new(config.offer, prompt, system);
@@ -109,8 +109,8 @@ impl Rails {
             repeated_calls: RepeatedCalls::default(),
             unfinished_answers: UnfinishedAnswers::default(),
             copied_answers: CopiedAnswers::new(request),
-            missing_change: MissingChange::new(change_expected),
-            remaining_text: RemainingText::new(request, change_expected),
+            missing_change: MissingChange::new(expected),
+            remaining_text: RemainingText::new(request, expected == ExpectedChange::Some),
             file_changes: FileChanges::default(),
             offer,
             must_call: false,
@@ -125,7 +125,7 @@ impl Rails {
         }
     }
 
-    /// Returns true if the request asks for a change of files, and the run has the tools for it.
+    /// Returns true if the request asks for a change of files, the run has the tools for it, and the model can be told so.
     pub(super) fn expects_change(&self) -> bool {
         self.missing_change.is_expected()
     }
@@ -227,7 +227,7 @@ impl Rails {
             copied.or_else(|| files.problem(counts_failure))
         };
         let check = match self.unfinished_answers.check(turn, has_tools, problem)? {
-            AnswerCheck::Finished => self.missing_change.check(turn, self.file_changes.differ())?,
+            AnswerCheck::Finished => self.missing_change.check(turn, &self.file_changes)?,
             again @ AnswerCheck::AskAgain { .. } => again,
         };
         self.must_call = matches!(check, AnswerCheck::AskAgain { must_call: true, .. });

@@ -8,12 +8,14 @@ use serde_json::Value;
 use super::event_types;
 use crate::test_home::{Output, TestHome};
 
+const NOTES: &str = "buy apples\ncall Ada\nfix the roof\n";
+
 /// Returns a home without any other model, and a working directory with a few files.
 pub(super) fn home() -> TestHome {
     let home = TestHome::with_config(
         "endpoint = \"http://127.0.0.1:1\"\nbind = \"off\"\nmodel_dir = \"/nonexistent\"\n",
     );
-    fs::write(home.work_dir().join("notes.txt"), "buy apples\ncall Ada\nfix the roof\n").unwrap();
+    fs::write(home.work_dir().join("notes.txt"), NOTES).unwrap();
     fs::write(home.work_dir().join("README.md"), "# Notes\n\nA few notes.\n").unwrap();
     fs::create_dir(home.work_dir().join("docs")).unwrap();
     fs::write(home.work_dir().join("docs/plan.md"), "# Plan\n").unwrap();
@@ -112,6 +114,35 @@ fn it_says_what_it_can_do_and_declines_the_rest() {
     let answer = home.run(&["run", "--new", "write me a poem about the sea"]).success();
     assert!(answer.contains("kontekst models"), "{answer}");
     assert!(!home.work_dir().join("sea").exists());
+}
+
+/// A script has to see that a change was not made. Questions and requests for a text are no requests for a change.
+#[test]
+fn a_request_for_a_change_that_it_cannot_make_fails() {
+    let home = home();
+    for prompt in [
+        "Fix the typo in notes.txt.",
+        "replace pears with plums in notes.txt",
+        "rename the function double to twice in notes.txt",
+    ] {
+        let output = ask(&home, prompt);
+        assert_eq!(output.code, 1, "{prompt}: {output:?}");
+        let says_why =
+            ["changed no file", "no file was changed"].iter().any(|why| output.stderr.contains(why));
+        assert!(says_why, "{prompt}: {output:?}");
+        assert!(output.stderr.contains("kontekst init"), "{prompt}: {output:?}");
+    }
+    assert_eq!(fs::read_to_string(home.work_dir().join("notes.txt")).unwrap(), NOTES);
+    for prompt in [
+        "what is the capital of France?",
+        "how do I fix the typo in notes.txt?",
+        "read notes.txt",
+        // It is so already.
+        "create an empty file a.txt",
+        "clear a.txt",
+    ] {
+        ask(&home, prompt).success();
+    }
 }
 
 #[test]

@@ -9,8 +9,10 @@ enum Does {
     Leaves(&'static str, &'static str),
     /// The answer contains this.
     Says(&'static str),
+    /// The run fails with a reason that contains this.
+    Fails(&'static str),
 }
-use Does::{Leaves, Says};
+use Does::{Fails, Leaves, Says};
 
 const CONFIG: &str = "debug = true\nport = 8080\nhost = \"localhost\"\nlog_level = \"info\"\n";
 const PEARS: &str = "buy pears\ncall Ada\nfix the roof\n";
@@ -93,8 +95,8 @@ const PLAIN: &[(&str, Does)] = &[
         "n * 2 should become n * 3 in src/util.py",
         Leaves("src/util.py", "import os\n\n\ndef double(n):\n    return n * 3\n"),
     ),
-    ("replace pears with plums in notes.txt", Says("That did not work: old_str not found in notes.txt")),
-    ("create notes.txt with \"x\"", Says("That did not work: notes.txt exists already")),
+    ("replace pears with plums in notes.txt", Fails("no file was changed: old_str not found in notes.txt")),
+    ("create notes.txt with \"x\"", Fails("no file was changed: notes.txt exists already")),
     ("set debug to false in config.toml", Leaves("config.toml", CONFIG)),
     ("read notes.txt and read README.md", Says("one thing at a time")),
     ("read my file.txt", Says("in quotes")),
@@ -132,7 +134,8 @@ fn plain_requests_do_what_they_say() {
             Leaves(name, text) => {
                 fs::read_to_string(home.work_dir().join(name)).is_ok_and(|found| found == *text)
             }
-            Says(text) => output.stdout.contains(text),
+            Says(text) => output.code == 0 && output.stdout.contains(text),
+            Fails(text) => output.code == 1 && output.stderr.contains(text),
         };
         if !is_right {
             wrong.push(format!("{request}: {}{}", output.stdout, output.stderr));
