@@ -231,13 +231,20 @@ pub(super) fn to_halves(numbers: &[f32]) -> Vec<u16> {
 
 /// Converts from half precision, exactly for all finite numbers. It is inlined so that it compiles to the vector
 /// instructions of its caller.
+///
+/// No step has a subnormal number, also where the number of half precision is one, as the factors of `Q6_K` mostly are: each
+/// would take an Intel CPU more than a hundred cycles.
 #[inline(always)]
 pub(super) fn from_half(bits: u16) -> f32 {
-    /// Corrects for the different exponent biases of the two formats.
-    const SCALE: f32 = f32::from_bits((127 + 112) << 23);
-    // The sign stays in front, and the rest follows the three bits that the exponent is longer by.
-    let moved = i32::from(bits.cast_signed()).cast_unsigned() << 13 & 0x8fff_e000;
-    f32::from_bits(moved) * SCALE
+    /// The smallest number of half precision that is not subnormal.
+    const SMALLEST: f32 = f32::from_bits((127 - 14) << 23);
+    let bits = u32::from(bits);
+    // The exponent, corrected for the different biases of the two formats. Of a subnormal number this makes `SMALLEST / 2`
+    // plus half of the number; what is computed next is right there, and too large for all others.
+    let normal = f32::from_bits(((bits & 0x7fff) << 13) + (112 << 23));
+    let subnormal = normal + (normal - SMALLEST);
+    let size = if subnormal < normal { subnormal } else { normal };
+    f32::from_bits(size.to_bits() | (bits & 0x8000) << 16)
 }
 
 /// Converts each number as [`from_half`] does.

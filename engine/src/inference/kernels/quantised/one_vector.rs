@@ -100,6 +100,7 @@ fn add_products<R: ByteRegisters, F: Packed>(
     count: usize,
     sums: &mut [R::Eight; 3],
 ) {
+    registers.fetch_ahead(blocks);
     let [factors, offsets] = F::factors(blocks);
     let factors = factors.scaled(registers, activations);
     for number in 0..count {

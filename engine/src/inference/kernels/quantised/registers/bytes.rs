@@ -5,6 +5,9 @@ use super::{Portable, Registers};
 /// Numbers in a register of sums. Each is a sum of four neighbouring products.
 pub(in crate::inference::kernels::quantised) const EIGHT: usize = 8;
 
+/// The distance at which [`ByteRegisters::fetch_ahead`] fetches. Half of it and four times as much were slower.
+pub(super) const AHEAD: usize = 1024;
+
 /// Registers of 32 bytes, and of eight numbers. Everything here must be marked `#[inline(always)]`.
 pub(in crate::inference::kernels::quantised) trait ByteRegisters:
     Registers
@@ -12,6 +15,8 @@ pub(in crate::inference::kernels::quantised) trait ByteRegisters:
     type Bytes: Copy;
     type Eight: Copy;
 
+    /// Has the CPU fetch as many bytes as these, from [`AHEAD`] bytes further on, where nothing need be.
+    fn fetch_ahead(self, bytes: &[u8]);
     fn load_bytes(self, bytes: &[u8; 32]) -> Self::Bytes;
     /// The low halves of sixteen bytes, and then the high ones.
     fn nibbles(self, bytes: &[u8; 16]) -> Self::Bytes;
@@ -44,6 +49,10 @@ pub(in crate::inference::kernels::quantised) trait ByteRegisters:
 impl ByteRegisters for Portable {
     type Bytes = [u8; 32];
     type Eight = [f32; EIGHT];
+
+    /// Leaves it to the CPU.
+    #[inline(always)]
+    fn fetch_ahead(self, _: &[u8]) {}
 
     #[inline(always)]
     fn load_bytes(self, bytes: &[u8; 32]) -> [u8; 32] {

@@ -1,11 +1,14 @@
 //! [`ByteRegisters`] of AVX2, which are also the best ones of AVX-512 where the sums are so short.
 
-use std::arch::x86_64::{__m128i, __m256, __m256i};
+use std::arch::x86_64::{__m128i, __m256, __m256i, _MM_HINT_T0};
 
 use pulp::cast;
 
 use super::{Avx2, Avx512};
-use crate::inference::kernels::quantised::registers::{ByteRegisters, EIGHT};
+use crate::inference::kernels::quantised::registers::{ByteRegisters, EIGHT, bytes::AHEAD};
+
+/// Bytes that the CPU fetches at once.
+const CACHE_LINE: usize = 64;
 
 /// The bit of each byte of a group of eight.
 const BITS: [u8; 32] = {
@@ -34,6 +37,14 @@ macro_rules! byte_registers {
         impl ByteRegisters for $registers {
             type Bytes = __m256i;
             type Eight = __m256;
+
+            #[inline(always)]
+            fn fetch_ahead(self, bytes: &[u8]) {
+                for line in 0..bytes.len().div_ceil(CACHE_LINE) {
+                    let ahead = bytes.as_ptr().wrapping_add(AHEAD + line * CACHE_LINE);
+                    self.sse._mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+                }
+            }
 
             #[inline(always)]
             fn load_bytes(self, bytes: &[u8; 32]) -> __m256i {
