@@ -41,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         work_dir: handle.as_fd(),
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         read_only: Vec::new(),
+        writable: Vec::new(),
         network: false,
         limits: Limits::default(),
     };

@@ -8,15 +8,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug)]
 pub struct CommandSpec<'a> {
     pub line: &'a str,
-    /// The only directory in which the command may write, besides temporary ones of its own.
+    /// The directory in which the command may write, besides `writable` and temporary directories of its own.
     pub work_dir: BorrowedFd<'a>,
     /// All environment variables of the command.
     pub environment: Vec<(String, String)>,
     /// Paths in `work_dir`, relative to it, that the command may read and not change. Each has to exist, without links.
     pub read_only: Vec<PathBuf>,
+    /// Other directories in which the command may write. Without namespaces, nothing could keep it from writing single names in
+    /// them, so they are left out there.
+    pub writable: Vec<WritableDir>,
     /// Lets the command use the network of the machine.
     pub network: bool,
     pub limits: Limits,
+}
+
+/// A directory outside of the working directory of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WritableDir {
+    /// An absolute path without links. A directory that commands do not see is left out.
+    pub path: PathBuf,
+    /// Paths in it, relative to it, that the command may read and not change. Each has to exist, without links.
+    pub read_only: Vec<PathBuf>,
 }
 
 /// The resources that a command may use.

@@ -56,6 +56,7 @@ fn problem(launcher: &Path, layers: Layers, whole: bool) -> Option<String> {
         work_dir: handle.as_fd(),
         environment: Vec::new(),
         read_only: Vec::new(),
+        writable: Vec::new(),
         network: false,
         limits: Limits::default(),
     };

@@ -10,7 +10,10 @@ use std::{
 use rustix::stdio::{dup2_stdin, stdin};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{command::Limits, layers::Layers};
+use super::{
+    command::{Limits, WritableDir},
+    layers::Layers,
+};
 
 /// The longest message, in bytes. A job names every protected path of a working directory.
 const MAX_MESSAGE: u64 = 16 << 20;
@@ -22,6 +25,7 @@ pub(super) struct Job {
     pub line: String,
     pub environment: Vec<(String, String)>,
     pub read_only: Vec<PathBuf>,
+    pub writable: Vec<WritableDir>,
     pub hidden: Vec<PathBuf>,
     pub network: bool,
     pub limits: Limits,

@@ -27,7 +27,7 @@ use elsewhere as system;
 #[cfg(target_os = "linux")]
 use linux as system;
 
-pub use command::{CommandSpec, Limits};
+pub use command::{CommandSpec, Limits, WritableDir};
 pub use end::{CommandEnd, Ending, SandboxError};
 pub use found_layers::FoundLayers;
 pub use hidden::hidden_in_home;

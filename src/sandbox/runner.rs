@@ -95,6 +95,7 @@ impl Sandbox {
             line: command.line.to_owned(),
             environment: command.environment.clone(),
             read_only: command.read_only.clone(),
+            writable: command.writable.clone(),
             hidden: hidden::existing(&self.hidden),
             network: command.network,
             limits: command.limits.clone(),

@@ -27,10 +27,10 @@ pub(in crate::agent) enum ExpectedChange {
 }
 
 impl ExpectedChange {
-    /// `is_asked_for` says that the request asks for a change and that the run has the tools for it, and `can_be_told` that
+    /// `is_asked_for` says that the request asks for a change and that the run has the tools for it, and `reads_notes` that
     /// the model reads the conversation.
-    pub(in crate::agent) fn new(is_asked_for: bool, can_be_told: bool) -> Self {
-        match (is_asked_for, can_be_told) {
+    pub(in crate::agent) fn new(is_asked_for: bool, reads_notes: bool) -> Self {
+        match (is_asked_for, reads_notes) {
             (false, _) => Self::None,
             (true, true) => Self::Some,
             (true, false) => Self::AtOnce,

@@ -82,6 +82,9 @@ fn ruleset(job: &Job, listening: &BTreeSet<u16>) -> Result<RulesetStatus, Rulese
         for dir in TEMPORARY.iter().chain(&["/dev/shm"]) {
             rules = rules.allow(Path::new(dir), all)?;
         }
+        for dir in &job.writable {
+            rules = rules.allow_around(&dir.path, &job.hidden, all)?;
+        }
         if job.network {
             rules = rules.allow(Path::new("/run"), AccessFs::ReadFile.into())?;
         }

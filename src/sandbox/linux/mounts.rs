@@ -24,7 +24,7 @@ use super::{
     mount_table::{self, restrict},
     step::Step as _,
 };
-use crate::sandbox::job::Job;
+use crate::sandbox::{command::WritableDir, job::Job};
 
 /// No set-user-id program and no device works on these mounts.
 const PLAIN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
@@ -54,6 +54,7 @@ pub(super) fn build(job: &Job, foreign_sockets: &[PathBuf]) -> io::Result<()> {
     let tree = open_tree(CWD, ".", whole).step(|| "open the working directory".to_owned())?;
     let kept = Kept::open(job.network)?;
     let covered = covered_dirs();
+    let others = other_dirs(job, &covered)?;
     for mount in mount_table::read()? {
         if !covered.iter().any(|dir| mount.path.starts_with(dir)) {
             restrict(&mount.path, mount.flags | READ_ONLY)?;
@@ -66,6 +67,9 @@ pub(super) fn build(job: &Job, foreign_sockets: &[PathBuf]) -> io::Result<()> {
     build_dev(&kept.devices, size)?;
     kept.restore()?;
     attach(tree.as_fd(), &work_dir)?;
+    for (dir, tree) in &others {
+        attach(tree.as_fd(), &dir.path)?;
+    }
     for dir in existing(&EMPTIED) {
         restrict(&dir, READ_ONLY)?;
     }
@@ -78,6 +82,9 @@ pub(super) fn build(job: &Job, foreign_sockets: &[PathBuf]) -> io::Result<()> {
         hide(path)?;
     }
     protect(&job.read_only, &work_dir)?;
+    for (dir, _) in &others {
+        protect(&dir.read_only, &dir.path)?;
+    }
     chdir(&work_dir).step(|| "enter the working directory".to_owned())
 }
 
@@ -99,6 +106,24 @@ fn check_place(work_dir: &Path, job: &Job) -> io::Result<()> {
         Some(dir) => Err(io::Error::other(format!("{shown} is no directory to work in, because of {dir}"))),
         None => Ok(()),
     }
+}
+
+/// Opens the other directories in which the command may write, but for those that it does not see.
+fn other_dirs<'a>(job: &'a Job, covered: &[PathBuf]) -> io::Result<Vec<(&'a WritableDir, OwnedFd)>> {
+    let is_seen =
+        |dir: &&WritableDir| !covered.iter().chain(&job.hidden).any(|hidden| dir.path.starts_with(hidden));
+    let open_dir = |dir: &'a WritableDir| {
+        let what = || format!("open {}", dir.path.display());
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let rules = ResolveFlags::NO_SYMLINKS;
+        let handle = openat2(CWD, &dir.path, flags, Mode::empty(), rules).step(what)?;
+        let tree = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::AT_RECURSIVE
+            | OpenTreeFlags::AT_EMPTY_PATH
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        Ok((dir, open_tree(handle, "", tree).step(what)?))
+    };
+    job.writable.iter().filter(is_seen).map(open_dir).collect()
 }
 
 /// Returns the directories that get a file system of their own. Links to them, as `/var/run` is on most systems, are
@@ -189,12 +214,12 @@ fn build_dev(devices: &[(&str, OwnedFd)], size: u64) -> io::Result<()> {
     restrict(dev, READ_ONLY)
 }
 
-/// Mounts the working directory where it was, with all rights.
-fn attach(tree: BorrowedFd<'_>, work_dir: &Path) -> io::Result<()> {
-    fs::create_dir_all(work_dir).step(|| "make the working directory".to_owned())?;
-    move_mount(tree, "", CWD, work_dir, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
-        .step(|| "show the working directory".to_owned())?;
-    for mount in mount_table::read()?.iter().filter(|mount| mount.path.starts_with(work_dir)) {
+/// Mounts a directory where it was, with all rights.
+fn attach(tree: BorrowedFd<'_>, dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(dir).step(|| format!("make {}", dir.display()))?;
+    move_mount(tree, "", CWD, dir, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+        .step(|| format!("show {}", dir.display()))?;
+    for mount in mount_table::read()?.iter().filter(|mount| mount.path.starts_with(dir)) {
         restrict(&mount.path, mount.flags.difference(MountFlags::empty()) | PLAIN)?;
     }
     Ok(())
@@ -223,24 +248,24 @@ fn hide(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes paths in the working directory read-only. Each directory above one becomes a mount of its own, so that it cannot
+/// Makes paths in a directory read-only. Each directory above one becomes a mount of its own, so that it cannot
 /// be renamed and made anew.
-fn protect(paths: &[PathBuf], work_dir: &Path) -> io::Result<()> {
+fn protect(paths: &[PathBuf], dir: &Path) -> io::Result<()> {
     let mut parents = std::collections::BTreeSet::new();
     for path in paths {
         parents.extend(path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()));
     }
     // A parent comes before what is in it.
     for parent in parents {
-        bind_to_itself(parent, work_dir, PLAIN)?;
+        bind_to_itself(parent, dir, PLAIN)?;
     }
-    paths.iter().try_for_each(|path| bind_to_itself(path, work_dir, READ_ONLY))
+    paths.iter().try_for_each(|path| bind_to_itself(path, dir, READ_ONLY))
 }
 
-fn bind_to_itself(path: &Path, work_dir: &Path, flags: MountFlags) -> io::Result<()> {
+fn bind_to_itself(path: &Path, dir: &Path, flags: MountFlags) -> io::Result<()> {
     let what = || format!("protect {}", path.display());
     let open = || {
-        let root = open(work_dir, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let root = open(dir, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         openat2(root, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty(), rules)
     };
@@ -251,5 +276,5 @@ fn bind_to_itself(path: &Path, work_dir: &Path, flags: MountFlags) -> io::Result
     };
     let target = handle_path(target.as_fd());
     mount_bind(&target, &target).step(what)?;
-    restrict(&work_dir.join(path), flags)
+    restrict(&dir.join(path), flags)
 }

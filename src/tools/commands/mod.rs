@@ -2,6 +2,7 @@
 
 mod environment;
 mod line;
+mod linked_worktree;
 mod named;
 mod new_names;
 mod output;
@@ -20,7 +21,8 @@ impl CommandRunner {
     pub fn propose(&self, line: &str, seconds: u64, work_dir: &WorkDir) -> Proposal {
         let read = line::read(line);
         let not_covered = tree::not_covered(work_dir).note();
-        let confinement = format!("{}, at most {seconds} s.{not_covered}", self.confinement());
+        let others = self.other_writes(work_dir.workspace());
+        let confinement = format!("{}, at most {seconds} s.{others}{not_covered}", self.confinement());
         let preview = preview::preview(line, read.as_ref().map_err(|reason| *reason), &confinement);
         let named = match &read {
             Ok(read) if self.takes_back() && !rules::only_reads(read) => named::new_names(read, work_dir),

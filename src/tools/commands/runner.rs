@@ -10,10 +10,15 @@ use crate::{
     config::{CommandApproval, CommandsConfig, Home, SandboxMode},
     core::{Cancel, Environment},
     sandbox::{CommandSpec, Ending, FoundLayers, Layers, Limits, Sandbox, hidden_in_home},
-    tools::{WorkDir, tree},
+    tools::{WorkDir, Workspace, tree},
 };
 
-use super::{environment, new_names::NewNames, output::Output};
+use super::{
+    environment,
+    linked_worktree::{self, InUse, Repository},
+    new_names::NewNames,
+    output::Output,
+};
 
 /// The values of the daemon's process that commands need.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +38,7 @@ pub struct CommandRunner {
     environment: Vec<(String, String)>,
     /// The layers of the sandbox that work on this machine. Found when the first command needs them.
     found: Arc<OnceLock<FoundLayers>>,
+    git_dirs: InUse,
 }
 
 /// The result of a command line.
@@ -43,7 +49,8 @@ pub struct CommandResult {
     pub summary: String,
     /// The beginning and the end of what it wrote.
     pub output: String,
-    /// Tells the model which protected names it made and what was done about them. Empty if it made none.
+    /// Tells the model which protected names it made and what was done about them, and why it could not write a repository.
+    /// Mostly empty.
     pub note: String,
 }
 
@@ -90,6 +97,7 @@ impl CommandRunner {
             hidden,
             environment: environment::of_commands(&host.environment, &config.environment),
             found: Arc::default(),
+            git_dirs: InUse::default(),
         })
     }
 
@@ -119,11 +127,13 @@ impl CommandRunner {
         }
         let workspace = work_dir.workspace();
         let new_names = self.takes_back().then(|| NewNames::look(workspace));
+        let repository = self.repository(workspace);
         let spec = CommandSpec {
             line: job.line,
             work_dir: workspace.root(),
             environment: self.environment.clone(),
             read_only: new_names.as_ref().map(|names| names.existing(job.names)).unwrap_or_default(),
+            writable: repository.writable(),
             network: self.config.network,
             limits: self.limits(job.seconds),
         };
@@ -148,8 +158,24 @@ impl CommandRunner {
             summary(end.ending, end.duration, &spec.limits),
             taken_back.in_a_few_words().unwrap_or_default()
         );
-        let note = taken_back.note();
-        Ok(CommandResult { ending: end.ending, summary, output: output.into_text(), note })
+        let output = output.into_text();
+        let notes = [taken_back.note(), repository.note(end.ending, &output)];
+        let note = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("\n");
+        Ok(CommandResult { ending: end.ending, summary, output, note })
+    }
+
+    /// Returns the repository of a working directory whose commands are held by the sandbox.
+    fn repository(&self, workspace: &Workspace) -> Repository {
+        if !self.takes_back() {
+            return Repository::Within;
+        }
+        Repository::of(workspace, self.found().layers.namespaces, &self.git_dirs)
+    }
+
+    /// Says what commands write outside of the working directory, as the end of a preview.
+    pub(super) fn other_writes(&self, workspace: &Workspace) -> String {
+        let writes = self.takes_back() && self.found().layers.namespaces;
+        if writes { linked_worktree::preview(workspace) } else { String::new() }
     }
 
     /// Returns the layers that hold commands. The first call tries what the machine has, which takes some milliseconds.

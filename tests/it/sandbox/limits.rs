@@ -122,6 +122,7 @@ fn protected_files_stand_raced_changes() {
             read_only: [".git/config", ".git/hooks", ".github/workflows", "sub/AGENTS.md"]
                 .map(Into::into)
                 .into(),
+            writable: Vec::new(),
             network: false,
             limits: Limits::default(),
         };

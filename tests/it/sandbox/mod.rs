@@ -46,6 +46,7 @@ impl Fixture {
             work_dir: dir.as_fd(),
             environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".to_owned())],
             read_only: Vec::new(),
+            writable: Vec::new(),
             network: false,
             limits,
         };

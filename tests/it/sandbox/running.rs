@@ -51,6 +51,7 @@ fn a_cancel_ends_a_command_while_it_writes() {
             work_dir: dir.as_fd(),
             environment: Vec::new(),
             read_only: Vec::new(),
+            writable: Vec::new(),
             network: false,
             limits: Limits::default(),
         };
@@ -78,6 +79,7 @@ fn with_the_network_only_the_ports_of_this_machine_are_closed() {
             work_dir: dir.as_fd(),
             environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
             read_only: Vec::new(),
+            writable: Vec::new(),
             network: true,
             limits: Limits::default(),
         };

@@ -83,6 +83,7 @@ fn convert(dir: &Path, limit: u64, environment: &Environment) -> Result<(Ending,
         work_dir: handle.as_fd(),
         environment: vec![("PATH".to_owned(), path)],
         read_only: Vec::new(),
+        writable: Vec::new(),
         network: false,
         limits: Limits {
             time: Duration::from_secs(60),

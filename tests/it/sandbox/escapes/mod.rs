@@ -86,6 +86,7 @@ impl Runner {
             work_dir: dir.as_fd(),
             environment,
             read_only: Targets::read_only(),
+            writable: targets.writable(),
             network: self.network,
             limits: Limits::default(),
         };
@@ -186,6 +187,13 @@ fn protected_files() {
     check(table::PROTECTED, &[Layers::BOTH, NAMESPACES]);
 }
 
+/// Commands may write the objects and branches of the repository and the git directory of their working tree. Without namespaces
+/// they may write nothing of it.
+#[test]
+fn the_repository_of_a_worktree() {
+    check(table::REPOSITORY, EACH);
+}
+
 /// With the network, the listeners of other programs at TCP and their unix sockets stay closed under the filters. UDP is open.
 #[test]
 fn sockets_with_the_network() {
@@ -207,9 +215,14 @@ fn everything_else_with_the_network() {
 #[test]
 fn effects_are_seen_without_a_sandbox() {
     let runner = Runner::same_user();
-    for (lines, least) in
-        [(table::FILES, 40), (table::SOCKETS, 20), (table::SECRETS, 8), (table::PROTECTED, 20)]
-    {
+    let tables = [
+        (table::FILES, 40),
+        (table::SOCKETS, 20),
+        (table::SECRETS, 8),
+        (table::PROTECTED, 20),
+        (table::REPOSITORY, 30),
+    ];
+    for (lines, least) in tables {
         let seen = lines.iter().filter(|line| !runner.run(&[line], Layers::NONE).is_empty()).count();
         assert!(seen >= least, "only {seen} of {} commands had an effect", lines.len());
     }

@@ -20,6 +20,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
+use kontekst::sandbox::WritableDir;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tempfile::TempDir;
 
@@ -81,6 +82,8 @@ impl Targets {
             ("HIDDEN", text(at("hidden"))),
             ("HIDDEN_FILE", text(at("hidden-file"))),
             ("ROOT_ONLY", text(at("hidden/key"))),
+            ("REPO", text(at("repo/.git"))),
+            ("TREE", text(at("repo/.git/worktrees/linked"))),
             ("SOCK", text(at("out/sock"))),
             ("WORK_SOCK", text(at("work/sock"))),
             ("TEMP_SOCK", text(temporary.path().join("sock"))),
@@ -130,11 +133,20 @@ impl Targets {
         PROTECTED.iter().map(PathBuf::from).collect()
     }
 
+    /// The directories of a repository in which commands in a working tree of it may write.
+    pub(super) fn writable(&self) -> Vec<WritableDir> {
+        let git = self.root.path().join("repo/.git");
+        let steers = TREE_STEERS.iter().map(PathBuf::from).collect();
+        let shared = WRITTEN.iter().map(|name| WritableDir { path: git.join(name), read_only: Vec::new() });
+        shared.chain([WritableDir { path: git.join("worktrees/linked"), read_only: steers }]).collect()
+    }
+
     /// Returns what happened to the targets since they were made, and what the output of a command gives away.
     pub(super) fn effects(&self, output: &str, protects: bool) -> Vec<String> {
         let now = self.state();
         let names = self.before.keys().chain(now.keys().filter(|name| !self.before.contains_key(*name)));
-        let is_checked = |name: &&String| protects || !name.starts_with("work/");
+        let unchecked = if protects { "written/" } else { "work/" };
+        let is_checked = |name: &&String| !name.starts_with(unchecked);
         let changed = names.filter(is_checked).filter(|name| self.before.get(*name) != now.get(*name));
         let changed =
             changed.map(|name| format!("{name}: {:?} became {:?}", self.before.get(name), now.get(name)));
@@ -156,6 +168,7 @@ impl Targets {
         for path in PROTECTED {
             add_files(&self.work_dir().join(path), &format!("work/{path}"), &mut state);
         }
+        add_repository(&self.root.path().join("repo/.git"), &mut state);
         for left in self.left_files() {
             state.insert(left, "exists".to_owned());
         }
@@ -237,6 +250,33 @@ impl Drop for Targets {
 /// The protected files of the working directory.
 const PROTECTED: &[&str] = &[".git/hooks", ".git/config", ".github/workflows", "AGENTS.md", "sub/AGENTS.md"];
 
+/// The directories of a repository in which git writes for all working trees.
+const WRITTEN: &[&str] = &["objects", "refs", "logs"];
+/// The names that steer git in the git directory of a working tree.
+const TREE_STEERS: &[&str] = &["commondir", "gitdir", "config.worktree", "modules"];
+
+/// Adds what commands may not change of a repository. Where namespaces are missing, that is all of it.
+fn add_repository(git: &Path, state: &mut BTreeMap<String, String>) {
+    let names = |dir: &Path| {
+        let names = fs::read_dir(dir).into_iter().flatten().flatten();
+        let mut names: Vec<String> = names.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    for name in names(git) {
+        let prefix = if WRITTEN.contains(&&*name) { "written" } else { "repository" };
+        if name != "worktrees" {
+            add_files(&git.join(&name), &format!("{prefix}/{name}"), state);
+        }
+    }
+    state.insert("repository".to_owned(), format!("{:?} {:?}", names(git), names(&git.join("worktrees"))));
+    for name in TREE_STEERS {
+        add_files(&git.join("worktrees/linked").join(name), &format!("repository/linked/{name}"), state);
+    }
+    add_files(&git.join("worktrees/other"), "repository/other", state);
+    add_files(&git.join("worktrees/linked"), "written/linked", state);
+}
+
 fn make_files(root: &Path, temporary: &Path) {
     let write = |path: PathBuf, text: &str| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -249,6 +289,30 @@ fn make_files(root: &Path, temporary: &Path) {
     write(root.join("hidden/key"), CANARY);
     write(root.join("hidden-file"), CANARY);
     fs::create_dir(root.join("out/empty")).unwrap();
+    for path in [
+        "HEAD",
+        "config",
+        "index",
+        "packed-refs",
+        "hooks/pre-commit",
+        "info/exclude",
+        "objects/x",
+        "refs/x",
+        "logs/x",
+    ] {
+        write(root.join("repo/.git").join(path), "old\n");
+    }
+    for path in [
+        "other/HEAD",
+        "linked/HEAD",
+        "linked/index",
+        "linked/commondir",
+        "linked/gitdir",
+        "linked/config.worktree",
+    ] {
+        write(root.join("repo/.git/worktrees").join(path), "old\n");
+    }
+    fs::create_dir(root.join("repo/.git/worktrees/linked/modules")).unwrap();
     symlink("file", root.join("out/link")).unwrap();
     write(temporary.join("file"), "old\n");
     for path in ["mine", "mine2", "mine3", "other/x", ".git/HEAD", ".git/objects/x", ".git/refs/x"] {
