@@ -232,8 +232,8 @@ pub(super) fn to_halves(numbers: &[f32]) -> Vec<u16> {
 /// Converts from half precision, exactly for all finite numbers. It is inlined so that it compiles to the vector
 /// instructions of its caller.
 ///
-/// No step has a subnormal number, also where the number of half precision is one, as the factors of `Q6_K` mostly are: each
-/// would take an Intel CPU more than a hundred cycles.
+/// No step has a subnormal number, also where the number of half precision is one, as the factors of `Q6_K` mostly are: an
+/// Intel CPU computes with those in microcode, many times as slowly.
 #[inline(always)]
 pub(super) fn from_half(bits: u16) -> f32 {
     /// The smallest number of half precision that is not subnormal.
