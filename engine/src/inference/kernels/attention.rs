@@ -5,6 +5,7 @@ use std::ops::Range;
 use pulp::Simd;
 
 use super::{
+    FEW,
     kv_cache::{KvCache, padded},
     math::{Kernel, LANES, Lanes, VECTORS_PER_PASS, dispatch, exp, from_halves, in_parallel, registers},
 };
@@ -39,15 +40,20 @@ impl Attention<'_> {
 
     fn run(&self, queries: &[f32], count: usize, run_block: impl Fn(Block) + Sync) -> Vec<f32> {
         let (head_size, padded_size) = (self.head_size, padded(self.head_size));
-        // The query heads that share one head of keys form the rows of its blocks, position by position.
+        // The query heads that share one head of keys form the rows of its blocks, position by position. A few positions have
+        // blocks of their own, so that each is computed as if it were alone.
         let group = self.heads / self.kv_heads;
-        let rows = count * group;
-        let blocks = rows.div_ceil(ROWS);
+        let parts = if count <= FEW { count } else { 1 };
+        let part_rows = count * group / parts;
+        let part_blocks = part_rows.div_ceil(ROWS);
+        let (rows, blocks) = (count * group, parts * part_blocks);
         let block_size = ROWS * padded_size;
         let mut outputs = vec![0.0; self.kv_heads * blocks * block_size];
         let work = |index: usize, out: &mut [f32]| {
-            let (kv_head, first) = (index / blocks, index % blocks * ROWS);
-            let rows = first..(first + ROWS).min(rows);
+            let (kv_head, block) = (index / blocks, index % blocks);
+            let part = block / part_blocks * part_rows;
+            let first = part + block % part_blocks * ROWS;
+            let rows = first..(first + ROWS).min(part + part_rows);
             let queries = self.block_queries(queries, kv_head, rows.clone());
             let ends: Vec<usize> = rows.map(|row| self.position + row / group + 1).collect();
             run_block(Block {
@@ -70,7 +76,8 @@ impl Attention<'_> {
         for (to, number) in out.chunks_exact_mut(head_size).zip(0..) {
             let (position, head) = (number / self.heads, number % self.heads);
             let (kv_head, row) = (head / group, position * group + head % group);
-            to.copy_from_slice(&outputs[(kv_head * blocks * ROWS + row) * padded_size..][..head_size]);
+            let block = kv_head * blocks + row / part_rows * part_blocks;
+            to.copy_from_slice(&outputs[(block * ROWS + row % part_rows) * padded_size..][..head_size]);
         }
         out
     }

@@ -10,6 +10,10 @@ mod kv_cache;
 mod math;
 mod quantised;
 
+/// The most positions that are computed as if each were alone, with the same result to the last bit. With more it is cheaper
+/// to prepare a matrix once for all of them.
+pub(crate) const FEW: usize = 8;
+
 pub(crate) use attention::Attention;
 pub(crate) use dense::Dense;
 pub(crate) use kv_cache::KvCache;

@@ -8,17 +8,17 @@
 //! instruction of AVX2 or AVX-512 multiplies and adds them in pairs. The rounding is finer than llama.cpp's, which rounds
 //! vectors to eight bits.
 //!
-//! For one vector decoding would take longer than all else. It is rounded to eight bits, as llama.cpp does, and multiplied
-//! by the numbers that the blocks have.
+//! For one vector or a few, decoding would take longer than all else. They are rounded to eight bits, as llama.cpp does, and
+//! multiplied by the numbers that the blocks have.
 
 #![expect(clippy::needless_range_loop, reason = "what is not a loop over indices is not always inlined")]
 
 mod activations;
 mod batch;
 mod chunk;
+mod few_vectors;
 mod formats;
 mod many_vectors;
-mod one_vector;
 mod products;
 mod registers;
 #[cfg(test)]
@@ -28,14 +28,12 @@ use std::cell::OnceCell;
 
 use activations::Activations;
 use batch::Batch;
-use one_vector::Vector;
+use few_vectors::Vectors;
+
+use super::FEW;
 
 pub(crate) use formats::Format;
 pub(crate) use products::Products;
-
-/// Vectors from which on it is cheaper to decode the matrix once for all of them. Measured with three real files: with four
-/// both take the same time.
-const FEWEST_OF_A_BATCH: usize = 4;
 
 /// A matrix of `rows` outputs by `columns` inputs.
 pub(crate) struct Quantised {
@@ -61,25 +59,15 @@ impl Quantised {
 
     /// Multiplies vectors on all cores.
     pub(crate) fn apply(&self, input: &Input<'_>) -> Products {
-        if input.count >= FEWEST_OF_A_BATCH {
+        if input.count > FEW {
             let batch = input.batch.get_or_init(|| Batch::new(input.vectors, self.columns));
             return many_vectors::products(self, batch);
         }
-        let mut numbers = Vec::with_capacity(self.rows * input.count);
-        for vector in 0..input.count {
-            numbers.extend(self.product(input, vector));
-        }
-        Products::in_order(numbers, self.rows)
-    }
-
-    /// Multiplies one of the vectors.
-    fn product(&self, input: &Input<'_>, vector: usize) -> Vec<f32> {
-        let numbers = &input.vectors[vector * self.columns..][..self.columns];
-        let rounded: &[Activations] = match self.format.plain() {
+        let rounded: &[_] = match self.format.plain() {
             Some(_) => &[],
-            None => &input.rounded(self.columns)[vector],
+            None => input.rounded(self.columns),
         };
-        one_vector::product(self, Vector { numbers, rounded })
+        few_vectors::products(self, Vectors { numbers: input.vectors, rounded, count: input.count })
     }
 
     /// Returns some rows, one after the other.

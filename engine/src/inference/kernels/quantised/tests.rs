@@ -6,11 +6,11 @@ use candle_core::{
 };
 
 use super::{
-    Format, Input, Quantised,
+    FEW, Format, Input, Quantised,
     activations::Activations,
     batch::Batch,
+    few_vectors::{self, Vectors},
     many_vectors,
-    one_vector::{self, Vector},
     registers::Portable,
 };
 
@@ -114,15 +114,26 @@ fn close(found: &[f32], expected: &[(f64, f64)], what: &str) {
 fn all_products(matrix: &Quantised, vectors: &[f32]) -> Vec<(&'static str, Vec<f32>)> {
     let mut found =
         vec![("chosen", matrix.apply(&Input::new(vectors, vectors.len() / matrix.columns)).all())];
-    let rows: Vec<_> =
-        vectors.chunks_exact(matrix.columns).map(|vector| (vector, Activations::of(vector))).collect();
+    let rounded: Vec<_> = vectors.chunks_exact(matrix.columns).map(Activations::of).collect();
     let batch = Batch::new(vectors, matrix.columns);
     macro_rules! check {
         ($name: literal, $registers: expr, $rows: literal, $groups: literal) => {{
-            let single = rows.iter().flat_map(|(numbers, rounded)| {
-                one_vector::product_in($registers, matrix, Vector { numbers, rounded })
-            });
-            found.push((concat!($name, ", one"), single.collect()));
+            let few = |count: usize| -> Vec<f32> {
+                let parts = vectors.chunks(count * matrix.columns).zip(rounded.chunks(count));
+                let products = parts.map(|(numbers, rounded)| {
+                    let vectors = Vectors { numbers, rounded, count: rounded.len() };
+                    few_vectors::products_in($registers, matrix, vectors).all()
+                });
+                products.collect::<Vec<_>>().concat()
+            };
+            let one = few(1);
+            for count in 2..=FEW {
+                let (few, one) = (few(count), one.iter());
+                let same =
+                    |(few, one): (&f32, &f32)| few.to_bits() == one.to_bits() || few.is_nan() && one.is_nan();
+                assert!(few.iter().zip(one).all(same), "{:?}, {count} at a time", matrix.format);
+            }
+            found.push((concat!($name, ", one"), one));
             let many = many_vectors::products_in::<_, $rows, $groups>($registers, matrix, &batch);
             found.push((concat!($name, ", many"), many.all()));
         }};
