@@ -2,16 +2,19 @@
 //!
 //!     KONTEKST_LLAMA_SERVER=llama-server cargo bench --bench engine -- MODEL.gguf [PROMPT-TOKENS] [ANSWER-TOKENS]
 //!     KONTEKST_LLAMA_SERVER=llama-server cargo bench --bench engine -- MODEL.gguf --agree [PROMPTS]
+//!     cargo bench --bench engine -- MODEL.gguf --speculation [CASE]
 //!
 //! Prints tokens per second and ratios; only the ratios mean anything on another machine. Both use one prompt of
 //! the same tokens, read once before it counts, and take turns; the best of three counts.
 //! With `--agree` it compares the tokens that both find likeliest, after up to 200 short prompts, and says with
 //! which of them the same weights as `f32` agree where they differ. Those take four bytes for each parameter.
+//! With `--speculation` it compares answers with and without guesses of the next tokens, which must be the same.
 
 #![expect(clippy::print_stdout, reason = "it is what a bench is for")]
 
 mod agree;
 mod llama;
+mod speculation;
 
 use std::{error::Error, ops::ControlFlow, path::Path};
 
@@ -44,8 +47,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut arguments = arguments.peekable();
     let agree = arguments.next_if(|argument| argument == "--agree").is_some();
+    let speculation = arguments.next_if(|argument| argument == "--speculation").is_some();
+    let case = if speculation { arguments.next().unwrap_or_default() } else { String::new() };
     let mut number = |otherwise: u32| arguments.next().map_or(Ok(otherwise), |number| number.parse::<u32>());
     let engine = Engine::open(Path::new(&model), Limits::default())?;
+    if speculation {
+        return speculation::compare(&engine, &case);
+    }
     let server = match std::env::var_os("KONTEKST_LLAMA_SERVER") {
         Some(program) => Some(llama::Server::start(Path::new(&program), Path::new(&model))?),
         None => None,
@@ -92,7 +100,8 @@ impl Constraint for Endless {
 
 fn built_in(engine: &Engine, prompt: &[u32], answer: u32) -> Result<Speed, Box<dyn Error>> {
     let prompt = Prompt { tokens: prompt, session: None };
-    let request = GenerateRequest { prompt, sampling: Sampling::greedy(), max_tokens: answer, seed: None };
+    let (sampling, seed, speculation) = (Sampling::greedy(), None, false);
+    let request = GenerateRequest { prompt, sampling, max_tokens: answer, seed, speculation };
     let generation =
         engine.generate(&request, Some(&mut Endless), &|| false, &mut |_| ControlFlow::Continue(()))?;
     // Reading the prompt gives the first token of the answer.

@@ -97,6 +97,8 @@ pub struct Config {
     /// The maximum size on disk of the prompt caches of model servers that the daemon starts, in MiB. 0 keeps none.
     #[serde(deserialize_with = "integer::<_, _, 0, 16_777_216>")]
     pub kv_cache_mb: u64,
+    /// Reads guesses of the next tokens along with the last one, where an answer repeats what stands before it.
+    pub speculation: bool,
     /// Several model servers with the same models, in the order in which they are tried. If there are any, they replace
     /// `endpoint`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -166,6 +168,7 @@ impl Default for Config {
             max_loaded_models: 1,
             keep_warm_minutes: 10.0,
             kv_cache_mb: 2048,
+            speculation: true,
             endpoints: Vec::new(),
             api_key_env: None,
             allow_remote: false,

@@ -15,6 +15,7 @@ model_dir = "~/models"               # where GGUF files are
 max_loaded_models = 1                # models that are loaded at a time; the least recently used is unloaded
 keep_warm_minutes = 10               # how long an unused model stays loaded; 0 never unloads it
 kv_cache_mb = 2048                   # disk for the prompt caches of model servers that the daemon starts; 0 keeps none
+speculation = true                   # guess ahead where an answer repeats what stands before it; the answer is the same
 # endpoints = ["http://gpu1:8000", { url = "http://gpu2:8000", api_key_env = "GPU2_KEY" }]   # tried in order
 # api_key_env = "OPENAI_API_KEY"     # environment variable of the daemon that has the key of `endpoint`
 # allow_remote = false               # allows an address in `bind` that other machines can reach; needs a token
@@ -123,6 +124,7 @@ pub(super) const WRITTEN: &[&str] = &[
     "ca0eea5b2127f9c6dcf0e1c6c2d70045985e355ca8103f0582b4f6bdf0894e2c",
     "2fea69f7d54fa6baef37c6031b9b4b3e4998a49ed6d2b81c102d30b78a9df064",
     "432e6be36b915404cf0250c19b60c868ecc79b48dd888dfc349404b43f4315fd",
+    "88c38574325c85bdd3692fe203431beef8eb171f148e124ffedf990e0098792b",
 ];
 
 /// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
@@ -138,6 +140,7 @@ pub(super) const KEYS: &[&str] = &[
     "max_loaded_models",
     "keep_warm_minutes",
     "kv_cache_mb",
+    "speculation",
     "endpoints",
     "api_key_env",
     "allow_remote",

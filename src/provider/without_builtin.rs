@@ -37,6 +37,7 @@ pub struct Settings {
     pub context_size: Option<u32>,
     pub max_loaded: usize,
     pub keep_warm: Option<Duration>,
+    pub speculation: bool,
     pub launcher: Option<PathBuf>,
 }
 

@@ -166,6 +166,7 @@ impl Task<'_> {
             sampling: Sampling::greedy(),
             max_tokens: self.max_tokens,
             seed: None,
+            speculation: false,
         };
         let mut text = String::new();
         let generation =

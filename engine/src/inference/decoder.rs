@@ -7,11 +7,16 @@ use std::{
 
 use crate::{
     Engine, EngineError,
-    inference::{engine::lock, error::catch_panic, sequence_cache::SequenceCache, vocabulary::Vocabulary},
+    inference::{
+        engine::lock, error::catch_panic, kernels::FEW, sequence_cache::SequenceCache, vocabulary::Vocabulary,
+    },
 };
 
 /// Tokens that are read at once, between two reports of progress.
 const BATCH: usize = 64;
+
+/// Tokens that [`Decoder::step_each`] reads at most.
+pub(crate) const MOST_AT_ONCE: usize = FEW;
 
 /// A prompt that is to be read.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +55,7 @@ pub struct Decoder<'a> {
     prompt_tokens: usize,
     cached_tokens: usize,
     prefill_time: Duration,
+    /// Those after the last tokens that were read, one token after the other.
     logits: Vec<f32>,
 }
 
@@ -137,14 +143,13 @@ impl<'a> Decoder<'a> {
         let mut logits = Vec::new();
         for batch in prompt[cached_tokens..].chunks(BATCH) {
             let is_last = cache.tokens.len() + batch.len() == prompt.len();
-            logits = engine.network.read_tokens(cache, batch, is_last, stop)?;
+            logits = engine.network.read_tokens(cache, batch, usize::from(is_last), stop)?;
             let progress =
                 PrefillProgress { processed: to_u32(cache.tokens.len()), total: to_u32(prompt.len()) };
             if on_progress(progress).is_break() {
                 return Err(DecodeError::SinkClosed);
             }
         }
-        logits.truncate(engine.vocabulary.len());
         let (prompt_tokens, prefill_time) = (prompt.len(), started.elapsed());
         Ok(Self { engine, cache, stop, prompt_tokens, cached_tokens, prefill_time, logits })
     }
@@ -185,7 +190,8 @@ impl<'a> Decoder<'a> {
 
     /// The logits of each token of the vocabulary to come next, after the tokens that were read last.
     pub fn logits(&self) -> &[f32] {
-        &self.logits
+        let last = self.logits.len() - self.engine.network.outputs();
+        &self.logits[last..][..self.engine.vocabulary.len()]
     }
 
     /// Reads `tokens` and computes the logits after the last of them.
@@ -194,8 +200,20 @@ impl<'a> Decoder<'a> {
     ///
     /// [`DecodeError::Cancelled`], or the failure of the engine. No token was read then.
     pub fn step(&mut self, tokens: &[u32]) -> Result<(), DecodeError> {
-        self.logits = self.engine.network.read_tokens(self.cache, tokens, true, self.stop)?;
-        self.logits.truncate(self.engine.vocabulary.len());
+        self.read(tokens, 1)
+    }
+
+    /// Reads at most [`MOST_AT_ONCE`] tokens as if one after the other, and computes the logits after each of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Decoder::step`].
+    pub fn step_each(&mut self, tokens: &[u32]) -> Result<(), DecodeError> {
+        self.read(tokens, tokens.len())
+    }
+
+    fn read(&mut self, tokens: &[u32], wanted: usize) -> Result<(), DecodeError> {
+        self.logits = self.engine.network.read_tokens(self.cache, tokens, wanted, self.stop)?;
         Ok(())
     }
 
@@ -205,9 +223,16 @@ impl<'a> Decoder<'a> {
         self.cache.rewind(self.prompt_tokens + length);
     }
 
-    /// Moves the logits out, so that a sampler may change them.
-    pub(crate) fn take_logits(&mut self) -> Vec<f32> {
-        std::mem::take(&mut self.logits)
+    /// Returns all tokens that were read but the last `ahead`, and the logits after them, which a sampler may change.
+    pub(crate) fn before_last(&mut self, ahead: usize) -> (&[u32], &mut [f32]) {
+        let first = self.logits.len() - (ahead + 1) * self.engine.network.outputs();
+        let logits = &mut self.logits[first..][..self.engine.vocabulary.len()];
+        (&self.cache.tokens[..self.cache.tokens.len() - ahead], logits)
+    }
+
+    /// Drops the last `ahead` tokens that were read.
+    pub(crate) fn drop_last(&mut self, ahead: usize) {
+        self.cache.rewind(self.cache.tokens.len() - ahead);
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {

@@ -12,6 +12,7 @@ use crate::{
     inference::{
         decoder::{DecodeError, Decoder, PrefillProgress, Prompt, to_u32},
         sampler::{Sampler, Sampling},
+        speculation::Speculation,
         vocabulary::Utf8Decoder,
     },
 };
@@ -25,6 +26,8 @@ pub struct GenerateRequest<'a> {
     pub max_tokens: u32,
     /// The same seed chooses the same tokens again. Without one each answer differs.
     pub seed: Option<u64>,
+    /// Reads several tokens at once where the answer repeats what stands before it. The answer is the same without.
+    pub speculation: bool,
 }
 
 /// An event while an answer is generated.
@@ -45,6 +48,9 @@ pub struct Generation {
     pub cached_tokens: u32,
     /// Tokens of the answer, the one that ended it included.
     pub completion_tokens: u32,
+    /// Tokens that were guessed, and those of them that became part of the answer.
+    pub guessed_tokens: u32,
+    pub accepted_tokens: u32,
     pub finish: FinishReason,
     pub prefill_time: Duration,
     pub decode_time: Duration,
@@ -98,7 +104,9 @@ impl Engine {
         let on_progress = &mut |progress| (sink.borrow_mut())(Event::Prefill(progress));
         self.decode(request.prompt, stop, on_progress, |decoder| {
             let mut sink = sink.borrow_mut();
-            AnswerWriter::new(decoder, constraint, &mut **sink).write(request)
+            let is_worthwhile = request.speculation && !self.network.shape.small;
+            let speculation = if is_worthwhile { Speculation::new() } else { Speculation::none() };
+            AnswerWriter::new(decoder, speculation, constraint, &mut **sink).write(request)
         })
     }
 }
@@ -106,6 +114,7 @@ impl Engine {
 /// Writes the answer to a prompt that was read.
 struct AnswerWriter<'a, 'b, 'c> {
     decoder: &'a mut Decoder<'b>,
+    speculation: Speculation,
     constraint: Option<&'c mut dyn Constraint>,
     sink: &'a mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     utf8: Utf8Decoder,
@@ -115,15 +124,18 @@ struct AnswerWriter<'a, 'b, 'c> {
 impl<'a, 'b, 'c> AnswerWriter<'a, 'b, 'c> {
     fn new(
         decoder: &'a mut Decoder<'b>,
+        speculation: Speculation,
         constraint: Option<&'c mut dyn Constraint>,
         sink: &'a mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Self {
-        Self { decoder, constraint, sink, utf8: Utf8Decoder::default(), completion_tokens: 0 }
+        Self { decoder, speculation, constraint, sink, utf8: Utf8Decoder::default(), completion_tokens: 0 }
     }
 
     fn write(mut self, request: &GenerateRequest<'_>) -> Result<Generation, DecodeError> {
         let started = Instant::now();
-        let finish = self.sample_tokens(request)?;
+        let finish = self.sample_tokens(request);
+        self.speculation.finish(self.decoder);
+        let finish = finish?;
         // An answer that ends within a character ends with U+FFFD.
         if let Some(last) = self.utf8.finish() {
             self.send(Event::Text(last.encode_utf8(&mut [0; 4])))?;
@@ -132,6 +144,8 @@ impl<'a, 'b, 'c> AnswerWriter<'a, 'b, 'c> {
             prompt_tokens: to_u32(self.decoder.prompt_tokens()),
             cached_tokens: to_u32(self.decoder.cached_tokens()),
             completion_tokens: self.completion_tokens,
+            guessed_tokens: self.speculation.guessed,
+            accepted_tokens: self.speculation.accepted,
             finish,
             prefill_time: self.decoder.prefill_time(),
             decode_time: started.elapsed(),
@@ -146,7 +160,8 @@ impl<'a, 'b, 'c> AnswerWriter<'a, 'b, 'c> {
         let mut last = None;
         while self.completion_tokens < limit {
             if let Some(last) = last {
-                self.decoder.step(&[last])?;
+                let room = limit - self.completion_tokens;
+                self.speculation.step(self.decoder, last, room as usize)?;
             }
             if self.decoder.is_cancelled() {
                 return Err(DecodeError::Cancelled);
@@ -170,8 +185,8 @@ impl<'a, 'b, 'c> AnswerWriter<'a, 'b, 'c> {
 
     fn choose(&mut self, sampler: &mut Sampler) -> Option<u32> {
         let vocabulary = self.decoder.vocabulary();
-        let mut logits = self.decoder.take_logits();
-        sampler.choose(&mut logits, self.decoder.tokens(), |id| match &mut self.constraint {
+        let (before, logits) = self.speculation.logits(self.decoder);
+        sampler.choose(logits, before, |id| match &mut self.constraint {
             Some(constraint) if vocabulary.is_end(id) => constraint.may_end(),
             Some(constraint) => {
                 let bytes = vocabulary.bytes(id);

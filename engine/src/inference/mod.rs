@@ -16,6 +16,7 @@ mod sampler;
 mod sequence_cache;
 mod session_store;
 mod shape;
+mod speculation;
 pub mod template;
 mod vocabulary;
 mod weights;

@@ -64,8 +64,13 @@ impl Network {
         layers.chain(&self.output).chain([&self.embedding]).map(Matrix::bytes).sum()
     }
 
-    /// Reads `tokens` after those in `cache`. Returns the logits after the last of them, or nothing if they are not
-    /// `wanted`.
+    /// The number of logits after one position: at least as many as the vocabulary has tokens.
+    pub(crate) fn outputs(&self) -> usize {
+        self.output.as_ref().unwrap_or(&self.embedding).rows()
+    }
+
+    /// Reads `tokens` after those in `cache`. Returns the logits after each of the last `wanted` of them, one position after
+    /// the other. A few tokens are read as if one after the other, with the same result to the last bit: up to `kernels::FEW`.
     ///
     /// `stop` is called before each layer. If it returns true, the error is [`DecodeError::Cancelled`] and the cache
     /// holds what it held before.
@@ -73,7 +78,7 @@ impl Network {
         &self,
         cache: &mut SequenceCache,
         tokens: &[u32],
-        wanted: bool,
+        wanted: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<f32>, DecodeError> {
         let shape = &self.shape;
@@ -98,25 +103,25 @@ impl Network {
             let span = Span { position, count, window, rotary };
             let mut mixed = together(shape.small, || layer.mix(shape, &state, layer_cache, &span));
             if number + 1 == shape.layers {
-                if !wanted {
+                if wanted == 0 {
                     break;
                 }
-                // Only the last position says what comes next; the others have done their part.
-                let rest = (count - 1) * shape.width;
+                // Positions before those that are wanted have done their part.
+                let rest = (count - wanted) * shape.width;
                 state.drain(..rest);
                 mixed.drain(..rest);
-                count = 1;
+                count = wanted;
             }
             add(&mut state, &mixed);
             let forward = together(shape.small, || layer.feed_forward(shape, &state, count));
             add(&mut state, &forward);
         }
         cache.tokens.extend_from_slice(tokens);
-        if !wanted {
+        if wanted == 0 {
             return Ok(Vec::new());
         }
         rms_norm(&mut state, &self.norm, shape.epsilon);
-        Ok(self.output.as_ref().unwrap_or(&self.embedding).apply(&state, 1))
+        Ok(self.output.as_ref().unwrap_or(&self.embedding).apply(&state, count))
     }
 }
 

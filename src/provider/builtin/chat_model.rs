@@ -31,6 +31,7 @@ pub(super) struct ChatModel {
     engine: Engine,
     template: Template,
     overhead: Overhead,
+    speculation: bool,
     /// This program, which renders the template in another process.
     launcher: PathBuf,
 }
@@ -48,11 +49,16 @@ impl ChatModel {
     /// # Errors
     ///
     /// Any [`TemplateError`] except [`TemplateError::Refused`].
-    pub(super) fn new(engine: Engine, launcher: PathBuf, cancel: &Cancel) -> Result<Self, TemplateError> {
+    pub(super) fn new(
+        engine: Engine,
+        launcher: PathBuf,
+        speculation: bool,
+        cancel: &Cancel,
+    ) -> Result<Self, TemplateError> {
         let renderer = TemplateProcess::new(&launcher, cancel);
         let template = Template::new(TemplateSource::of(&engine), &renderer)?;
         let overhead = Overhead::measure(&template, &engine, &renderer);
-        Ok(Self { engine, template, overhead, launcher })
+        Ok(Self { engine, template, overhead, speculation, launcher })
     }
 
     fn render(&self, request: &ChatRequest, cancel: &Cancel) -> Result<Rendered, ProviderError> {
@@ -141,6 +147,7 @@ impl Provider for ChatModel {
             sampling: sampling(&request.sampling, &self.engine.info().sampling),
             max_tokens: request.max_tokens.min(window - prompt_tokens).max(1),
             seed: request.options.seed.map(i64::cast_unsigned),
+            speculation: self.speculation,
         };
         let mut builder =
             TurnBuilder::new(parser(request, is_step), grammar.is_none() && rendered.begins_thought);

@@ -49,6 +49,8 @@ pub struct Settings {
     pub max_loaded: usize,
     /// The time after which an unused model is unloaded. `None` is never.
     pub keep_warm: Option<Duration>,
+    /// Several tokens are read at once where an answer repeats what stands before it.
+    pub speculation: bool,
     /// This program, which renders chat templates in another process.
     pub launcher: Option<PathBuf>,
 }
@@ -218,7 +220,9 @@ impl OpenModels {
                     let launcher = self.settings.launcher.clone().ok_or_else(|| {
                         TemplateError::Failed("this program does not know where it is".to_owned())
                     });
-                    let model = launcher.and_then(|launcher| ChatModel::new(engine, launcher, cancel));
+                    let model = launcher.and_then(|launcher| {
+                        ChatModel::new(engine, launcher, self.settings.speculation, cancel)
+                    });
                     LoadedModel::new(name, Arc::new(model.map_err(LoadError::Template)?)).of_file(file)
                 }
             }

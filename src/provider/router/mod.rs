@@ -93,6 +93,7 @@ impl Router {
             context_size: config.context_size,
             max_loaded: config.max_loaded_models,
             keep_warm: supervisor::keep_warm(config),
+            speculation: config.speculation,
             launcher: process.launcher.clone(),
         });
         Self {

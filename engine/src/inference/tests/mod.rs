@@ -1,6 +1,7 @@
 //! The engine on small models with random weights, one for each architecture.
 
 mod hostile;
+mod speculation;
 
 use std::{cell::Cell, ops::ControlFlow};
 
@@ -28,7 +29,7 @@ fn both(model: &RandomModel) -> [Engine; 2] {
 fn logits(network: &Network, cache: &mut SequenceCache, tokens: &[u32], step: usize) -> Vec<f32> {
     let mut last = Vec::new();
     for step in tokens.chunks(step) {
-        last = network.read_tokens(cache, step, true, &|| false).unwrap();
+        last = network.read_tokens(cache, step, 1, &|| false).unwrap();
     }
     last
 }
@@ -128,7 +129,7 @@ fn run(
 
 fn request<'a>(tokens: &'a [u32], session: Option<&'a str>) -> GenerateRequest<'a> {
     let prompt = Prompt { tokens, session };
-    GenerateRequest { prompt, sampling: Sampling::greedy(), max_tokens: 12, seed: Some(7) }
+    GenerateRequest { prompt, sampling: Sampling::greedy(), max_tokens: 12, seed: Some(7), speculation: true }
 }
 
 #[test]
