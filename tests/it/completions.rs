@@ -18,6 +18,7 @@ fn home() -> TestHome {
         "---\nname: review\ndescription: Reviews a change\n---\nReview $ARGUMENTS",
     );
     home.write("sessions/book.jsonl", "{\"role\":\"user\",\"content\":\"the \\u001b[2Jthird: chapter\"}\n");
+    home.write("jobs/news.toml", "");
     home.write("sessions/diary.jsonl", "{\"role\":\"user\",\"content\":\"today\"}\n");
     home
 }
@@ -56,6 +57,11 @@ fn bash_offers_what_is_on_this_machine() {
     check(&["kontekst", "sessions", "show", "d"], &["diary"]);
     check(&["kontekst", "run", "--allow", "edit"], &["edit_file"]);
     check(&["kontekst", "run", "/re"], &["/review"]);
+    check(&["kontekst", "chat", "--agent", "co"], &["coder"]);
+    check(&["kontekst", "chat", "--session", "bo"], &["book"]);
+    check(&["kontekst", "chat", "--allow", "edit"], &["edit_file"]);
+    check(&["kontekst", "every", "1d", "/re"], &["/review"]);
+    check(&["kontekst", "jobs", "run", "n"], &["news"]);
     check(&["kontekst", "sess"], &["sessions"]);
     check(&["kontekst", "run", "--auto"], &["--auto-approve"]);
     // A prompt can be anything, also the name of a file, which bash itself completes.

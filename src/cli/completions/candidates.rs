@@ -8,7 +8,9 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use crate::{
     cli::{run::tool_names, units::age},
     config::{Config, Home, agents},
-    core::Environment,
+    core::{Environment, Name},
+    jobs::Jobs,
+    journal::Journal,
     models::ModelCatalog,
     parked::ParkedRuns,
     sessions::Sessions,
@@ -17,6 +19,9 @@ use crate::{
 
 /// The most sessions that are offered, the newest first.
 const MAX_SESSIONS: usize = 100;
+
+/// The most runs that are offered, the newest first.
+const MAX_RUNS: usize = 100;
 
 /// The places in which values are looked up. No daemon is asked.
 #[derive(Clone)]
@@ -38,43 +43,69 @@ pub(super) fn with_values(command: Command, lookup: Lookup) -> Command {
             arg.add(ArgValueCompleter::new(complete))
         }
     };
-    command
-        .mut_subcommand("run", |run| {
-            run.mut_arg("agent", of(agent_names))
-                .mut_arg("model", of(model_names))
-                .mut_arg("session", of(session_ids))
-                .mut_arg("allow", of(tools))
-                .mut_arg("words", of(skill_words))
+    ARGUMENTS.iter().fold(command, |command, (commands, arguments)| {
+        at(command, commands, |command| {
+            arguments.iter().fold(command, |command, (name, values)| command.mut_arg(*name, of(*values)))
         })
-        .mut_subcommand("agents", |agents| {
-            agents.mut_subcommand("show", |show| show.mut_arg("name", of(agent_names)))
-        })
-        .mut_subcommand("skills", |skills| {
-            skills.mut_subcommand("show", |show| show.mut_arg("name", of(skill_names)))
-        })
-        .mut_subcommand("models", |models| {
-            models
-                .mut_subcommand("show", |show| show.mut_arg("name", of(model_names)))
-                .mut_subcommand("use", |chosen| chosen.mut_arg("name", of(model_names)))
-        })
-        .mut_subcommand("approvals", |approvals| {
-            approvals
-                .mut_subcommand("show", |show| show.mut_arg("run", of(parked_runs)))
-                .mut_subcommand("approve", |approve| approve.mut_arg("ids", of(parked_runs)))
-                .mut_subcommand("deny", |deny| deny.mut_arg("ids", of(parked_runs)))
-        })
-        .mut_subcommand("sessions", |sessions| {
-            let of_id = |sessions: Command, name: &'static str, id: &'static str| {
-                sessions.mut_subcommand(name, |command| command.mut_arg(id, of(session_ids)))
-            };
-            let sessions = ["show", "rename", "fork", "export", "workers", "use"]
-                .into_iter()
-                .fold(sessions, |sessions, name| of_id(sessions, name, "id"));
-            let sessions = of_id(sessions, "delete", "ids");
-            of_id(sessions, "set-agent", "session")
-                .mut_subcommand("set-agent", |command| command.mut_arg("name", of(agent_names)))
-        })
+    })
 }
+
+/// Changes the subcommand at the end of these names.
+fn at(command: Command, names: &[&'static str], change: impl FnOnce(Command) -> Command) -> Command {
+    match names {
+        [] => change(command),
+        [first, rest @ ..] => command.mut_subcommand(*first, |command| at(command, rest, change)),
+    }
+}
+
+/// Arguments by their ids, and their values.
+type Arguments = [(&'static str, Values)];
+
+/// The commands, and the values of their arguments.
+const ARGUMENTS: &[(&[&str], &Arguments)] = &[
+    (
+        &["run"],
+        &[
+            ("agent", agent_names),
+            ("model", model_names),
+            ("session", session_ids),
+            ("allow", tools),
+            ("words", skill_words),
+        ],
+    ),
+    (
+        &["chat"],
+        &[("agent", agent_names), ("model", model_names), ("session", session_ids), ("allow", tools)],
+    ),
+    (
+        &["every"],
+        &[("agent", agent_names), ("model", model_names), ("allow", tools), ("prompt", skill_words)],
+    ),
+    (&["jobs", "show"], &[("id", job_names)]),
+    (&["jobs", "run"], &[("id", job_names)]),
+    (&["jobs", "results"], &[("id", job_names)]),
+    (&["jobs", "pause"], &[("id", job_names)]),
+    (&["jobs", "resume"], &[("id", job_names)]),
+    (&["jobs", "remove"], &[("id", job_names)]),
+    (&["undo"], &[("run", changed_runs)]),
+    (&["agents", "show"], &[("name", agent_names)]),
+    (&["skills", "show"], &[("name", skill_names)]),
+    (&["models", "show"], &[("name", model_names)]),
+    (&["models", "use"], &[("name", model_names), ("agent", agent_names)]),
+    (&["models", "pull"], &[("agent", agent_names)]),
+    (&["models", "check"], &[("name", model_names)]),
+    (&["approvals", "show"], &[("run", parked_runs)]),
+    (&["approvals", "approve"], &[("ids", parked_runs)]),
+    (&["approvals", "deny"], &[("ids", parked_runs)]),
+    (&["sessions", "show"], &[("id", session_ids)]),
+    (&["sessions", "rename"], &[("id", session_ids)]),
+    (&["sessions", "fork"], &[("id", session_ids)]),
+    (&["sessions", "export"], &[("id", session_ids)]),
+    (&["sessions", "workers"], &[("id", session_ids)]),
+    (&["sessions", "use"], &[("id", session_ids)]),
+    (&["sessions", "delete"], &[("ids", session_ids)]),
+    (&["sessions", "set-agent"], &[("session", session_ids), ("name", agent_names)]),
+];
 
 fn candidates(lookup: &Lookup, values: Values, typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
@@ -104,6 +135,19 @@ fn session_ids(lookup: &Lookup) -> Vec<(String, String)> {
 fn parked_runs(lookup: &Lookup) -> Vec<(String, String)> {
     let runs = ParkedRuns::new(&lookup.home).list().unwrap_or_default();
     runs.into_iter().map(|run| (run.id.to_string(), run.prompt)).collect()
+}
+
+fn job_names(lookup: &Lookup) -> Vec<(String, String)> {
+    let jobs = Jobs::new(&lookup.home);
+    let about = |id: &Name| jobs.job(id).map(|job| job.prompt).unwrap_or_default();
+    jobs.ids().unwrap_or_default().into_iter().map(|id| (id.to_string(), about(&id))).collect()
+}
+
+/// Returns the runs that an undo can take back, the newest first.
+fn changed_runs(lookup: &Lookup) -> Vec<(String, String)> {
+    let Ok(config) = Config::load(&lookup.home) else { return Vec::new() };
+    let heads = Journal::new(&lookup.home, &config.undo).heads().unwrap_or_default();
+    heads.into_iter().take(MAX_RUNS).map(|head| (head.run.to_string(), head.words)).collect()
 }
 
 fn tools(_: &Lookup) -> Vec<(String, String)> {
