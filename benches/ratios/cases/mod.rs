@@ -1,5 +1,6 @@
 //! The cases, cheapest first. Each sets up its own [`Fixture`](crate::fixture::Fixture) and returns a row for each goal.
 
+mod chat;
 mod cold_start;
 mod idle;
 pub(crate) mod llama;
@@ -24,6 +25,7 @@ pub(crate) const ALL: &[Case] = &[
     Case { name: "oneshot", run: oneshot::run },
     Case { name: "cold start", run: cold_start::run },
     Case { name: "stream", run: stream::run },
+    Case { name: "chat", run: chat::run },
     Case { name: "stdin", run: stdin::run },
     Case { name: "idle", run: idle::run },
     Case { name: "parallel", run: parallel::run },
