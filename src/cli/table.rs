@@ -104,6 +104,21 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", cut.trim_end()))
 }
 
+/// Cuts a text at its beginning so that it is no wider than `width` columns.
+pub fn cut_start(text: &str, width: usize) -> Cow<'_, str> {
+    if text.width() <= width {
+        return Cow::Borrowed(text);
+    }
+    let mut start = text.len();
+    for (at, _) in text.char_indices().rev() {
+        if text[at..].width() + 1 > width {
+            break;
+        }
+        start = at;
+    }
+    Cow::Owned(format!("…{}", &text[start..]))
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::expect;

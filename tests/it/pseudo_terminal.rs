@@ -164,8 +164,15 @@ fn read_in_thread(keyboard: OwnedFd) -> mpsc::Receiver<Vec<u8>> {
     let mut keyboard = File::from(keyboard);
     thread::spawn(move || {
         let mut block = [0; 4096];
+        let mut bytes = Vec::new();
         while let Ok(count @ 1..) = keyboard.read(&mut block) {
-            if send.send(block[..count].to_vec()).is_err() {
+            bytes.extend_from_slice(&block[..count]);
+            // The rest of a character comes with the next block.
+            let whole = match std::str::from_utf8(&bytes) {
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                _ => bytes.len(),
+            };
+            if send.send(bytes.drain(..whole).collect()).is_err() {
                 return;
             }
         }
@@ -185,4 +192,36 @@ pub(crate) fn without_escapes(screen: &str) -> String {
     }
     text.push_str(rest);
     text
+}
+
+/// Returns the rows that a terminal of 24 rows shows, and before them those that have left it at the top. Rows into which the
+/// terminal has broken a line are one.
+pub(crate) fn rows_of(screen: &str, columns: u16) -> Vec<String> {
+    const ROWS: u16 = 24;
+    let mut terminal = vt100::Parser::new(ROWS, columns, 100_000);
+    terminal.process(screen.as_bytes());
+    terminal.screen_mut().set_scrollback(usize::MAX);
+    let mut rows: Vec<String> = Vec::new();
+    let mut is_wrapped = false;
+    let mut above = terminal.screen().scrollback();
+    loop {
+        terminal.screen_mut().set_scrollback(above);
+        // The rows that are to be seen now and were not before.
+        let count = if above == 0 { ROWS } else { u16::try_from(above).unwrap_or(ROWS).min(ROWS) };
+        for (number, row) in (0..count).zip(terminal.screen().rows(0, columns)) {
+            match rows.last_mut() {
+                Some(last) if is_wrapped => last.push_str(&row),
+                _ => rows.push(row),
+            }
+            is_wrapped = terminal.screen().row_wrapped(number);
+        }
+        if above == 0 {
+            break;
+        }
+        above -= usize::from(count);
+    }
+    while rows.last().is_some_and(String::is_empty) {
+        rows.pop();
+    }
+    rows
 }

@@ -57,7 +57,7 @@ fn help() -> String {
         "  /SKILL …         run a skill (`kontekst skills` lists them)
   Alt-Enter, or \\ at the end of a line, begins another line. Tab completes /commands and @files.
   Up, Down and Ctrl-R find earlier prompts. A line that begins with a space is not remembered.
-  Ctrl-C stops an answer. What is typed during an answer is sent after it.",
+  Ctrl-C stops an answer. What is typed during an answer is shown below it and sent after it.",
     );
     text
 }

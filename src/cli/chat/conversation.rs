@@ -12,7 +12,7 @@ use super::{
     command::Input,
     commands,
     completion::ChatCompletion,
-    editor::{LineEditor, PROMPT, Typed},
+    editor::{LineEditor, Typed},
     header, mentioned,
     signals::Signals,
     state::{ChatState, Next, note},
@@ -21,7 +21,8 @@ use crate::{
     cli::{
         error::{CliError, ExitStatus},
         output::print_status,
-        run::{Attached, QuestionPrograms, RunSender, TerminalMode},
+        printable::printable,
+        run::{Attached, PROMPT, QuestionPrograms, RunSender, TerminalMode},
     },
     config::Home,
     core::Environment,
@@ -41,6 +42,7 @@ pub(super) struct Chat<'a> {
     editor: LineEditor,
     signals: Signals,
     environment: Environment,
+    styled_prompt: String,
 }
 
 impl<'a> Chat<'a> {
@@ -66,9 +68,16 @@ impl<'a> Chat<'a> {
             sender.keep_typed(Rc::clone(mode));
         }
         let completion = ChatCompletion { home: home.clone(), dir: start.working_dir.clone().into() };
-        let editor = LineEditor::start(home.chat_history(), completion, palette.bold(PROMPT))?;
+        let styled_prompt = palette.bold(PROMPT);
+        let editor = LineEditor::start(home.chat_history(), completion, styled_prompt.clone())?;
         let environment = environment.clone();
-        Ok(Self { state: ChatState { home, sender, start, mode }, editor, signals, environment })
+        Ok(Self {
+            state: ChatState { home, sender, start, mode },
+            editor,
+            signals,
+            environment,
+            styled_prompt,
+        })
     }
 
     /// Talks until the user leaves.
@@ -106,8 +115,19 @@ impl<'a> Chat<'a> {
         }
     }
 
-    /// Returns the next line. It begins with what was typed during the last answer, which the terminal has kept.
+    /// Returns the next line: one that was sent during the last answer, or one that begins with what was typed then.
     fn next_line(&mut self) -> Typed {
+        let mut begun = String::new();
+        if !self.editor.is_reading() {
+            let typed = self.state.sender.typed();
+            if let Some(prompt) = typed.next_prompt() {
+                self.editor.remember(&prompt);
+                // As the editor leaves it.
+                writeln!(io::stdout(), "{}{}", self.styled_prompt, printable(&prompt)).ok();
+                return Typed::Text(prompt);
+            }
+            begun = typed.take();
+        }
         if let Some(mode) = self.state.mode.as_ref().filter(|_| !self.editor.is_reading()) {
             mode.set_quiet_without_signals();
         }
@@ -117,7 +137,7 @@ impl<'a> Chat<'a> {
                 biased;
                 () = signals.terminate.stopped() => Typed::Terminated,
                 () = signals.interrupts.next() => Typed::Interrupt,
-                typed = editor.read() => typed,
+                typed = editor.read(begun) => typed,
             }
         })
     }
@@ -153,15 +173,16 @@ impl<'a> Chat<'a> {
     fn answer(&mut self, attached: Attached, skill: Option<SkillInvocation>) -> Result<Next, CliError> {
         let Attached { text: prompt, images } = attached;
         let start = StartRunCommand { prompt, skill, images, ..self.state.start.clone() };
-        if let Some(mode) = &self.state.mode {
-            mode.set_quiet();
-        }
         let sent = self.state.sender.send(&start);
         let entered = self.state.sender.runtime().enter();
         self.signals.interrupts.forget();
         drop(entered);
         self.state.sender.session().clone_into(&mut self.state.start.session_id);
         let result = sent.and_then(|ending| self.state.sender.exit_code(&ending));
+        if result.is_err() || self.state.sender.signal().is_some() {
+            // Whoever sent a prompt during this answer expected another end of it.
+            self.state.sender.typed().take_back();
+        }
         match self.state.sender.signal() {
             None => result.map(|_| Next::Line),
             Some(2) => {

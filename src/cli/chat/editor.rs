@@ -15,7 +15,7 @@ use rustyline::{
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::completion::ChatCompletion;
-use crate::cli::error::CliError;
+use crate::cli::{error::CliError, run::PROMPT};
 
 /// The most prompts that are remembered.
 const MAX_HISTORY: usize = 1000;
@@ -26,15 +26,19 @@ const MAX_REMEMBERED: usize = 16 * 1024;
 /// The largest file of prompts that is read, in bytes. It is as large as the longest history can become.
 const MAX_HISTORY_FILE: u64 = 2 * (MAX_HISTORY * MAX_REMEMBERED) as u64;
 
-/// The text before each line that is typed.
-pub(super) const PROMPT: &str = "> ";
-
 /// Reads lines from the terminal.
 pub(super) struct LineEditor {
-    requests: mpsc::Sender<()>,
+    requests: mpsc::Sender<Request>,
     replies: UnboundedReceiver<Typed>,
     /// A line is being typed already, because the last call was dropped.
     is_reading: bool,
+}
+
+/// Work for the thread of the editor.
+enum Request {
+    /// Reads a line that begins with this text.
+    Read(String),
+    Remember(String),
 }
 
 /// The end of a line that somebody was typing.
@@ -78,10 +82,16 @@ impl LineEditor {
         self.is_reading
     }
 
-    /// Reads a line. Nothing is lost if the returned future is dropped early.
-    pub(super) async fn read(&mut self) -> Typed {
+    /// Adds a prompt to the history that was typed without the editor.
+    pub(super) fn remember(&self, prompt: &str) {
+        self.requests.send(Request::Remember(prompt.to_owned())).ok();
+    }
+
+    /// Reads a line that begins with `text`, unless one is being typed already. Nothing is lost if the returned future is
+    /// dropped early.
+    pub(super) async fn read(&mut self, text: String) -> Typed {
         if !std::mem::replace(&mut self.is_reading, true) {
-            self.requests.send(()).ok();
+            self.requests.send(Request::Read(text)).ok();
         }
         let typed = self.replies.recv().await;
         self.is_reading = false;
@@ -118,22 +128,27 @@ struct Worker {
 }
 
 impl Worker {
-    fn serve(mut self, requests: &mpsc::Receiver<()>) {
+    fn serve(mut self, requests: &mpsc::Receiver<Request>) {
         // A history that is not there or cannot be read is an empty one.
         if fs::metadata(&self.history).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_HISTORY_FILE) {
             self.editor.load_history(&self.history).ok();
         }
-        for () in requests {
-            let typed = self.read();
-            if self.replies.send(typed).is_err() {
-                return;
+        for request in requests {
+            match request {
+                Request::Remember(prompt) => self.remember(&prompt),
+                Request::Read(text) => {
+                    let typed = self.read(&text);
+                    if self.replies.send(typed).is_err() {
+                        return;
+                    }
+                }
             }
         }
     }
 
-    fn read(&mut self) -> Typed {
+    fn read(&mut self, text: &str) -> Typed {
         let prompt = (PROMPT, self.styled_prompt.clone());
-        match self.editor.readline(&prompt) {
+        match self.editor.readline_with_initial(&prompt, (text, "")) {
             Ok(line) => {
                 self.remember(&line);
                 Typed::Text(line.replace("\\\n", "\n"))

@@ -36,7 +36,7 @@ use conversation::Chat;
 /// earlier prompts, which are kept in ~/.kontekst/chat_history, except those that begin with a blank.
 ///
 /// Ctrl-C stops an answer, or clears a line. Ctrl-D, or Ctrl-C twice at an empty prompt, leaves. What you type while an
-/// answer is printed becomes the next prompt.
+/// answer is printed stands below it and becomes the next prompt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst chat

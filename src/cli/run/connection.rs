@@ -2,10 +2,7 @@
 
 use std::{io, os::unix::net::UnixStream, process::ExitCode, rc::Rc};
 
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::mpsc,
-};
+use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::{
@@ -24,7 +21,9 @@ use super::{
     question_asker::WithdrawalReason,
     renderer::{Format, RunRenderer},
     report::{RunReport, Usage},
+    run_signals::RunSignals,
     terminal_mode::TerminalMode,
+    type_ahead::{Keyboard, TypeAhead},
     unasked_call,
 };
 
@@ -38,6 +37,8 @@ pub(super) struct RunConnection {
     /// The modes of the terminal of a chat, which keeps what is typed during an answer. `None` in a command that shows one
     /// run.
     pub(super) mode: Option<Rc<TerminalMode>>,
+    /// The text that was typed during answers and that no line has taken yet.
+    pub(super) type_ahead: TypeAhead,
     pub(super) facts: RunFacts,
     /// The result that `--output json` prints at the end. `None` for other outputs.
     pub(super) report: Option<RunReport>,
@@ -95,6 +96,7 @@ impl RunConnection {
             renderer,
             approver,
             mode: None,
+            type_ahead: TypeAhead::default(),
             facts: RunFacts::default(),
             report: None,
             active,
@@ -112,6 +114,8 @@ impl RunConnection {
         self.held.clear();
         self.approver.begin();
         self.renderer.begin();
+        // Nothing is on stdout yet that could fail.
+        self.renderer.show_typed(self.type_ahead.line()).ok();
     }
 
     /// Returns true if the daemon has started the run. It must not be sent again then.
@@ -127,40 +131,40 @@ impl RunConnection {
         &mut self,
         stream: UnixStream,
         start: StartRunCommand,
+        signals: &mut RunSignals,
     ) -> Result<Event, RunConnectionError> {
         let mut agent = client::agent(client::channel(stream).await?);
         let (commands, outbox) = mpsc::channel(COMMAND_QUEUE);
         let wrap = |command| RunCommand { command: Some(command) };
         commands.try_send(wrap(Command::Start(start))).expect("a new channel has room");
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(ClientError::Runtime)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(ClientError::Runtime)?;
-        let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))
-            .map_err(ClientError::Runtime)?;
-        let events = agent.run(ReceiverStream::new(outbox)).await.map_err(ClientError::from);
-        let mut events = match events {
-            Ok(events) => events.into_inner(),
-            Err(ClientError::Status(status)) => return Err((*status).into()),
-            Err(error) => return Err(error.into()),
-        };
+        let mut keyboard = Keyboard::new(self.mode.as_deref());
+        let events = agent.run(ReceiverStream::new(outbox)).await;
+        let mut events = events.map_err(|status| not_sent(status.into()))?.into_inner();
         loop {
+            let reads_keys = self.prepare_for_keys();
             let to_send = tokio::select! {
                 biased;
-                _ = interrupt.recv() => {
+                _ = signals.interrupt.recv() => {
                     if self.approver.runs_program() {
                         continue;
                     }
                     self.on_signal(2)
                 }
-                _ = terminate.recv() => self.on_signal(15),
-                _ = continued.recv() => {
-                    self.set_mode(true);
-                    self.approver.redraw();
+                _ = signals.terminate.recv() => self.on_signal(15),
+                _ = signals.continued.recv() => {
+                    self.on_continued();
                     continue;
                 }
                 decisions = self.approver.answered() => {
                     self.set_mode(false);
                     self.show_held().map_err(RunConnectionError::Stdout)?;
                     Some(decisions)
+                }
+                keys = keyboard.read(), if reads_keys => {
+                    match self.on_keys(&keys).map_err(RunConnectionError::Stdout)? {
+                        true => self.on_signal(2),
+                        false => continue,
+                    }
                 }
                 () = self.renderer.progress_due() => {
                     self.renderer.draw_progress();
@@ -187,6 +191,29 @@ impl RunConnection {
                 commands.send(wrap(command)).await.ok();
             }
         }
+    }
+
+    /// Shows what was typed unless a question is on the terminal. Returns true if more of it can be read.
+    fn prepare_for_keys(&mut self) -> bool {
+        if self.approver.is_asking() {
+            return false;
+        }
+        self.renderer.restore_typed();
+        !self.type_ahead.is_full()
+    }
+
+    /// Takes what was typed, and shows it. Returns true if Ctrl-C is among it.
+    fn on_keys(&mut self, keys: &[u8]) -> io::Result<bool> {
+        let is_interrupted = self.type_ahead.push(keys);
+        self.renderer.show_typed(self.type_ahead.line())?;
+        Ok(is_interrupted)
+    }
+
+    /// Shows everything anew after the process was stopped and the shell has written to the terminal.
+    fn on_continued(&mut self) {
+        self.set_mode(true);
+        self.renderer.forget_screen();
+        self.approver.redraw();
     }
 
     fn observe_command(&mut self, command: &Command) {
@@ -307,6 +334,14 @@ impl RunConnection {
             Event::Failed(failed) => Err(failure(failed)),
             _ => Err(CliError::failed("the daemon stopped sending events before the run ended")),
         }
+    }
+}
+
+/// Returns the error of a run that the daemon did not take.
+fn not_sent(error: ClientError) -> RunConnectionError {
+    match error {
+        ClientError::Status(status) => (*status).into(),
+        error => error.into(),
     }
 }
 

@@ -21,14 +21,18 @@ mod reason_file;
 mod renderer;
 mod report;
 mod resume;
+mod run_signals;
+mod screen_row;
 mod sender;
 mod settings_args;
 mod terminal_mode;
 mod terminal_program;
 mod text_input;
+mod type_ahead;
 mod unasked_call;
 mod whole_answer;
 mod whole_call;
+mod whole_lines;
 
 use std::process::ExitCode;
 
@@ -51,6 +55,7 @@ pub(super) use resume::{ResumeOutput, quiet_approver, resume};
 pub(super) use sender::RunSender;
 pub(super) use settings_args::SettingsArgs;
 pub(super) use terminal_mode::TerminalMode;
+pub(super) use type_ahead::PROMPT;
 pub(super) use unasked_call::target;
 pub(super) use whole_call::whole_call;
 

@@ -1,12 +1,12 @@
 //! Sends runs to the daemon, one after another, each until its end.
 
-use std::{process::ExitCode, rc::Rc};
+use std::{process::ExitCode, rc::Rc, time::Duration};
 
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, time::timeout};
 
 use crate::{
     cli::{error::CliError, output::Verbosity},
-    client,
+    client::{self, ClientError},
     config::Home,
     pb::{ChangedRun, ContextSnapshot, ListChangedRunsRequest, StartRunCommand, run_event::Event},
     sessions::Sessions,
@@ -16,12 +16,17 @@ use super::{
     approver::Approver,
     connection::{RunConnection, RunConnectionError},
     renderer::{Format, RunRenderer},
+    run_signals::RunSignals,
     terminal_mode::TerminalMode,
+    type_ahead::{Keyboard, TypeAhead},
 };
 
 /// The number of times that a run is sent. A daemon that is about to stop can accept a connection and then drop it;
 /// the next attempt reaches its successor.
 const MAX_ATTEMPTS: u32 = 3;
+
+/// The longest silence within a pasted text.
+const REST_OF_PASTE: Duration = Duration::from_millis(500);
 
 /// A client of the daemon that sends one run at a time.
 pub(in crate::cli) struct RunSender<'a> {
@@ -54,6 +59,11 @@ impl<'a> RunSender<'a> {
     /// The daemon cannot be reached, or its connection broke before the end of the run, or stdout cannot be written. A
     /// reader that closed stdout is an error with the status `OutputClosed`.
     pub(in crate::cli) fn send(&mut self, start: &StartRunCommand) -> Result<Event, CliError> {
+        let mut signals = self.listen()?;
+        // Ctrl-C is a signal from here on.
+        if let Some(mode) = &self.connection.mode {
+            mode.set_quiet();
+        }
         self.connection.begin();
         let mut attempts = 0;
         loop {
@@ -63,7 +73,8 @@ impl<'a> RunSender<'a> {
             for notice in connected.notices {
                 self.connection.renderer.note(Verbosity::Normal, &notice);
             }
-            let result = self.runtime.block_on(self.connection.drive(connected.stream, start.clone()));
+            let result =
+                self.runtime.block_on(self.connection.drive(connected.stream, start.clone(), &mut signals));
             self.connection.renderer.end_wait();
             attempts += 1;
             match result {
@@ -82,6 +93,11 @@ impl<'a> RunSender<'a> {
         }
     }
 
+    fn listen(&self) -> Result<RunSignals, CliError> {
+        let _entered = self.runtime.enter();
+        Ok(RunSignals::listen().map_err(ClientError::Runtime)?)
+    }
+
     /// Returns the exit code for the last event of the run that was sent last.
     ///
     /// # Errors
@@ -91,9 +107,26 @@ impl<'a> RunSender<'a> {
         self.connection.exit_code(ending)
     }
 
-    /// Keeps the terminal in these modes, so that what is typed during an answer waits for the next prompt.
+    /// Keeps the terminal in these modes, so that what is typed during an answer is shown and waits for the next prompt.
     pub(in crate::cli) fn keep_typed(&mut self, mode: Rc<TerminalMode>) {
         self.connection.mode = Some(mode);
+    }
+
+    /// Returns what was typed during the answers so far and was not taken. Waits a moment for the rest of a pasted text.
+    pub(in crate::cli) fn typed(&mut self) -> &mut TypeAhead {
+        let RunConnection { mode, type_ahead, .. } = &mut self.connection;
+        if type_ahead.is_incomplete() {
+            self.runtime.block_on(async {
+                let mut keyboard = Keyboard::new(mode.as_deref());
+                while type_ahead.is_incomplete()
+                    && let Ok(bytes) = timeout(REST_OF_PASTE, keyboard.read()).await
+                {
+                    type_ahead.push(&bytes);
+                }
+            });
+        }
+        type_ahead.end_key();
+        type_ahead
     }
 
     /// Returns the exit code of the last run, whose end is `result`. With [`Format::Json`] the run is printed before as one

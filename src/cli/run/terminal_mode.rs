@@ -1,6 +1,11 @@
 //! The modes of the terminal of a chat.
 
-use std::{fs::File, io, os::unix::fs::OpenOptionsExt as _};
+use std::{
+    cell::Cell,
+    fs::File,
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+};
 
 use rustix::{
     fs::OFlags,
@@ -15,6 +20,8 @@ pub(in crate::cli) struct TerminalMode {
     usual: Termios,
     quiet: Termios,
     without_signals: Termios,
+    /// The terminal marks the beginning and the end of what is pasted.
+    marks_paste: Cell<bool>,
 }
 
 impl TerminalMode {
@@ -37,27 +44,38 @@ impl TerminalMode {
         quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
         let mut without_signals = quiet.clone();
         without_signals.local_modes -= LocalModes::ISIG;
-        let mode = Self { terminal, usual, quiet, without_signals };
+        let mode = Self { terminal, usual, quiet, without_signals, marks_paste: Cell::new(false) };
         mode.set_quiet();
         Ok(mode)
     }
 
-    /// Shows nothing of what is typed, and delivers each key at once.
+    /// Shows nothing of what is typed, delivers each key at once, and marks what is pasted.
     pub(in crate::cli) fn set_quiet(&self) {
         // Fails only if the terminal is gone, which the next read notices.
         tcsetattr(&self.terminal, OptionalActions::Now, &self.quiet).ok();
+        self.mark_paste(true);
     }
 
     /// Does what [`TerminalMode::set_quiet`] does, and makes a key of Ctrl-C, which the line editor reads later. As a signal, it
     /// discards what was typed before it. While the line editor changes the modes it also had no effect at times, for a reason
-    /// that was not found.
+    /// that was not found. The editor has pasted text marked while it reads, and not after that.
     pub(in crate::cli) fn set_quiet_without_signals(&self) {
         tcsetattr(&self.terminal, OptionalActions::Now, &self.without_signals).ok();
+        self.marks_paste.set(false);
     }
 
     /// Has the terminal edit and show lines, as other programs expect it.
     pub(in crate::cli) fn set_usual(&self) {
         tcsetattr(&self.terminal, OptionalActions::Now, &self.usual).ok();
+        self.mark_paste(false);
+    }
+
+    fn mark_paste(&self, is_on: bool) {
+        if self.marks_paste.replace(is_on) != is_on {
+            let sequence = if is_on { "\x1b[?2004h" } else { "\x1b[?2004l" };
+            // A terminal that takes no more output for now does without.
+            (&self.terminal).write_all(sequence.as_bytes()).ok();
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use std::{
 };
 
 use reply::Client;
-pub(crate) use reply::{Reply, gate};
+pub(crate) use reply::{Gate, GateKey, Reply, gate};
 use serde_json::{Value, json};
 
 /// The time that a test waits for a request before it fails. It is generous, because the machine may be busy.

@@ -1,5 +1,8 @@
 //! Shows what a run waits for: on a terminal in a line that is drawn again every second and wiped before the next output,
-//! and elsewhere in a line every few seconds if the user wants to see everything.
+//! and elsewhere in a line every few seconds if the user wants to see everything. What is typed meanwhile in a chat is in
+//! that line instead.
+
+mod typed_line;
 
 mod wait;
 
@@ -21,6 +24,7 @@ use crate::{
 
 pub(super) use wait::Activity;
 
+use typed_line::TypedLine;
 use wait::Wait;
 
 /// A silence of the run is shown only if it is longer than this. A line that is wiped at once would flicker.
@@ -40,6 +44,7 @@ pub(super) struct ProgressLine {
     silent_since: Instant,
     /// `None` while a question is asked or a tool runs.
     wait: Option<Wait>,
+    typed: TypedLine,
     /// The time at which a line was drawn last.
     drawn: Option<Instant>,
     /// stderr ends in a progress line, which is wiped before the next output.
@@ -94,6 +99,7 @@ impl ProgressLine {
             palette,
             silent_since: now,
             wait,
+            typed: TypedLine::default(),
             drawn: None,
             is_shown: false,
             in_middle_of_line: false,
@@ -120,7 +126,7 @@ impl ProgressLine {
             Some(wait) => wait.update(activity, now),
             None => self.wait = Some(Wait::new(activity, now)),
         }
-        if self.is_shown && self.form == Form::Redrawn {
+        if self.is_shown && self.form == Form::Redrawn && !self.has_typed() {
             self.draw();
         }
     }
@@ -148,7 +154,7 @@ impl ProgressLine {
     }
 
     fn due_at(&self) -> Option<Instant> {
-        let wait = self.wait.as_ref()?;
+        let wait = self.wait.as_ref().filter(|_| !self.has_typed())?;
         let delay = if wait.is_for_answer() { ANSWER_DELAY } else { DELAY };
         let first = self.silent_since + delay;
         match self.form {
@@ -159,8 +165,55 @@ impl ProgressLine {
         }
     }
 
+    /// Shows what somebody types, instead of what the run waits for. `row` is what stands before the cursor, to which the
+    /// cursor comes back when the line is wiped.
+    pub(super) fn show_typed(&mut self, text: String, row: &str) {
+        if self.form != Form::Redrawn {
+            return;
+        }
+        if text.is_empty() {
+            self.clear();
+        }
+        self.typed.set_text(text);
+        self.draw_typed(row);
+    }
+
+    /// Shows what was typed again, after other output.
+    pub(super) fn restore_typed(&mut self, row: &str) {
+        if !self.is_shown {
+            self.draw_typed(row);
+        }
+    }
+
+    /// Returns true if what was typed is to be seen below all other output.
+    pub(super) fn has_typed(&self) -> bool {
+        !self.typed.is_empty()
+    }
+
+    /// Forgets what the screen shows, because another program has written there.
+    pub(super) fn forget_screen(&mut self) {
+        self.is_shown = false;
+        self.typed.take_row();
+    }
+
+    fn draw_typed(&mut self, row: &str) {
+        if !self.has_typed() {
+            return;
+        }
+        self.end_line();
+        if !self.is_shown && !row.is_empty() {
+            self.typed.set_row(row);
+            write("\n");
+        }
+        write(&self.typed.drawn(columns(), self.palette));
+        self.is_shown = true;
+    }
+
     /// Draws the line for which [`ProgressLine::due`] waited.
     pub(super) fn draw(&mut self) {
+        if self.has_typed() {
+            return self.draw_typed("");
+        }
         let Some(wait) = &self.wait else { return };
         let now = Instant::now();
         let text = wait.text(now);
@@ -169,7 +222,7 @@ impl ProgressLine {
         match self.form {
             Form::Hidden => {}
             Form::Redrawn => {
-                let width = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+                let width = columns();
                 // A longer line would take two rows, of which only one is wiped.
                 let text = if width > 1 { cut(&text, width - 1) } else { text.into() };
                 write(&format!("\r\x1b[K{}", self.palette.dim(&text)));
@@ -183,6 +236,9 @@ impl ProgressLine {
     pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.is_shown) {
             write("\r\x1b[K");
+            if let Some(row) = self.typed.take_row() {
+                write(&format!("\x1b[A\r{row}"));
+            }
         }
         self.end_line();
     }
@@ -204,6 +260,11 @@ impl ProgressLine {
             write("\n");
         }
     }
+}
+
+/// Returns the columns of the terminal, or 0 if it does not say how many it has.
+fn columns() -> usize {
+    tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col))
 }
 
 /// Writes to stderr. If stderr is closed, there is nowhere left to report that.

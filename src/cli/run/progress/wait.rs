@@ -129,7 +129,8 @@ fn reported(progress: &Progress) -> String {
         Progress::Queued(queued) => format!("number {} in the queue for the model", queued.place),
         Progress::Loading(loading) => {
             let percent = loading.fraction.map(|part| format!(" {:.0} %", part * 100.0)).unwrap_or_default();
-            format!("loading {}{percent}", printable(&loading.model))
+            let model = if loading.model.is_empty() { "the model" } else { &loading.model };
+            format!("loading {}{percent}", printable(model))
         }
         Progress::Requested(asked) if asked.model.is_empty() => {
             format!("waiting for the model server at {}", printable(&asked.server))
@@ -171,8 +172,10 @@ mod tests {
         let queued = |waiting_for: &str| {
             Activity::Reported(Progress::Queued(QueuedProgress { place: 2, waiting_for: waiting_for.into() }))
         };
-        let loading =
-            |fraction| Activity::Reported(Progress::Loading(LoadingProgress { model: "m".into(), fraction }));
+        let loading_of = |model: &str, fraction| {
+            Activity::Reported(Progress::Loading(LoadingProgress { model: model.into(), fraction }))
+        };
+        let loading = |fraction| loading_of("m", fraction);
         let requested = |model: &str| {
             let (model, server) = (model.to_owned(), "host:8080".to_owned());
             Activity::Reported(Progress::Requested(RequestedProgress { model, server }))
@@ -189,6 +192,7 @@ mod tests {
                 "waiting for another run of this session (--new starts another session), 1m01s".to_owned(),
             ),
             (loading(None), 0, "loading m".to_owned()),
+            (loading_of("", None), 2, "loading the model, 2s".to_owned()),
             (loading(Some(0.5)), 3, "loading m 50 %, 3s".to_owned()),
             (requested(""), 1, "waiting for the model server at host:8080, 1s".to_owned()),
             (requested("m"), 12, "waiting for the first token of m at host:8080, 12s".to_owned()),

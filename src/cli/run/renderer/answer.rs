@@ -13,7 +13,14 @@ impl RunRenderer {
             let text = markdown.interrupt();
             self.write_to_line(&text)?;
         }
-        if std::mem::take(&mut self.in_middle_of_line) { self.write_stdout("\n") } else { Ok(()) }
+        self.release_line()?;
+        if self.in_middle_of_line { self.write_text("\n") } else { Ok(()) }
+    }
+
+    /// Prints the beginning of a line that was kept until its end.
+    pub(super) fn release_line(&mut self) -> io::Result<()> {
+        let text = self.unshown.take();
+        self.write_text(&text)
     }
 
     /// Prints the text that was kept, because it counts.
@@ -36,7 +43,9 @@ impl RunRenderer {
         if text.is_empty() {
             return Ok(());
         }
-        self.progress.clear();
+        if !self.progress.has_typed() {
+            self.progress.clear();
+        }
         if let Some(markdown) = &mut self.markdown {
             markdown.set_width(Screen::of_stdout().width.unwrap_or(WIDTH_OF_PIPE));
             let shown = markdown.push(text);
@@ -49,10 +58,20 @@ impl RunRenderer {
         self.write_to_line(text)
     }
 
-    /// Writes to stdout, and notes if that ends in the middle of a line.
+    /// Writes to stdout, but only whole lines while something is typed below them.
     fn write_to_line(&mut self, text: &str) -> io::Result<()> {
+        let shown = self.unshown.push(text, self.progress.has_typed());
+        self.write_text(&shown)
+    }
+
+    /// Writes to stdout, and notes where that ends.
+    fn write_text(&mut self, text: &str) -> io::Result<()> {
         let Some(last) = text.as_bytes().last() else { return Ok(()) };
+        self.progress.clear();
         self.in_middle_of_line = *last != b'\n';
+        if self.stdout_is_terminal {
+            self.row.push(text, Screen::of_stdout().width.unwrap_or(0));
+        }
         self.write_stdout(text)
     }
 

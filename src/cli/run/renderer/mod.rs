@@ -30,6 +30,8 @@ use super::{
     context_line::{format_compaction, format_context},
     held_answer::HeldAnswer,
     progress::{Activity, ProgressLine, ProgressScreen},
+    screen_row::ScreenRow,
+    whole_lines::WholeLines,
 };
 
 /// The form of the output on stdout.
@@ -61,6 +63,12 @@ pub(in crate::cli) struct RunRenderer {
     waits_for_whole_answer: bool,
     /// The last byte on stdout was not a line feed.
     in_middle_of_line: bool,
+    /// The row of the terminal in which the answer ends.
+    row: ScreenRow,
+    /// The beginning of a line of the answer, and of a thought, that is shown when its end has come, because what is typed
+    /// stands below the answer.
+    unshown: WholeLines,
+    unshown_thought: WholeLines,
     held: HeldAnswer,
     progress: ProgressLine,
     /// Name and arguments of the proposed calls, by call id.
@@ -131,6 +139,9 @@ impl RunRenderer {
             markdown,
             waits_for_whole_answer: false,
             in_middle_of_line: false,
+            row: ScreenRow::default(),
+            unshown: WholeLines::default(),
+            unshown_thought: WholeLines::default(),
             held: HeldAnswer::default(),
             progress: ProgressLine::new(progress_screen, shown, palette),
             call_descriptions: HashMap::new(),
@@ -196,7 +207,10 @@ impl RunRenderer {
             Event::Progress(event) => {
                 return event.progress.as_ref().map_or(Ok(()), |progress| self.report(progress));
             }
-            _ => self.progress.end_wait(),
+            _ => {
+                self.release_thought();
+                self.progress.end_wait();
+            }
         }
         match event {
             Event::Token(_) | Event::Reasoning(_) | Event::Progress(_) => {}
@@ -270,6 +284,7 @@ impl RunRenderer {
     pub(super) fn note(&mut self, level: Verbosity, text: &str) {
         if level <= self.verbosity && self.format != Format::StreamJson {
             self.progress.clear();
+            self.row.clear();
             write_stderr(&format!("{}\n", self.palette.dim(text)));
         }
     }

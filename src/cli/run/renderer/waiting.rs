@@ -25,6 +25,31 @@ impl RunRenderer {
         self.progress.show_daemon_start();
     }
 
+    /// Shows what somebody types, in one line that is printable. The answer comes in whole lines meanwhile.
+    pub(in crate::cli::run) fn show_typed(&mut self, line: String) -> io::Result<()> {
+        let is_over = line.is_empty();
+        self.progress.show_typed(line, self.row.text());
+        if is_over {
+            self.release_thought();
+            self.release_line()?;
+            if self.shares_line() {
+                self.progress.wait_for_more(false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what was typed again, after other output.
+    pub(in crate::cli::run) fn restore_typed(&mut self) {
+        self.progress.restore_typed(self.row.text());
+    }
+
+    /// Begins on a new screen, because another program has written to this one.
+    pub(in crate::cli::run) fn forget_screen(&mut self) {
+        self.progress.forget_screen();
+        self.row.clear();
+    }
+
     /// Wipes the line that says what the run waits for, because it is over.
     pub(in crate::cli::run) fn end_wait(&mut self) {
         self.progress.end_wait();
@@ -61,12 +86,25 @@ impl RunRenderer {
     /// Shows a thought of the model, or that it thinks.
     pub(super) fn write_reasoning(&mut self, text: &str) {
         if self.verbosity == Verbosity::Verbose {
-            self.progress.continue_line();
-            let text = printable(text);
-            write_stderr(&self.palette.dim(&text));
-            self.progress.begin_line(&text);
+            let text = self.unshown_thought.push(&printable(text), self.progress.has_typed());
+            self.write_thought(&text);
         } else if !self.shares_line() {
             self.progress.go_on(Activity::Thinking);
+        }
+    }
+
+    /// Shows the beginning of a line of thought that was kept until its end.
+    pub(super) fn release_thought(&mut self) {
+        let text = self.unshown_thought.take();
+        self.write_thought(&text);
+    }
+
+    fn write_thought(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.progress.continue_line();
+            self.row.clear();
+            write_stderr(&self.palette.dim(text));
+            self.progress.begin_line(text);
         }
     }
 }

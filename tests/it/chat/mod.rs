@@ -1,5 +1,7 @@
 //! `kontekst chat` on a terminal.
 
+mod type_ahead;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -67,31 +69,6 @@ fn ctrl_c_stops_the_answer_and_not_the_chat() {
     chat.type_keys("\x03");
     let (code, screen) = chat.end();
     assert_eq!((code, model.chats().len()), (0, 2), "{screen}");
-}
-
-#[test]
-fn what_is_typed_during_an_answer_is_the_next_prompt() {
-    let (gate, key) = gate();
-    let model = FakeLlama::start([
-        Reply::text("").then_wait(gate).then_text("the answer"),
-        Reply::text("the next answer"),
-        Reply::text("the last answer"),
-    ]);
-    let home = TestHome::new(&model.url());
-    let mut chat = chat(&home, &[]);
-    chat.type_keys("one\r");
-    model.wait_for_chats(1);
-    // Ctrl-\\ does not end the chat while the terminal shows nothing of what is typed.
-    chat.type_keys("\x1ctyped early\rand this\r");
-    key.open();
-    let before = chat.wait_for("the answer");
-    assert!(!before.contains("typed early"), "{before}");
-    chat.wait_for("the next answer");
-    chat.wait_for("the last answer");
-    chat.wait_for(PROMPT);
-    chat.type_keys("/exit\r");
-    assert_eq!(chat.end().0, 0);
-    assert_eq!(user_texts(&model.chats()[2]), ["one", "typed early", "and this"]);
 }
 
 #[test]
