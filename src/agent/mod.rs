@@ -1,6 +1,7 @@
 //! The agent: the one core that every door uses.
 
 mod agent_core;
+mod answer_check;
 mod beginning;
 mod bridge;
 mod calls;

@@ -1,5 +1,5 @@
-//! Runs the checks of a run: after each answer that follows a change of files, and once before the first change, or before
-//! the first answer.
+//! Runs the checks of a run: after each answer that follows a change of files, after each file that was written anew because a
+//! check failed, and once before the first change, or before the first answer.
 //!
 //! A failure goes to the model, which changes the files again.
 
@@ -39,6 +39,7 @@ pub(super) async fn run_before_answers(run: &mut RunState) -> Result<(), Stop> {
         let head =
             format!("The check `{command}` fails before any change ({}). It printed:\n", exit(&result));
         let tail = "\nIt has to pass in the end.";
+        run.rails.rewrites.note_failed_check(&command, &result.output);
         run.messages.push_output_note(&head, result.output, tail, &run.model).await?;
     }
     Ok(())
@@ -67,7 +68,7 @@ pub(super) async fn check_answer(run: &mut RunState) -> Result<CheckedAnswer, St
     let rounds = run.checks.rounds;
     let failed = run_all(run, rounds).await?;
     let Some((command, result)) = failed.first() else { return Ok(CheckedAnswer::Passed) };
-    if rounds == MAX_ROUNDS {
+    if rounds >= MAX_ROUNDS {
         let how = exit(result);
         return Err(RunError::new(
             FailureKind::Check,
@@ -85,6 +86,7 @@ pub(super) async fn check_answer(run: &mut RunState) -> Result<CheckedAnswer, St
             exit(result)
         );
         let tail = "\nCorrect the files so that it passes.";
+        run.rails.rewrites.note_failed_check(command, &result.output);
         run.messages.push_output_note(&head, result.output.clone(), tail, &run.model).await?;
     }
     Ok(CheckedAnswer::Failed)

@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Instant};
 use crate::{
     core::{Cancel, RunId, SessionId, blocking_apart},
     provider::{FinishReason, Turn},
-    tools::builtin::remaining_places,
 };
 
 use super::{
+    answer_check::{check_answer, replace_copy},
     bridge::blocking,
     calls::{check_calls, resume_calls, run_calls},
     generate::summarize_history,
@@ -16,7 +16,7 @@ use super::{
     protocol::{Event, FailureKind, Outcome, RunError},
     rails::AnswerCheck,
     request::{History, StartRun},
-    rewrite::next_turn,
+    rewrite::{check_repair, next_turn},
     run::{EndPermit, Run, RunIo, Stop, channel},
     run_checks::{self, CheckedAnswer},
     run_state::RunState,
@@ -156,6 +156,9 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
         run.limits.check_token_budget()?;
         let (mut turn, is_of_window) = next_turn(run).await?;
         let calls = check_calls(run, &mut turn).await?;
+        if turn.calls.is_empty() {
+            replace_copy(run, &mut turn).await?;
+        }
         record_answer(run, &turn, is_of_window).await?;
         run.parking.note_turn();
         if turn.calls.is_empty() {
@@ -179,34 +182,15 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
         if let Some(outcome) = run_calls(run, calls).await? {
             return Ok(outcome);
         }
+        if !is_of_window {
+            check_repair(run, &turn).await?;
+        }
         run.rails.check()?;
     }
     let max_turns = run.limits.max_turns;
     Err(RunError::new(FailureKind::Limit, format!("the run used up its {max_turns} turns"))
         .hint("raise `max_turns` in config.toml if the task needs more")
         .into())
-}
-
-/// Judges an answer without calls: first by what the run knows, and then by what stands in the files.
-async fn check_answer(run: &mut RunState, turn: &Turn) -> Result<AnswerCheck, Stop> {
-    let has_tools = !run.tools.all.defs().is_empty();
-    let check = run.rails.check_answer(turn, has_tools)?;
-    let is_whole = turn.finish_reason != FinishReason::Length;
-    if matches!(check, AnswerCheck::AskAgain { .. }) || !is_whole || !run.tools.reading_is_free {
-        return Ok(check);
-    }
-    for text in run.rails.replaced_texts() {
-        let (work_dir, cancel) = (Arc::clone(&run.tools.work_dir), run.io.cancel().clone());
-        let mut searching = blocking(move || {
-            let places = remaining_places(&work_dir, &text, &cancel);
-            (text, places)
-        });
-        let (text, places) = run.io.unless_cancelled(searching.join()).await??;
-        if !places.is_empty() {
-            return Ok(run.rails.check_remaining(&text, &places)?);
-        }
-    }
-    Ok(check)
 }
 
 /// Puts the prompt into the window. Its tokens are estimated, which is good enough while there is room to

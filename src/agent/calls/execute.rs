@@ -90,7 +90,7 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
             (outcome, for_model)
         }
     };
-    run.rails.file_changes.note_result(&call, &outcome);
+    run.rails.note_result(&call, &outcome);
     run.push_result(&call, &for_model).await?;
     run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await
 }

@@ -110,7 +110,7 @@ fn judge(parked: &ParkedCall, now: Option<&String>) -> Interrupted {
 
 /// Stores the result of a call and reports it.
 async fn finish(run: &mut RunState, call: ToolCall, outcome: ToolOutcome) -> Result<(), Stop> {
-    run.rails.file_changes.note_result(&call, &outcome);
+    run.rails.note_result(&call, &outcome);
     run.push_result(&call, &outcome).await?;
     run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await
 }

@@ -90,6 +90,18 @@ impl CopiedAnswers {
     }
 }
 
+/// Returns true if an answer after a change of files says nothing of its own: it consists of the request and the reminder of it,
+/// or is a part of the last thing that the model was told.
+pub(super) fn only_repeats(answer: &str, last_read: &str) -> bool {
+    let text = normal(answer);
+    let read = normal(last_read);
+    if text.len() < MIN_BYTES || text.split(' ').count() < MIN_WORDS {
+        return false;
+    }
+    let reminders = [REMINDER, REMINDER_AFTER_CHANGE].map(normal);
+    read.contains(&text) || reminders.iter().any(|reminder| text.contains(&**reminder))
+}
+
 /// Returns the text in lower case with single spaces, and without quotes and brackets around it.
 fn normal(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -100,6 +112,21 @@ fn normal(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_is_a_part_of_the_last_message_says_nothing_of_its_own() {
+        let read = "Successfully wrote 27 bytes to a.json\n\na.json has 2 lines now.";
+        for answer in [
+            "Successfully wrote 27 bytes to a.json\na.json has 2 lines now.",
+            &format!("The request: Fix it. {REMINDER_AFTER_CHANGE} Fix it."),
+        ] {
+            assert!(only_repeats(answer, read), "{answer}");
+        }
+        for answer in ["2 lines", "I wrote two lines to a.json.", "", "a.json has 3 lines now, as you wished"]
+        {
+            assert!(!only_repeats(answer, read), "{answer}");
+        }
+    }
 
     #[test]
     fn copies_are_found_and_answers_are_not() {

@@ -109,7 +109,7 @@ impl FileChanges {
 
     /// Notes the result of a call of a tool of the daemon. A failed change that had been carried out before is no failure:
     /// the model repeats itself.
-    pub(in crate::agent) fn note_result(&mut self, call: &ToolCall, outcome: &ToolOutcome) {
+    pub(super) fn note_result(&mut self, call: &ToolCall, outcome: &ToolOutcome) {
         if !CHANGING_TOOLS.contains(&&*call.name) {
             return;
         }
@@ -154,6 +154,22 @@ impl FileChanges {
     /// Returns the files that the run has changed.
     pub(super) fn changed(&self) -> Vec<String> {
         self.files.keys().cloned().collect()
+    }
+
+    /// Says which files the run has created and which it has changed.
+    pub(super) fn in_words(&self) -> String {
+        let names = |is_new: bool| -> Vec<&str> {
+            let differing = self.files.iter().filter(|(_, file)| file.before != file.now);
+            let wanted = differing.filter(|(_, file)| (file.before == Fingerprint::Missing) == is_new);
+            wanted.map(|(path, _)| path.as_str()).collect()
+        };
+        let sentence = |verb: &str, names: Vec<&str>| match names.as_slice() {
+            [] => None,
+            [name] => Some(format!("{verb} {name}.")),
+            [names @ .., last] => Some(format!("{verb} {} and {last}.", names.join(", "))),
+        };
+        let sentences = [sentence("Created", names(true)), sentence("Changed", names(false))];
+        sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     /// Returns why an answer cannot be the end yet. A change that failed counts only if `counts_failure`. The model has to

@@ -18,6 +18,7 @@ mod repeated_text;
 mod rewrite;
 mod test_guard;
 mod thinking_budget;
+mod unchanged_files;
 mod unfinished_answers;
 mod write_guard;
 
@@ -32,10 +33,10 @@ use crate::{
 };
 use change_guard::ChangeGuard;
 use changed_place::{changed_place, line_count};
-use copied_answers::CopiedAnswers;
+use copied_answers::{CopiedAnswers, only_repeats};
 
-pub(super) use change_request::asks_for_a_change;
 use change_request::request_text;
+pub(super) use change_request::{RequestedFile, asks_for_a_change};
 pub(super) use error_ladder::{ErrorLadder, help};
 pub(super) use file_changes::{FileChanges, JudgedChange};
 pub(super) use missing_change::{ExpectedChange, MissingChange};
@@ -48,6 +49,7 @@ pub(super) use repeated_text::{RepeatedText, without_repetitions};
 pub(super) use rewrite::{MAX_FILE as MAX_REWRITTEN_FILE, Rewrites, VERY_SMALL_MODEL};
 use test_guard::TestGuard;
 pub(super) use thinking_budget::ThinkingBudget;
+use unchanged_files::UnchangedFiles;
 pub(super) use unfinished_answers::{AnswerCheck, UnfinishedAnswers};
 use write_guard::WriteGuard;
 
@@ -75,6 +77,7 @@ pub(super) struct Rails {
     copied_answers: CopiedAnswers,
     missing_change: MissingChange,
     remaining_text: RemainingText,
+    unchanged_files: UnchangedFiles,
     pub(super) file_changes: FileChanges,
     offer: Offer,
     /// The model must call a tool in its next answer.
@@ -111,6 +114,7 @@ impl Rails {
             copied_answers: CopiedAnswers::new(request),
             missing_change: MissingChange::new(expected),
             remaining_text: RemainingText::new(request, expected == ExpectedChange::Some),
+            unchanged_files: UnchangedFiles::new(request, expected == ExpectedChange::Some),
             file_changes: FileChanges::default(),
             offer,
             must_call: false,
@@ -134,6 +138,7 @@ impl Rails {
     pub(super) fn note_decision(&mut self) {
         self.missing_change.note_decision();
         self.remaining_text.note_decision();
+        self.unchanged_files.note_decision();
         self.file_changes.forget_open();
     }
 
@@ -147,7 +152,18 @@ impl Rails {
         conversation: &(impl Iterator<Item = &'a Message> + Clone),
         can_edit: bool,
     ) -> Option<TurnedBack> {
-        if let found @ Some(_) = self.test_guard.judge(change) {
+        if let Some((found, tested)) = self.test_guard.judge(change) {
+            if let [tested] = tested.as_slice() {
+                self.rewrites.repair_next(tested);
+            }
+            return Some(found);
+        }
+        let is_new = change.old.as_deref() != Some(change.new.as_bytes());
+        if is_new
+            && self.file_changes.is_changed_well(&change.path)
+            && let found @ Some(_) = self.rewrites.judge(&change.path)
+        {
+            (self.withholds_writing, self.withholds_editing) = (true, true);
             return found;
         }
         let writes = call.name == WRITE_FILE;
@@ -204,6 +220,13 @@ impl Rails {
         with_text(counted, notes)
     }
 
+    /// Returns what takes the place of an answer after a change of files that only repeats what the model was told: the files
+    /// that were changed. Small models say nothing better when they are asked again. `last_read` is the last message to the model.
+    pub(super) fn own_answer(&self, answer: &str, last_read: &str) -> Option<String> {
+        let is_change = self.config.unfinished && self.expects_change() && self.file_changes.differ();
+        (is_change && only_repeats(answer, last_read)).then(|| self.file_changes.in_words())
+    }
+
     /// Judges an answer without calls.
     ///
     /// # Errors
@@ -234,6 +257,17 @@ impl Rails {
         Ok(check)
     }
 
+    /// Notes the result of a call of a tool of the daemon.
+    pub(super) fn note_result(&mut self, call: &ToolCall, outcome: &ToolOutcome) {
+        // A change that was made already is no change that is missing.
+        let is_made =
+            |path: &str| self.rewrites.judge(path).is_some() && self.file_changes.is_changed_well(path);
+        let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        if !outcome.is_error() || !args["path"].as_str().is_some_and(is_made) {
+            self.file_changes.note_result(call, outcome);
+        }
+    }
+
     /// Returns the texts that must not stand in the files any more when the run ends.
     pub(super) fn replaced_texts(&self) -> Vec<ReplacedText> {
         if !self.config.unfinished {
@@ -256,12 +290,32 @@ impl Rails {
         self.remaining_text.check(text, places)
     }
 
-    /// Notes a change that was carried out. If the model was to write the file anew, its next step is not an edit: it would
-    /// edit the same place again.
+    /// Returns the files that the request names and the run has not changed. They may be as they have to be.
+    pub(super) fn requested_files(&self) -> Vec<RequestedFile> {
+        if !self.config.unfinished {
+            return Vec::new();
+        }
+        self.unchanged_files.wanted(&self.file_changes.changed())
+    }
+
+    /// Judges an answer without calls after which this file is as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`FailureKind::Model`] if the model was asked again too often.
+    pub(super) fn check_requested(&mut self, file: &RequestedFile) -> Result<AnswerCheck, RunError> {
+        self.must_call = true;
+        self.unchanged_files.check(file)
+    }
+
+    /// Notes a change that was carried out. If the model was to write the file anew, its next step is no change: it would make
+    /// the same one again.
     pub(super) fn note_change(&mut self, judged: JudgedChange) {
         let path = judged.path.clone();
         self.file_changes.note_change(judged);
-        self.withholds_editing |= self.rewrites.has(&path) && self.file_changes.is_changed_well(&path);
+        let is_written = self.rewrites.has(&path) && self.file_changes.is_changed_well(&path);
+        self.withholds_editing |= is_written;
+        self.withholds_writing |= is_written;
     }
 
     /// Returns what the model may choose for its next answer. The next turn may choose more again. `conversation` is what

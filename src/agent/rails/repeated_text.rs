@@ -6,7 +6,10 @@ use std::sync::{
 };
 
 use super::change_request::has_word;
-use crate::core::Cancel;
+use crate::{
+    core::Cancel,
+    provider::{REMINDER, REMINDER_AFTER_CHANGE},
+};
 
 /// The end of an answer that is looked at, in bytes. All of it has to be repetitions of one text.
 const WINDOW: usize = 4096;
@@ -101,6 +104,9 @@ impl RepeatedText {
         if self.unchecked < STEP {
             return;
         }
+        if repeats_reminder(&self.tail) {
+            return self.stop();
+        }
         let new = std::mem::take(&mut self.unchecked);
         let reads = is_reading(&self.call_head);
         let window = if reads { SHORT_WINDOW } else { WINDOW };
@@ -111,11 +117,23 @@ impl RepeatedText {
         };
         self.repeated = (self.repeated + new).max(end.len());
         let enough = if reads || has_words(&end[..period]) { window } else { MIN_DATA };
-        if end.len() == window && self.repeated >= enough && self.stopped.tokens().is_none() {
+        if end.len() == window && self.repeated >= enough {
+            self.stop();
+        }
+    }
+
+    fn stop(&self) {
+        if self.stopped.tokens().is_none() {
             self.stopped.bytes.store(self.total, Relaxed);
             self.stopped.cancel.cancel();
         }
     }
+}
+
+/// Returns true if the text has the reminder of the request twice. Very small models go on with it without end.
+fn repeats_reminder(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    [REMINDER, REMINDER_AFTER_CHANGE].iter().any(|reminder| text.matches(reminder).nth(1).is_some())
 }
 
 /// Returns true for the beginning of a call of a tool that reads.
@@ -187,6 +205,7 @@ mod tests {
             (format!("{}{}", "Some text before. ".repeat(3), line.repeat(1000)), 5120 + 512),
             (r"def f():\n    pass\n\n".repeat(1000), 5120),
             ("0, ".repeat(20_000), MIN_DATA + 1024),
+            (format!("{REMINDER_AFTER_CHANGE} Fix the typo. ").repeat(1000), 1024),
             ("\n".repeat(60_000), MIN_DATA + 1024),
             ("A".repeat(60_000), MIN_DATA + 1024),
         ] {

@@ -100,8 +100,8 @@ impl TestGuard {
         Self { request, checks: checks.to_vec(), is_on, judged: HashMap::new() }
     }
 
-    /// Judges a change of a file that exists. Returns the reason why it is turned back.
-    pub(super) fn judge(&mut self, change: &Change) -> Option<TurnedBack> {
+    /// Judges a change of a file that exists. Returns the reason why it is turned back, and the names of the files that it tests.
+    pub(super) fn judge(&mut self, change: &Change) -> Option<(TurnedBack, Vec<String>)> {
         let old = change.old.as_deref()?;
         let path = change.path.as_str();
         if !self.is_on || !self.is_test(path) || self.means_file(path) {
@@ -120,13 +120,14 @@ impl TestGuard {
         } else {
             format!("It tests {}: correct the mistake there.", tested.join(" and "))
         };
-        Some(TurnedBack {
+        let found = TurnedBack {
             fact: format!(
                 "Nothing was changed: {path} is a test that has to pass, and the request does not ask for another test. \
                  {way}"
             ),
             advice: Some(advice),
-        })
+        };
+        Some((found, tested))
     }
 
     /// Returns true if the file is a test by its name, or a check runs it and it is one.
@@ -255,9 +256,9 @@ mod tests {
         let checks: Vec<String> = checks.iter().map(|check| (*check).to_owned()).collect();
         let change = Change { path: path.into(), old: Some(TEST.into()), new: "assert True\n".into() };
         let mut guard = TestGuard::new(request, &checks);
-        let first = guard.judge(&change);
+        let first = guard.judge(&change).map(|(found, _)| found);
         assert_eq!(guard.judge(&change).is_some(), first.is_some(), "it is turned back twice");
-        assert_eq!(guard.judge(&change), None, "a model that insists gets its way");
+        assert!(guard.judge(&change).is_none(), "a model that insists gets its way");
         first.map(|found| [found.fact, found.advice.unwrap_or_default()].join(" "))
     }
 
@@ -305,6 +306,6 @@ mod tests {
             assert_eq!(judged(request, checks, path), None, "{request} {checks:?} {path}");
         }
         let new = Change { path: "test_a.py".into(), old: None, new: String::new() };
-        assert_eq!(TestGuard::new("make the tests pass", &[]).judge(&new), None, "a new file");
+        assert!(TestGuard::new("make the tests pass", &[]).judge(&new).is_none(), "a new file");
     }
 }

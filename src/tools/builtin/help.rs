@@ -57,6 +57,11 @@ pub fn readable_text(work_dir: &WorkDir, path: &str, max_bytes: u64) -> Option<S
     })
 }
 
+/// Returns true if there is a regular file of this path beneath the working directory.
+pub fn file_exists(work_dir: &WorkDir, path: &str) -> bool {
+    work_dir.run_sandboxed(|workspace| workspace.path(path).is_ok_and(|path| workspace.open(&path).is_ok()))
+}
+
 /// Lists the files of the working directory if they are few and none is similar to `path`: a similar one is in the message
 /// of the failure. Empty if a person should be asked before the directory is listed.
 pub(super) fn files_instead(workspace: &Workspace, path: &str) -> String {

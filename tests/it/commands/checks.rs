@@ -225,3 +225,42 @@ fn a_model_that_works_in_steps_gets_the_failure_too() {
     assert!(output.success().ends_with("Done now.\n"));
     assert_eq!(model.chats().len(), 4);
 }
+
+/// The program that the check runs, in a file that the model can repair.
+const TEST: &str =
+    "#!/bin/sh\nfound=$(sh add.sh)\n[ \"$found\" = 3 ] || { echo \"found $found, not 3\"; exit 1; }\n";
+
+#[test]
+fn in_steps_a_file_is_written_anew_until_the_check_passes() {
+    let step = |step: Value| Reply::text(&step.to_string());
+    let edit = json!({"tool": "edit_file", "path": "add.sh", "old_str": "echo 1", "new_str": "echo 4"});
+    let model = FakeLlama::start(vec![
+        step(edit),
+        Reply::text("```\necho 2\n```"),
+        Reply::text("```\necho 3\n```"),
+        step(json!({"tool": "answer", "text": "It is repaired."})),
+    ]);
+    let home = home(&model, "");
+    home.write("agents/default/config.toml", "tool_role = \"steps\"\n");
+    fs::write(home.work_dir().join("add.sh"), "echo 1\n").unwrap();
+    fs::write(home.work_dir().join("test.sh"), TEST).unwrap();
+    let output = home.run(&[
+        "run",
+        "--json",
+        "--auto-approve",
+        "--check",
+        "sh test.sh",
+        "test.sh fails. Repair add.sh.",
+    ]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let events: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(checks(&events), [(0, false), (1, false), (2, true), (3, true)]);
+    assert_eq!(fs::read_to_string(home.work_dir().join("add.sh")).unwrap(), "echo 3\n");
+    for (chat, found) in [(1, "found 1, not 3"), (2, "found 2, not 3")] {
+        let message = last_message(&model, chat);
+        let wanted =
+            format!("The check `sh test.sh` fails now. It prints:\n```\n{found}\n```\n\nRepair add.sh");
+        assert!(message.contains(&wanted), "{message}");
+    }
+    assert_eq!(events.last().unwrap()["checks_passed"], true);
+}

@@ -7,6 +7,7 @@
 mod data_questions;
 mod questions;
 mod replacements;
+mod requested_files;
 mod words;
 
 #[cfg(test)]
@@ -17,6 +18,8 @@ use std::borrow::Cow;
 pub(super) use data_questions::asks_about_data;
 pub(super) use questions::asks_only_for_an_answer;
 pub(super) use replacements::{Place, Replacement, replacements};
+pub(in crate::agent) use requested_files::RequestedFile;
+pub(super) use requested_files::requested_files;
 pub(super) use words::{has_word, is_file_name};
 
 use words::{

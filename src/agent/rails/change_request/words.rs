@@ -271,6 +271,8 @@ pub(super) struct Word {
     pub(super) lower: String,
     /// A comma or semicolon follows it.
     ends_clause: bool,
+    /// The place in the text of the first byte of the word, with the punctuation before it.
+    pub(super) at: usize,
 }
 
 impl Word {
@@ -285,6 +287,8 @@ impl Word {
                     text: word.to_owned(),
                     lower: word.to_lowercase(),
                     ends_clause,
+                    // Both are parts of the same string.
+                    at: raw.as_ptr() as usize - text.as_ptr() as usize,
                 })
             })
             .collect()

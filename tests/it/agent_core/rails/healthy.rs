@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Words of the notes of all rails, except for the changed place, which follows every edit.
-pub(super) const NOTES: [&str; 17] = [
+pub(super) const NOTES: [&str; 18] = [
     "exactly this call before",
     "Your answer was empty",
     "You wrote the same text again",
@@ -20,6 +20,7 @@ pub(super) const NOTES: [&str; 17] = [
     "No file has been changed yet",
     "Your last change failed",
     "still stands in",
+    "The request is not done",
     "Since your change",
     "Your answer only repeats",
     "is no longer valid",

@@ -11,6 +11,7 @@ mod remaining;
 mod repetition;
 mod results;
 mod tests_that_pass;
+mod unchanged;
 mod writes;
 
 use kontekst::{
