@@ -203,7 +203,7 @@ impl<'a> Decoder<'a> {
         self.read(tokens, 1)
     }
 
-    /// Reads at most [`MOST_AT_ONCE`] tokens as if one after the other, and computes the logits after each of them.
+    /// Reads at most `MOST_AT_ONCE` tokens as if one after the other, and computes the logits after each of them.
     ///
     /// # Errors
     ///

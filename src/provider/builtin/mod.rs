@@ -5,6 +5,7 @@ mod inline_references;
 mod loaded_model;
 mod open_models;
 mod prompt;
+mod settings;
 pub mod template_process;
 mod turn_builder;
 
@@ -13,7 +14,10 @@ pub use kontekst_engine::ARCHITECTURES;
 /// The starter model, as a GGUF file.
 pub use kontekst_starter::MODEL as BYTES;
 
-pub use self::open_models::{ModelSource, OpenError, OpenModels, Settings};
+pub use self::{
+    open_models::{ModelSource, OpenError, OpenModels},
+    settings::Settings,
+};
 pub use super::starter::{NAME, notice};
 
 /// This program has the engine and the starter model.

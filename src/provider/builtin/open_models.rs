@@ -15,6 +15,7 @@ use kontekst_starter::Starter;
 use super::{
     chat_model::ChatModel,
     loaded_model::{InProcess, LoadedModel},
+    settings::Settings,
 };
 use crate::{
     config::FALLBACK_CONTEXT_SIZE,
@@ -39,21 +40,6 @@ const STARTER_KEEP_WARM: Duration = Duration::from_secs(30);
 
 /// The most files that are remembered as unsupported. When there are more, all are looked at again.
 const MAX_UNSUPPORTED: usize = 64;
-
-/// The configuration of models in this process.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The size of the context window, in tokens. `None` is what the model was trained for, as far as memory allows.
-    pub context_size: Option<u32>,
-    /// The most files that are loaded at a time. The starter model is small and does not count.
-    pub max_loaded: usize,
-    /// The time after which an unused model is unloaded. `None` is never.
-    pub keep_warm: Option<Duration>,
-    /// Several tokens are read at once where an answer repeats what stands before it.
-    pub speculation: bool,
-    /// This program, which renders chat templates in another process.
-    pub launcher: Option<PathBuf>,
-}
 
 /// The model that is to be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

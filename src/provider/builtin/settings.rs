@@ -1,0 +1,18 @@
+//! The configuration of the built-in engine.
+
+use std::{path::PathBuf, time::Duration};
+
+/// The configuration of models in this process.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The size of the context window, in tokens. `None` is what the model was trained for, as far as memory allows.
+    pub context_size: Option<u32>,
+    /// The most files that are loaded at a time. The starter model is small and does not count.
+    pub max_loaded: usize,
+    /// The time after which an unused model is unloaded. `None` is never.
+    pub keep_warm: Option<Duration>,
+    /// Several tokens are read at once where an answer repeats what stands before it.
+    pub speculation: bool,
+    /// This program, which renders chat templates in another process.
+    pub launcher: Option<PathBuf>,
+}
