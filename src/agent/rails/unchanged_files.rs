@@ -1,5 +1,7 @@
 //! Notices that a file was not changed or created that the request names.
 
+use std::collections::HashMap;
+
 use crate::agent::protocol::{FailureKind, RunError};
 
 use super::{
@@ -13,7 +15,8 @@ pub(in crate::agent) struct UnchangedFiles {
     requested: Vec<RequestedFile>,
     /// A person or a client decided about a change.
     was_decided: bool,
-    asked_again: u32,
+    /// The number of times that the model was asked for each file.
+    asked_again: HashMap<String, u32>,
 }
 
 impl UnchangedFiles {
@@ -43,20 +46,21 @@ impl UnchangedFiles {
     ///
     /// # Errors
     ///
-    /// [`FailureKind::Model`] if the model was asked again too often.
+    /// [`FailureKind::Model`] if the model was asked for this file too often.
     pub(super) fn check(&mut self, file: &RequestedFile) -> Result<AnswerCheck, RunError> {
         let RequestedFile { path, is_new, clause } = file;
         let fact = match is_new {
             true => format!("{path} was to be created and does not exist"),
             false => format!("{path} was to be changed and is as it was"),
         };
-        if self.asked_again == MAX_ASKED_AGAIN {
+        let times = self.asked_again.entry(path.clone()).or_default();
+        if *times == MAX_ASKED_AGAIN {
             return Err(RunError::new(FailureKind::Model, fact).hint(
                 "ask for one file at a time, or use a larger model (`kontekst models`); without this check: \
                  `unfinished = false` under [rails] of the agent",
             ));
         }
-        self.asked_again += 1;
+        *times += 1;
         Ok(AnswerCheck::AskAgain {
             message: format!("The request is not done: {fact}. Do this now: {clause}"),
             fact,

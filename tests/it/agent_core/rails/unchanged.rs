@@ -46,6 +46,20 @@ async fn a_run_that_changes_another_file_fails_with_the_one_that_was_meant() {
 }
 
 #[tokio::test]
+async fn each_of_many_files_is_asked_for() {
+    let files: Vec<String> = (0..5).map(|number| format!("f{number}.txt")).collect();
+    let clauses: Vec<String> = files.iter().map(|file| format!("create {file} with the text x")).collect();
+    let mut steps = Vec::new();
+    for file in &files {
+        steps.extend([write(file, "x\n"), Step::Say("It is done.")]);
+    }
+    let test = TestCore::new(steps);
+    let events = test.run(test.request(&clauses.join(", and "))).await;
+    assert_eq!(answer(&events), "It is done.");
+    assert!(files.iter().all(|file| test.read(file) == "x\n"));
+}
+
+#[tokio::test]
 async fn files_that_may_be_as_they_have_to_be_are_no_problem() {
     for (prompt, step) in [
         // The request has the wrong directory, or a name that does not exist.
