@@ -28,7 +28,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const PROMPT: &str = "> ";
 
 /// The tokens of the answer.
-const TOKENS: usize = 2000;
+const TOKENS: u16 = 2000;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
     let fixture = Fixture::new(options, LARGE_WINDOW)?;
@@ -59,6 +59,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
 struct Chat {
     child: Child,
     keyboard: File,
+    columns: u16,
     /// The output since the last prompt was sent.
     screen: String,
     started: u64,
@@ -82,7 +83,8 @@ impl Chat {
         command.env("TERM", "xterm").stdin(stdio()?).stdout(stdio()?).stderr(stdio()?);
         let started = clock::now();
         let child = command.spawn()?;
-        let mut chat = Self { child, keyboard: File::from(keyboard), screen: String::new(), started };
+        let mut chat =
+            Self { child, keyboard: File::from(keyboard), columns, screen: String::new(), started };
         chat.wait_for_prompt(1)?;
         Ok(chat)
     }
@@ -98,14 +100,22 @@ impl Chat {
         self.keyboard.write_all(b"repeat the words\r")?;
         self.wait_for_prompt(2)?;
         let took = clock::millis(sent, clock::now());
-        let words = words(&self.screen);
+        let shown = self.shown();
+        let words = words(&shown);
         let is_right = words.iter().enumerate().all(|(n, word)| *word == WORDS[n % WORDS.len()]);
-        if words.len() != TOKENS || !is_right {
+        if words.len() != usize::from(TOKENS) || !is_right {
             return Err(
                 format!("{} words came instead of {TOKENS}, or in the wrong order", words.len()).into()
             );
         }
         Ok(took)
+    }
+
+    /// Returns the text on a terminal that is high enough for all of the output, without what was drawn over.
+    fn shown(&self) -> String {
+        let mut terminal = vt100::Parser::new(TOKENS, self.columns, 0);
+        terminal.process(self.screen.as_bytes());
+        terminal.screen().contents()
     }
 
     /// Returns the peak of the resident memory in megabytes.
