@@ -6,6 +6,7 @@ mod chat;
 #[cfg(feature = "builtin")]
 mod decoding;
 mod endpoint;
+mod engine_settings;
 mod failover;
 mod model_file;
 pub mod openai;

@@ -2,8 +2,9 @@
 
 #![allow(dead_code, reason = "the same names as the engine's own; nothing of them is ever used")]
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
+pub use super::engine_settings::Settings;
 use super::{Progress, Provider, ProviderError};
 use crate::core::Cancel;
 
@@ -30,16 +31,6 @@ pub const AVAILABLE: bool = false;
 
 /// See the engine's own.
 pub const NAME: &str = "builtin";
-
-/// See the engine's own.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    pub context_size: Option<u32>,
-    pub max_loaded: usize,
-    pub keep_warm: Option<Duration>,
-    pub speculation: bool,
-    pub launcher: Option<PathBuf>,
-}
 
 /// See the engine's own.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,6 @@ mod inline_references;
 mod loaded_model;
 mod open_models;
 mod prompt;
-mod settings;
 pub mod template_process;
 mod turn_builder;
 
@@ -14,11 +13,11 @@ pub use kontekst_engine::ARCHITECTURES;
 /// The starter model, as a GGUF file.
 pub use kontekst_starter::MODEL as BYTES;
 
-pub use self::{
-    open_models::{ModelSource, OpenError, OpenModels},
-    settings::Settings,
+pub use self::open_models::{ModelSource, OpenError, OpenModels};
+pub use super::{
+    engine_settings::Settings,
+    starter::{NAME, notice},
 };
-pub use super::starter::{NAME, notice};
 
 /// This program has the engine and the starter model.
 pub const AVAILABLE: bool = true;

@@ -13,9 +13,9 @@ use kontekst_engine::{Engine, EngineError, Limits, template::TemplateError};
 use kontekst_starter::Starter;
 
 use super::{
+    Settings,
     chat_model::ChatModel,
     loaded_model::{InProcess, LoadedModel},
-    settings::Settings,
 };
 use crate::{
     config::FALLBACK_CONTEXT_SIZE,

@@ -67,6 +67,7 @@ impl Serialize for WireMessage<'_> {
 }
 
 /// Maps a conversation to wire messages without images. A sentence stands for each message that has some.
+#[cfg(feature = "builtin")]
 pub(crate) fn to_text<'a>(system: &'a str, messages: &'a [Message], dialect: Dialect) -> Vec<Wire<'a>> {
     let messages = to_wire(system, messages, Dialect { images: false, ..dialect });
     messages.into_iter().map(|message| message.text).collect()

@@ -1,4 +1,4 @@
-//! The configuration of the built-in engine.
+//! The configuration of the built-in engine, also for a program that was built without it.
 
 use std::{path::PathBuf, time::Duration};
 
