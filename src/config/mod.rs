@@ -97,7 +97,8 @@ pub struct Config {
     /// The maximum size on disk of the prompt caches of model servers that the daemon starts, in MiB. 0 keeps none.
     #[serde(deserialize_with = "integer::<_, _, 0, 16_777_216>")]
     pub kv_cache_mb: u64,
-    /// Reads guesses of the next tokens along with the last one, where an answer repeats what stands before it.
+    /// The engine and the model servers that the daemon starts read guesses of the next tokens along with the last one,
+    /// where an answer repeats what stands before it.
     pub speculation: bool,
     /// Several model servers with the same models, in the order in which they are tried. If there are any, they replace
     /// `endpoint`.

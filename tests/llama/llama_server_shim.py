@@ -55,6 +55,7 @@ VALUES = {
     ("--port",): ("port", int),
     ("--reasoning-format",): (None, str),
     ("--slot-save-path",): ("slot_save_path", lambda path: os.path.join(path, "")),
+    ("--spec-ngram-simple-size-n",): ("speculative.ngram_simple.size_n", int),
     ("--spec-type",): ("speculative.types", speculation),
     ("--sse-ping-interval",): ("sse_ping_interval", int),
 }

@@ -49,6 +49,8 @@ pub struct ArgumentSettings {
     pub extra_args: Vec<String>,
     /// The directory for the prompt caches of sessions.
     pub kv_cache: Option<Arc<KvCacheDir>>,
+    /// llama-server guesses the next tokens where an answer repeats what stands before it.
+    pub speculation: bool,
 }
 
 impl Settings {
@@ -68,6 +70,7 @@ impl Settings {
                 gpu_layers: config.gpu_layers,
                 extra_args: config.llama_args.clone(),
                 kv_cache,
+                speculation: config.speculation,
             },
         }
     }
@@ -136,6 +139,9 @@ pub(super) fn arguments(
         // prefill.
         line.option("--slot-prompt-similarity", "0.8");
     }
+    if settings.speculation {
+        line.speculation();
+    }
     line.first_known(&["--offline"]);
     if let Some(kv) = &settings.kv_cache {
         line.path("--slot-save-path", kv.dir());
@@ -171,6 +177,15 @@ impl CommandLine<'_> {
     fn switch(&mut self, name: &str) {
         if self.options.probably_has(name) {
             self.arguments.push(name.into());
+        }
+    }
+
+    /// Adds the look-up of n-grams, if the build has it: where the last 12 tokens stood before, the 48 that followed them
+    /// are read at once. It needs no other model. Older builds have `--spec-type` without it.
+    fn speculation(&mut self) {
+        const SIZES: [&str; 2] = ["--spec-ngram-simple-size-n", "--spec-ngram-size-n"];
+        if SIZES.iter().any(|name| self.options.has(name)) {
+            self.option("--spec-type", "ngram-simple");
         }
     }
 
@@ -211,5 +226,19 @@ mod tests {
         let known = line("-sps,  --slot-prompt-similarity SIMILARITY   how much of the prompt must match\n");
         assert!(known.windows(2).any(|pair| pair == ["--slot-prompt-similarity", "0.8"]), "{known:?}");
         assert!(!line("").contains(&"--slot-prompt-similarity".into()));
+    }
+
+    #[test]
+    fn guesses_are_only_asked_for_where_the_build_and_the_configuration_have_them() {
+        let line = |help: &str, speculation| {
+            let (settings, options) =
+                (ArgumentSettings { speculation, ..ArgumentSettings::default() }, Options::listed_in(help));
+            let line = arguments(&settings, &options, ADDRESS, Path::new("/m/a.gguf"), "a", None);
+            line.windows(2).any(|pair| pair == ["--spec-type", "ngram-simple"])
+        };
+        let old = "--spec-type none,draft-simple   types of speculative decoding\n";
+        let new = &format!("{old}--spec-ngram-simple-size-n N   length of the lookup n-gram\n");
+        assert!(line(new, true));
+        assert!(!line(new, false) && !line(old, true) && !line("", true));
     }
 }
