@@ -113,6 +113,9 @@ fn listed(workspace: &Workspace, cancel: &Cancel) -> (Vec<String>, bool) {
         if listing.end.truncated.is_some() {
             return (names, true);
         }
+        if !listing.end.deeper {
+            break;
+        }
     }
     (names, false)
 }

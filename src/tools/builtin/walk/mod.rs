@@ -36,6 +36,8 @@ pub(super) struct Listing {
 pub(super) struct WalkEnd {
     /// True if an entry was left out because of a `.gitignore` file.
     pub ignored: bool,
+    /// True if there is a directory on a level at which the pattern cannot match.
+    pub deeper: bool,
     /// The reason why the list may be incomplete.
     pub truncated: Option<&'static str>,
 }
@@ -198,8 +200,10 @@ impl Walk<'_> {
                     self.add(&path)?;
                 }
             }
-            if entry.is_dir && entry.name != ".git" && self.pattern.can_match_at(level + 1) {
-                if rules.is_ignored(&path, true) {
+            if entry.is_dir && entry.name != ".git" {
+                if !self.pattern.can_match_at(level + 1) {
+                    self.end.deeper = true;
+                } else if rules.is_ignored(&path, true) {
                     self.end.ignored = true;
                 } else if level + 1 >= MAX_DEPTH {
                     self.end.truncated = Some("some directories are too deep");
