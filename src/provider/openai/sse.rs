@@ -7,7 +7,7 @@ pub(super) const LINE_LIMIT: usize = 1024 * 1024;
 
 /// The number of bytes requested in one read. ureq returns everything that the socket has ready, so the lines of one
 /// read arrived together.
-const READ: usize = 32 * 1024;
+pub(super) const READ: usize = 32 * 1024;
 
 /// Reads bytes and returns lines. Holds at most [`LINE_LIMIT`] bytes and one read.
 #[derive(Default)]

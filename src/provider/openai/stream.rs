@@ -8,7 +8,7 @@ use super::{
     Timing,
     error_response::single_line,
     http::Exchange,
-    sse::{LINE_LIMIT, LineReader, SseLine},
+    sse::{LINE_LIMIT, LineReader, READ, SseLine},
     turn_builder::TurnBuilder,
 };
 use crate::provider::{Delta, ProviderError, Turn};
@@ -82,7 +82,8 @@ fn read_stream(
             _ if before.started => exchange.watchdog.reset(timing.between_tokens),
             _ => exchange.watchdog.reset_shorter(timing.between_tokens),
         }
-        if spoke {
+        // A large read has probably left something behind. Waiting would only let the socket fill up.
+        if spoke && count < READ / 2 {
             pace.wait();
         }
     }

@@ -21,7 +21,7 @@ const MAX_NAMES: usize = 60;
 /// The most files that are read.
 const MAX_FILES: usize = 8;
 /// The levels of directories that are listed, nearest first.
-const LEVELS: &[&str] = &["*", "*/*", "*/*/*", "*/*/*/*"];
+const LEVELS: usize = 4;
 /// The time for the list. A directory that takes longer, on a network for example, is listed as far as it was read.
 const TIME_LIMIT: Duration = Duration::from_millis(500);
 /// The most words of a prompt that are tried as names of files, and the longest of them in bytes.
@@ -102,8 +102,8 @@ impl Opening {
 fn listed(workspace: &Workspace, cancel: &Cancel) -> (Vec<String>, bool) {
     let started = Instant::now();
     let mut names = Vec::new();
-    for pattern in LEVELS {
-        let Ok(pattern) = Pattern::parse(pattern, workspace) else { continue };
+    for level in 0..LEVELS {
+        let pattern = Pattern::at_level(level);
         let time = TIME_LIMIT.saturating_sub(started.elapsed());
         let Ok(listing) = walk::list_within(workspace, &pattern, MAX_NAMES - names.len(), time, cancel)
         else {

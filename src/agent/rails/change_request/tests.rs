@@ -191,6 +191,8 @@ fn a_word_is_found_in_any_case_and_only_whole() {
         ("read Run.md", "Run", false),
     ] {
         assert_eq!(has_word(text, &["other", word]), found, "{text} {word}");
+        let long = format!("{}{text}{}", "x ".repeat(3000), " y".repeat(3000));
+        assert_eq!(has_word(&long, &["other", word]), found, "{text} {word} in a long text");
     }
 }
 

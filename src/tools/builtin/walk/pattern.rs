@@ -6,9 +6,7 @@ use crate::tools::Workspace;
 
 /// A glob pattern for paths relative to the workspace root.
 pub(in crate::tools::builtin) struct Pattern {
-    matcher: GlobSet,
-    /// True if it is `**`, which every path matches.
-    matches_all: bool,
+    matcher: Matcher,
     /// The directory that every match is in. The empty string is the root.
     base: String,
     /// The number of levels below `base` that can match. `None` means any number.
@@ -22,7 +20,29 @@ pub(in crate::tools::builtin) struct Pattern {
     pub ends_in_literal: bool,
 }
 
+/// The paths that a pattern matches.
+enum Matcher {
+    /// Every path.
+    All,
+    /// The paths with this many `/`. Compiling the glob that says the same takes longer than listing a small directory.
+    Level(usize),
+    /// A `GlobSet` of one glob because, unlike `GlobMatcher`, it returns an error when the pattern is too large to compile.
+    Glob(GlobSet),
+}
+
 impl Pattern {
+    /// Returns the pattern for everything `level` directories below the root.
+    pub(in crate::tools::builtin) const fn at_level(level: usize) -> Self {
+        Self {
+            matcher: Matcher::Level(level),
+            base: String::new(),
+            depth: Some(level + 1),
+            literal: None,
+            directories: false,
+            ends_in_literal: false,
+        }
+    }
+
     /// Parses the pattern that the model gave.
     ///
     /// # Errors
@@ -37,15 +57,18 @@ impl Pattern {
         let plain = parts.iter().take_while(|part| is_plain(part)).count();
         let base = parts[..plain.min(parts.len().saturating_sub(1))].join("/");
         let depth = (!text.contains("**")).then(|| parts.len() - count_parts(&base));
-        let glob = GlobBuilder::new(&parts.join("/")).literal_separator(true).build();
-        // This is a `GlobSet` of one glob because, unlike `GlobMatcher`, it returns an error when the
-        // pattern is too large to compile.
-        let matcher = glob
-            .and_then(|glob| GlobSet::new([glob]))
-            .map_err(|error| format!("the pattern `{text}` is not a glob: {}", error.kind()))?;
+        let matcher = match parts[..] {
+            ["**"] => Matcher::All,
+            _ => {
+                let glob = GlobBuilder::new(&parts.join("/")).literal_separator(true).build();
+                let set = glob.and_then(|glob| GlobSet::new([glob]));
+                Matcher::Glob(
+                    set.map_err(|error| format!("the pattern `{text}` is not a glob: {}", error.kind()))?,
+                )
+            }
+        };
         Ok(Self {
             matcher,
-            matches_all: matches!(parts[..], ["**"]),
             base,
             depth,
             literal: (plain == parts.len() && !text.ends_with('/')).then(|| parts.join("/")),
@@ -70,7 +93,11 @@ impl Pattern {
     }
 
     pub(in crate::tools::builtin) fn matches(&self, path: &str) -> bool {
-        self.matches_all || self.matcher.is_match(path)
+        match &self.matcher {
+            Matcher::All => true,
+            Matcher::Level(level) => path.bytes().filter(|byte| *byte == b'/').count() == *level,
+            Matcher::Glob(glob) => glob.is_match(path),
+        }
     }
 
     /// Returns true if an entry `levels` directories below the base can match. The entries of the base
