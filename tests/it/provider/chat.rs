@@ -159,9 +159,9 @@ fn a_refusal_is_reported_with_status_and_message() {
 fn a_silent_server_is_given_up_and_a_slow_one_is_not() {
     let short = Duration::from_millis(600);
     let timing = super::Timing { first_token: short, between_tokens: short, ..TIMING };
-    // Each pause is shorter than the limit, and together they are longer.
-    let pause = short * 2 / 3;
-    let slow = Reply::text("a").then_pause(pause).then_text("b").then_pause(pause).then_text("c");
+    // Each pause is much shorter than this limit, also on a busy machine, and together they are longer.
+    let limit = Duration::from_millis(1500);
+    let slow = (0..20).fold(Reply::text("a"), |reply, _| reply.then_pause(limit / 15).then_text("b"));
     let fake = FakeLlama::start([
         Reply::hang(),
         Reply::text("one ").then_hang(),
@@ -175,7 +175,8 @@ fn a_silent_server_is_given_up_and_a_slow_one_is_not() {
         let ProviderError::Unreachable { started: was, source, .. } = error else { panic!("{error:?}") };
         assert_eq!((was, source.kind()), (started, std::io::ErrorKind::TimedOut));
     }
-    assert_eq!(ask(&provider, &prompt("hi")).0.unwrap().content, "abc");
+    let provider = connect(&fake.url(), super::Timing { between_tokens: limit, ..TIMING });
+    assert_eq!(ask(&provider, &prompt("hi")).0.unwrap().content, format!("a{}", "b".repeat(20)));
 }
 
 #[test]

@@ -67,9 +67,12 @@ fn text(lines: u32) -> String {
     (0..lines).map(|line| format!("{now} {line} The session is stored as lines of text.\n")).collect()
 }
 
+/// The exit status of a run whose answer was cut, as all are here: `max_tokens` is small, because only the prompt counts.
+const CUT: i32 = 5;
+
 /// Runs a command with `--json` and returns its events.
 fn events(command: Command) -> Result<Vec<Value>, Failure> {
-    let ran = process::run(command)?;
+    let ran = process::run_to(CUT, command)?;
     let lines = ran.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     Ok(lines.map(serde_json::from_slice).collect::<Result<_, _>>()?)
 }

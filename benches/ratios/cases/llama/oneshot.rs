@@ -1,6 +1,6 @@
 //! One short prompt and an answer of one token.
 
-use super::{WINDOW, llama, with_server};
+use super::{CUT, WINDOW, llama, with_server};
 use crate::{
     Failure,
     cases::in_turn,
@@ -12,9 +12,6 @@ use crate::{
     recording_proxy::RecordingProxy,
     table::{Row, median},
 };
-
-/// The exit status of kontekst for a truncated answer.
-const CUT: i32 = 5;
 
 /// Returns a prompt that is different each time, but always of the same length.
 fn prompt() -> String {
