@@ -264,11 +264,8 @@ const MAX_WORDS: usize = 80;
 
 /// Returns what the journal says about a run. The working directory is added to it later.
 fn entry_head(id: &RunId, prompt: &Prompt) -> EntryHead {
-    let words = match prompt {
-        Prompt::Text(text) => text.clone(),
-        Prompt::Skill { name, arguments, text } => format!("/{name} {arguments} {text}"),
-    };
-    let words: Vec<&str> = words.split_whitespace().take(MAX_WORDS).collect();
+    let typed = prompt.typed();
+    let words: Vec<&str> = typed.split_whitespace().take(MAX_WORDS).collect();
     let words = words.join(" ").chars().take(MAX_WORDS).collect();
     EntryHead { run: id.clone(), dir: PathBuf::new(), inode: 0, at: unix_millis(), words, undoes: None }
 }

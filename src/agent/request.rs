@@ -1,6 +1,6 @@
 //! A door's request to start a run.
 
-use std::path::PathBuf;
+use std::{borrow::Cow, path::PathBuf};
 
 use crate::{
     core::{AnswerOptions, Image, Message, RunId, Sampling, SessionId},
@@ -184,6 +184,14 @@ impl Prompt {
     pub(super) fn user_text(&self) -> &str {
         let (Self::Text(text) | Self::Skill { text, .. }) = self;
         text
+    }
+
+    /// Returns the input as it is typed: with the name of the skill before its text.
+    pub(super) fn typed(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => text.into(),
+            Self::Skill { name, arguments, text } => format!("/{name} {arguments} {text}").into(),
+        }
     }
 }
 

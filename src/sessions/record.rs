@@ -105,6 +105,8 @@ impl Record<'_> {
             if bytes > MAX_LINE {
                 return Err(SessionError::TooLong { bytes });
             }
+            // For the names of the fields and for what JSON escapes.
+            line.reserve(bytes + bytes / 16 + 512);
         }
         let start = line.len();
         let written = match self {

@@ -49,10 +49,6 @@ impl Parking {
     pub(super) fn of_client(id: &RunId, session: &SessionId, request: &StartRun, stored: bool) -> Self {
         let settings = request.park.as_ref().filter(|settings| stored && settings.len() <= MAX_SETTINGS);
         let Some(settings) = settings.cloned() else { return Self::default() };
-        let (text, is_skill) = match &request.prompt {
-            Prompt::Text(text) => (text.clone(), false),
-            Prompt::Skill { name, arguments, text } => (format!("/{name} {arguments} {text}"), true),
-        };
         let run = ParkedRun {
             id: id.clone(),
             runs: vec![id.clone()],
@@ -61,8 +57,8 @@ impl Parking {
             session: session.clone(),
             agent: request.agent.clone(),
             working_dir: request.working_dir.clone(),
-            prompt: text.trim().chars().take(MAX_PROMPT).collect(),
-            is_skill,
+            prompt: request.prompt.typed().trim().chars().take(MAX_PROMPT).collect(),
+            is_skill: matches!(request.prompt, Prompt::Skill { .. }),
             turns: 0,
             checks_due: false,
             settings: RunSettings(settings),

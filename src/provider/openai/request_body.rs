@@ -9,7 +9,7 @@ use serde_json::{
 
 use super::{probe::Capabilities, wire};
 use crate::{
-    core::{AnswerFormat, JsonSchema, ToolChoice},
+    core::{AnswerFormat, JsonSchema, Message, ToolChoice},
     provider::{
         ChatRequest, ToolRole,
         chat::{
@@ -104,7 +104,19 @@ pub(super) fn build(
         return_progress: llama_cpp,
         cache_prompt: llama_cpp,
     };
-    serde_json::to_vec(&body).expect("strings, numbers and JSON values are JSON")
+    let mut bytes = Vec::with_capacity(expected_bytes(&system, &request.messages));
+    serde_json::to_writer(&mut bytes, &body).expect("strings, numbers and JSON values are JSON");
+    bytes
+}
+
+/// Returns about as many bytes as the body has, so that a long prompt is not copied each time the buffer grows. A sixteenth is
+/// for what JSON escapes.
+fn expected_bytes(system: &str, messages: &[Message]) -> usize {
+    let texts = messages.iter().map(|message| {
+        message.content.len() + message.tool_result.as_ref().map_or(0, |result| result.output.len())
+    });
+    let text = system.len() + texts.sum::<usize>();
+    text + text / 16 + 8192
 }
 
 /// Returns the variables that the chat templates of some models read. llama.cpp has no fields for what they say.
