@@ -171,7 +171,11 @@ fn start(
         providers_without_key: keys.kaiak_providers_without_key(),
         warnings,
     };
-    let result = runtime.block_on(server.run());
+    // On a worker, which accepts a connection and serves it. From this thread each one would have to be passed on to another
+    // thread, which has to wake up for it.
+    let serving = runtime.spawn(server.run());
+    let result =
+        runtime.block_on(serving).unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
 
     // The order matters: no client can connect any more and no run is active, so the model server can stop. The
     // lock is released last.
