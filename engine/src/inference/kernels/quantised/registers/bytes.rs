@@ -6,6 +6,7 @@ use super::{Portable, Registers};
 pub(in crate::inference::kernels::quantised) const EIGHT: usize = 8;
 
 /// The distance at which [`ByteRegisters::fetch_ahead`] fetches. Half of it and four times as much were slower.
+#[cfg(target_arch = "x86_64")]
 pub(super) const AHEAD: usize = 1024;
 
 /// Registers of 32 bytes, and of eight numbers. Everything here must be marked `#[inline(always)]`.
@@ -15,7 +16,7 @@ pub(in crate::inference::kernels::quantised) trait ByteRegisters:
     type Bytes: Copy;
     type Eight: Copy;
 
-    /// Has the CPU fetch as many bytes as these, from [`AHEAD`] bytes further on, where nothing need be.
+    /// Has the CPU fetch as many bytes as these, from some way further on, where nothing need be.
     fn fetch_ahead(self, bytes: &[u8]);
     fn load_bytes(self, bytes: &[u8; 32]) -> Self::Bytes;
     /// The low halves of sixteen bytes, and then the high ones.
