@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::{
     core::{Message, Role},
-    provider::{ChatRequest, FinishReason, ToolRole, Turn},
+    provider::{ChatRequest, FinishReason, ToolRole, Turn, VERY_SMALL_MODEL},
     tools::builtin::{file_exists, readable_text},
 };
 
 use super::{
     bridge::blocking,
     generate::{GenerateError, Visibility, add_completion, generate, next_answer},
-    rails::{EDIT_FILE, MAX_REWRITTEN_FILE, VERY_SMALL_MODEL, WRITE_FILE},
+    rails::{EDIT_FILE, MAX_REWRITTEN_FILE, WRITE_FILE},
     run::Stop,
     run_checks::{self, CheckedAnswer},
     run_state::RunState,

@@ -29,7 +29,7 @@ use crate::core::{
     AnswerOption, AnswerOptions, Cancel, JsonSchema, Message, ModelIdentity, Sampling, SessionId, ToolCall,
     ToolDef,
 };
-pub(crate) use chat::steps::{REMINDER, REMINDER_AFTER_CHANGE, RESULT_OF, SMALL_MODEL};
+pub(crate) use chat::steps::{REMINDER, REMINDER_AFTER_CHANGE, RESULT_OF, SMALL_MODEL, VERY_SMALL_MODEL};
 pub use request_parts::{PartTokens, RequestParts};
 
 /// Returns what is left of an answer and the calls in it, each with its name and its arguments. For the benchmark of the

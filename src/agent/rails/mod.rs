@@ -46,7 +46,7 @@ use remaining_text::RemainingText;
 pub(super) use repeated_calls::RepeatedCalls;
 use repeated_text::may_want_repetition;
 pub(super) use repeated_text::{RepeatedText, without_repetitions};
-pub(super) use rewrite::{MAX_FILE as MAX_REWRITTEN_FILE, Rewrites, VERY_SMALL_MODEL};
+pub(super) use rewrite::{MAX_FILE as MAX_REWRITTEN_FILE, Rewrites};
 use test_guard::TestGuard;
 pub(super) use thinking_budget::ThinkingBudget;
 use unchanged_files::UnchangedFiles;

@@ -18,8 +18,6 @@ use crate::core::{CallId, ToolCall};
 
 /// A larger file takes a small model too long, in bytes. It would also begin to leave parts out.
 pub(in crate::agent) const MAX_FILE: u64 = 3000;
-/// Models with fewer parameters write a file anew in place of their first change of it.
-pub(in crate::agent) const VERY_SMALL_MODEL: u64 = 1_000_000_000;
 /// A longer request leaves the model no room for the file, in bytes.
 const MAX_REQUEST: usize = 2000;
 /// The maximum number of times that one file is written anew in a run.

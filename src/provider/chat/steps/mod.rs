@@ -21,5 +21,8 @@ pub(crate) use step_parser::StepParser;
 /// the form of calls that they were trained for.
 pub(crate) const SMALL_MODEL: u64 = 8_000_000_000;
 
+/// Models with fewer parameters write a file anew in place of their first change of it, which they do in steps only.
+pub(crate) const VERY_SMALL_MODEL: u64 = 1_000_000_000;
+
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use crate::{
     config::ToolsConfig,
     core::{AnswerOptions, Cancel, OwnListeners, Sampling, ToolDef},
     models::profile::{Calling, TaskResults},
-    provider::{ChatRequest, Provider, ProviderError, SMALL_MODEL, StepOptions, ToolRole},
+    provider::{ChatRequest, Provider, ProviderError, SMALL_MODEL, StepOptions, ToolRole, VERY_SMALL_MODEL},
     tools::builtin,
 };
 
@@ -24,6 +24,10 @@ const MIN_TASKS: usize = 4;
 
 /// The best way must have solved one task of so many. A model that only talks solves up to a quarter of them.
 const MIN_SHARE: u32 = 3;
+
+/// Steps have to be better or worse than another way by one task of so many to be told apart from it, because each way tries a
+/// dozen.
+const CLEAR_SHARE: u32 = 4;
 
 /// The temperature at which the ways are compared, and with which the model's own sampling is.
 const TEMPERATURE: f64 = 0.1;
@@ -50,7 +54,7 @@ impl Trial {
 /// Sends each task in each way of calling, and once more in the best of them with the model's own sampling. Ends early when
 /// `cancel` is given or the time is over; then the tasks that all ways have tried count.
 ///
-/// `parameters` of the model decides between ways that are equally good. `step` is called with the name of each step.
+/// `parameters` of the model decides between ways that are about as good. `step` is called with the name of each step.
 ///
 /// # Errors
 ///
@@ -71,7 +75,7 @@ pub(super) fn try_ways(
         ways.push((calling, runner.solve(calling, Some(TEMPERATURE), share)?));
     }
     let tried = ways.iter().map(|(_, results)| results.len()).min().unwrap_or(0);
-    let mut trial = compare(&ways, tried, parameters.is_some_and(|parameters| parameters < SMALL_MODEL));
+    let mut trial = compare(&ways, tried, parameters);
     if let Some(best) = trial.best {
         step("the tasks with the model's own sampling");
         let own = runner.solve(best, None, runner.time_left())?;
@@ -85,7 +89,7 @@ pub(super) fn try_ways(
 }
 
 /// Counts the first `tried` tasks of each way, and chooses the best one.
-fn compare(ways: &[(Calling, Vec<bool>)], tried: usize, is_small: bool) -> Trial {
+fn compare(ways: &[(Calling, Vec<bool>)], tried: usize, parameters: Option<u64>) -> Trial {
     let solved = |calling: Calling| {
         let way = ways.iter().find(|(way, _)| *way == calling);
         way.map(|(_, results)| count(results, tried))
@@ -97,16 +101,25 @@ fn compare(ways: &[(Calling, Vec<bool>)], tried: usize, is_small: bool) -> Trial
         steps: solved(Calling::Steps),
         own_sampling: None,
     };
-    let preferred = match is_small {
-        true => [Calling::Steps, Calling::Native, Calling::Text],
-        false => [Calling::Native, Calling::Steps, Calling::Text],
-    };
-    let most = preferred.iter().filter_map(|calling| tasks.of(*calling)).max().unwrap_or(0);
-    let best = preferred.into_iter().find(|calling| tasks.of(*calling) == Some(most));
-    Trial {
-        tasks,
-        best: best.filter(|_| most * MIN_SHARE > tasks.tried && tried >= MIN_TASKS),
-        temperature: None,
+    let works = tasks.most_solved() * MIN_SHARE > tasks.tried && tried >= MIN_TASKS;
+    Trial { tasks, best: best(&tasks, parameters).filter(|_| works), temperature: None }
+}
+
+/// Chooses the way that solved the most tasks. A model with few parameters works in steps unless another way is clearly better,
+/// and a very small one always does if the server can: the tasks are single steps, and for the rest of its work it needs the
+/// rails that only steps have.
+fn best(tasks: &TaskResults, parameters: Option<u64>) -> Option<Calling> {
+    let below = |limit: u64| parameters.is_some_and(|parameters| parameters < limit);
+    let preferred = [Calling::Native, Calling::Steps, Calling::Text];
+    let most = tasks.most_solved();
+    let way = preferred.into_iter().find(|calling| tasks.of(*calling) == Some(most));
+    let in_steps = tasks.steps.filter(|steps| *steps > 0);
+    match in_steps {
+        Some(_) if below(VERY_SMALL_MODEL) => Some(Calling::Steps),
+        Some(steps) if below(SMALL_MODEL) && (most - steps) * CLEAR_SHARE < tasks.tried => {
+            Some(Calling::Steps)
+        }
+        _ => way,
     }
 }
 
@@ -209,33 +222,39 @@ impl Runner<'_> {
 mod tests {
     use super::*;
 
-    /// Compares ways that solve the first so many of four tasks.
-    fn best(native: usize, text: usize, steps: usize, is_small: bool) -> Option<Calling> {
-        let results = |solved: usize| (0..4).map(|at| at < solved).collect();
+    /// Compares ways that solve the first so many of eight tasks.
+    fn best(native: usize, text: usize, steps: usize, billions: u64) -> Option<Calling> {
+        let results = |solved: usize| (0..8).map(|at| at < solved).collect();
         let ways = [
             (Calling::Native, results(native)),
             (Calling::Text, results(text)),
             (Calling::Steps, results(steps)),
         ];
-        compare(&ways, 4, is_small).best
+        compare(&ways, 8, Some(billions * 1_000_000_000)).best
     }
 
     #[test]
     fn the_way_that_solves_the_most_is_the_best() {
-        for (native, text, steps, is_small, way) in [
-            (1, 2, 3, false, Some(Calling::Steps)),
-            (1, 3, 2, true, Some(Calling::Text)),
-            (3, 1, 2, true, Some(Calling::Native)),
-            (3, 3, 3, false, Some(Calling::Native)),
-            (3, 3, 3, true, Some(Calling::Steps)),
-            (0, 3, 3, false, Some(Calling::Steps)),
-            (3, 3, 0, true, Some(Calling::Native)),
-            (1, 0, 0, false, None),
-            (0, 0, 0, true, None),
+        for (native, text, steps, billions, way) in [
+            (1, 4, 6, 8, Some(Calling::Steps)),
+            (6, 6, 6, 8, Some(Calling::Native)),
+            (0, 6, 6, 8, Some(Calling::Steps)),
+            (2, 1, 1, 8, None),
+            (6, 6, 6, 2, Some(Calling::Steps)),
+            // Not clearly better.
+            (2, 5, 4, 2, Some(Calling::Steps)),
+            (2, 6, 4, 2, Some(Calling::Text)),
+            (6, 2, 4, 2, Some(Calling::Native)),
+            (6, 6, 0, 2, Some(Calling::Native)),
+            // Very small.
+            (6, 6, 1, 0, Some(Calling::Steps)),
+            (6, 6, 0, 0, Some(Calling::Native)),
+            (0, 0, 2, 0, None),
+            (0, 0, 0, 0, None),
         ] {
-            assert_eq!(best(native, text, steps, is_small), way, "{native} {text} {steps}");
+            assert_eq!(best(native, text, steps, billions), way, "{native} {text} {steps} {billions}");
         }
         let ways = [(Calling::Native, vec![true; 3]), (Calling::Steps, vec![true; 12])];
-        assert_eq!(compare(&ways, 3, true).best, None, "three tasks tell too little");
+        assert_eq!(compare(&ways, 3, None).best, None, "three tasks tell too little");
     }
 }
