@@ -139,7 +139,7 @@ pub(super) fn arguments(
         // prefill.
         line.option("--slot-prompt-similarity", "0.8");
     }
-    if settings.speculation {
+    if settings.speculation && !settings.extra_args.iter().any(|argument| argument.starts_with("--mmproj")) {
         line.speculation();
     }
     line.first_known(&["--offline"]);
@@ -181,7 +181,8 @@ impl CommandLine<'_> {
     }
 
     /// Adds the look-up of n-grams, if the build has it: where the last 12 tokens stood before, the 48 that followed them
-    /// are read at once. It needs no other model. Older builds have `--spec-type` without it.
+    /// are read at once. It needs no other model. Older builds have `--spec-type` without it, and no build has it for models
+    /// that see images.
     fn speculation(&mut self) {
         const SIZES: [&str; 2] = ["--spec-ngram-simple-size-n", "--spec-ngram-size-n"];
         if SIZES.iter().any(|name| self.options.has(name)) {
@@ -230,15 +231,18 @@ mod tests {
 
     #[test]
     fn guesses_are_only_asked_for_where_the_build_and_the_configuration_have_them() {
-        let line = |help: &str, speculation| {
-            let (settings, options) =
-                (ArgumentSettings { speculation, ..ArgumentSettings::default() }, Options::listed_in(help));
+        let with = |help: &str, speculation, extra: &[&str]| {
+            let extra_args = extra.iter().map(|&argument| argument.to_owned()).collect();
+            let settings = ArgumentSettings { speculation, extra_args, ..ArgumentSettings::default() };
+            let options = Options::listed_in(help);
             let line = arguments(&settings, &options, ADDRESS, Path::new("/m/a.gguf"), "a", None);
             line.windows(2).any(|pair| pair == ["--spec-type", "ngram-simple"])
         };
+        let line = |help: &str, speculation| with(help, speculation, &[]);
         let old = "--spec-type none,draft-simple   types of speculative decoding\n";
         let new = &format!("{old}--spec-ngram-simple-size-n N   length of the lookup n-gram\n");
         assert!(line(new, true));
         assert!(!line(new, false) && !line(old, true) && !line("", true));
+        assert!(!with(new, true, &["--mmproj", "eyes.gguf"]));
     }
 }

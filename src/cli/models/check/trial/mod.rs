@@ -25,8 +25,8 @@ const MIN_TASKS: usize = 4;
 /// The best way must have solved one task of so many. A model that only talks solves up to a quarter of them.
 const MIN_SHARE: u32 = 3;
 
-/// Steps have to be better or worse than another way by one task of so many to be told apart from it, because each way tries a
-/// dozen.
+/// With a model of few parameters, another way must have solved one task of so many more than steps to take their place. Smaller
+/// differences are chance, because each way tries a dozen.
 const CLEAR_SHARE: u32 = 4;
 
 /// The temperature at which the ways are compared, and with which the model's own sampling is.
