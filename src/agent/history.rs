@@ -62,7 +62,7 @@ pub(super) fn count_parts(
 
 /// Returns everything of a message that the model reads.
 fn text_of_message(message: &Message) -> String {
-    let mut text = message.content.clone();
+    let mut text = message.with_context().into_owned();
     for call in &message.tool_calls {
         text.push_str(&call.name);
         text.push_str(&call.arguments);

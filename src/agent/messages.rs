@@ -162,13 +162,14 @@ impl RunMessages {
     /// Asks the model server for the exact tokens of the prompt.
     pub(super) async fn count_prompt(&mut self, model: &RunModel) -> Result<(), RunError> {
         let Some(prompt) = &mut self.unrecorded_prompt else { return Ok(()) };
-        let (counter, text) = (model.token_counter(), std::mem::take(&mut prompt.content));
+        let (counter, message) =
+            (model.token_counter(), std::mem::replace(prompt, Message::text(Role::User, "")));
         let mut counting = blocking(move || {
-            let tokens = counter.count(&text);
-            (text, tokens)
+            let tokens = counter.count(&message.with_context());
+            (message, tokens)
         });
-        let (text, tokens) = counting.join().await?;
-        prompt.content = text;
+        let tokens;
+        (*prompt, tokens) = counting.join().await?;
         let tokens = tokens.saturating_add(image_tokens(prompt));
         prompt.tokens = tokens;
         self.window.set_prompt_tokens(tokens);
@@ -183,7 +184,7 @@ impl RunMessages {
         }
         let mut prompt = self.unrecorded_prompt.take();
         if let Some(prompt) = &mut prompt
-            && prompt.drop_context()
+            && prompt.drop_run_context()
         {
             prompt.tokens = estimate(prompt);
         }
@@ -316,7 +317,9 @@ impl RunMessages {
 
     async fn withdraw_prompt(&mut self, mut prompt: Message) {
         self.window.clear_memory();
-        prompt.drop_context();
+        prompt.drop_run_context();
+        // No later run reads it, so none needs what was read for it.
+        prompt.context.clear();
         self.recorder.sign(&mut prompt);
         if let Err(error) = self.recorder.append_unanswered(prompt).await {
             tracing::warn!(%error, "the prompt of a failed run could not be recorded");
@@ -325,7 +328,7 @@ impl RunMessages {
 
     /// Returns the messages in the window as later runs see them.
     pub(super) fn for_later_runs(&self) -> Vec<Message> {
-        self.window.messages_without_context()
+        self.window.messages_without_run_context()
     }
 }
 

@@ -4,12 +4,12 @@ mod agent_core;
 mod answer_check;
 mod beginning;
 mod bridge;
+mod busy_server;
 mod calls;
 mod checks;
 mod conversation;
-
-mod busy_server;
 mod generate;
+mod grant;
 mod history;
 mod limits;
 mod messages;

@@ -1,50 +1,40 @@
 //! Builds a run: loads the agent, opens the working directory, the session and the model. Everything here may
 //! block, because it reads files and may start a model server.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use crate::{
-    config::{AgentConfig, AgentError, RailsConfig, ToolRole, checks_of},
+    config::{AgentConfig, AgentError, RailsConfig, ToolRole},
     context::{Window, estimate},
-    core::{AnswerOptions, Name, RunId, SessionId, clock::unix_millis, nearest},
-    journal::EntryHead,
+    core::{AnswerOptions, Message, Name, RunId, SessionId, nearest},
     provider::Provider,
     sessions::SessionLog,
     skills::Skills,
-    tools::{
-        CommandRunner, ToolBox, WorkDir,
-        policy::{Caller, Policy},
-    },
+    tools::{ToolBox, WorkDir, builtin::Opening},
 };
 
 use super::{
     beginning::{beginning, cache_key, messages_before, own_words},
     bridge::blocking,
     checks::Checks,
+    grant::Grant,
     history::{context_size, count_parts, provided_messages, window_budget},
     limits::RunLimits,
     messages::RunMessages,
     model::{RunModel, check_images, check_options, open_model},
     model_profile::fill_in,
-    parking::Parking,
+    parking::{Beginning, Parking},
     prompt::{prompt_message, system_message},
     protocol::{Event, FailureKind, RunError},
-    rails::{ExpectedChange, Rails, add_opening, asks_for_a_change},
+    rails::{ExpectedChange, Rails, asks_for_a_change, keep_new, read_opening},
     recorder::Recorder,
-    request::{DaemonTools, ExtraContext, History, Prompt, StartRun, ToolOptions, needs_work_dir},
+    request::{DaemonTools, ExtraContext, History, StartRun},
     run::EventSender,
     session::SessionSlot,
-    shared::{Origin, ParentContext, Shared},
+    shared::{Origin, Shared},
     subagent::SpawnTool,
-    toolset::{RunTools, daemon_tools},
+    toolset::RunTools,
 };
-
-/// The longest path that Linux opens, in bytes. A longer one is not repeated in an error message.
-const MAX_PATH_BYTES: usize = 4096;
 
 /// A run that can begin.
 pub(super) struct PreparedRun {
@@ -56,16 +46,6 @@ pub(super) struct PreparedRun {
     pub(super) rails: Rails,
     pub(super) checks: Checks,
     pub(super) parking: Parking,
-}
-
-/// The limits and rights of a run, granted by the configuration if a client started it, otherwise by its parent.
-struct Grant {
-    work_dir: Arc<WorkDir>,
-    policy: Arc<Policy>,
-    tools: ToolBox,
-    limits: RunLimits,
-    parent: Option<SessionId>,
-    checks: Checks,
 }
 
 /// Prepares a run. `events` receives `Started`, notices and progress. An error before `Started` means that
@@ -84,8 +64,8 @@ pub(super) fn prepare(
     let mut prompt = prompt_message(&request, &skills)?;
     let lacks_work_dir = matches!(origin, Origin::Client) && shared.lacks_work_dir(&request);
     let Grant { work_dir, policy, tools, limits, parent, checks } = match origin {
-        Origin::Client => client_grant(shared, id, &request, &slot.id, &agent, skills)?,
-        Origin::Parent(parent) => parent_grant(*parent),
+        Origin::Client => Grant::of_client(shared, id, &request, &slot.id, &agent, skills)?,
+        Origin::Parent(parent) => Grant::of_parent(*parent),
     };
     let tools = with_spawn_tool(tools, shared, &agent, &limits, &request.tools.daemon);
     let tools = RunTools::new(tools, request.tools, Arc::clone(&work_dir), policy, call_timeout(shared))?;
@@ -117,12 +97,12 @@ pub(super) fn prepare(
     let reads = model.provider.uses_history();
     let expected = ExpectedChange::new(asks_for_change && can_be_checked, reads);
     let window_size = context_size(shared, &model, request.overrides.context_size);
-    if may_open && reads && request.working_dir.is_some() {
-        let text = request.prompt.user_text();
-        add_opening(&mut prompt, text, asks_for_change, window_size, &model, &tools, events);
-    }
+    let may_open = may_open && reads && request.working_dir.is_some();
+    let text = request.prompt.user_text();
+    let read = || read_opening(text, asks_for_change, window_size, &model, &tools, events.cancel());
+    let opening = add_opening(&mut prompt, &beginning, || may_open.then(read).flatten());
     let mut provided = provided_messages(request.history);
-    let counts = count_parts(&model, &tools, &mut provided, &prompt.content, stored);
+    let counts = count_parts(&model, &tools, &mut provided, &prompt.with_context(), stored);
     let budget = window_budget(&model, window_size, &counts);
     let history_budget = budget.history(estimate(&prompt));
     let history = match &log {
@@ -131,13 +111,30 @@ pub(super) fn prepare(
         }
         _ => provided,
     };
+    if let Some(opening) = opening {
+        prompt.context = keep_new(opening, &history, events);
+    }
     let recorder = Recorder::new(id.clone(), model.agent.id.to_string(), log, slot.guard);
     let window = Window::new(budget, history_budget, history);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
-    let words = own_words(&request.prompt, &beginning);
-    let rails = rails(&model, words, expected, &checks);
+    let rails = rails(&model, own_words(&request.prompt, &beginning), expected, &checks);
     let (checks, parking) = beginning.begin(&shared.parked, model.agent.id.as_str(), checks, events)?;
     Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks, parking })
+}
+
+/// Puts what `read` has read for the prompt before it, and returns it. A parked run has that in its session already.
+fn add_opening(
+    prompt: &mut Message,
+    beginning: &Beginning,
+    read: impl FnOnce() -> Option<Opening>,
+) -> Option<Opening> {
+    if let Some(context) = beginning.stored_context() {
+        context.clone_into(&mut prompt.context);
+        return None;
+    }
+    let opening = read()?;
+    prompt.context = opening.text();
+    Some(opening)
 }
 
 fn call_timeout(shared: &Shared) -> Duration {
@@ -146,25 +143,6 @@ fn call_timeout(shared: &Shared) -> Duration {
 
 fn rails(model: &RunModel, words: &str, expected: ExpectedChange, checks: &Checks) -> Rails {
     Rails::new(model.agent.rails.clone(), words, &model.system, expected, &checks.commands)
-}
-
-/// Returns the checks of the agent, of the working directory and of the request, each once.
-fn checks(
-    shared: &Shared,
-    commands: Option<&Arc<CommandRunner>>,
-    agent: &AgentConfig,
-    request: &StartRun,
-    work_dir: &WorkDir,
-) -> Result<Checks, RunError> {
-    let real = work_dir.real_path().map(Path::new);
-    let of_dir = real.map(|dir| checks_of(&shared.config.dir, dir, &shared.storage.home)).unwrap_or_default();
-    let mut all: Vec<String> = Vec::new();
-    for check in agent.checks.iter().chain(&of_dir).chain(&request.checks) {
-        if !all.contains(check) {
-            all.push(check.clone());
-        }
-    }
-    Checks::new(all, commands)
 }
 
 /// Loads the agent of a request and applies the request's overrides.
@@ -223,60 +201,6 @@ pub(super) fn load_agent(
     })
 }
 
-/// Grants a client's run what it asks for, within the configuration.
-fn client_grant(
-    shared: &Shared,
-    id: &RunId,
-    request: &StartRun,
-    session: &SessionId,
-    agent: &AgentConfig,
-    skills: Skills,
-) -> Result<Grant, RunError> {
-    let commands = shared.commands_for(&request.tools);
-    let mut tools = daemon_tools(shared, commands.as_ref(), skills);
-    tools.retain(|tool| request.tools.includes(&tool.def().name));
-    let work_dir = match open_work_dir(shared, request)? {
-        Some(work_dir) => work_dir.recorded(&shared.storage.journal, entry_head(id, &request.prompt)),
-        None => {
-            tools.retain(|tool| !needs_work_dir(&tool.def().name));
-            no_work_dir(shared)?
-        }
-    };
-    let policy = Arc::new(load_policy(shared, &request.tools, &work_dir)?);
-    let checks = checks(shared, commands.as_ref(), agent, request, &work_dir)?;
-    let work_dir = Arc::new(work_dir.restricted(Arc::clone(&policy) as _));
-    let root_session = request.subagents.root_session.clone().unwrap_or_else(|| session.clone());
-    let limits = RunLimits::for_client(root_session, &shared.config, request.subagents.allow)
-        .with_max_turns(request.overrides.max_turns);
-    Ok(Grant { work_dir, policy, tools: ToolBox::new(tools), limits, parent: None, checks })
-}
-
-fn load_policy(shared: &Shared, options: &ToolOptions, work_dir: &WorkDir) -> Result<Policy, RunError> {
-    let caller = Caller { headless: options.headless, allowed_commands: options.allowed_commands.clone() };
-    Policy::load(&shared.storage.home, &shared.config.commands, work_dir, &caller).map_err(|error| {
-        RunError::from_source(FailureKind::Request, &error)
-            .hint("correct the file; `kontekst policy show` reads it again")
-    })
-}
-
-/// The longest beginning of a prompt that the journal has, in characters.
-const MAX_WORDS: usize = 80;
-
-/// Returns what the journal says about a run. The working directory is added to it later.
-fn entry_head(id: &RunId, prompt: &Prompt) -> EntryHead {
-    let typed = prompt.typed();
-    let words: Vec<&str> = typed.split_whitespace().take(MAX_WORDS).collect();
-    let words = words.join(" ").chars().take(MAX_WORDS).collect();
-    EntryHead { run: id.clone(), dir: PathBuf::new(), inode: 0, at: unix_millis(), words, undoes: None }
-}
-
-fn parent_grant(parent: ParentContext) -> Grant {
-    let ParentContext { work_dir, policy, tools, session, limits } = parent;
-    // It works in the directory of its parent, whose checks come after it.
-    let checks = Checks::default();
-    Grant { work_dir, policy, tools, limits, parent: Some(session), checks }
-}
-
 /// The sentence in the system message of a run that lacks its file tools.
 const NO_WORK_DIR: &str =
     "No working directory was named for this conversation, so you cannot read, list or change files.";
@@ -284,26 +208,6 @@ const NO_WORK_DIR: &str =
 /// The same for the user.
 const NO_WORK_DIR_NOTICE: &str = "no working directory is named, so the model has no file tools; `working_dir` under \
                                   [tools] in config.toml sets one for clients that send none";
-
-/// Opens the working directory of a client's run: the one that the client names, or else the configured one. Returns
-/// `None` if there is none.
-fn open_work_dir(shared: &Shared, request: &StartRun) -> Result<Option<WorkDir>, RunError> {
-    let configured = shared.default_work_dir().filter(|_| request.tools.daemon.need_work_dir());
-    let Some(dir) = request.working_dir.as_deref().or(configured) else { return Ok(None) };
-    if dir.as_os_str().len() > MAX_PATH_BYTES {
-        let message = format!("the path of the working directory is longer than {MAX_PATH_BYTES} bytes");
-        return Err(RunError::new(FailureKind::Request, message));
-    }
-    WorkDir::new(dir, &shared.storage.home)
-        .map(Some)
-        .map_err(|error| RunError::from_source(FailureKind::Request, &error))
-}
-
-/// Returns a directory in which nothing is found.
-fn no_work_dir(shared: &Shared) -> Result<WorkDir, RunError> {
-    WorkDir::unlinked(&shared.storage.home)
-        .map_err(|error| RunError::from_source(FailureKind::Internal, &error))
-}
 
 /// Adds the tool that starts subagents, if the run may start any. An agent's configuration does not count if
 /// the client chose among the daemon's tools, because then it chooses this one, too.

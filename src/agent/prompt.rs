@@ -38,7 +38,7 @@ pub(super) fn prompt_message(request: &StartRun, skills: &Skills) -> Result<Mess
     let blocks: Vec<&str> =
         context.iter().map(|block| block.trim()).filter(|block| !block.is_empty()).collect();
     if !blocks.is_empty() {
-        message.add_context(&blocks.join("\n\n"));
+        message.run_context = blocks.join("\n\n");
     }
     Ok(message)
 }

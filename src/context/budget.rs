@@ -35,9 +35,7 @@ impl Budget {
 /// Estimates the tokens of a message that was not counted: its bytes / 4, as the seed's implementation does, and
 /// [`IMAGE_TOKENS`] for each image.
 pub(crate) fn estimate(message: &Message) -> u32 {
-    let calls: usize = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
-    let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
-    let text = u32::try_from((message.content.len() + calls + result).div_ceil(4)).unwrap_or(u32::MAX);
+    let text = u32::try_from(message.text_bytes().div_ceil(4)).unwrap_or(u32::MAX);
     text.saturating_add(image_tokens(message))
 }
 

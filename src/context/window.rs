@@ -182,10 +182,10 @@ impl Window {
     }
 
     /// Returns the messages as later runs see them: without the context that only this run has.
-    pub(crate) fn messages_without_context(&self) -> Vec<Message> {
+    pub(crate) fn messages_without_run_context(&self) -> Vec<Message> {
         let mut messages = self.messages();
         for message in &mut messages {
-            if message.drop_context() {
+            if message.drop_run_context() {
                 message.tokens = 0;
             }
         }

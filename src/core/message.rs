@@ -1,10 +1,12 @@
 //! The messages of a conversation. Session files store them, one on each line.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{CallId, Image, RunId, ToolCall};
 
-/// Stands between the context of a run and the author's words.
+/// Stands between the context of a message and the author's words.
 const CONTEXT_END: &str = "\n\n---\n\n";
 
 /// The author of a message.
@@ -30,13 +32,17 @@ impl Role {
 
 /// A message. Empty optional fields are left out of the file.
 ///
-/// Source: architecture seed, "Session Persistence" (`role`, `content`, `tokens`). `images`, `run` and `at` are additions,
-/// which files of other programs may not have.
+/// Source: architecture seed, "Session Persistence" (`role`, `content`, `tokens`). `context`, `images`, `run` and `at`
+/// are additions, which files of other programs may not have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
     #[serde(default)]
     pub content: String,
+    /// Text that the model reads before `content` and that is not the author's: files that were read for the prompt. It is
+    /// stored, so that later runs send the same bytes, which the prompt cache of a model server needs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +52,7 @@ pub struct Message {
     pub images: Vec<Image>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_name: Option<String>,
-    /// Model tokens of the message's own text; 0 if they were not counted.
+    /// Model tokens of everything that the model reads of the message; 0 if they were not counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u32,
     /// The run that made the message.
@@ -58,10 +64,9 @@ pub struct Message {
     /// The model's reasoning before its answer. It is sent back within one run and never stored.
     #[serde(skip)]
     pub reasoning: String,
-    /// The number of bytes at the start of `content` that are not the author's words: context that only one run has. It
-    /// is never stored.
+    /// Text between `context` and `content` that only one run has. It is never stored.
     #[serde(skip)]
-    pub context_bytes: usize,
+    pub run_context: String,
 }
 
 /// The result of a tool call, in a message of role [`Role::Tool`].
@@ -85,6 +90,7 @@ impl Message {
         Self {
             role,
             content: content.into(),
+            context: String::new(),
             tool_calls: Vec::new(),
             tool_result: None,
             images: Vec::new(),
@@ -93,26 +99,42 @@ impl Message {
             run: None,
             at: None,
             reasoning: String::new(),
-            context_bytes: 0,
+            run_context: String::new(),
         }
     }
 
-    /// Puts context that only this run has before the author's words.
-    pub fn add_context(&mut self, context: &str) {
-        let before = format!("{context}{CONTEXT_END}");
-        self.content.insert_str(0, &before);
-        self.context_bytes += before.len();
-    }
-
     /// Removes the context that only one run has. Returns true if there was any.
-    pub fn drop_context(&mut self) -> bool {
-        self.content.drain(..self.context_bytes);
-        std::mem::take(&mut self.context_bytes) > 0
+    pub fn drop_run_context(&mut self) -> bool {
+        !std::mem::take(&mut self.run_context).is_empty()
     }
 
-    /// Returns what the author wrote.
-    pub fn own_words(&self) -> &str {
-        &self.content[self.context_bytes..]
+    /// Returns the text that the model reads: the context, and then the author's words.
+    pub fn with_context(&self) -> Cow<'_, str> {
+        if self.contexts().next().is_none() {
+            return Cow::Borrowed(&self.content);
+        }
+        let mut text = String::with_capacity(self.text_bytes());
+        for context in self.contexts() {
+            text.push_str(context);
+            text.push_str(CONTEXT_END);
+        }
+        text.push_str(&self.content);
+        Cow::Owned(text)
+    }
+
+    fn contexts(&self) -> impl Iterator<Item = &str> {
+        [&self.context, &self.run_context]
+            .into_iter()
+            .map(String::as_str)
+            .filter(|context| !context.is_empty())
+    }
+
+    /// Returns the bytes of the text, of the calls and of the result that the model reads.
+    pub fn text_bytes(&self) -> usize {
+        let calls: usize = self.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+        let result = self.tool_result.as_ref().map_or(0, |result| result.output.len());
+        let context: usize = self.contexts().map(|context| context.len() + CONTEXT_END.len()).sum();
+        context + self.content.len() + calls + result
     }
 
     /// Makes the message with the result of a tool call. Its `content` is empty, because the output is in the result.

@@ -99,9 +99,7 @@ impl Record<'_> {
         if let Self::Message(message) = self {
             // JSON is never shorter than the text in it, so a message that is too long is refused before
             // any memory is spent on it.
-            let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
-            let calls: usize = message.tool_calls.iter().map(|call| call.arguments.len()).sum();
-            let bytes = message.content.len() + result + calls;
+            let bytes = message.text_bytes();
             if bytes > MAX_LINE {
                 return Err(SessionError::TooLong { bytes });
             }

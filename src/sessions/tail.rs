@@ -115,12 +115,9 @@ pub fn summary_messages(summary: &str, tokens: u32, estimate: &dyn Fn(&Message) 
 
 /// Sets `tokens` of the message to an estimate if it is not known or cannot be true.
 fn ensure_token_count(message: &mut Message, estimate: &dyn Fn(&Message) -> u32) {
-    let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
-    let result = message.tool_result.as_ref().map_or(0, |result| result.output.len());
     // An image can be several times as many tokens as it is taken for.
     let images = message.images.len().saturating_mul(8 * IMAGE_TOKENS as usize);
-    let bytes = message.content.len() + result + calls.sum::<usize>();
-    if message.tokens == 0 || !is_plausible(message.tokens, bytes.saturating_add(images)) {
+    if message.tokens == 0 || !is_plausible(message.tokens, message.text_bytes().saturating_add(images)) {
         // It is at least 1, so that a file full of empty messages is not read as a whole.
         message.tokens = estimate(message).max(1);
     }

@@ -20,6 +20,8 @@ use super::{OpenTurn, Parking, access::ParkedAccess};
 pub(in crate::agent) struct ResumedRun {
     pub(in crate::agent) parked: ParkedRun,
     pub(in crate::agent) prompt: String,
+    /// The files that were read for the prompt, as the model reads them.
+    context: String,
     /// The images that came with the prompt. One whose file is gone has no bytes.
     pub(in crate::agent) images: Vec<Image>,
     /// The answers and results that follow the prompt.
@@ -64,9 +66,9 @@ pub(in crate::agent) fn load(
     parked.runs.push(own.clone());
     let own_tokens = part.messages.iter().map(estimate).fold(0, u32::saturating_add);
     let after_prompt = part.messages.split_off(1);
-    let Message { content: prompt, images, .. } = part.messages.remove(0);
+    let Message { content: prompt, context, images, .. } = part.messages.remove(0);
     let open = open_turn(&parked, &after_prompt, part);
-    Ok(ResumedRun { parked, prompt, images, after_prompt, open, own_tokens, is_copied })
+    Ok(ResumedRun { parked, prompt, context, images, after_prompt, open, own_tokens, is_copied })
 }
 
 /// The beginning of a run, as far as it depends on parked runs.
@@ -87,6 +89,11 @@ impl Beginning {
     /// Returns true if the prompt was made of a skill before the run was parked.
     pub(in crate::agent) fn is_skill(&self) -> bool {
         self.resumed().is_some_and(|resumed| resumed.parked.is_skill)
+    }
+
+    /// Returns what the model read before the prompt when the run was parked. `None` for a run that has not begun.
+    pub(in crate::agent) fn stored_context(&self) -> Option<&str> {
+        self.resumed().map(|resumed| resumed.context.as_str())
     }
 
     /// Adds the tokens of the messages that the run has in the session already.

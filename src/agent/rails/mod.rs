@@ -41,7 +41,7 @@ pub(super) use error_ladder::{ErrorLadder, help};
 pub(super) use file_changes::{FileChanges, JudgedChange};
 pub(super) use missing_change::{ExpectedChange, MissingChange};
 use offer::Offer;
-pub(super) use opening::add_opening;
+pub(super) use opening::{keep_new, read_opening};
 use remaining_text::RemainingText;
 pub(super) use repeated_calls::RepeatedCalls;
 use repeated_text::may_want_repetition;

@@ -65,7 +65,7 @@ impl Offer {
         self.has_address = self.has_address
             || conversation.any(|message| match &message.tool_result {
                 Some(result) => has_url(&result.output),
-                None => message.role == Role::User && has_url(&message.content),
+                None => message.role == Role::User && has_url(&message.with_context()),
             });
         let changing = CHANGING_TOOLS.into_iter().filter(|_| self.answers_only);
         changing

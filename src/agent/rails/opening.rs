@@ -3,8 +3,8 @@
 use super::change_request::{asks_about_data, last_paragraph};
 use crate::{
     agent::{model::RunModel, protocol::Event, run::EventSender, toolset::RunTools},
-    core::Message,
-    tools::builtin::opening,
+    core::{Cancel, Message},
+    tools::builtin::{OpenedFile, Opening, opening},
 };
 
 /// The opening takes at most this share of the window, and at most this many bytes of a large one.
@@ -14,33 +14,58 @@ const MAX_BYTES: usize = 32 * 1024;
 /// The bytes of a token, estimated low, because code has short tokens.
 const BYTES_PER_TOKEN: u32 = 3;
 
-/// Puts the opening before the prompt, if it is worth its tokens: the prompt names a file that exists, or it asks for a
-/// change, or the model works in steps, as small models do, and the prompt is no question about its own data. `text` is
-/// what the user wrote, `window` is in tokens. Tells the client what was read.
-pub(in crate::agent) fn add_opening(
-    prompt: &mut Message,
+/// Reads the opening of a prompt, if it is worth its tokens: the prompt names a file that exists, or it asks for a change,
+/// or the model works in steps, as small models do, and the prompt is no question about its own data. `text` is what the
+/// user wrote, `window` is in tokens.
+pub(in crate::agent) fn read_opening(
     text: &str,
     asks_for_change: bool,
     window: u32,
     model: &RunModel,
     tools: &RunTools,
-    events: &EventSender,
-) {
+    cancel: &Cancel,
+) -> Option<Opening> {
     if !model.agent.rails.opening || !tools.can_read_files() {
-        return;
+        return None;
     }
     let max_bytes = MAX_BYTES.min((window / SHARE * BYTES_PER_TOKEN) as usize);
     // The names in data from stdin are not the user's.
-    let instruction = last_paragraph(text);
-    let Some(opening) = opening(&tools.work_dir, instruction, max_bytes, events.cancel()) else { return };
+    let opening = opening(&tools.work_dir, last_paragraph(text), max_bytes, cancel)?;
     let is_small = model.provider.works_in_steps(model.agent.tool_role) && !asks_about_data(text);
-    if !asks_for_change && !is_small && opening.read.is_empty() {
-        return;
+    (asks_for_change || is_small || !opening.read.is_empty()).then_some(opening)
+}
+
+/// Leaves out what the conversation before the prompt has already, and tells the client what is left. Returns the text that
+/// the model reads.
+pub(in crate::agent) fn keep_new(mut opening: Opening, history: &[Message], events: &EventSender) -> String {
+    opening.read.retain(|file| !is_known(file, history));
+    let contexts = || history.iter().map(|message| message.context.as_str());
+    let last = contexts().rfind(|context| Opening::has_listing(context)).unwrap_or_default();
+    let is_listed =
+        last.strip_prefix(&opening.listing).is_some_and(|rest| rest.is_empty() || rest.starts_with("\n\n"));
+    let mut done = Vec::new();
+    if is_listed {
+        opening.listing.clear();
+    } else {
+        done.push(format!("listed {} file(s)", opening.listed));
     }
-    prompt.add_context(&opening.text);
-    let mut notice = format!("opening: listed {} file(s)", opening.listed);
     if !opening.read.is_empty() {
-        notice.push_str(&format!(", read {}", opening.read.join(", ")));
+        let paths: Vec<&str> = opening.read.iter().map(|file| file.path.as_str()).collect();
+        done.push(format!("read {}", paths.join(", ")));
     }
-    events.send_blocking(Event::Notice(notice));
+    if !done.is_empty() {
+        events.send_blocking(Event::Notice(format!("opening: {}", done.join(", "))));
+    }
+    opening.text()
+}
+
+/// Returns true if the conversation has the file as it is now, and no call since names it.
+fn is_known(file: &OpenedFile, history: &[Message]) -> bool {
+    let has = |message: &Message, part: &str| {
+        message.context.starts_with(part) || message.context.contains(&format!("\n\n{part}"))
+    };
+    let heading = OpenedFile::heading(&file.path);
+    let Some(at) = history.iter().rposition(|message| has(message, &heading)) else { return false };
+    let mut calls = history[at..].iter().flat_map(|message| &message.tool_calls);
+    has(&history[at], &file.text) && !calls.any(|call| call.arguments.contains(&file.path))
 }

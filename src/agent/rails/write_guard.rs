@@ -91,7 +91,7 @@ fn guessed_name<'a>(
     let results = conversation.clone().filter_map(|message| message.tool_result.as_ref());
     let meant = results.filter_map(|result| named_instead(&result.output, path)).last()?;
     let mut user = conversation.clone().filter(|message| message.role == Role::User);
-    if user.any(|message| has_word(message.own_words(), path)) {
+    if user.any(|message| has_word(&message.content, path)) {
         return None;
     }
     Some(format!(
@@ -125,7 +125,7 @@ fn lost_text<'a>(
     let Change { path, new, .. } = change;
     let requests = || {
         let own = conversation.clone().filter(|message| message.run.as_ref() == Some(run));
-        own.filter(|message| message.role == Role::User).map(Message::own_words)
+        own.filter(|message| message.role == Role::User).map(|message| &*message.content)
     };
     if old.trim().is_empty() || old == new || requests().any(asks_for_replacing) {
         return None;
@@ -178,7 +178,7 @@ fn names_file(message: &Message, path: &str, call: &CallId) -> bool {
 
 /// Returns true if a message to the model contains the whole file, as the one with the prompt may.
 fn shows(message: &Message, old: &str) -> bool {
-    message.role == Role::User && message.content.contains(old.trim())
+    message.role == Role::User && message.with_context().contains(old.trim())
 }
 
 /// Returns how many of the old parts are among the new ones, and how many there are.

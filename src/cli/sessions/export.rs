@@ -53,6 +53,10 @@ fn write_message(message: &Message, out: &mut dyn Write) -> io::Result<()> {
     if !message.content.trim().is_empty() {
         writeln!(out, "\n{}", message.content.trim_end())?;
     }
+    if !message.context.is_empty() {
+        writeln!(out, "\n### Read for it\n")?;
+        write_fenced("", &message.context, out)?;
+    }
     for call in &message.tool_calls {
         writeln!(out, "\n### Call of {}\n", call.name)?;
         write_fenced("json", &call.arguments, out)?;

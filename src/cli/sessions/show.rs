@@ -135,6 +135,9 @@ fn write_message(number: u64, message: &Message, detail: Detail, out: &mut dyn W
         _ if !detail.verbose => writeln!(out)?,
         tokens => writeln!(out, " · {tokens} tokens")?,
     }
+    if !message.context.is_empty() {
+        write_context(&message.context, detail, out)?;
+    }
     let texts =
         [Some(message.content.as_str()), message.tool_result.as_ref().map(|result| result.output.as_str())];
     for line in texts.into_iter().flatten().flat_map(str::lines) {
@@ -144,6 +147,18 @@ fn write_message(number: u64, message: &Message, detail: Detail, out: &mut dyn W
         // With `verbose` nothing is removed here, because this is the record of what was approved.
         let line = format!("  → {} {}", literal_line(&call.name), literal_line(&call.arguments));
         writeln!(out, "{}", folded(&line, detail))?;
+    }
+    Ok(())
+}
+
+/// Writes what was read for a prompt, before the prompt: its size, or all of it.
+fn write_context(context: &str, detail: Detail, out: &mut dyn Write) -> io::Result<()> {
+    if !detail.verbose {
+        let lines = counted(context.lines().count() as u64, "line");
+        return writeln!(out, "{}", folded(&format!("  ← files that were read for it: {lines}"), detail));
+    }
+    for line in context.lines().chain(["---"]) {
+        writeln!(out, "{}", format!("  {line}").trim_end())?;
     }
     Ok(())
 }

@@ -136,7 +136,7 @@ impl<'a> WireMessages<'a> {
     fn push_user(&mut self, message: &'a Message) {
         let (seen, unseen): (Vec<&Image>, Vec<&Image>) =
             message.images.iter().partition(|image| self.dialect.images && !image.bytes.is_empty());
-        let mut content = Cow::Borrowed(message.content.as_str());
+        let mut content = message.with_context();
         if !unseen.is_empty() {
             let names: Vec<&str> = unseen.iter().map(|image| image.name.as_str()).collect();
             content.to_mut().push_str(&format!("\n\n[you cannot see these images: {}]", names.join(", ")));
@@ -210,7 +210,7 @@ impl<'a> WireMessages<'a> {
         match self.dialect.calls {
             CallForm::Step { reminder } => {
                 let request = self.request.filter(|_| reminder);
-                steps::result_as_text(message, request.map(Message::own_words))
+                steps::result_as_text(message, request.map(|request| &*request.content))
             }
             CallForm::Native | CallForm::Tagged => result_as_text(message),
         }

@@ -105,13 +105,9 @@ impl OpenAiProvider {
 
 /// Returns the number of bytes of everything in a request that the model reads.
 fn prompt_bytes(request: &ChatRequest) -> usize {
-    let message = |message: &Message| {
-        let calls: usize = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
-        message.content.len() + calls + message.tool_result.as_ref().map_or(0, |result| result.output.len())
-    };
     let tool = |tool: &ToolDef| tool.name.len() + tool.description.len() + tool.parameters.to_string().len();
     request.system.len()
-        + request.messages.iter().map(message).sum::<usize>()
+        + request.messages.iter().map(Message::text_bytes).sum::<usize>()
         + request.tools.iter().map(tool).sum::<usize>()
 }
 

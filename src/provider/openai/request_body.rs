@@ -112,10 +112,7 @@ pub(super) fn build(
 /// Returns about as many bytes as the body has, so that a long prompt is not copied each time the buffer grows. A sixteenth is
 /// for what JSON escapes.
 fn expected_bytes(system: &str, messages: &[Message]) -> usize {
-    let texts = messages.iter().map(|message| {
-        message.content.len() + message.tool_result.as_ref().map_or(0, |result| result.output.len())
-    });
-    let text = system.len() + texts.sum::<usize>();
+    let text = system.len() + messages.iter().map(Message::text_bytes).sum::<usize>();
     text + text / 16 + 8192
 }
 

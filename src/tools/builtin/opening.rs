@@ -34,16 +34,28 @@ const QUOTE_LENGTH: std::ops::RangeInclusive<usize> = 3..=200;
 const MAX_FILES_WITH_QUOTE: usize = 3;
 /// The time for the search of one text in quotes.
 const SEARCH_TIME: Duration = Duration::from_millis(250);
+/// The heading of the names, and what stands for it if there are none.
+const LISTING: &str = "The files in the working directory:";
+const NO_FILES: &str = "The working directory has no files.";
 
 /// The beginning of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Opening {
-    /// The text that the model reads.
-    pub text: String,
-    /// The number of files that the text lists.
+    /// The names of the files, below a heading. Empty if it was left out.
+    pub listing: String,
+    /// The number of files in the listing.
     pub listed: usize,
-    /// The files that the text holds, in the order of the prompt.
-    pub read: Vec<String>,
+    /// The files that were read, in the order of the prompt.
+    pub read: Vec<OpenedFile>,
+}
+
+/// A file that was read for a prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OpenedFile {
+    /// Its path below the working directory.
+    pub path: String,
+    /// Its content in a fence, below a heading with its path.
+    pub text: String,
 }
 
 /// Lists the working directory and reads the files that `prompt` names, and those in which a text stands that it has in
@@ -61,40 +73,61 @@ pub fn opening(work_dir: &WorkDir, prompt: &str, max_bytes: usize, cancel: &Canc
         add_quoted_files(&mut named, workspace, prompt, cancel);
         let mut opening = Opening { listed: names.len(), ..Opening::default() };
         opening.push_names(&names, more, max_bytes / 4);
+        let mut room = max_bytes.saturating_sub(opening.listing.len());
         for (at, path) in named.iter().enumerate() {
-            let share = max_bytes.saturating_sub(opening.text.len()) / (named.len() - at);
-            opening.push_file(workspace, path, share);
+            if let Some(file) = OpenedFile::read(workspace, path, room / (named.len() - at)) {
+                room = room.saturating_sub(file.text.len());
+                opening.read.push(file);
+            }
         }
         Some(opening)
     })
 }
 
 impl Opening {
+    /// Returns the text that the model reads.
+    pub fn text(&self) -> String {
+        let parts = [&self.listing].into_iter().chain(self.read.iter().map(|file| &file.text));
+        parts.map(String::as_str).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// Returns true if `text`, that of an earlier opening, has a listing.
+    pub fn has_listing(text: &str) -> bool {
+        [NO_FILES, LISTING].iter().any(|heading| text.starts_with(heading))
+    }
+
     fn push_names(&mut self, names: &[String], more: bool, max_bytes: usize) {
         if names.is_empty() {
-            self.text.push_str("The working directory has no files.");
+            self.listing.push_str(NO_FILES);
             return;
         }
-        self.text.push_str("The files in the working directory:");
+        self.listing.push_str(LISTING);
         for (at, name) in names.iter().enumerate() {
-            if self.text.len() + name.len() > max_bytes {
+            if self.listing.len() + name.len() > max_bytes {
                 self.listed = at;
                 break;
             }
-            self.text.push_str(&format!("\n{name}"));
+            self.listing.push_str(&format!("\n{name}"));
         }
         if more || self.listed < names.len() {
-            self.text.push_str("\n(and others: list_files finds them)");
+            self.listing.push_str("\n(and others: list_files finds them)");
         }
     }
+}
 
-    /// Adds the content of a file. One that is no text is left out.
-    fn push_file(&mut self, workspace: &Workspace, path: &str, max_bytes: usize) {
-        let Some(content) = content(workspace, path, max_bytes) else { return };
+impl OpenedFile {
+    /// Reads a file. Returns `None` if it is no text.
+    fn read(workspace: &Workspace, path: &str, max_bytes: usize) -> Option<Self> {
+        let content = content(workspace, path, max_bytes)?;
         let fence = fence(&content);
         let end = if content.ends_with('\n') || content.is_empty() { "" } else { "\n" };
-        self.text.push_str(&format!("\n\n{path} holds:\n{fence}\n{content}{end}{fence}"));
-        self.read.push(path.to_owned());
+        let heading = Self::heading(path);
+        Some(Self { path: path.to_owned(), text: format!("{heading}{fence}\n{content}{end}{fence}") })
+    }
+
+    /// Returns the line before the content of the file of this path.
+    pub fn heading(path: &str) -> String {
+        format!("{path} holds:\n")
     }
 }
 
@@ -236,6 +269,10 @@ mod tests {
 
     struct Dir(tempfile::TempDir);
 
+    fn paths(opening: &Opening) -> Vec<String> {
+        opening.read.iter().map(|file| file.path.clone()).collect()
+    }
+
     impl Dir {
         fn new(files: &[(&str, &str)]) -> Self {
             let dir = tempfile::tempdir().unwrap();
@@ -261,14 +298,14 @@ mod tests {
             ("built/c.txt", ""),
         ]);
         let opening = dir.opening("Fix `a.py`, and then (b.txt). Not c.txt or /etc/passwd or ../x!", 4000);
-        assert_eq!(opening.read, ["src/deep/a.py", "b.txt"]);
+        assert_eq!(paths(&opening), ["src/deep/a.py", "b.txt"]);
         assert_eq!(opening.listed, 3);
         assert_eq!(
-            opening.text,
+            opening.text(),
             "The files in the working directory:\n.gitignore\nb.txt\nsrc/deep/a.py\n\n\
              src/deep/a.py holds:\n```\nx = 1\n```\n\nb.txt holds:\n```\ntwo\n```"
         );
-        assert_eq!(Dir::new(&[]).opening("hi", 4000).text, "The working directory has no files.");
+        assert_eq!(Dir::new(&[]).opening("hi", 4000).text(), "The working directory has no files.");
     }
 
     #[test]
@@ -282,7 +319,7 @@ mod tests {
             ("c/three", "common"),
             ("c/four", "common"),
         ]);
-        let read = |prompt: &str| dir.opening(prompt, 4000).read;
+        let read = |prompt: &str| paths(&dir.opening(prompt, 4000));
         assert_eq!(read("Correct \"Good mornin\" to \"Good morning\"."), ["a.py"]);
         assert_eq!(read("In b.py, use `print` for “x = 1”"), ["b.py", "a.py"]);
         for nothing in ["it is \"Good morn\"", "\"common\"", "\"Good\nmornin\"", "\"\" `x` \"", "Good mornin"]
@@ -302,8 +339,8 @@ mod tests {
             ("e/a.txt", "2"),
         ];
         let opening = Dir::new(&files).opening(".env id_rsa a.bin .git/config a.txt d e", 4000);
-        assert_eq!(opening.read, Vec::<String>::new());
-        assert!(!opening.text.contains("K=1"));
+        assert_eq!(paths(&opening), Vec::<String>::new());
+        assert!(!opening.text().contains("K=1"));
     }
 
     #[test]
@@ -318,14 +355,14 @@ mod tests {
         let lines: String = (1..=10_000).map(|number| format!("line {number}\n")).collect();
         let dir = Dir::new(&[("long.txt", &lines), ("other.txt", "short\n")]);
         let opening = dir.opening("compare long.txt and other.txt", 3000);
-        assert!(opening.text.len() < 3400, "{}", opening.text.len());
-        assert!(opening.text.contains("line 10000\n") && opening.text.contains("line 1\n"));
+        assert!(opening.text().len() < 3400, "{}", opening.text().len());
+        assert!(opening.text().contains("line 10000\n") && opening.text().contains("line 1\n"));
         assert!(
-            opening.text.contains("bytes are left out here: read_file with start_line "),
+            opening.text().contains("bytes are left out here: read_file with start_line "),
             "{}",
-            opening.text
+            opening.text()
         );
-        assert_eq!(opening.read, ["long.txt", "other.txt"]);
+        assert_eq!(paths(&opening), ["long.txt", "other.txt"]);
 
         let many: Vec<(String, String)> =
             (0..500).map(|number| (format!("f{number}"), String::new())).collect();
@@ -333,12 +370,12 @@ mod tests {
             many.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         let opening = Dir::new(&many).opening("hi", 4000);
         assert_eq!(opening.listed, MAX_NAMES);
-        assert!(opening.text.ends_with("(and others: list_files finds them)"));
+        assert!(opening.text().ends_with("(and others: list_files finds them)"));
     }
 
     #[test]
     fn the_fence_is_longer_than_any_in_the_file() {
         let dir = Dir::new(&[("a.md", "````\ncode\n````\n")]);
-        assert!(dir.opening("read a.md", 4000).text.contains("holds:\n`````\n````\n"));
+        assert!(dir.opening("read a.md", 4000).text().contains("holds:\n`````\n````\n"));
     }
 }

@@ -27,7 +27,7 @@ fn with_history(test: &TestCore, conversation: &Conversation, prompt: &str) -> S
 
 fn sent_messages(test: &TestCore, n: usize) -> Vec<String> {
     let messages = &test.model.requests()[n].messages;
-    messages.iter().map(|message| format!("{}: {}", message.role.as_str(), message.content)).collect()
+    messages.iter().map(|message| format!("{}: {}", message.role.as_str(), message.with_context())).collect()
 }
 
 #[tokio::test]

@@ -105,7 +105,8 @@ impl TestDaemon {
         let mut text = format!("{}\n", request.system);
         for message in &request.messages {
             let result = message.tool_result.as_ref().map(|result| result.output.as_str());
-            text.push_str(&format!("<{}> {}\n", message.role.as_str(), result.unwrap_or(&message.content)));
+            let read = result.map_or_else(|| message.with_context(), Into::into);
+            text.push_str(&format!("<{}> {read}\n", message.role.as_str()));
         }
         text
     }

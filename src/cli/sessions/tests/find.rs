@@ -23,7 +23,10 @@ fn conversation() -> Vec<Message> {
     let output = "fn panic() {}\n```\nlet s = \"naïve \\ text\";\n```".to_owned();
     let result = ToolResult { call_id: id, name: "read_file".to_owned(), output, is_error: false };
     vec![
-        text(Role::User, "Why does the PARSER panic?\nIt did not yesterday.", 5),
+        Message {
+            context: "The files in the working directory:\nsrc/Parser.rs".to_owned(),
+            ..text(Role::User, "Why does the PARSER panic?\nIt did not yesterday.", 5)
+        },
         Message { tool_calls: vec![call], ..text(Role::Assistant, "", 3) },
         Message::result(result),
         text(Role::Assistant, "It calls \x1b[31mpanic\x1b[0m.", 4),
@@ -130,6 +133,13 @@ fn an_exported_conversation_is_markdown_that_a_tool_cannot_break() {
 
             Why does the PARSER panic?
             It did not yesterday.
+
+            ### Read for it
+
+            ```
+            The files in the working directory:
+            src/Parser.rs
+            ```
 
             ## Assistant
 

@@ -126,7 +126,10 @@ fn a_conversation_is_readable_and_cannot_forge_its_form() {
         "s",
         0,
         &[
-            text(Role::User, "explain\n\nassistant · 3 tokens\n  this", 15),
+            Message {
+                context: "a.txt holds:\n```\n2 assistant\n```".to_owned(),
+                ..text(Role::User, "explain\n\nassistant · 3 tokens\n  this", 15)
+            },
             Message {
                 tool_calls: vec![call],
                 agent_name: Some("default".to_owned()),
@@ -145,10 +148,11 @@ fn a_conversation_is_readable_and_cannot_forge_its_form() {
             Title      explain
             Status     inactive
             Agent      -
-            Size       447B
+            Size       495B
             Last used  just now
 
             1 user
+              ← files that were read for it: 4 lines
               explain
 
               assistant · 3 tokens
@@ -166,6 +170,9 @@ fn a_conversation_is_readable_and_cannot_forge_its_form() {
             4 messages, 1 damaged line
         "#]],
     );
+    let verbose = home.run(Some(Command::Show { id: Some("s".to_owned()), verbose: true }), false).unwrap();
+    let shown = "1 user · 15 tokens\n  a.txt holds:\n  ```\n  2 assistant\n  ```\n  ---\n  explain\n";
+    assert!(verbose.contains(shown), "{verbose}");
     let json: Value = serde_json::from_str(&home.run(showing(Some("s")), true).unwrap()).unwrap();
     assert_eq!(json["messages"].as_array().unwrap().len(), 4);
     assert_eq!(json["messages"][1]["tool_calls"][0]["id"], "c1");

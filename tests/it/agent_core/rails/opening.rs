@@ -24,7 +24,7 @@ fn notices(events: &[Event]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_file_that_the_prompt_names_comes_with_it_in_this_run_only() {
+async fn a_file_that_the_prompt_names_comes_with_it_and_stays_in_the_conversation() {
     let test = TestCore::new([read("b.txt"), Step::Say("It is one."), Step::Say("You are welcome.")]);
     test.write("a.txt", "one\n");
     test.write("b.txt", "two\n");
@@ -37,13 +37,46 @@ async fn a_file_that_the_prompt_names_comes_with_it_in_this_run_only() {
     let requests = test.model.requests();
     let prompt = &requests[0].messages[0];
     assert_eq!(
-        prompt.content,
+        prompt.with_context(),
         "The files in the working directory:\na.txt\nb.txt\n\na.txt holds:\n```\none\n```\n\n---\n\nwhat is in a.txt?"
     );
-    assert_eq!(prompt.own_words(), "what is in a.txt?");
+    assert_eq!(prompt.content, "what is in a.txt?");
     assert_eq!(requests[1].messages[0], *prompt, "the prompt stays while the run grows");
-    assert_eq!(requests[2].messages[0].content, "what is in a.txt?");
-    assert_eq!(test.stored_messages("s")[0].content, "what is in a.txt?");
+    assert_eq!(requests[2].messages[0].with_context(), prompt.with_context(), "and in later runs");
+    let stored = &test.stored_messages("s")[0];
+    assert_eq!((&stored.content, &stored.context), (&prompt.content, &prompt.context));
+}
+
+#[tokio::test]
+async fn only_what_the_conversation_does_not_have_comes_with_a_later_prompt() {
+    let edit = serde_json::json!({"path": "a.txt", "old_str": "one", "new_str": "two"});
+    let steps = [
+        Step::Say("One."),
+        Step::Say("Still one."),
+        Step::Call(vec![("edit_file", edit)]),
+        Step::Say("Done."),
+        Step::Say("One again."),
+    ];
+    let test = TestCore::new(steps);
+    test.write("a.txt", "one\n");
+    let listing = "The files in the working directory:\na.txt";
+    let file = "a.txt holds:\n```\none\n```";
+    let context = async |prompt: &str| {
+        let events = test.run(opening(&test, "s", prompt)).await;
+        assert!(matches!(events.last(), Some(Event::Ended(Outcome::Completed { .. }))), "{events:?}");
+        let messages = test.stored_messages("s");
+        let stored = messages.iter().rfind(|message| message.content == prompt).unwrap().context.clone();
+        (stored, notices(&events).join("; "))
+    };
+    let first = context("what is in a.txt?").await;
+    assert_eq!(first, (format!("{listing}\n\n{file}"), "opening: listed 1 file(s), read a.txt".to_owned()));
+    assert_eq!(context("and now in a.txt?").await, (String::new(), String::new()));
+    test.write("b.txt", "");
+    let third = context("replace one by two in a.txt").await;
+    assert_eq!(third, (format!("{listing}\nb.txt"), "opening: listed 2 file(s)".to_owned()));
+    test.write("a.txt", "one\n");
+    let fourth = context("what is in a.txt now?").await;
+    assert_eq!(fourth, (file.to_owned(), "opening: read a.txt".to_owned()), "a call has named it since");
 }
 
 #[tokio::test]
@@ -51,7 +84,7 @@ async fn the_opening_is_given_for_a_change_and_not_where_reading_is_asked_about(
     let first_prompt = async |test: &TestCore, request: StartRun| {
         let events = test.run(request).await;
         assert!(matches!(events.last(), Some(Event::Ended(Outcome::Completed { .. }))), "{events:?}");
-        test.model.requests()[0].messages[0].content.clone()
+        test.model.requests()[0].messages[0].with_context().into_owned()
     };
     let new = || {
         let write = serde_json::json!({"path": "new.txt", "content": "x\n"});
