@@ -294,8 +294,9 @@ async fn report_dropped(run: &RunState, dropped: Dropped) -> Result<(), Stop> {
 /// Finds or starts a server again after the one that answered is gone.
 async fn reopen_model(run: &mut RunState) -> Result<(), Stop> {
     let (models, agent) = (Arc::clone(&run.shared.models), run.model.agent.clone());
+    let is_required = run.model.is_required;
     let events = run.io.events.clone();
-    let mut opening = blocking(move || open_model(&*models, &agent, &events));
+    let mut opening = blocking(move || open_model(&*models, &agent, is_required, &events));
     run.model.provider = run.io.unless_cancelled(opening.join()).await???;
     Ok(())
 }

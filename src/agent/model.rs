@@ -21,6 +21,8 @@ use super::{
 pub(super) struct RunModel {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) agent: AgentConfig,
+    /// The model was named for this run. The built-in model does not take its place.
+    pub(super) is_required: bool,
     /// The client asked for a run without rails. Its subagents have none either.
     pub(super) bare: bool,
     /// A server that wants to be asked again later is waited for.
@@ -63,13 +65,15 @@ impl RunModel {
     }
 }
 
-/// Finds the server of the agent's model, or starts it. Blocks, possibly for minutes.
+/// Finds the server of the agent's model, or starts it. Blocks, possibly for minutes. `is_required` is true if the model was named for
+/// this run.
 pub(super) fn open_model(
     models: &dyn Models,
     agent: &AgentConfig,
+    is_required: bool,
     events: &EventSender,
 ) -> Result<Arc<dyn Provider>, RunError> {
-    let selector = ModelSelector { model: &agent.model, endpoint: agent.endpoint.as_deref() };
+    let selector = ModelSelector { model: &agent.model, endpoint: agent.endpoint.as_deref(), is_required };
     let mut report = |progress: Progress| events.send_blocking(Event::Progress(progress));
     models.open(selector, events.cancel(), &mut report).map_err(|error| run_error(&error))
 }

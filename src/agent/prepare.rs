@@ -28,7 +28,7 @@ use super::{
     protocol::{Event, FailureKind, RunError},
     rails::{ExpectedChange, Rails, asks_for_a_change, keep_new, read_opening},
     recorder::Recorder,
-    request::{DaemonTools, ExtraContext, History, StartRun},
+    request::{DaemonTools, ExtraContext, History, RunOverrides, StartRun},
     run::EventSender,
     session::SessionSlot,
     shared::{Origin, Shared},
@@ -87,9 +87,10 @@ pub(super) fn prepare(
         events.send_blocking(Event::Notice(NO_WORK_DIR_NOTICE.to_owned()));
     }
     let stored = matches!(request.history, History::Session(_));
-    let cache_key = cache_key(&request.history, &slot.id);
-    let mut model = prepare_model(shared, &slot.id, agent, extra_context, cache_key, &work_dir, events)?;
-    (model.bare, model.waits_when_busy) = (request.overrides.bare, request.waits_when_busy);
+    let overrides = &request.overrides;
+    let mut model = prepare_model(shared, &slot.id, agent, overrides, extra_context, &work_dir, events)?;
+    (model.cache_key, model.waits_when_busy) =
+        (cache_key(&request.history, &slot.id), request.waits_when_busy);
     fill_in(&mut model, &shared.storage.home);
     check_images(&model, &prompt.images)?;
     model.options = check_options(&model, request.answer, &tools.all.defs())?;
@@ -264,17 +265,18 @@ fn prepare_model(
     shared: &Shared,
     session: &SessionId,
     mut agent: AgentConfig,
+    overrides: &RunOverrides,
     extra_context: Vec<String>,
-    cache_key: Option<SessionId>,
     work_dir: &WorkDir,
     events: &EventSender,
 ) -> Result<RunModel, RunError> {
+    let is_required = overrides.model.is_some();
     let mut notices = Vec::new();
     let system = system_message(&agent, work_dir, &extra_context, &mut notices);
     for notice in notices {
         events.send_blocking(Event::Notice(notice));
     }
-    let provider = open_model(&*shared.models, &agent, events)?;
+    let provider = open_model(&*shared.models, &agent, is_required, events)?;
     if !provider.reads_notes() {
         agent.rails = agent.rails.without_notes();
     }
@@ -287,12 +289,13 @@ fn prepare_model(
     Ok(RunModel {
         provider,
         agent,
-        bare: false,
+        is_required,
+        bare: overrides.bare,
         waits_when_busy: false,
         options,
         system,
         extra_context,
-        cache_key,
+        cache_key: None,
         cancel,
         cut_prompt_reported: false,
     })

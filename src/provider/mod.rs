@@ -197,6 +197,8 @@ pub struct ModelSelector<'a> {
     pub model: &'a str,
     /// The agent's `endpoint` key. No other server may answer then.
     pub endpoint: Option<&'a str>,
+    /// The model was named for this run and not by the agent. The built-in model does not take its place then.
+    pub is_required: bool,
 }
 
 /// One request to a model.

@@ -34,7 +34,7 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let router = Router::new(config, process_env(checked.environment));
-    let wanted = ModelSelector { model: &model, endpoint: endpoint.as_deref() };
+    let wanted = ModelSelector { model: &model, endpoint: endpoint.as_deref(), is_required: false };
     let window = window.or(config.context_size);
     vec![match router.forecast(wanted) {
         Ok(forecast) => describe(&forecast, &model, window, config),

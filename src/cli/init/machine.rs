@@ -52,7 +52,11 @@ impl Machine {
             available: available_now(),
             disk: existing.and_then(|dir| free_space(dir).ok().flatten()),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            forecast: router.forecast(ModelSelector { model: &asked, endpoint: endpoint.as_deref() }),
+            forecast: router.forecast(ModelSelector {
+                model: &asked,
+                endpoint: endpoint.as_deref(),
+                is_required: false,
+            }),
             asked,
         })
     }

@@ -70,7 +70,7 @@ fn is_built_in(home: &Home, environment: &Environment) -> bool {
     let Ok(config) = Config::read(home) else { return false };
     let agent = AgentConfig::load_default(home).ok().flatten();
     let (model, endpoint) = agent.map(|agent| (agent.model, agent.endpoint)).unwrap_or_default();
-    let wanted = ModelSelector { model: &model, endpoint: endpoint.as_deref() };
+    let wanted = ModelSelector { model: &model, endpoint: endpoint.as_deref(), is_required: false };
     let router = Router::new(&config, process_env(environment));
     matches!(router.forecast(wanted), Ok(Forecast::BuiltIn { .. }))
 }

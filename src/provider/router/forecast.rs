@@ -50,7 +50,7 @@ impl Router {
     ///
     /// The error that the run would end with.
     pub fn forecast(&self, wanted: ModelSelector<'_>) -> Result<Forecast, ProviderError> {
-        let ModelSelector { model, endpoint } = wanted;
+        let ModelSelector { model, endpoint, .. } = wanted;
         if let Some(named) = endpoint.and_then(|url| self.agent_endpoint(url)) {
             return server_of(&named, model, false).map_err(|error| hints::no_server(&named, &error));
         }
@@ -73,15 +73,16 @@ impl Router {
             (Some(ProviderKind::Endpoint), None) => {
                 Err(hints::nothing_found(self.discovery.ports(), &self.discovery.refusals()))
             }
-            _ => self.forecast_local(model, failure.as_ref()),
+            _ => self.forecast_local(wanted, failure.as_ref()),
         }
     }
 
     fn forecast_local(
         &self,
-        model: &str,
+        wanted: ModelSelector<'_>,
         failure: Option<&EndpointFailure>,
     ) -> Result<Forecast, ProviderError> {
+        let model = wanted.model;
         let built_in = |why: Option<String>| {
             Ok(Forecast::BuiltIn { why, better: hints::better_model(&self.model_dir, model) })
         };
@@ -89,9 +90,9 @@ impl Router {
             return built_in(None);
         }
         let failed = || failure.filter(|_| self.has_configured_endpoint).map(EndpointFailure::describe);
-        match self.local(self.file_of(model), model.is_empty(), failure)? {
+        match self.local(self.file_of(model), wanted, failure)? {
             Local::LlamaServer { binary, file } => Ok(Forecast::LlamaServer { binary, file }),
-            Local::Engine { file } if !self.may_fall_back() || engine_supports(&file) => {
+            Local::Engine { file } if !self.may_replace(wanted) || engine_supports(&file) => {
                 Ok(Forecast::Engine { file })
             }
             Local::Engine { file } => {

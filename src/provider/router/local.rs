@@ -14,7 +14,7 @@ use crate::{
     config::ProviderKind,
     core::Cancel,
     provider::{
-        NoServer, Progress, Provider, ProviderError,
+        ModelSelector, NoServer, Progress, Provider, ProviderError,
         builtin::{self, ModelSource, OpenError},
         model_file::ModelFileError,
     },
@@ -35,11 +35,12 @@ impl Router {
     /// endpoint serves it, if one was tried.
     pub(super) fn open_local(
         &self,
-        model: &str,
+        wanted: ModelSelector<'_>,
         failure: Option<&EndpointFailure>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
+        let model = wanted.model;
         if self.is_built_in(model) {
             return self.open_built_in(model, None, cancel, sink);
         }
@@ -50,7 +51,7 @@ impl Router {
         {
             return Ok(provider);
         }
-        match self.local(file, model.is_empty(), failure)? {
+        match self.local(file, wanted, failure)? {
             Local::LlamaServer { binary, file } => {
                 if let Some(failure) = failure {
                     tracing::debug!("{}: starting a llama-server", failure.describe());
@@ -58,7 +59,7 @@ impl Router {
                 let provider = self.supervisor.open(&binary, &file, cancel, sink)?;
                 Ok(provider)
             }
-            Local::Engine { file } => self.open_in_process(model, &file, failure, cancel, sink),
+            Local::Engine { file } => self.open_in_process(wanted, &file, failure, cancel, sink),
             Local::BuiltIn => self.open_built_in(model, failure, cancel, sink),
         }
     }
@@ -69,12 +70,11 @@ impl Router {
     }
 
     /// Decides what answers on this machine, and opens nothing. `file` is that of the model, as
-    /// [`Router::file_of`] found it, `is_unnamed` is true if the agent names no model, and `failure` says why no endpoint
-    /// answers.
+    /// [`Router::file_of`] found it, and `failure` says why no endpoint answers.
     pub(super) fn local(
         &self,
         file: Result<PathBuf, ModelFileError>,
-        is_unnamed: bool,
+        wanted: ModelSelector<'_>,
         failure: Option<&EndpointFailure>,
     ) -> Result<Local, ProviderError> {
         let no_server = |fact: String, hint: String| {
@@ -97,7 +97,8 @@ impl Router {
         match file {
             Ok(file) => Ok(Local::Engine { file }),
             Err(ModelFileError::Absent(_))
-                if self.may_fall_back() || self.pin == Some(ProviderKind::Builtin) && is_unnamed =>
+                if self.may_replace(wanted)
+                    || self.pin == Some(ProviderKind::Builtin) && wanted.model.is_empty() =>
             {
                 Ok(Local::BuiltIn)
             }
@@ -118,10 +119,15 @@ impl Router {
         builtin::AVAILABLE && self.pin.is_none()
     }
 
+    /// Returns true if the built-in model may answer in place of a model that is not here.
+    pub(super) fn may_replace(&self, wanted: ModelSelector<'_>) -> bool {
+        self.may_fall_back() && !wanted.is_required
+    }
+
     /// Opens a file in the engine of this process, or the built-in model if the engine does not support the file.
     fn open_in_process(
         &self,
-        model: &str,
+        wanted: ModelSelector<'_>,
         file: &Path,
         failure: Option<&EndpointFailure>,
         cancel: &Cancel,
@@ -130,9 +136,9 @@ impl Router {
         match self.in_process.open(&ModelSource::File(file.to_owned()), None, cancel, sink) {
             Ok(provider) => Ok(provider),
             Err(OpenError::Failed(error)) => Err(error),
-            Err(OpenError::Unsupported(why)) if self.may_fall_back() => {
+            Err(OpenError::Unsupported(why)) if self.may_replace(wanted) => {
                 tracing::info!(file = %file.display(), why, "the built-in engine cannot run it");
-                self.open_built_in(model, failure, cancel, sink)
+                self.open_built_in(wanted.model, failure, cancel, sink)
             }
             Err(OpenError::Unsupported(fact)) => {
                 Err(ProviderError::NoServer(NoServer { fact, hint: INSTALL_HINT.to_owned() }))

@@ -268,7 +268,7 @@ impl Models for Router {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
-        let ModelSelector { model, endpoint } = wanted;
+        let ModelSelector { model, endpoint, .. } = wanted;
         if let Some(named) = endpoint.and_then(|url| self.agent_endpoint(url)) {
             return Self::open_at(&named, model, cancel, sink).map_err(|error| match error {
                 ProviderError::Cancelled => error,
@@ -299,7 +299,7 @@ impl Models for Router {
             (Some(ProviderKind::Endpoint), None) => {
                 Err(hints::nothing_found(self.discovery.ports(), &self.discovery.refusals()))
             }
-            _ => self.open_local(model, failure.as_ref(), cancel, sink),
+            _ => self.open_local(wanted, failure.as_ref(), cancel, sink),
         }
     }
 

@@ -69,6 +69,22 @@ fn an_unselected_model_on_disk_is_suggested() {
 }
 
 #[test]
+fn a_model_that_is_named_for_one_run_is_not_replaced() {
+    let home = home_without_models();
+    let models = home.work_dir().join("models");
+    fs::create_dir(&models).unwrap();
+    tiny_model::write(&models.join("tiny.gguf"), "llama");
+    tiny_model::write(&models.join("odd.gguf"), "odd");
+    let stderr = home.run(&["run", "--model", "tinny", "hello"]).fails(6);
+    assert!(stderr.contains("there is no model tinny.gguf"), "{stderr}");
+    assert!(stderr.contains("did you mean `tiny.gguf`?"), "{stderr}");
+    let stderr = home.run(&["run", "--model", "odd", "hello"]).fails(6);
+    assert!(stderr.contains("architecture is odd"), "{stderr}");
+    let output = home.run(&["run", "--model", "builtin", "hello"]);
+    assert_eq!(output.code, 0, "{output:?}");
+}
+
+#[test]
 fn the_best_file_on_the_machine_answers_for_an_agent_that_names_none() {
     let home = home_without_models();
     let models = home.work_dir().join("models");
@@ -171,7 +187,7 @@ fn models_are_loaded_once_up_to_the_limit() {
     let router = Router::new(&config, ProcessEnv { launcher, ..ProcessEnv::default() });
     let open = |model| {
         let mut loaded = 0;
-        let wanted = ModelSelector { model, endpoint: None };
+        let wanted = ModelSelector { model, endpoint: None, is_required: false };
         let mut sink = |progress| loaded += i32::from(matches!(progress, Progress::Loading { .. }));
         let provider = router.open(wanted, &Cancel::new(), &mut sink).unwrap();
         (provider, loaded)
@@ -220,7 +236,7 @@ fn each_answer_of_a_model_in_steps_is_a_step() {
     };
     let launcher = Some(env!("CARGO_BIN_EXE_kontekst").into());
     let router = Router::new(&config, ProcessEnv { launcher, ..ProcessEnv::default() });
-    let wanted = ModelSelector { model: "tiny", endpoint: None };
+    let wanted = ModelSelector { model: "tiny", endpoint: None, is_required: false };
     let model = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
     assert!(model.works_in_steps(ToolRole::Steps) && !model.works_in_steps(ToolRole::Native));
     let answer = |tool_choice: ToolChoice| {
@@ -261,7 +277,7 @@ fn the_starter_model_keeps_what_it_read_of_few_sessions() {
     let models = TestHome::with_config("").work_dir();
     let config = Config { provider: Some(ProviderKind::Builtin), model_dir: models, ..Config::default() };
     let router = Router::new(&config, ProcessEnv::default());
-    let wanted = ModelSelector { model: "builtin", endpoint: None };
+    let wanted = ModelSelector { model: "builtin", endpoint: None, is_required: false };
     let model = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
     let cached = |session: usize| {
         let request = ChatRequest {

@@ -22,7 +22,7 @@ fn router_on(ports: &[u16]) -> Router {
 }
 
 fn open(router: &Router, model: &str) -> Result<Arc<dyn Provider>, ProviderError> {
-    router.open(ModelSelector { model, endpoint: None }, &Cancel::new(), &mut |_| {})
+    router.open(ModelSelector { model, endpoint: None, is_required: false }, &Cancel::new(), &mut |_| {})
 }
 
 #[track_caller]

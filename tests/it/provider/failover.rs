@@ -31,7 +31,7 @@ fn router_for(servers: &[&FakeLlama]) -> Router {
 }
 
 fn open(router: &Router) -> Result<Arc<dyn Provider>, ProviderError> {
-    router.open(ModelSelector { model: "m", endpoint: None }, &Cancel::new(), &mut |_| {})
+    router.open(ModelSelector { model: "m", endpoint: None, is_required: false }, &Cancel::new(), &mut |_| {})
 }
 
 fn say_hello(provider: &dyn Provider) -> Result<Turn, ProviderError> {
@@ -99,7 +99,7 @@ fn a_key_goes_to_its_own_host_only() {
     drop(first);
     assert_eq!(say_hello(&*open(&router).unwrap()).unwrap().content, "ok");
     for (fake, content) in [(&stranger, "strange"), (&second, "ok")] {
-        let wanted = ModelSelector { model: "m", endpoint: Some(&fake.url()) };
+        let wanted = ModelSelector { model: "m", endpoint: Some(&fake.url()), is_required: false };
         let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
         assert_eq!(say_hello(&*provider).unwrap().content, content);
     }
@@ -111,7 +111,7 @@ fn the_server_of_an_agent_is_the_only_one_asked() {
     let (usual, own) = (server_saying("usual"), server_saying("own"));
     let router = router_for(&[&usual]);
     let url = own.url();
-    let wanted = ModelSelector { model: "m", endpoint: Some(&url) };
+    let wanted = ModelSelector { model: "m", endpoint: Some(&url), is_required: false };
     let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
     assert_eq!(say_hello(&*provider).unwrap().content, "own");
     drop(own);
@@ -123,7 +123,7 @@ fn the_server_of_an_agent_is_the_only_one_asked() {
     assert_eq!(usual.requests().len(), 0);
     // Another spelling of the URL means the same server.
     let usual_url = format!("{}/v1/", usual.url());
-    let wanted = ModelSelector { model: "m", endpoint: Some(&usual_url) };
+    let wanted = ModelSelector { model: "m", endpoint: Some(&usual_url), is_required: false };
     router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
     open(&router).unwrap();
     assert_eq!(usual.requests().len(), 1);
@@ -299,7 +299,7 @@ fn a_router_loads_a_model_before_it_is_asked() {
     let fake = llama_router();
     let router = router_for(&[&fake]);
     let mut reported = Vec::new();
-    let wanted = |model: &'static str| ModelSelector { model, endpoint: None };
+    let wanted = |model: &'static str| ModelSelector { model, endpoint: None, is_required: false };
     let provider = router.open(wanted("m"), &Cancel::new(), &mut |progress| reported.push(progress)).unwrap();
     assert_eq!((provider.window(), provider.slots(), provider.tools_in_prompt()), (Some(512), 2, true));
     assert!(matches!(&*reported, [Progress::Requested { .. }, Progress::Loading { .. }, ..]), "{reported:?}");

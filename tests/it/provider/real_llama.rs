@@ -55,7 +55,7 @@ fn real_with(config: Config, home: Option<Home>) -> Option<RealServer> {
 
 impl RealServer {
     fn open(&self) -> Arc<dyn Provider> {
-        let wanted = ModelSelector { model: &self.model, endpoint: None };
+        let wanted = ModelSelector { model: &self.model, endpoint: None, is_required: false };
         self.router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap()
     }
 }

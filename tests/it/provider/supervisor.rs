@@ -108,7 +108,7 @@ fn open(router: &Router, model: &str) -> Result<Arc<dyn Provider>, ProviderError
 }
 
 fn selector(model: &str) -> ModelSelector<'_> {
-    ModelSelector { model, endpoint: None }
+    ModelSelector { model, endpoint: None, is_required: false }
 }
 
 fn say_hello(provider: &dyn Provider) -> Result<String, ProviderError> {

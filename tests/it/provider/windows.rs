@@ -62,7 +62,7 @@ fn other(pages: &'static [(&'static str, &'static str)]) -> FakeLlama {
 /// Checks the window of the model that is asked for, and the name that requests carry.
 #[track_caller]
 fn check(fake: &FakeLlama, asked: &str, window: Option<u32>, sent: &str) -> Arc<dyn Provider> {
-    let wanted = ModelSelector { model: asked, endpoint: None };
+    let wanted = ModelSelector { model: asked, endpoint: None, is_required: false };
     let provider = router_for(fake).open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
     assert_eq!(provider.window(), window);
     provider.generate(&prompt("hi"), &Cancel::new(), &mut |_| {}).unwrap();
@@ -204,7 +204,7 @@ fn lm_studio_loads_a_model_with_the_configured_window() {
     };
     let warning = |router: &Router| router.status().warnings;
     let open = |router: &Router| {
-        let wanted = ModelSelector { model: "a", endpoint: None };
+        let wanted = ModelSelector { model: "a", endpoint: None, is_required: false };
         let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
         (provider.window(), provider.window_warning())
     };
@@ -226,7 +226,7 @@ fn lm_studio_loads_a_model_with_the_configured_window() {
 fn a_configured_window_that_ollama_does_not_have_is_reported() {
     let fake = ollama("");
     let router = router_with(&fake, Some(16_384));
-    let wanted = ModelSelector { model: "qwen3:8b", endpoint: None };
+    let wanted = ModelSelector { model: "qwen3:8b", endpoint: None, is_required: false };
     let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
     let text = "`context_size` is 16384 tokens, but the server has a window of 4096; start Ollama with \
         OLLAMA_CONTEXT_LENGTH=16384, because its API for chats cannot change it";

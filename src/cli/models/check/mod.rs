@@ -88,7 +88,8 @@ pub(super) fn run(
         print_status("note: `kontekst daemon stop --if-idle` frees its memory and its cores");
     }
     let router = router::Router::new(&subject.config, process_env(environment));
-    let wanted = ModelSelector { model: &subject.model, endpoint: subject.endpoint.as_deref() };
+    let wanted =
+        ModelSelector { model: &subject.model, endpoint: subject.endpoint.as_deref(), is_required: false };
     let checked = check(&router, wanted, args.quick, &signals.cancel);
     let endpoint = subject.endpoint.clone().unwrap_or_else(|| router.status().endpoint);
     router.stop();
