@@ -7,7 +7,14 @@ use crate::{
     tools::builtin::{file_exists, remaining_places},
 };
 
-use super::{bridge::blocking, protocol::Event, rails::AnswerCheck, rewrite, run::Stop, run_state::RunState};
+use super::{
+    bridge::blocking,
+    protocol::Event,
+    rails::{AnswerCheck, FileAim},
+    rewrite,
+    run::Stop,
+    run_state::RunState,
+};
 
 /// Replaces an answer that only repeats what the model was told by a sentence about the files that the run has changed.
 pub(super) async fn replace_copy(run: &mut RunState, turn: &mut Turn) -> Result<(), Stop> {
@@ -37,14 +44,16 @@ pub(super) async fn check_answer(run: &mut RunState, turn: &Turn) -> Result<Answ
     Ok(check_remaining_text(run).await?.unwrap_or(check))
 }
 
-/// Looks for files that were to be changed or created, and were not.
+/// Looks for files that were to be changed, created or removed, and were not.
 async fn check_requested_files(run: &mut RunState) -> Result<Option<AnswerCheck>, Stop> {
     for file in run.rails.requested_files() {
         let (work_dir, path) = (Arc::clone(&run.tools.work_dir), file.path.clone());
         let exists = blocking(move || file_exists(&work_dir, &path)).join().await?;
-        if exists != file.is_new {
+        if exists != (file.aim == FileAim::Created) {
             let check = run.rails.check_requested(&file)?;
-            rewrite::plan_requested(run, &file.path).await?;
+            if file.aim != FileAim::Gone {
+                rewrite::plan_requested(run, &file.path).await?;
+            }
             return Ok(Some(check));
         }
     }

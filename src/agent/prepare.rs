@@ -26,7 +26,7 @@ use super::{
     parking::{Beginning, Parking},
     prompt::{prompt_message, system_message},
     protocol::{Event, FailureKind, RunError},
-    rails::{ExpectedChange, Rails, asks_for_a_change, keep_new, read_opening},
+    rails::{AskedChange, ExpectedChange, Rails, keep_new, read_opening},
     recorder::Recorder,
     request::{DaemonTools, ExtraContext, History, RunOverrides, StartRun},
     run::EventSender,
@@ -71,14 +71,14 @@ pub(super) fn prepare(
     let tools = RunTools::new(tools, request.tools, Arc::clone(&work_dir), policy, call_timeout(shared))?;
     let origin = (parent.as_ref(), request.working_dir.as_deref());
     let log = open_log(shared, &request.history, &slot.id, origin)?;
-    let asks_for_change = !beginning.is_skill() && asks_for_a_change(request.prompt.user_text());
+    let asked = if beginning.is_skill() { AskedChange::default() } else { AskedChange::of(&request.prompt) };
     let can_be_checked = !request.change_optional && tools.can_change_files();
     events.send_blocking(Event::Started {
         run: id.clone(),
         session: slot.id.clone(),
         agent: agent.id.to_string(),
         may_turn_back: !checks.commands.is_empty()
-            || (agent.rails.unfinished && asks_for_change && can_be_checked),
+            || (agent.rails.unfinished && asked.any() && can_be_checked),
     });
 
     let ExtraContext { system: mut extra_context, after_prompt, opening: may_open, .. } = request.context;
@@ -96,11 +96,10 @@ pub(super) fn prepare(
     model.options = check_options(&model, request.answer, &tools.all.defs())?;
     // A model that does not read the conversation cannot be told what it lacks.
     let reads = model.provider.uses_history();
-    let expected = ExpectedChange::new(asks_for_change && can_be_checked, reads);
+    let expected = ExpectedChange::new(asked, can_be_checked, reads);
     let window_size = context_size(shared, &model, request.overrides.context_size);
     let may_open = may_open && reads && request.working_dir.is_some();
-    let text = request.prompt.user_text();
-    let read = || read_opening(text, asks_for_change, window_size, &model, &tools, events.cancel());
+    let read = || read_opening(&request.prompt, asked.any(), window_size, &model, &tools, events.cancel());
     let opening = add_opening(&mut prompt, &beginning, || may_open.then(read).flatten());
     let mut provided = provided_messages(request.history);
     let counts = count_parts(&model, &tools, &mut provided, &prompt.with_context(), stored);

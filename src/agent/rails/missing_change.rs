@@ -7,6 +7,7 @@ use crate::{
 };
 
 use super::{
+    change_request::AskedChange,
     file_changes::FileChanges,
     unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
 };
@@ -27,13 +28,13 @@ pub(in crate::agent) enum ExpectedChange {
 }
 
 impl ExpectedChange {
-    /// `is_asked_for` says that the request asks for a change and that the run has the tools for it, and `reads_notes` that
-    /// the model reads the conversation.
-    pub(in crate::agent) fn new(is_asked_for: bool, reads_notes: bool) -> Self {
-        match (is_asked_for, reads_notes) {
-            (false, _) => Self::None,
-            (true, true) => Self::Some,
-            (true, false) => Self::AtOnce,
+    /// `can_be_made` says that the run has the tools for a change, and `reads_notes` that the model reads the conversation.
+    pub(in crate::agent) fn new(asked: AskedChange, can_be_made: bool, reads_notes: bool) -> Self {
+        match reads_notes {
+            // A file that is to be gone is looked for at the end.
+            true if asked.content && can_be_made => Self::Some,
+            false if asked.any() && can_be_made => Self::AtOnce,
+            _ => Self::None,
         }
     }
 }

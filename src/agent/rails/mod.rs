@@ -36,7 +36,7 @@ use changed_place::{changed_place, line_count};
 use copied_answers::{CopiedAnswers, only_repeats};
 
 use change_request::request_text;
-pub(super) use change_request::{RequestedFile, asks_for_a_change};
+pub(super) use change_request::{AskedChange, FileAim, RequestedFile};
 pub(super) use error_ladder::{ErrorLadder, help};
 pub(super) use file_changes::{FileChanges, JudgedChange};
 pub(super) use missing_change::{ExpectedChange, MissingChange};
@@ -140,6 +140,12 @@ impl Rails {
         self.remaining_text.note_decision();
         self.unchanged_files.note_decision();
         self.file_changes.forget_open();
+    }
+
+    /// Notes a call that was denied.
+    pub(super) fn note_denial(&mut self) {
+        self.unchanged_files.note_denial();
+        self.note_decision();
     }
 
     /// Judges a change by the call `call` of the run `run` with the arguments `args`, before anybody is asked about it.

@@ -1,7 +1,9 @@
 //! Chooses the tools that are of no use in a run, so that a model that works in steps cannot call them.
 
 use super::{
-    change_request::{asks_about_data, asks_only_for_an_answer, has_word, is_file_name, request_text},
+    change_request::{
+        asks_about_data, asks_only_for_an_answer, has_word, is_file_name, removed_files, request_text,
+    },
     file_changes::CHANGING_TOOLS,
 };
 use crate::{
@@ -42,7 +44,9 @@ impl Offer {
     pub(super) fn new(is_on: bool, prompt: &str, system: &str) -> Self {
         let request = &*request_text(prompt);
         let names_network = has_word(request, &NETWORK);
-        let runs_commands = has_word(request, &RUNNING) || has_word(system, &RUNNING);
+        // No other tool removes a file.
+        let runs_commands =
+            has_word(request, &RUNNING) || has_word(system, &RUNNING) || !removed_files(prompt).is_empty();
         let has_address = names_network || has_url(system) || request.split_whitespace().any(is_host);
         Self {
             is_on,
@@ -135,6 +139,7 @@ mod tests {
             Offer::new(true, "Raise the limit to 20 MB.", "After a change, run `make check`.").runs_commands
         );
         assert!(Offer::new(true, "Make the tests pass", system).runs_commands);
+        assert!(Offer::new(true, "Delete the file a.py", system).runs_commands);
     }
 
     #[test]

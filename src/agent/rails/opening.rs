@@ -2,7 +2,7 @@
 
 use super::change_request::{asks_about_data, last_paragraph};
 use crate::{
-    agent::{model::RunModel, protocol::Event, run::EventSender, toolset::RunTools},
+    agent::{model::RunModel, protocol::Event, request::Prompt, run::EventSender, toolset::RunTools},
     core::{Cancel, Message},
     tools::builtin::{OpenedFile, Opening, opening},
 };
@@ -15,10 +15,9 @@ const MAX_BYTES: usize = 32 * 1024;
 const BYTES_PER_TOKEN: u32 = 3;
 
 /// Reads the opening of a prompt, if it is worth its tokens: the prompt names a file that exists, or it asks for a change,
-/// or the model works in steps, as small models do, and the prompt is no question about its own data. `text` is what the
-/// user wrote, `window` is in tokens.
+/// or the model works in steps, as small models do, and the prompt is no question about its own data. `window` is in tokens.
 pub(in crate::agent) fn read_opening(
-    text: &str,
+    prompt: &Prompt,
     asks_for_change: bool,
     window: u32,
     model: &RunModel,
@@ -29,6 +28,7 @@ pub(in crate::agent) fn read_opening(
         return None;
     }
     let max_bytes = MAX_BYTES.min((window / SHARE * BYTES_PER_TOKEN) as usize);
+    let text = prompt.user_text();
     // The names in data from stdin are not the user's.
     let opening = opening(&tools.work_dir, last_paragraph(text), max_bytes, cancel)?;
     let is_small = model.provider.works_in_steps(model.agent.tool_role) && !asks_about_data(text);

@@ -1,11 +1,11 @@
-//! Notices that a file was not changed or created that the request names.
+//! Notices that a file that the request names was not changed, created or removed.
 
 use std::collections::HashMap;
 
 use crate::agent::protocol::{FailureKind, RunError};
 
 use super::{
-    change_request::{RequestedFile, requested_files},
+    change_request::{FileAim, RequestedFile, removed_files, requested_files},
     unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
 };
 
@@ -13,17 +13,20 @@ use super::{
 #[derive(Default)]
 pub(in crate::agent) struct UnchangedFiles {
     requested: Vec<RequestedFile>,
-    /// A person or a client decided about a change.
+    /// A person or a client decided about a change, or a call had an effect that is not known.
     was_decided: bool,
+    /// A person or a rule denied a call.
+    was_denied: bool,
     /// The number of times that the model was asked for each file.
     asked_again: HashMap<String, u32>,
 }
 
 impl UnchangedFiles {
     /// `request` is what the user wrote. `change_expected` says that it clearly asks for a change of files, and that the run
-    /// has the tools for it.
+    /// has the tools for it. Files that are to be gone count in any case: a model that can run no command has to fail.
     pub(super) fn new(request: &str, change_expected: bool) -> Self {
-        let requested = if change_expected { requested_files(request) } else { Vec::new() };
+        let mut requested = if change_expected { requested_files(request) } else { Vec::new() };
+        requested.extend(removed_files(request));
         Self { requested, ..Self::default() }
     }
 
@@ -32,14 +35,20 @@ impl UnchangedFiles {
         self.was_decided = true;
     }
 
-    /// Returns the files of the request that are none of those that the run has changed. A changed file of the same name in
-    /// another directory counts, because the request may have the wrong directory.
+    /// Notes a call that was denied: the user does not want it.
+    pub(super) fn note_denial(&mut self) {
+        self.was_denied = true;
+    }
+
+    /// Returns the files of the request that are none of those that the run has changed, and those that are to be gone. A changed
+    /// file of the same name in another directory counts, because the request may have the wrong directory.
     pub(super) fn wanted(&self, changed: &[String]) -> Vec<RequestedFile> {
-        if self.was_decided {
-            return Vec::new();
-        }
-        let is_changed = |file: &&RequestedFile| changed.iter().any(|path| name(path) == name(&file.path));
-        self.requested.iter().filter(|file| !is_changed(file)).cloned().collect()
+        let is_changed = |file: &RequestedFile| changed.iter().any(|path| name(path) == name(&file.path));
+        let is_open = |file: &&RequestedFile| match file.aim {
+            FileAim::Changed | FileAim::Created => !self.was_decided && !is_changed(file),
+            FileAim::Gone => !self.was_denied,
+        };
+        self.requested.iter().filter(is_open).cloned().collect()
     }
 
     /// Judges an answer after which this file is as it was.
@@ -48,11 +57,13 @@ impl UnchangedFiles {
     ///
     /// [`FailureKind::Model`] if the model was asked for this file too often.
     pub(super) fn check(&mut self, file: &RequestedFile) -> Result<AnswerCheck, RunError> {
-        let RequestedFile { path, is_new, clause } = file;
-        let fact = match is_new {
-            true => format!("{path} was to be created and does not exist"),
-            false => format!("{path} was to be changed and is as it was"),
+        let RequestedFile { path, aim, clause } = file;
+        let fact = match aim {
+            FileAim::Created => format!("{path} was to be created and does not exist"),
+            FileAim::Changed => format!("{path} was to be changed and is as it was"),
+            FileAim::Gone => format!("{path} was to be removed and is still there"),
         };
+        let way = if *aim == FileAim::Gone { " with run_command" } else { "" };
         let times = self.asked_again.entry(path.clone()).or_default();
         if *times == MAX_ASKED_AGAIN {
             return Err(RunError::new(FailureKind::Model, fact).hint(
@@ -62,7 +73,7 @@ impl UnchangedFiles {
         }
         *times += 1;
         Ok(AnswerCheck::AskAgain {
-            message: format!("The request is not done: {fact}. Do this now: {clause}"),
+            message: format!("The request is not done: {fact}. Do this now{way}: {clause}"),
             fact,
             must_call: true,
         })

@@ -5,6 +5,7 @@ mod doors;
 pub(crate) mod killed;
 mod network;
 mod new_names;
+mod removals;
 mod running;
 mod undone;
 mod worktree;

@@ -6,6 +6,7 @@
 
 mod data_questions;
 mod questions;
+mod removed_files;
 mod replacements;
 mod requested_files;
 mod words;
@@ -15,11 +16,14 @@ mod tests;
 
 use std::borrow::Cow;
 
+use crate::agent::request::Prompt;
+
 pub(super) use data_questions::asks_about_data;
 pub(super) use questions::asks_only_for_an_answer;
+pub(super) use removed_files::removed_files;
 pub(super) use replacements::{Place, Replacement, replacements};
-pub(in crate::agent) use requested_files::RequestedFile;
 pub(super) use requested_files::requested_files;
+pub(in crate::agent) use requested_files::{FileAim, RequestedFile};
 pub(super) use words::{has_word, is_file_name};
 
 use words::{
@@ -30,8 +34,28 @@ use words::{
 /// The longest instruction that is judged, in bytes. A longer one is a text with a request in it.
 const MAX_INSTRUCTION: usize = 2000;
 
-/// Returns true if the prompt clearly asks for a change of files.
-pub(in crate::agent) fn asks_for_a_change(prompt: &str) -> bool {
+/// The changes that a prompt clearly asks for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::agent) struct AskedChange {
+    /// The content of files, or new files.
+    pub(in crate::agent) content: bool,
+    /// Files are to be deleted, moved or renamed.
+    pub(in crate::agent) removal: bool,
+}
+
+impl AskedChange {
+    pub(in crate::agent) fn of(prompt: &Prompt) -> Self {
+        let prompt = prompt.user_text();
+        Self { content: asks_for_a_change(prompt), removal: !removed_files(prompt).is_empty() }
+    }
+
+    pub(in crate::agent) fn any(self) -> bool {
+        self.content || self.removal
+    }
+}
+
+/// Returns true if the prompt clearly asks for a change of the content of files.
+pub(super) fn asks_for_a_change(prompt: &str) -> bool {
     let forbids = || forbids_changes(&last_paragraph(prompt).to_lowercase());
     !requests_for_change(prompt).is_empty()
         || (replacements(prompt).iter().any(|replacement| replacement.place == Place::Everywhere)

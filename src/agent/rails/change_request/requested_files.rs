@@ -8,13 +8,21 @@ use super::{
     words::{CREATE, KINDS_OF_FILE, Word, is_boundary, is_file_name},
 };
 
+/// What the prompt wants with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::agent) enum FileAim {
+    Changed,
+    Created,
+    /// Deleted, or under another name.
+    Gone,
+}
+
 /// A file that the prompt names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::agent) struct RequestedFile {
     /// The path as the prompt has it.
     pub(in crate::agent) path: String,
-    /// It does not exist yet.
-    pub(in crate::agent) is_new: bool,
+    pub(in crate::agent) aim: FileAim,
     /// The words of the prompt about this file, such as "set the port in a.toml to 80".
     pub(in crate::agent) clause: String,
 }
@@ -77,7 +85,7 @@ pub(in crate::agent) fn requested_files(prompt: &str) -> Vec<RequestedFile> {
     let mut files = Vec::new();
     for sentence in requests_for_change(prompt) {
         let plain = without_quotations(sentence);
-        if Word::all(&plain).iter().any(|word| CONDITIONS.contains(&&*word.lower)) {
+        if has_condition(&Word::all(&plain)) {
             return Vec::new();
         }
         let mut start = 0;
@@ -90,6 +98,11 @@ pub(in crate::agent) fn requested_files(prompt: &str) -> Vec<RequestedFile> {
         }
     }
     files
+}
+
+/// Returns true if the words make the sentence a condition or an alternative.
+pub(super) fn has_condition(words: &[Word]) -> bool {
+    words.iter().any(|word| CONDITIONS.contains(&&*word.lower))
 }
 
 /// Splits a sentence behind each ": ", as in "Make the release: set …". What follows the name of a file is text for that file.
@@ -106,7 +119,7 @@ fn names_file(text: &str) -> bool {
 }
 
 /// Replaces each text in double quotes that has a space in it by as many bytes, because it is no part of the sentence.
-fn without_quotations(sentence: &str) -> String {
+pub(super) fn without_quotations(sentence: &str) -> String {
     let quoted =
         sentence.split(['"', '“', '”']).enumerate().filter(|(at, part)| at % 2 == 1 && part.contains(' '));
     let mut plain = sentence.to_owned();
@@ -135,13 +148,13 @@ fn files_of_part(part: &str, text: &str) -> Vec<RequestedFile> {
 }
 
 fn files_of(verb: &str, rest: &[Word], clause: &str) -> Vec<RequestedFile> {
-    let file = |word: &Word, is_new| RequestedFile {
+    let file = |word: &Word, aim| RequestedFile {
         path: word.text.trim_start_matches("./").to_owned(),
-        is_new,
+        aim,
         clause: clause.to_owned(),
     };
     if CREATE.contains(&verb) {
-        return created_file(rest).map(|word| file(word, true)).into_iter().collect();
+        return created_file(rest).map(|word| file(word, FileAim::Created)).into_iter().collect();
     }
     let Some(at) = rest.iter().position(|word| is_file_name(&word.text)) else { return Vec::new() };
     let names: Vec<&Word> =
@@ -151,7 +164,7 @@ fn files_of(verb: &str, rest: &[Word], clause: &str) -> Vec<RequestedFile> {
     if others > names.len() || !is_target {
         return Vec::new();
     }
-    names.into_iter().map(|word| file(word, false)).collect()
+    names.into_iter().map(|word| file(word, FileAim::Changed)).collect()
 }
 
 /// Returns true for the names of files and the "and" between them.
@@ -196,7 +209,9 @@ mod tests {
 
     /// Returns the files, each with a sign: `+` for one that is created.
     fn read(prompt: &str) -> String {
-        let text = |file: &RequestedFile| format!("{}{}", if file.is_new { "+" } else { "" }, file.path);
+        let text = |file: &RequestedFile| {
+            format!("{}{}", if file.aim == FileAim::Created { "+" } else { "" }, file.path)
+        };
         requested_files(prompt).iter().map(text).collect::<Vec<_>>().join(" ")
     }
 

@@ -270,7 +270,7 @@ pub(super) struct Word {
     pub(super) text: String,
     pub(super) lower: String,
     /// A comma or semicolon follows it.
-    ends_clause: bool,
+    pub(super) ends_clause: bool,
     /// The place in the text of the first byte of the word, with the punctuation before it.
     pub(super) at: usize,
 }
