@@ -19,6 +19,7 @@ pub mod journal;
 pub mod parked;
 pub mod sandbox;
 mod socket_table;
+mod systemd;
 
 mod context;
 pub mod models;

@@ -2,6 +2,7 @@
 
 mod config;
 mod daemon;
+mod systemd;
 
 use std::{
     error::Error,

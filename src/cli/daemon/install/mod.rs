@@ -1,10 +1,9 @@
 //! `kontekst daemon install` and `uninstall`: the daemon as a systemd unit with socket activation.
 
-mod systemctl;
 mod units;
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -14,13 +13,13 @@ use crate::{
         error::CliError,
         output::{print_status, to_stdout},
     },
-    config::{Home, PathContext as _, write_atomic},
+    config::{Home, PathContext as _},
     core::Environment,
+    systemd::{Systemctl, SystemdError, Unit, is_ours, user_units},
 };
 
 use super::stop;
-use systemctl::Systemctl;
-use units::{Places, SERVICE, SOCKET, Unit};
+use units::{Places, SERVICE, SOCKET};
 
 /// Install the daemon as a systemd unit
 ///
@@ -82,8 +81,8 @@ pub(super) fn install(
         return Err(CliError::usage(format!("the unit of the system cannot see `{}`", program.display()))
             .hint("copy the program to /usr/local/bin and run the command from there"));
     }
-    units.iter().try_for_each(|unit| refuse_foreign(&dir.join(unit.name)))?;
-    let systemctl = if args.no_start { None } else { Some(Systemctl::find(args.system)?) };
+    units.iter().try_for_each(|unit| unit.refuse_foreign(&dir))?;
+    let systemctl = if args.no_start { None } else { Some(find_systemctl(args.system)?) };
     if !args.system {
         home.create()?;
     }
@@ -122,24 +121,21 @@ pub(super) fn uninstall(
     let names: &[&str] = if args.system { &[SERVICE] } else { &[SOCKET, SERVICE] };
     let mut ours = Vec::new();
     for name in names {
-        match fs::read_to_string(dir.join(name)) {
-            Ok(text) if text.starts_with(units::MARK) => ours.push(*name),
-            Ok(_) => print_status(&format!(
+        match is_ours(&dir.join(name), units::MARK)? {
+            Some(true) => ours.push(*name),
+            Some(false) => print_status(&format!(
                 "{} stays, because `kontekst daemon install` has not written it",
                 dir.join(name).display()
             )),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => {
-                return Err(CliError::failed(format!("cannot read `{name}`")).cause(error.to_string()));
-            }
+            None => {}
         }
     }
     if ours.is_empty() {
         print_status("no units are installed");
         return Ok(ExitCode::SUCCESS);
     }
-    let systemctl = Systemctl::find(args.system).ok();
-    if let Some(systemctl) = &systemctl {
+    let systemctl = find_systemctl(args.system).ok();
+    if let Some(systemctl) = systemctl {
         if !args.system {
             stop(home, true)?;
         }
@@ -159,33 +155,38 @@ fn unit_dir(of_system: bool, home: &Home, environment: &Environment) -> Result<P
     if of_system {
         return Ok("/etc/systemd/system".into());
     }
-    let chosen = environment.non_empty("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
-    let config = chosen.or_else(|| home.user_home().map(|home| home.join(".config")));
-    let config = config.ok_or_else(|| CliError::usage("this user has no home directory for the units"))?;
-    Ok(config.join("systemd/user"))
+    user_units(home, environment)
+        .ok_or_else(|| CliError::usage("this user has no home directory for the units"))
 }
 
-/// Fails for a file that `install` has not written.
-fn refuse_foreign(path: &Path) -> Result<(), CliError> {
-    match fs::read_to_string(path) {
-        Ok(text) if !text.starts_with(units::MARK) => Err(CliError::usage(format!(
-            "`{}` exists, and it was not written by this command",
-            path.display()
-        ))
-        .hint("move it away; a drop-in keeps your own settings: `systemctl --user edit kontekst`")),
-        _ => Ok(()),
-    }
+/// Returns the systemd of this user, or that of the machine.
+///
+/// # Errors
+///
+/// There is none, or it does not answer.
+fn find_systemctl(of_system: bool) -> Result<Systemctl, CliError> {
+    let systemctl = if of_system { Systemctl::SYSTEM } else { Systemctl::USER };
+    let Err(error) = systemctl.run(&["show-environment"]) else { return Ok(systemctl) };
+    let is_none = matches!(error, SystemdError::NoSystemctl);
+    let error = CliError::from(error);
+    Err(if is_none {
+        error
+            .hint("nothing has to be installed: `kontekst run` starts the daemon when it is needed")
+            .hint("to start it with the machine, put this line into your crontab: @reboot kontekst daemon")
+            .hint("`kontekst daemon install --print` shows the units")
+    } else {
+        error
+            .hint("log in to a session of your own; `su` and `sudo` have none, and `loginctl enable-linger USER` makes one")
+            .hint("`--no-start` writes the units and calls nothing")
+    })
 }
 
 /// Writes a unit if it is not there already, and says so.
 fn write(dir: &Path, unit: &Unit) -> Result<(), CliError> {
-    let path = dir.join(unit.name);
-    if fs::read_to_string(&path).is_ok_and(|text| text == unit.text) {
-        print_status(&format!("{} is up to date", path.display()));
-        return Ok(());
-    }
-    fs::create_dir_all(dir).context(dir)?;
-    write_atomic(&path, unit.text.as_bytes())?;
-    print_status(&format!("wrote {}", path.display()));
+    let path = unit.path(dir);
+    print_status(&match unit.write(dir)? {
+        true => format!("wrote {}", path.display()),
+        false => format!("{} is up to date", path.display()),
+    });
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cli::error::CliError;
+use crate::systemd::{SystemdError, Unit, path_text, word};
 
 /// The first line of every file that `kontekst daemon install` writes. A file without it is somebody else's.
 pub(super) const MARK: &str =
@@ -13,12 +13,6 @@ pub(super) const SERVICE: &str = "kontekst.service";
 
 /// The data directory of the system unit, which systemd makes.
 pub(super) const SYSTEM_HOME: &str = "/var/lib/kontekst";
-
-/// A unit file.
-pub(super) struct Unit {
-    pub(super) name: &'static str,
-    pub(super) text: String,
-}
 
 /// The places that the units of a user name, as unit files write them.
 pub(super) struct Places {
@@ -36,12 +30,13 @@ impl Places {
     /// # Errors
     ///
     /// A path cannot stand in a unit file.
-    pub(super) fn new(program: &Path, home: Option<&Path>, socket: &Path) -> Result<Self, CliError> {
-        let home =
-            home.map(|home| text(home).map(|home| word(&format!("KONTEKST_HOME={home}")))).transpose()?;
+    pub(super) fn new(program: &Path, home: Option<&Path>, socket: &Path) -> Result<Self, SystemdError> {
+        let home = home
+            .map(|home| path_text(home).map(|home| word(&format!("KONTEKST_HOME={home}"))))
+            .transpose()?;
         // A variable is expanded in a command line and nowhere else.
-        let program = word(text(program)?).replace('$', "$$");
-        Ok(Self { program, home, socket: text(socket)?.replace('%', "%%") })
+        let program = word(path_text(program)?).replace('$', "$$");
+        Ok(Self { program, home, socket: path_text(socket)?.replace('%', "%%") })
     }
 }
 
@@ -111,8 +106,8 @@ WantedBy=default.target
 /// # Errors
 ///
 /// The path of the program cannot stand in a unit file.
-pub(super) fn of_system(program: &Path) -> Result<Unit, CliError> {
-    let program = word(text(program)?).replace('$', "$$");
+pub(super) fn of_system(program: &Path) -> Result<Unit, SystemdError> {
+    let program = word(path_text(program)?).replace('$', "$$");
     let text = format!(
         "{MARK}
 
@@ -174,20 +169,6 @@ WantedBy=multi-user.target
 "
     );
     Ok(Unit { name: SERVICE, text })
-}
-
-/// Returns a path as text without control characters, which would end its line.
-fn text(path: &Path) -> Result<&str, CliError> {
-    path.to_str().filter(|text| !text.contains(char::is_control)).ok_or_else(|| {
-        CliError::usage(format!("`{}` cannot stand in a unit file", path.display()))
-            .hint("move it to a path that is text")
-    })
-}
-
-/// Returns a word of a unit file, in quotation marks.
-fn word(text: &str) -> String {
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
-    format!("\"{escaped}\"")
 }
 
 #[cfg(test)]
