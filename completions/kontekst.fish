@@ -348,7 +348,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and __fish_seen_
 complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
 complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and __fish_seen_subcommand_from show" -s V -l version -d 'Print version'
-complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and __fish_seen_subcommand_from run" -l due -d 'Do nothing unless the job is due, and ask nobody; this is how the daemon runs it'
+complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and __fish_seen_subcommand_from run" -l due -d 'Run the job only if it is due, or all jobs that are due, and ask nobody; this is how a timer runs them'
 complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and __fish_seen_subcommand_from run" -s V -l version -d 'Print version'
 complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and __fish_seen_subcommand_from results" -s n -l limit -d 'The number of runs to show' -r

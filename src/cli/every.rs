@@ -7,11 +7,17 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::{
     client,
     config::Home,
-    core::Name,
+    core::{Environment, Name},
     jobs::{BadSchedule, Job, JobError, Jobs, Schedule},
 };
 
-use super::{error::CliError, jobs::shown_time, output::print_status, run::Allowed, working_dir};
+use super::{
+    error::CliError,
+    jobs::{shown_time, timer},
+    output::print_status,
+    run::Allowed,
+    working_dir,
+};
 
 macro_rules! examples {
     () => {
@@ -34,8 +40,9 @@ macro_rules! examples {
 /// 09:00`), or the five fields of cron. Times of day are those of this machine's time zone. A time that a clock change leaves
 /// out counts an hour later, and one that comes twice counts once.
 ///
-/// The daemon runs the jobs, so it does not exit while there are any. What was due while no daemon ran is made up for
-/// once, when the next one starts. Nobody is asked during a run: a call that needs approval and is not covered by
+/// A timer of your systemd runs the jobs, also after a reboot, as long as you are logged in; `loginctl enable-linger` lets it
+/// run without a login. Where there is no systemd, and for another KONTEKST_HOME, the daemon runs them, so it does not exit while
+/// there are any. What was missed is made up for once. Nobody is asked during a run: a call that needs approval and is not covered by
 /// --allow ends it. One run of a job goes on at a time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!())]
@@ -84,7 +91,7 @@ pub(super) struct Args {
     network: bool,
 }
 
-pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let schedule: Schedule = args.schedule.parse().map_err(|error: BadSchedule| {
         CliError::usage(error.to_string())
             .hint("write 30m, 6h, 1d, `1d at 07:30`, `mon..fri 07:30`, or five fields of cron such as `30 7 * * 1-5`")
@@ -122,6 +129,12 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
     })?;
     let next = jobs.next_run(&id, &job, &TimeZone::system());
     print_status(&format!("job {id}: {}, next {}", job.schedule, shown_time(next)));
+    if timer::set(home, environment)? {
+        print_status(
+            "a timer of systemd runs it, also after a reboot; `loginctl enable-linger` lets it run while you are logged out",
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
     client::ensure(home)?.notices.iter().for_each(|notice| print_status(notice));
     print_status(
         "the daemon runs it; after a reboot, the first command starts the daemon and it makes up for one missed run",

@@ -77,8 +77,7 @@ impl Home {
     /// [`HomeError`] if one of them belongs to another user, or stays open to others. The home directory of the user is
     /// not created for the default directory in it.
     pub fn create(&self) -> Result<(), HomeError> {
-        if let Some(user_home) = self.user_home.as_ref()
-            && self.root == default_root(user_home)
+        if let Some(user_home) = self.user_home.as_ref().filter(|_| self.is_default())
             && !user_home.try_exists().context(user_home)?
         {
             return Err(HomeError::NoUserHome { path: user_home.clone() });
@@ -91,6 +90,11 @@ impl Home {
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns true for `~/.kontekst`, and false for another directory that `KONTEKST_HOME` names.
+    pub fn is_default(&self) -> bool {
+        self.user_home.as_ref().is_some_and(|user_home| self.root == default_root(user_home))
     }
 
     /// Returns the user's own home directory, if it is known.
@@ -159,6 +163,11 @@ impl Home {
     /// The prompts that run at set times.
     pub fn jobs(&self) -> PathBuf {
         self.root.join("jobs")
+    }
+
+    /// A process holds this lock while it sets the timer of the jobs. No job has a name that begins with a full stop.
+    pub fn jobs_timer_lock(&self) -> PathBuf {
+        self.jobs().join(".timer.lock")
     }
 
     /// Creates [`Home::jobs`], for this user only.

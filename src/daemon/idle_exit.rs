@@ -7,7 +7,7 @@ use crate::{
     config::{Bind, Config},
     core::Cancel,
     doors::kontekst::IdleExit,
-    jobs::Jobs,
+    jobs::JobTimer,
 };
 
 use super::{Mode, open_connections::OpenConnections};
@@ -32,8 +32,8 @@ pub(super) fn rule(mode: Mode, config: &Config) -> IdleExit {
     }
 }
 
-/// Cancels `stop` when the daemon has had neither a connection nor a run for as long as `rule` says, and no job waits for its
-/// time.
+/// Cancels `stop` when the daemon has had neither a connection nor a run for as long as `rule` says, and no job waits for the
+/// clock of the daemon.
 ///
 /// A client that connects at this moment is either let in before, and the daemon stays, or it is dropped before the daemon
 /// has read a byte from it, and it tries again.
@@ -41,6 +41,7 @@ pub(super) async fn exit_when_idle(
     rule: IdleExit,
     connections: OpenConnections,
     core: AgentCore,
+    timer: JobTimer,
     stop: Cancel,
 ) {
     let IdleExit::After(limit) = rule else { return };
@@ -50,7 +51,8 @@ pub(super) async fn exit_when_idle(
             () = stop.cancelled() => return,
             () = connections.idle_for(limit) => {}
         }
-        let jobs = core.with_storage(|home, _| Jobs::new(home).active()).await.unwrap_or_default();
+        let timer = timer.clone();
+        let jobs = core.with_storage(move |_, _| timer.jobs_of_daemon()).await.unwrap_or_default();
         if jobs == 0 && core.active_runs() == 0 && connections.close_if_none() {
             tracing::info!("stopping because there was no client for {} s", limit.as_secs());
             stop.cancel();

@@ -37,6 +37,7 @@ use crate::{
         ApiKeys, Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
     },
     core::{OwnListeners, stop_limits},
+    jobs::JobTimer,
     provider::{Models, router::Router},
     tools::CommandHost,
 };
@@ -148,7 +149,9 @@ fn start(
     warnings.extend(of_config);
 
     let runtime = runtime()?;
-    let job_clock = process.launcher.clone().map(|program| JobClock::new(home.clone(), program));
+    let job_timer = JobTimer::find(home, &process.environment);
+    let program = process.launcher.clone();
+    let job_clock = program.map(|program| JobClock::new(home.clone(), program, job_timer.clone()));
     let manager = ServiceManager::find(&process.environment);
     let host = CommandHost { launcher: process.launcher.clone(), environment: process.environment.clone() };
     let process = ProcessEnv { home: Some(home.clone()), ..process };
@@ -168,6 +171,7 @@ fn start(
         handed,
         manager,
         job_clock,
+        job_timer,
         providers_without_key: keys.kaiak_providers_without_key(),
         warnings,
     };

@@ -16,6 +16,7 @@ use crate::{
         kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, ListenerStatus, StatusContext, UndoDoor},
         roz::RozDoor,
     },
+    jobs::JobTimer,
 };
 
 use super::{
@@ -39,6 +40,7 @@ pub(super) struct Server {
     pub(super) manager: ServiceManager,
     /// `None` if the daemon does not know its own program.
     pub(super) job_clock: Option<JobClock>,
+    pub(super) job_timer: JobTimer,
     /// Configured Kaiak providers whose API key is not set.
     pub(super) providers_without_key: Vec<String>,
     /// Warnings for the operator, one sentence each. `kontekst status` shows them.
@@ -130,6 +132,7 @@ impl Server {
             started_at,
             warnings: std::mem::take(&mut self.warnings),
             idle_exit: idle_exit::rule(self.mode, self.core.config()),
+            job_timer: self.job_timer.clone(),
             stop: stop.clone(),
         }
     }
@@ -156,6 +159,7 @@ impl Server {
             status.idle_exit,
             connections.clone(),
             core.clone(),
+            status.job_timer.clone(),
             stop.clone(),
         ));
         let editors = tokio::spawn(editors.serve(kaiak, peers.clone(), connections.clone(), stop.clone()));

@@ -1,14 +1,18 @@
 //! Prompts that run at set times: `jobs/ID.toml`, with their schedules, and what came of their last runs.
 
 mod calendar;
+mod runner;
 mod schedule;
 mod state;
 mod store;
+mod timer;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use calendar::BadSchedule;
+pub(crate) use runner::{INTERVAL, Runner};
 pub(crate) use schedule::Schedule;
 pub(crate) use state::{JobState, RunResult};
 pub(crate) use store::{Job, JobError, Jobs, Running};
+pub(crate) use timer::JobTimer;

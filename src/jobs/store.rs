@@ -209,6 +209,18 @@ impl Jobs {
         self.ids().unwrap_or_default().into_iter().filter(is_due).collect()
     }
 
+    /// Returns the next time at which any job runs, which may have passed.
+    pub(crate) fn next(&self, zone: &TimeZone) -> Option<Timestamp> {
+        let next = |id: Name| self.next_run(&id, &self.job(&id).ok()?, zone);
+        self.ids().unwrap_or_default().into_iter().filter_map(next).min()
+    }
+
+    /// Returns true if there is a job that is not paused, or one whose file cannot be read: somebody will correct it.
+    pub(crate) fn any_waits(&self) -> bool {
+        let waits = |id: &Name| self.job(id).map_or(true, |job| !job.paused);
+        self.ids().unwrap_or_default().iter().any(waits)
+    }
+
     /// Returns the number of jobs that are not paused.
     pub(crate) fn active(&self) -> usize {
         let is_active = |id: &Name| self.job(id).is_ok_and(|job| !job.paused);

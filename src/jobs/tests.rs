@@ -87,17 +87,16 @@ fn what_is_no_schedule_is_refused() {
     }
 }
 
-#[test]
-fn what_was_missed_is_due_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let home = Home::find(Some(dir.path().join("data"))).unwrap();
-    let jobs = Jobs::new(&home);
-    let at = |text: &str| text.parse::<Timestamp>().unwrap();
-    let job = Job {
-        schedule: "07:30".parse().unwrap(),
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn job(schedule: &str, created: &str) -> Job {
+    Job {
+        schedule: schedule.parse().unwrap(),
         prompt: "what is new?".to_owned(),
         working_dir: "/tmp".into(),
-        created: at("2026-11-20T12:00:00Z"),
+        created: at(created),
         agent: None,
         model: None,
         system: Some("be brief".to_owned()),
@@ -106,7 +105,31 @@ fn what_was_missed_is_due_once() {
         checks: vec!["make test".to_owned()],
         network: true,
         paused: false,
-    };
+    }
+}
+
+#[test]
+fn the_next_time_of_all_jobs_follows_the_clock_on_the_wall() {
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = Jobs::new(&Home::find(Some(dir.path().join("data"))).unwrap());
+    assert_eq!((jobs.next(&berlin()), jobs.any_waits()), (None, false));
+    // The clocks go back at 01:00 UTC on the 25th.
+    let created = "2026-10-24T10:00:00Z";
+    jobs.add(&"morning".parse().unwrap(), &job("07:30", created)).unwrap();
+    assert_eq!(jobs.next(&berlin()), Some(at("2026-10-25T06:30:00Z")));
+    assert_eq!(jobs.next(&TimeZone::UTC), Some(at("2026-10-25T07:30:00Z")), "the time zone was changed");
+    jobs.add(&"night".parse().unwrap(), &job("02:30", created)).unwrap();
+    assert_eq!(jobs.next(&berlin()), Some(at("2026-10-25T00:30:00Z")));
+    jobs.add(&"early".parse().unwrap(), &Job { paused: true, ..job("1h", created) }).unwrap();
+    assert_eq!(jobs.next(&berlin()), Some(at("2026-10-25T00:30:00Z")));
+}
+
+#[test]
+fn what_was_missed_is_due_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::find(Some(dir.path().join("data"))).unwrap();
+    let jobs = Jobs::new(&home);
+    let job = job("07:30", "2026-11-20T12:00:00Z");
     let id = "news".parse().unwrap();
     jobs.add(&id, &job).unwrap();
     assert!(matches!(jobs.add(&id, &job), Err(JobError::Exists(_))));

@@ -6,9 +6,9 @@ mod user_manager;
 
 pub(crate) use systemctl::Systemctl;
 pub(crate) use unit::{Unit, is_ours, path_text, word};
-pub(crate) use user_manager::user_units;
+pub(crate) use user_manager::{UserManager, user_units};
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, time::Duration};
 
 use crate::config::PathError;
 
@@ -22,10 +22,14 @@ pub(crate) enum SystemdError {
     /// `said` has the first lines of what it printed.
     #[error("`systemctl {command}` failed")]
     Failed { command: String, said: Vec<String> },
+    #[error("systemd has not answered for {} s", .0.as_secs())]
+    NoAnswer(Duration),
     #[error("`{}` exists, and it was not written by this command", .0.display())]
     Foreign(PathBuf),
     #[error("`{}` cannot stand in a unit file", .0.display())]
     BadPath(PathBuf),
+    #[error("another process holds `{}`", .0.display())]
+    Busy(PathBuf),
     #[error(transparent)]
     Path(#[from] PathError),
 }

@@ -18,6 +18,7 @@ mod grpc;
 mod grpc_load;
 mod hostile_input;
 mod http;
+mod job_timer;
 mod jobs;
 mod kaiak;
 mod large_tree;

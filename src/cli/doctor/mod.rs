@@ -5,6 +5,7 @@ mod daemon;
 mod data_dir;
 mod finding;
 mod installation;
+mod jobs;
 mod model;
 mod ports;
 mod sandbox;
@@ -69,7 +70,8 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
         let checked = Checked { home, environment, config: Config::read(home).ok(), status };
         show(configuration::check(&checked), out)?;
         show(daemon, out)?;
-        let checks: [Check; 4] = [ports::check, model::check, sandbox::check, installation::check];
+        let checks: [Check; 5] =
+            [ports::check, model::check, sandbox::check, jobs::check, installation::check];
         checks.iter().try_for_each(|check| show(check(&checked), out))?;
         let count = |level| found.iter().filter(|finding| finding.level == level).count() as u64;
         let (problems, warnings) = (count(Level::Problem), count(Level::Warning));

@@ -8,9 +8,10 @@ use super::{CliError, ExitStatus};
 impl From<SystemdError> for CliError {
     fn from(error: SystemdError) -> Self {
         match error {
-            SystemdError::NoSystemctl | SystemdError::Start(_) => {
-                Self::from_error(ExitStatus::Failed, &error)
-            }
+            SystemdError::NoSystemctl
+            | SystemdError::Start(_)
+            | SystemdError::NoAnswer(_)
+            | SystemdError::Busy(_) => Self::from_error(ExitStatus::Failed, &error),
             SystemdError::Failed { ref said, .. } => {
                 said.iter().fold(Self::failed(error.to_string()), Self::cause)
             }

@@ -2,6 +2,7 @@
 
 mod list;
 mod run;
+pub(super) mod timer;
 
 use std::process::ExitCode;
 
@@ -9,7 +10,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     config::Home,
-    core::Name,
+    core::{Environment, Name},
     jobs::{Job, JobError, Jobs},
 };
 
@@ -48,9 +49,10 @@ enum Command {
     /// The result is kept as that of a scheduled run. The schedule stays as it is.
     Run {
         /// The job
-        id: Name,
-        /// Do nothing unless the job is due, and ask nobody; this is how the daemon runs it
-        #[arg(long, hide = true)]
+        #[arg(required_unless_present = "due")]
+        id: Option<Name>,
+        /// Run the job only if it is due, or all jobs that are due, and ask nobody; this is how a timer runs them
+        #[arg(long)]
         due: bool,
     },
     /// Show what came of the last runs, the newest first; at most 20 of each job are kept
@@ -82,16 +84,21 @@ enum Command {
     },
 }
 
-pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let jobs = Jobs::new(home);
     match args.command.unwrap_or(Command::List { json: false }) {
-        Command::List { json } => to_stdout(|out, _| list::list(&jobs, json, out)),
+        Command::List { json } => {
+            // The files may have been edited. What the list says is then true.
+            timer::refresh(home, environment)?;
+            to_stdout(|out, _| list::list(&jobs, json, out))
+        }
         Command::Show { id } => {
             let job = jobs.job(&id)?;
             to_stdout(|out, _| list::show(&id, &job, &jobs, out))
         }
-        Command::Run { id, due: true } => run::run_due(&id, &jobs, home),
-        Command::Run { id, due: false } => run::run_now(&id, &jobs, home),
+        Command::Run { id: Some(id), due: true } => run::run_due(&id, &jobs, home),
+        Command::Run { id: Some(id), due: false } => run::run_now(&id, &jobs, home),
+        Command::Run { id: None, due: _ } => run::run_all_due(home, environment),
         Command::Results { id, limit, json } => {
             let ids = match id {
                 Some(id) => jobs.job(&id).map(|_| vec![id])?,
@@ -99,17 +106,26 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
             };
             to_stdout(|out, _| list::results(&ids, &jobs, (limit, json), home, out))
         }
-        Command::Pause { id } => set_paused(&id, &jobs, true),
-        Command::Resume { id } => set_paused(&id, &jobs, false),
+        Command::Pause { id } => {
+            set_paused(&id, &jobs, true)?;
+            timer::set(home, environment)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Resume { id } => {
+            set_paused(&id, &jobs, false)?;
+            timer::set(home, environment)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Remove { id } => {
             jobs.remove(&id)?;
             print_status(&format!("removed job {id}"));
+            timer::set(home, environment)?;
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-fn set_paused(id: &Name, jobs: &Jobs, paused: bool) -> Result<ExitCode, CliError> {
+fn set_paused(id: &Name, jobs: &Jobs, paused: bool) -> Result<(), CliError> {
     let job = jobs.job(id)?;
     if job.paused && !paused {
         let running = jobs.begin(id)?;
@@ -123,7 +139,7 @@ fn set_paused(id: &Name, jobs: &Jobs, paused: bool) -> Result<ExitCode, CliError
         None => format!("job {id} is paused"),
         next => format!("job {id} runs next {}", shown_time(next)),
     });
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Formats a time as the clock of this machine shows it.

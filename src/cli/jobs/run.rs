@@ -11,9 +11,11 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::{
     cli::error::CliError,
     config::Home,
-    core::Name,
-    jobs::{Job, JobState, Jobs, RunResult, Running},
+    core::{Environment, Name},
+    jobs::{Job, JobState, Jobs, RunResult, Runner, Running},
 };
+
+use super::timer;
 
 /// The most bytes of an answer, and of what was printed to stderr, that are kept with a result.
 const MAX_KEPT: usize = 2048;
@@ -40,6 +42,20 @@ pub(super) fn run_due(id: &Name, jobs: &Jobs, home: &Home) -> Result<ExitCode, C
     let state = JobState { handled: Some(now), ..jobs.state(id) };
     jobs.save(id, &state, &running)?;
     run(id, &job, state, jobs, home, &running)
+}
+
+/// Runs all jobs that are due or become due meanwhile, and writes the next time into the timer.
+pub(super) fn run_all_due(home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
+    let program = timer::program()?;
+    let runner = Runner::new(home.clone(), program.clone());
+    loop {
+        match runner.start(runner.due()) {
+            0 => break,
+            running => runner.wait_until_fewer(running),
+        }
+    }
+    timer::update(home, environment, &program)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run(

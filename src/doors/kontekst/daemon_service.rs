@@ -12,7 +12,7 @@ use crate::{
     agent::AgentCore,
     config::{Bind, FALLBACK_ENDPOINT},
     core::{Cancel, clock},
-    jobs::Jobs,
+    jobs::JobTimer,
     pb::{
         GetStatusRequest, GetStatusResponse, ShutdownRequest, ShutdownResponse,
         daemon_service_server::{DaemonService, DaemonServiceServer},
@@ -33,6 +33,7 @@ pub struct StatusContext {
     /// Warnings for the operator, one sentence each.
     pub warnings: Vec<String>,
     pub idle_exit: IdleExit,
+    pub(crate) job_timer: JobTimer,
     /// Stops the daemon when it is cancelled.
     pub stop: Cancel,
 }
@@ -103,7 +104,8 @@ impl DaemonService for DaemonDoor {
         let mut warnings = self.context.warnings.clone();
         warnings.extend(server.warnings);
         warnings.extend([bind, http].into_iter().filter_map(ListenerStatus::problem));
-        let jobs = self.core.with_storage(|home, _| Jobs::new(home).active()).await.unwrap_or_default();
+        let timer = self.context.job_timer.clone();
+        let jobs = self.core.with_storage(move |_, _| timer.jobs_of_daemon()).await.unwrap_or_default();
         let (idle_exit_seconds, stays_because) = match self.context.idle_exit {
             IdleExit::After(_) if jobs > 0 => (0, format!("{jobs} job(s) wait for their time")),
             // A limit of less than a second is not 0, which means never.
