@@ -137,6 +137,10 @@ async fn generate_answer(run: &mut RunState, mut request: ChatRequest) -> Result
         return Ok(draft);
     }
     request.options.tool_choice = ToolChoice::None;
+    if run.model.provider.works_in_steps(run.model.agent.tool_role) {
+        // Its server has read the tools in another form, and a small model that sees them writes a call into the format.
+        request.tools = [].into();
+    }
     let mut answer = generate(run, request, Visibility::Shown).await?;
     add_completion(&mut answer, &draft);
     Ok(answer)

@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use crate::{
     config::{AgentConfig, AgentError, RailsConfig, ToolRole},
     context::{Window, estimate},
-    core::{AnswerOptions, Message, Name, RunId, SessionId, nearest},
+    core::{AnswerFormat, AnswerOptions, Message, Name, RunId, SessionId, nearest},
     provider::Provider,
     sessions::SessionLog,
     skills::Skills,
@@ -142,7 +142,11 @@ fn call_timeout(shared: &Shared) -> Duration {
 }
 
 fn rails(model: &RunModel, words: &str, expected: ExpectedChange, checks: &Checks) -> Rails {
-    Rails::new(model.agent.rails.clone(), words, &model.system, expected, &checks.commands)
+    let mut rails = Rails::new(model.agent.rails.clone(), words, &model.system, expected, &checks.commands);
+    if model.options.format != AnswerFormat::Text && expected == ExpectedChange::None {
+        rails.expect_only_an_answer();
+    }
+    rails
 }
 
 /// Loads the agent of a request and applies the request's overrides.

@@ -249,6 +249,22 @@ fn an_answer_fits_its_schema_or_the_run_fails() {
 }
 
 #[test]
+fn a_small_model_answers_in_a_schema_without_the_tools_before_it() {
+    let step = |text: &str| Reply::text(&json!({"tool": "answer", "text": text}).to_string());
+    let model = FakeLlama::start([step("It is Ada, 36."), Reply::text("{\"name\":\"Ada\",\"age\":36}")]);
+    let home = TestHome::new(&model.url());
+    home.write("agents/default/config.toml", "tool_role = \"steps\"\n");
+    let stdout = home.run(&["run", "--schema", "name, age int", "Ada is 36 years old"]).success();
+    assert_eq!(stdout, "{\"name\":\"Ada\",\"age\":36}\n");
+    let chats = model.chats();
+    let offered = &chats[0]["response_format"]["json_schema"]["schema"].to_string();
+    assert!(offered.contains("read_file") && !offered.contains("write_file"), "{offered}");
+    assert!(chats[1]["tools"].is_null(), "{:?}", chats[1]);
+    let system = chats[1]["messages"][0]["content"].as_str().unwrap();
+    assert!(!system.contains("read_file"), "{system}");
+}
+
+#[test]
 fn tools_are_called_before_the_answer_that_fits_a_schema() {
     let fits = r#"{"files": 0}"#;
     let call = Reply::calls([("list_files", json!({"pattern": "*"}))]);

@@ -129,6 +129,12 @@ impl Rails {
         }
     }
 
+    /// Withholds the tools that change files, if unused tools are withheld: the request wants an answer in a format, and no
+    /// change.
+    pub(super) fn expect_only_an_answer(&mut self) {
+        self.offer.only_for_an_answer();
+    }
+
     /// Returns true if the request asks for a change of files, the run has the tools for it, and the model can be told so.
     pub(super) fn expects_change(&self) -> bool {
         self.missing_change.is_expected()

@@ -57,6 +57,11 @@ impl Offer {
         }
     }
 
+    /// Withholds the tools that change files.
+    pub(super) fn only_for_an_answer(&mut self) {
+        self.answers_only = true;
+    }
+
     /// Returns the names of tools that may not be called now. `conversation` is what the model sees.
     pub(super) fn withheld<'a>(
         &mut self,
