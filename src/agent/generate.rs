@@ -12,6 +12,7 @@ use crate::{
 };
 
 use super::{
+    answer_format::tell_in_words,
     bridge::blocking,
     busy_server,
     model::{open_model, run_error},
@@ -138,8 +139,7 @@ async fn generate_answer(run: &mut RunState, mut request: ChatRequest) -> Result
     }
     request.options.tool_choice = ToolChoice::None;
     if run.model.provider.works_in_steps(run.model.agent.tool_role) {
-        // Its server has read the tools in another form, and a small model that sees them writes a call into the format.
-        request.tools = [].into();
+        tell_in_words(&mut request, &draft.content);
     }
     let mut answer = generate(run, request, Visibility::Shown).await?;
     add_completion(&mut answer, &draft);

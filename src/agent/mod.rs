@@ -2,6 +2,7 @@
 
 mod agent_core;
 mod answer_check;
+mod answer_format;
 mod beginning;
 mod bridge;
 mod busy_server;

@@ -251,7 +251,9 @@ fn an_answer_fits_its_schema_or_the_run_fails() {
 #[test]
 fn a_small_model_answers_in_a_schema_without_the_tools_before_it() {
     let step = |text: &str| Reply::text(&json!({"tool": "answer", "text": text}).to_string());
-    let model = FakeLlama::start([step("It is Ada, 36."), Reply::text("{\"name\":\"Ada\",\"age\":36}")]);
+    let call = Reply::text(&json!({"tool": "list_files", "pattern": "*"}).to_string());
+    let model =
+        FakeLlama::start([call, step("It is Ada, 36."), Reply::text("{\"name\":\"Ada\",\"age\":36}")]);
     let home = TestHome::new(&model.url());
     home.write("agents/default/config.toml", "tool_role = \"steps\"\n");
     let stdout = home.run(&["run", "--schema", "name, age int", "Ada is 36 years old"]).success();
@@ -259,9 +261,14 @@ fn a_small_model_answers_in_a_schema_without_the_tools_before_it() {
     let chats = model.chats();
     let offered = &chats[0]["response_format"]["json_schema"]["schema"].to_string();
     assert!(offered.contains("read_file") && !offered.contains("write_file"), "{offered}");
-    assert!(chats[1]["tools"].is_null(), "{:?}", chats[1]);
-    let system = chats[1]["messages"][0]["content"].as_str().unwrap();
-    assert!(!system.contains("read_file"), "{system}");
+    assert!(chats[2]["tools"].is_null(), "{:?}", chats[2]);
+    let messages = chats[2]["messages"].as_array().unwrap();
+    let texts: Vec<&str> = messages.iter().map(|message| message["content"].as_str().unwrap()).collect();
+    assert!(
+        texts[0].ends_with("Ada is 36 years old\n\n---\n\nResult of list_files:\nno files match *"),
+        "{texts:?}"
+    );
+    assert_eq!(texts[1..], ["It is Ada, 36.", "Now write this answer in the format that was asked for."]);
 }
 
 #[test]
