@@ -9,7 +9,7 @@ const WRITE_IT: &str = "Now write this answer in the format that was asked for."
 
 /// Leaves out the tools and the form of calls, and adds what the model answered without the format. A small model that sees
 /// calls begins one within the format: its first key is `name` in most templates, and so it is in many formats.
-pub(super) fn tell_in_words(request: &mut ChatRequest, draft: &str) {
+pub(super) fn ask_without_calls(request: &mut ChatRequest, draft: &str) {
     request.tools = [].into();
     let messages = std::mem::take(&mut request.messages);
     request.messages = messages.into_iter().filter_map(in_words).collect();

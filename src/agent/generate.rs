@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    answer_format::tell_in_words,
+    answer_format::ask_without_calls,
     bridge::blocking,
     busy_server,
     model::{open_model, run_error},
@@ -139,7 +139,7 @@ async fn generate_answer(run: &mut RunState, mut request: ChatRequest) -> Result
     }
     request.options.tool_choice = ToolChoice::None;
     if run.model.provider.works_in_steps(run.model.agent.tool_role) {
-        tell_in_words(&mut request, &draft.content);
+        ask_without_calls(&mut request, &draft.content);
     }
     let mut answer = generate(run, request, Visibility::Shown).await?;
     add_completion(&mut answer, &draft);

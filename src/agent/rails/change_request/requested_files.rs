@@ -8,7 +8,7 @@ use super::{
     words::{CREATE, KINDS_OF_FILE, Word, is_boundary, is_file_name},
 };
 
-/// What the prompt wants with a file.
+/// The state in which a file is to be when the run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::agent) enum FileAim {
     Changed,
