@@ -6,7 +6,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     client,
-    config::Home,
+    config::{AgentConfig, Home},
     core::{Environment, Name},
     jobs::{BadSchedule, Job, JobError, Jobs, Schedule},
 };
@@ -102,6 +102,14 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
         return Err(CliError::usage("the prompt is empty")
             .hint("write what the model is to do, as for `kontekst run`"));
     }
+    let working_dir = PathBuf::from(working_dir::chosen_or_current(args.working_dir)?);
+    if !working_dir.is_dir() {
+        return Err(CliError::usage(format!("`{}` is no directory", working_dir.display()))
+            .hint("name the directory in which the job works with --working-dir"));
+    }
+    if let Some(name) = &args.agent {
+        AgentConfig::load(home, &name.parse()?)?;
+    }
     let jobs = Jobs::new(home);
     let id = match args.name {
         Some(id) => id,
@@ -110,7 +118,7 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
     let job = Job {
         schedule,
         prompt,
-        working_dir: working_dir::chosen_or_current(args.working_dir)?.into(),
+        working_dir,
         created: Timestamp::now(),
         agent: args.agent,
         model: args.model,

@@ -83,7 +83,8 @@ fn a_call_that_nobody_approved_ends_a_job_and_the_result_says_so() {
     assert!(!home.work_dir().join("x").exists());
     // It waits, and the inbox says where.
     let run = result["parked_run"].as_str().unwrap();
-    assert!(home.run(&["jobs", "inbox"]).success().contains("parked"), "{result}");
+    let inbox = home.run(&["jobs", "inbox"]).success();
+    assert!(inbox.contains("parked") && inbox.contains("  `write_file` of \"x\" needs approval"), "{inbox}");
     model.push(Reply::text("written"));
     assert_eq!(home.run(&["approvals", "approve", run]).success(), "written\n");
     assert_eq!(std::fs::read_to_string(home.work_dir().join("x")).unwrap(), "y");
@@ -112,6 +113,8 @@ fn what_cannot_be_a_job_is_refused_with_a_hint() {
         (&["every", "now", "hi"][..], "is not a time span"),
         (&["every", "1d", ""], "the prompt is empty"),
         (&["every", "1d", "--allow", "raed_file", "hi"], "read_file"),
+        (&["every", "1d", "--agent", "nope", "hi"], "no agent `nope`"),
+        (&["every", "1d", "-C", "/no/such/dir", "hi"], "`/no/such/dir` is no directory"),
         (&["jobs", "run", "nobody"], "no job `nobody`"),
     ] {
         let error = home.run(words).fails(2);

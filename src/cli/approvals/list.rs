@@ -97,7 +97,7 @@ pub(super) fn heading(run: &ParkedRun, home: &Home) -> String {
         prompt.push('…');
     }
     let begun = if run.runs.len() > 1 && run.runs.last() != Some(&run.parked_by) {
-        ", begun and interrupted"
+        ", gone on with before"
     } else {
         ""
     };

@@ -68,7 +68,11 @@ pub(super) enum Input<'a> {
 impl<'a> Input<'a> {
     /// Reads a line. One that begins with a space is no command. A skill of the name of a command is hidden by it.
     pub(super) fn parse(line: &'a str, skills: &Skills) -> Self {
-        let Some((name, arguments)) = parse_skill(line.trim_end()) else {
+        let line = line.trim_end();
+        if line == "/" {
+            return Self::Unknown { name: "", nearest: None };
+        }
+        let Some((name, arguments)) = parse_skill(line) else {
             let prompt = line.trim();
             return if prompt.is_empty() { Self::Nothing } else { Self::Prompt(prompt) };
         };
@@ -101,9 +105,10 @@ mod tests {
         std::fs::write(home.skills().join("review.md"), "Review $ARGUMENTS.").unwrap();
         let skills = Skills::load(&home);
         let parse = |line| Input::parse(line, &skills);
-        for prompt in ["what is this?", "/etc/hosts what is this?", "/", "/ x", "a /help"] {
+        for prompt in ["what is this?", "/etc/hosts what is this?", "/ x", "a /help"] {
             assert_eq!(parse(prompt), Input::Prompt(prompt));
         }
+        assert_eq!(parse("/ \n"), Input::Unknown { name: "", nearest: None });
         assert_eq!(parse(" \n"), Input::Nothing);
         assert_eq!(parse(" hi \n"), Input::Prompt("hi"));
         assert_eq!(parse(" /help"), Input::Prompt("/help"));

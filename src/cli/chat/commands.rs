@@ -53,9 +53,9 @@ fn help() -> String {
         .zip(command::ALL)
         .map(|(name, help)| format!("  {name:width$}  {}\n", help.does))
         .collect();
+    text.push_str(&format!("  {:width$}  run a skill (`kontekst skills` lists them)\n", "/SKILL …"));
     text.push_str(
-        "  /SKILL …         run a skill (`kontekst skills` lists them)
-  Alt-Enter, or \\ at the end of a line, begins another line. Tab completes /commands and @files.
+        "  Alt-Enter, or \\ at the end of a line, begins another line. Tab completes /commands and @files.
   Up, Down and Ctrl-R find earlier prompts. A line that begins with a space is not remembered.
   Ctrl-C stops an answer. What is typed during an answer is shown below it and sent after it.",
     );

@@ -99,9 +99,9 @@ pub(super) fn results(
     for (id, result) in &all {
         // The reason of a failure is worth more than the beginning of an answer.
         let text = match result.exit_code {
-            Some(0) => &result.answer,
-            _ if result.messages.is_empty() => &result.answer,
-            _ => &result.messages,
+            Some(0) => &*result.answer,
+            _ if result.messages.is_empty() => &*result.answer,
+            _ => reason(&result.messages),
         };
         let waits = needs_approval(result) && parked.contains_key(result.session.as_str());
         table.row([
@@ -137,6 +137,11 @@ fn ending(result: &RunResult) -> &'static str {
         Some(_) => "failed",
         None => "ended by a signal",
     }
+}
+
+/// Returns what `kontekst run` has printed to stderr from its error on. Notices come before that.
+fn reason(messages: &str) -> &str {
+    messages.split_once("kontekst: error: ").map_or(messages, |(_, error)| error)
 }
 
 /// Returns the first line of a text, cut to the width of a column.

@@ -345,6 +345,10 @@ impl Asker {
                         Err(error) => return Err(error),
                     };
                     line.extend_from_slice(&block[..count]);
+                    if line.is_empty() {
+                        // The line with the question ends here, and what is printed next begins another one.
+                        self.write("\n")?;
+                    }
                     if count == 0 || line.ends_with(b"\n") {
                         return Ok(Reply::Line(parse_answer(&String::from_utf8_lossy(&line))));
                     }

@@ -18,6 +18,15 @@ const MAX_TARGET: usize = 120;
 pub(super) fn error(call: &ProposedToolCall, parked: &str) -> CliError {
     let name = literal(&call.name);
     let target = target(&call.arguments_json).map(|target| format!(" of {target}")).unwrap_or_default();
+    if call.unchanged_since_parked == Some(false) && !parked.is_empty() {
+        return CliError::needs_approval(format!(
+            "`{name}`{target} is not what was parked, because its file has changed since, and there is no terminal to ask on"
+        ))
+        .hint(format!(
+            "`kontekst approvals show {parked}` shows the call as it is now, and `kontekst approvals approve {parked}` \
+             approves that"
+        ));
+    }
     let error = CliError::needs_approval(format!(
         "`{name}`{target} needs approval, and there is no terminal to ask on"
     ));
@@ -96,6 +105,18 @@ mod tests {
     fn the_error_says_how_to_go_on_with_a_parked_run() {
         let error = error(&call("edit_file", r#"{"path":"a"}"#), "0198");
         assert!(error.hints[0].contains("`kontekst approvals approve 0198` goes on with it"), "{error}");
+    }
+
+    #[test]
+    fn the_error_says_that_the_file_of_a_parked_call_has_changed() {
+        let changed =
+            ProposedToolCall { unchanged_since_parked: Some(false), ..call("edit_file", r#"{"path":"a"}"#) };
+        let mut text = Vec::new();
+        error(&changed, "0198").write(&mut text).unwrap();
+        expect![[r#"
+            kontekst: error: `edit_file` of "a" is not what was parked, because its file has changed since, and there is no terminal to ask on
+              hint: `kontekst approvals show 0198` shows the call as it is now, and `kontekst approvals approve 0198` approves that
+        "#]].assert_eq(&String::from_utf8(text).unwrap());
     }
 
     #[test]
