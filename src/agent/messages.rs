@@ -193,6 +193,8 @@ impl RunMessages {
 
     /// Adds an answer to the window and to the session. Together with the first answer of the run, the prompt
     /// is stored. `usage` is the server's count if it is that of a request with what the window holds.
+    ///
+    /// An empty answer is not stored, because it is none: a run that has no other ends as one that failed before any answer.
     pub(super) async fn push_answer(
         &mut self,
         turn: &Turn,
@@ -202,7 +204,17 @@ impl RunMessages {
         if let Some(usage) = usage {
             self.learn_prompt_tokens(usage.prompt);
         }
-        let mut records: Vec<Message> = self.take_unrecorded_prompt(model).await?.into_iter().collect();
+        // One that was cut at its token limit ends the run as an answer does.
+        let is_none = turn.calls.is_empty()
+            && turn.content.trim().is_empty()
+            && turn.finish_reason != FinishReason::Length;
+        let mut records = Vec::new();
+        if !is_none {
+            records.extend(self.take_unrecorded_prompt(model).await?);
+        } else if !self.prompt_counted {
+            // Later counts include more than the prompt, so its own has to be known now.
+            self.count_prompt(model).await?;
+        }
         let mut answer = Message::text(Role::Assistant, turn.content.clone());
         answer.tool_calls.clone_from(&turn.calls);
         answer.reasoning.clone_from(&turn.reasoning);
@@ -213,7 +225,9 @@ impl RunMessages {
         }
         self.window.push(answer.clone());
         self.partial_answer.take();
-        records.push(answer);
+        if !is_none {
+            records.push(answer);
+        }
         self.recorder.append(records).await?;
         let cut = turn.finish_reason == FinishReason::Length;
         self.cut_after = turn.calls.last().filter(|_| cut).map(|call| call.id.clone());

@@ -19,6 +19,7 @@ use kontekst::{
         DaemonTools, RunOverrides, StartRun,
         protocol::{Command, Event, FailureKind, Outcome, ProposedCall},
     },
+    core::Role,
     provider::ToolRole,
 };
 use serde_json::json;
@@ -161,6 +162,28 @@ async fn an_empty_answer_is_asked_for_again_twice_and_then_the_run_fails() {
     let events = test.run(test.request("what is it?")).await;
     assert_eq!(failure(&events), (FailureKind::Model, "the model gave an empty answer"));
     assert_eq!(event_names(&events).iter().filter(|name| **name == "turn_completed").count(), 3);
+}
+
+#[tokio::test]
+async fn a_prompt_without_an_answer_is_not_sent_with_the_next_one() {
+    let empty = || (0..3).map(|_| Step::Say(" \n"));
+    let test = TestCore::new(empty().chain([Step::Say("fine")]));
+    failure(&test.run(test.in_session("s", "one")).await);
+    answer(&test.run(test.in_session("s", "two")).await);
+    let sent: Vec<_> =
+        test.model.requests()[3].messages.iter().map(|message| message.content.clone()).collect();
+    assert_eq!(sent, ["two"]);
+    let stored = test.stored_messages("s");
+    let people_see: Vec<_> = stored.iter().map(|message| message.content.as_str()).collect();
+    assert_eq!(people_see, ["one", "two", "fine"]);
+
+    // After a call, the run is remembered without the answers that were none.
+    let test = TestCore::new([read("a.txt")].into_iter().chain(empty()).chain([Step::Say("fine")]));
+    test.write("a.txt", "one\n");
+    failure(&test.run(test.in_session("s", "one")).await);
+    answer(&test.run(test.in_session("s", "two")).await);
+    let roles: Vec<_> = test.model.requests()[4].messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::User]);
 }
 
 fn edit(path: &str, old: &str, new: &str) -> Step {
