@@ -15,6 +15,7 @@ pub mod profile;
 
 mod best;
 mod catalog;
+mod offer;
 pub mod split;
 
 pub mod pull;
@@ -24,3 +25,4 @@ pub use best::{Candidate, candidates};
 pub use catalog::{Model, ModelCatalog, ModelOrigin};
 pub use info::ModelInfo;
 pub use kontekst_engine::gguf;
+pub use offer::{Offer, Room};

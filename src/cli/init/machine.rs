@@ -8,9 +8,9 @@ use crate::{
         process_env::process_env,
         units::{self, counted},
     },
-    config::{AgentConfig, Config, Home, free_space},
+    config::{AgentConfig, Config, Home},
     core::Environment,
-    models::{Model, ModelCatalog, memory::available_now},
+    models::{Model, ModelCatalog, Room},
     provider::{
         ModelSelector, ProviderError,
         router::{Forecast, FoundServer, Router, find_servers},
@@ -26,11 +26,7 @@ pub(super) struct Machine {
     files: Vec<Model>,
     /// The program, if it is installed.
     pub(super) llama_server: Option<PathBuf>,
-    /// The memory that new programs can have, in bytes.
-    pub(super) available: Option<u64>,
-    /// The free space on the disk of model_dir, in bytes.
-    pub(super) disk: Option<u64>,
-    pub(super) cores: usize,
+    pub(super) room: Room,
     /// The model that the agent `default` names, or an empty text.
     pub(super) asked: String,
     pub(super) forecast: Result<Forecast, ProviderError>,
@@ -44,14 +40,11 @@ impl Machine {
         let (asked, endpoint) = agent.map(|agent| (agent.model, agent.endpoint)).unwrap_or_default();
         let servers = find_servers(&process.ports);
         let router = Router::new(config, process);
-        let existing = config.model_dir.ancestors().find(|dir| dir.exists());
         Ok(Self {
             servers,
             files: ModelCatalog::of_machine(config.model_dir.clone(), environment).list(),
             llama_server: router.llama_server(),
-            available: available_now(),
-            disk: existing.and_then(|dir| free_space(dir).ok().flatten()),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            room: Room::of_machine(&config.model_dir),
             forecast: router.forecast(ModelSelector {
                 model: &asked,
                 endpoint: endpoint.as_deref(),
@@ -87,9 +80,10 @@ impl Machine {
         };
         writeln!(out, "  program  {program}")?;
         let memory = self
+            .room
             .available
             .map_or_else(|| "not known".to_owned(), |bytes| format!("{} available", units::bytes(bytes)));
-        writeln!(out, "  memory   {memory}, {}", counted(self.cores as u64, "core"))?;
+        writeln!(out, "  memory   {memory}, {}", counted(self.room.cores as u64, "core"))?;
         Ok(())
     }
 }

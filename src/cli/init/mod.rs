@@ -1,7 +1,6 @@
 //! `kontekst init`: looks for what can answer on this machine, and offers a model where nothing does.
 
 mod machine;
-mod offer;
 
 use std::{fs::File, io::Write as _, process::ExitCode};
 
@@ -17,10 +16,10 @@ use super::{
 use crate::{
     config::{Config, Home, agents},
     core::{Environment, error_chain},
+    models::Offer,
     provider::{NoServer, ProviderError, builtin, router::Forecast},
 };
 use machine::Machine;
-use offer::Offer;
 
 /// Set kontekst up: find model servers and files, or fetch a model that suits this machine
 ///
@@ -76,8 +75,7 @@ pub(super) fn run(
             say(
                 "\nOnly the small built-in model answers, which does what a plain request names and nothing else.",
             )?;
-            let offer = offer::best(machine.available, machine.cores, machine.disk);
-            match offer {
+            match machine.room.best_offer() {
                 Some(offer) => {
                     let config = if has_written { Config::read(home)? } else { config };
                     make_offer(&offer, &machine, consent, home, &config, environment, proxy)?;

@@ -1,16 +1,19 @@
 //! The models that are offered to somebody who has none.
 
-use crate::models::memory::{Fitness, MemoryNeed};
+use std::path::Path;
+
+use super::memory::{Fitness, MemoryNeed, available_now};
+use crate::config::free_space;
 
 /// A model that can be fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Offer {
+pub struct Offer {
     /// The source for `kontekst models pull`.
-    pub(super) source: &'static str,
-    pub(super) title: &'static str,
+    pub source: &'static str,
+    pub title: &'static str,
     /// The size of its Q4_K_M file in bytes, rounded.
-    pub(super) bytes: u64,
-    pub(super) licence: &'static str,
+    pub bytes: u64,
+    pub licence: &'static str,
     /// The processor cores from which on an answer does not take too long.
     cores: usize,
 }
@@ -53,16 +56,38 @@ const WINDOW: u64 = 1 << 30;
 /// The need of the largest of them besides its weights and the window, in bytes.
 const WORKING: u64 = 90 << 20;
 
-/// Returns the largest model for this machine. `available` is its free memory in bytes, and `disk` the free space for the file
-/// in bytes. What is not known is no limit.
-pub(super) fn best(available: Option<u64>, cores: usize, disk: Option<u64>) -> Option<Offer> {
-    let fits = |offer: &&Offer| {
+/// The memory, the cores and the disk of a machine. What is not known is no limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// The memory that new programs can have, in bytes.
+    pub available: Option<u64>,
+    pub cores: usize,
+    /// The free space for the file, in bytes.
+    pub disk: Option<u64>,
+}
+
+impl Room {
+    /// Returns what this machine has now, with a file in `model_dir`, which need not exist.
+    pub fn of_machine(model_dir: &Path) -> Self {
+        let existing = model_dir.ancestors().find(|dir| dir.exists());
+        Self {
+            available: available_now(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            disk: existing.and_then(|dir| free_space(dir).ok().flatten()),
+        }
+    }
+
+    /// Returns the largest model for this machine.
+    pub fn best_offer(self) -> Option<Offer> {
+        OFFERS.iter().find(|offer| self.fits(offer)).copied()
+    }
+
+    fn fits(self, offer: &Offer) -> bool {
         let need = MemoryNeed { weights: offer.bytes, cache: Some(WINDOW), working: WORKING };
-        available.is_none_or(|available| need.fitness(available) == Fitness::Fits)
-            && disk.is_none_or(|disk| disk / 10 * 9 > offer.bytes)
-            && cores >= offer.cores
-    };
-    OFFERS.iter().find(fits).copied()
+        self.available.is_none_or(|available| need.fitness(available) == Fitness::Fits)
+            && self.disk.is_none_or(|disk| disk / 10 * 9 > offer.bytes)
+            && self.cores >= offer.cores
+    }
 }
 
 #[cfg(test)]
@@ -82,7 +107,7 @@ mod tests {
             (Some(GB), 16, None, None),
             (None, 1, None, Some("Qwen2.5 Coder 0.5B")),
         ] {
-            let offer = best(available, cores, disk);
+            let offer = Room { available, cores, disk }.best_offer();
             assert_eq!(offer.map(|offer| offer.title), expect, "{available:?} {cores} {disk:?}");
         }
     }
