@@ -77,6 +77,16 @@ impl Router {
         }
     }
 
+    /// Returns what would answer a run with this model while a `llama-server` of ours runs, which keeps all other servers
+    /// from being asked. It could be taken for one of those.
+    ///
+    /// # Errors
+    ///
+    /// The error that the run would end with.
+    pub fn forecast_beside_own_server(&self, wanted: ModelSelector<'_>) -> Result<Forecast, ProviderError> {
+        self.forecast_local(wanted, None)
+    }
+
     fn forecast_local(
         &self,
         wanted: ModelSelector<'_>,
@@ -89,7 +99,6 @@ impl Router {
         if self.is_built_in(model) {
             return built_in(None);
         }
-        let failed = || failure.filter(|_| self.has_configured_endpoint).map(EndpointFailure::describe);
         match self.local(self.file_of(model), wanted, failure)? {
             Local::LlamaServer { binary, file } => Ok(Forecast::LlamaServer { binary, file }),
             Local::Engine { file } if !self.may_replace(wanted) || engine_supports(&file) => {
@@ -102,7 +111,7 @@ impl Router {
                 Some(failure) => Err(hints::no_server(&failure.endpoints, &failure.error)),
                 None => built_in(None),
             },
-            Local::BuiltIn => built_in(failed()),
+            Local::BuiltIn => built_in(self.why_built_in(model, failure)),
         }
     }
 }

@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use super::EndpointFailure;
-use crate::provider::{
-    NoServer, ProviderError,
-    endpoint::Endpoint,
-    model_file::{model_file, model_files},
-    openai::single_line,
+use crate::{
+    models::Room,
+    provider::{
+        NoServer, ProviderError, builtin,
+        endpoint::Endpoint,
+        model_file::{ModelFileError, model_file, model_files},
+        openai::single_line,
+    },
 };
 
 pub(super) const INSTALL_HINT: &str = if cfg!(target_os = "macos") {
@@ -17,9 +20,6 @@ pub(super) const INSTALL_HINT: &str = if cfg!(target_os = "macos") {
      https://github.com/ggml-org/llama.cpp/releases), or set `endpoint` in config.toml to a server that runs"
 };
 
-/// Downloads a model of 2.5 GB, which runs on a machine with 8 GB of memory and no GPU.
-const PULL_COMMAND: &str = "`kontekst models pull --use Qwen/Qwen3-4B-GGUF`";
-
 /// Returns one command that makes a better model than the built-in one answer.
 pub(super) fn better_model(model_dir: &Path, model: &str) -> String {
     if model_file(model_dir, model).is_ok() {
@@ -27,16 +27,35 @@ pub(super) fn better_model(model_dir: &Path, model: &str) -> String {
     }
     match model_files(model_dir).first() {
         Some(name) => format!("`kontekst models use {}` has a model answer that is here", single_line(name)),
-        None => format!("{PULL_COMMAND} gets a real model"),
+        None => fetch_one(model_dir),
+    }
+}
+
+/// Returns the command that fetches the model that suits this machine, which is the one that `kontekst init` offers.
+fn fetch_one(model_dir: &Path) -> String {
+    match Room::of_machine(model_dir).best_offer() {
+        Some(offer) => format!("`kontekst models pull --use {}` gets a real model", offer.source),
+        None => "no model of a useful size fits into the free memory and disk; `kontekst init` looks again"
+            .to_owned(),
+    }
+}
+
+/// Returns the fact that the model that somebody named is not there, if that is so.
+pub(super) fn missing_model(model_dir: &Path, model: &str) -> Option<String> {
+    if model.is_empty() || model == builtin::NAME {
+        return None;
+    }
+    match model_file(model_dir, model) {
+        Err(ModelFileError::Absent(NoServer { fact, .. })) => Some(single_line(&fact)),
+        Err(ModelFileError::Ambiguous(_)) | Ok(_) => None,
     }
 }
 
 /// Returns what to do where only models in this process may answer and the agent's model is not there. `other` says what
 /// else helps.
-pub(super) fn without_model(other: &str) -> String {
-    format!(
-        "`kontekst models use builtin` has the small built-in model answer, {PULL_COMMAND} gets a real model; or {other}"
-    )
+pub(super) fn without_model(model_dir: &Path, other: &str) -> String {
+    let fetch = fetch_one(model_dir);
+    format!("`kontekst models use builtin` has the small built-in model answer, {fetch}; or {other}")
 }
 
 /// Returns why none of `endpoints` serves the model, as the first half of a sentence.

@@ -105,7 +105,7 @@ impl Router {
             Err(ModelFileError::Absent(NoServer { fact, hint }))
                 if self.pin == Some(ProviderKind::Builtin) =>
             {
-                Err(no_server(fact, hints::without_model(&hint)))
+                Err(no_server(fact, hints::without_model(&self.model_dir, &hint)))
             }
             Err(
                 ModelFileError::Absent(NoServer { fact, hint })
@@ -146,6 +146,14 @@ impl Router {
         }
     }
 
+    /// Returns why the built-in model answers instead of what the configuration and the agent name, if they name something.
+    pub(super) fn why_built_in(&self, model: &str, failure: Option<&EndpointFailure>) -> Option<String> {
+        let failed = failure.filter(|_| self.has_configured_endpoint).map(EndpointFailure::describe);
+        let missing = hints::missing_model(&self.model_dir, model);
+        let facts: Vec<String> = failed.into_iter().chain(missing).collect();
+        (!facts.is_empty()).then(|| facts.join(", and "))
+    }
+
     /// Opens the model that is part of the program instead of `model`.
     fn open_built_in(
         &self,
@@ -158,8 +166,8 @@ impl Router {
             return Err(hints::no_server(&failure.endpoints, &failure.error));
         }
         let mut notice = builtin::notice(&hints::better_model(&self.model_dir, model));
-        if let Some(failure) = failure.filter(|_| self.has_configured_endpoint) {
-            notice = format!("{}; {notice}", failure.describe());
+        if let Some(why) = self.why_built_in(model, failure) {
+            notice = format!("{why}; {notice}");
         }
         self.in_process.open(&ModelSource::Starter, Some(notice), cancel, sink).map_err(|error| match error {
             OpenError::Failed(error) => error,

@@ -37,7 +37,8 @@ fn a_fresh_machine_gets_an_answer_and_one_notice_naming_the_model() {
     assert!(output.stdout.ends_with('\n') && output.stdout.len() > 1, "{output:?}");
     let notes: Vec<&str> = output.stderr.lines().collect();
     assert_eq!(notes.len(), 1, "{output:?}");
-    for part in ["the small built-in model", "kontekst models pull --use "] {
+    // Which model fits is for the machine to say.
+    for part in ["the small built-in model", "`kontekst "] {
         assert!(notes[0].contains(part), "{output:?}");
     }
     assert_eq!(output.code, 0);
@@ -65,6 +66,7 @@ fn an_unselected_model_on_disk_is_suggested() {
     home.write("agents/default/config.toml", "model = \"absent.gguf\"\n");
     let output = home.run(&["run", "hello"]);
     assert!(output.stderr.contains("`kontekst models use tiny.gguf`"), "{output:?}");
+    assert!(output.stderr.contains("there is no model absent.gguf in "), "{output:?}");
     assert_eq!(output.code, 0);
 }
 
