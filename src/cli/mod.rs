@@ -218,7 +218,9 @@ fn dispatch(
     match command {
         Command::Run(args) => run::run(&args, &home, environment),
         Command::Chat(args) => chat::run(&args, &home, environment),
-        Command::Status(args) => status::run(&args, &home),
+        Command::Status(args) => {
+            status::run(&args, &home, &|status| doctor::why_starter(&home, environment, status))
+        }
         Command::Init(args) => init::run(&args, &home, environment, proxy),
         Command::Config(args) => config::run(args, &home, environment),
         Command::Doctor(args) => doctor::run(&args, &home, environment),

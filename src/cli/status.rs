@@ -9,6 +9,7 @@ use crate::{
     config::{Home, Lock},
     parked::ParkedRuns,
     pb::{GetStatusRequest, GetStatusResponse},
+    provider::builtin,
 };
 
 use super::{error::CliError, json::json_pretty, output::to_stdout, printable::printable, units::uptime};
@@ -27,7 +28,12 @@ pub(super) struct Args {
     token: bool,
 }
 
-pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
+/// `why_starter` returns why only the starter model answers, if that is so, from the status of the daemon, if it runs.
+pub(super) fn run(
+    args: &Args,
+    home: &Home,
+    why_starter: &dyn Fn(Option<GetStatusResponse>) -> Option<String>,
+) -> Result<ExitCode, CliError> {
     if args.token {
         let token = read_token(home)?;
         return to_stdout(|out, _| Ok(writeln!(out, "{token}")?));
@@ -35,13 +41,17 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     // A connection would start a daemon, where systemd listens on the socket.
     let lock = home.daemon_lock();
     if matches!(Lock::holder(&lock), Ok(None)) || !lock.exists() {
-        return Err(not_running());
+        return Err(not_running(why_starter(None)));
     }
     let stream = client::probe(home).map_err(|error| match error {
-        ClientError::NotRunning => not_running(),
+        ClientError::NotRunning => not_running(why_starter(None)),
         other => other.into(),
     })?;
-    let status = get_status(stream)?;
+    let mut status = get_status(stream)?;
+    // A server that answers, and a model that the daemon has loaded, need no look at the configuration.
+    if !status.llama_server_healthy || [builtin::NAME, ""].contains(&&*status.model) {
+        status.warnings.extend(why_starter(Some(status.clone())));
+    }
     let parked = ParkedRuns::new(home).ids().map_or(0, |ids| ids.len());
     let text = if args.json {
         let mut json = to_json(&status);
@@ -53,10 +63,11 @@ pub(super) fn run(args: &Args, home: &Home) -> Result<ExitCode, CliError> {
     to_stdout(|out, _| Ok(out.write_all(text.as_bytes())?))
 }
 
-fn not_running() -> CliError {
-    CliError::unreachable("the daemon is not running")
+fn not_running(why_starter: Option<String>) -> CliError {
+    let error = CliError::unreachable("the daemon is not running")
         .hint("run `kontekst run`, which starts it when it is needed")
-        .hint("or run `kontekst daemon` to have it in this terminal")
+        .hint("or run `kontekst daemon` to have it in this terminal");
+    error.maybe_hint(why_starter)
 }
 
 /// Asks the daemon for its status.

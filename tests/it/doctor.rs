@@ -98,7 +98,12 @@ fn it_says_what_would_answer() {
     check(&format!("{endpoint}context_size = 99999\n"), "", &["warning model", "asks for 99999 tokens"]);
     let gone = "provider = 'endpoint'\nendpoint = 'http://127.0.0.1:1'\n";
     check(gone, "", &["problem model", "http://127.0.0.1:1", "change `endpoint`"]);
-    check("", "", &["warning model", "built-in model answers", "kontekst models pull"]);
+    check(
+        "",
+        "",
+        &["warning model", "built-in model answers", "no model file is on this machine", "kontekst "],
+    );
+    check("", "absent", &["warning model", "built-in model answers", "there is no model absent.gguf in "]);
     check("", "builtin", &["ok model", "as the agent `default` asks"]);
     let models = tempfile::tempdir().unwrap();
     let header = HeaderBuilder::default().text("general.architecture", "llama").tensor(&[32, 1000], 0);
@@ -109,6 +114,35 @@ fn it_says_what_would_answer() {
     whole.resize(whole.len() + 200_000, 0);
     fs::write(models.path().join("cut.gguf"), whole).unwrap();
     check(&model_dir, "cut", &["ok model", "cut.gguf answers", "of memory"]);
+}
+
+#[test]
+fn that_only_the_starter_model_answers_is_said_with_a_daemon_and_without() {
+    let home = TestHome::with_config("bind = 'off'\n");
+    home.write("agents/default/config.toml", "model = 'absent'\n");
+    let parts = ["warning model", "only the small built-in model answers", "there is no model absent.gguf"];
+    has(&checks(&home).0, &parts);
+    assert!(home.run(&["status"]).fails(6).contains(parts[2]));
+    home.run(&["daemon", "restart"]).success();
+    has(&checks(&home).0, &parts);
+    home.run(&["run", "hello"]).success();
+    has(&checks(&home).0, &parts);
+    let status = home.run(&["status"]).success();
+    let is_said =
+        |line: &str| line.starts_with("warning ") && parts[1..].iter().all(|part| line.contains(part));
+    assert_eq!(status.lines().filter(|line| is_said(line)).count(), 1, "{status}");
+
+    // The model that `kontekst init` offers is the one that the remedy fetches.
+    let offered = home.run(&["init"]).success();
+    let remedies = checks(&home).0;
+    match offered.split_once("suits this machine: ").and_then(|(_, rest)| rest.split(['(', ')']).nth(1)) {
+        Some(source) => has(&remedies, &["warning model", &format!("models pull --use {source}`")]),
+        None => has(&remedies, &["warning model", "no model of a useful size fits"]),
+    }
+
+    home.write("agents/default/config.toml", "model = 'builtin'\n");
+    assert!(!home.run(&["status"]).success().contains("only the small"));
+    has(&checks(&home).0, &["ok model", "as the agent `default` asks"]);
 }
 
 #[test]

@@ -88,6 +88,16 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     Ok(if has_problem { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Returns why the starter model answers runs of the agent `default`, and what to do about it, if nobody has chosen it.
+/// `status` is that of the daemon, if it runs. Asks model servers, for at most 1.5 s each.
+pub(super) fn why_starter(
+    home: &Home,
+    environment: &Environment,
+    status: Option<GetStatusResponse>,
+) -> Option<String> {
+    model::why_starter(&Checked { home, environment, config: Config::read(home).ok(), status })
+}
+
 /// Returns the mistakes in config.toml and in the files of all agents, with their lines and what to do, one sentence each.
 pub(super) fn configuration_mistakes(home: &Home) -> Vec<String> {
     let with_remedy = |Finding { message, remedy, .. }: Finding| match remedy {

@@ -5,12 +5,13 @@ use std::path::Path;
 use super::{Checked, finding::Finding};
 use crate::{
     cli::{process_env::process_env, units},
-    config::{AgentConfig, Config},
-    core::error_chain,
+    config::{AgentConfig, AgentError, Config, Home},
+    core::{Environment, error_chain},
     models::{
-        Model,
+        Model, ModelCatalog,
         memory::{Fitness, MemoryNeed, available_now, fitting_window},
     },
+    pb::GetStatusResponse,
     provider::{
         ModelSelector, NoServer, ProviderError, builtin,
         router::{Forecast, Router},
@@ -23,21 +24,23 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Finding> {
     let Some(config) = &checked.config else {
         return vec![Finding::warning(SUBJECT, "not checked, because config.toml cannot be used")];
     };
-    let Ok(agent) = AgentConfig::load_default(checked.home) else {
+    let Ok(agent) = Asked::load(checked.home) else {
         return vec![Finding::warning(SUBJECT, "not checked, because the agent `default` cannot be used")];
     };
-    let (model, endpoint, window) =
-        agent.map(|agent| (agent.model, agent.endpoint, agent.context_size)).unwrap_or_default();
-    let is_own_server = checked.status.as_ref().is_some_and(|status| status.llama_server_running);
-    if is_own_server && endpoint.is_none() {
-        // The daemon's model server could be taken for one that somebody else has started.
-        return Vec::new();
-    }
-    let router = Router::new(config, process_env(checked.environment));
-    let wanted = ModelSelector { model: &model, endpoint: endpoint.as_deref(), is_required: false };
-    let window = window.or(config.context_size);
-    vec![match router.forecast(wanted) {
-        Ok(forecast) => describe(&forecast, &model, window, config),
+    let window = agent.window.or(config.context_size);
+    let Some(forecast) = forecast(&agent, config, checked) else { return Vec::new() };
+    vec![match forecast {
+        Ok(Forecast::BuiltIn { .. }) if agent.model == builtin::NAME => {
+            Finding::ok(SUBJECT, "the small built-in model answers, as the agent `default` asks")
+        }
+        Ok(Forecast::BuiltIn { why, better }) => {
+            Finding::warning(SUBJECT, starter_answers(why, config, checked.environment)).remedy(better)
+        }
+        Ok(forecast) => {
+            // What is loaded fits, and the memory that it has is no longer available.
+            let available = if loaded(checked, &agent).is_some() { None } else { available_now() };
+            describe(&forecast, &agent.model, window, available)
+        }
         Err(ProviderError::NoServer(NoServer { fact, hint })) => {
             Finding::problem(SUBJECT, format!("nothing can answer: {fact}")).remedy(hint)
         }
@@ -45,8 +48,82 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Finding> {
     }]
 }
 
-/// Describes what would answer. `asked` is the model that the agent names, and `window` the configured one in tokens.
-fn describe(forecast: &Forecast, asked: &str, window: Option<u32>, config: &Config) -> Finding {
+/// Returns why the starter model answers the agent `default`, and what to do about it. `None` if something else answers,
+/// or if it is what the agent asks for.
+pub(super) fn why_starter(checked: &Checked<'_>) -> Option<String> {
+    let config = checked.config.as_ref()?;
+    let agent = Asked::load(checked.home).ok()?;
+    match forecast(&agent, config, checked)?.ok()? {
+        Forecast::BuiltIn { why, better } if agent.model != builtin::NAME => {
+            Some(format!("{}; {better}", starter_answers(why, config, checked.environment)))
+        }
+        _ => None,
+    }
+}
+
+/// The wishes of the agent `default`: none if there is no such agent yet.
+#[derive(Default)]
+struct Asked {
+    model: String,
+    endpoint: Option<String>,
+    /// In tokens.
+    window: Option<u32>,
+}
+
+impl Asked {
+    fn load(home: &Home) -> Result<Self, AgentError> {
+        let agent = AgentConfig::load_default(home)?;
+        let asked = agent.map(|AgentConfig { model, endpoint, context_size, .. }| Self {
+            model,
+            endpoint,
+            window: context_size,
+        });
+        Ok(asked.unwrap_or_default())
+    }
+}
+
+/// Returns what would answer a run of the agent. `None` if that is what the daemon has loaded: it keeps to the model that it
+/// has chosen, whose memory another choice would miss.
+fn forecast(
+    agent: &Asked,
+    config: &Config,
+    checked: &Checked<'_>,
+) -> Option<Result<Forecast, ProviderError>> {
+    let router = Router::new(config, process_env(checked.environment));
+    let wanted =
+        ModelSelector { model: &agent.model, endpoint: agent.endpoint.as_deref(), is_required: false };
+    match loaded(checked, agent) {
+        Some(_) if agent.model.is_empty() => None,
+        Some(status) if status.engine == "llama-server" => Some(router.forecast_beside_own_server(wanted)),
+        Some(_) | None => Some(router.forecast(wanted)),
+    }
+}
+
+/// Returns the status of a daemon that has loaded a model itself, other than the starter model, if the agent may use it.
+fn loaded<'a>(checked: &'a Checked<'_>, agent: &Asked) -> Option<&'a GetStatusResponse> {
+    let is_loaded =
+        |status: &&GetStatusResponse| status.llama_server_running && status.model != builtin::NAME;
+    checked.status.as_ref().filter(is_loaded).filter(|_| agent.endpoint.is_none())
+}
+
+/// Says that only the starter model answers. `why` is known if the agent or the configuration names something else.
+fn starter_answers(why: Option<String>, config: &Config, environment: &Environment) -> String {
+    let why = why.unwrap_or_else(|| {
+        let files = ModelCatalog::of_machine(config.model_dir.clone(), environment).list().len();
+        match files {
+            0 => "no model server answers, and no model file is on this machine".to_owned(),
+            files => format!(
+                "no model server answers, and of {} on this machine none can answer and fits into the free memory",
+                units::counted(files as u64, "model file")
+            ),
+        }
+    });
+    format!("only the small built-in model answers: {why}")
+}
+
+/// Describes what would answer. `asked` is the model that the agent names, `window` the configured one in tokens, and
+/// `available` the memory for a file in bytes.
+fn describe(forecast: &Forecast, asked: &str, window: Option<u32>, available: Option<u64>) -> Finding {
     match forecast {
         Forecast::Server { url, model, window: served, is_loading, was_found } => {
             let model = model.as_deref().unwrap_or(asked);
@@ -68,28 +145,15 @@ fn describe(forecast: &Forecast, asked: &str, window: Option<u32>, config: &Conf
             }
         }
         Forecast::LlamaServer { binary, file } => {
-            describe_file(file, &format!("{} runs it", binary.display()), window)
+            describe_file(file, &format!("{} runs it", binary.display()), window, available)
         }
-        Forecast::Engine { file } => describe_file(file, "the built-in engine runs it", window),
-        Forecast::BuiltIn { .. } if asked == builtin::NAME => {
-            Finding::ok(SUBJECT, "the small built-in model answers, as the agent `default` asks")
-        }
-        Forecast::BuiltIn { why, better } => {
-            let why = match why {
-                Some(why) => format!(": {why}"),
-                None if asked.is_empty() => {
-                    ": no model server answers, and no other model fits this machine".to_owned()
-                }
-                None => format!(": there is no {asked} in {}", config.model_dir.display()),
-            };
-            Finding::warning(SUBJECT, format!("only the small built-in model answers{why}"))
-                .remedy(better.clone())
-        }
+        Forecast::Engine { file } => describe_file(file, "the built-in engine runs it", window, available),
+        Forecast::BuiltIn { .. } => Finding::ok(SUBJECT, "the small built-in model answers"),
     }
 }
 
 /// Checks that a model file is whole and fits into memory.
-fn describe_file(file: &Path, runner: &str, window: Option<u32>) -> Finding {
+fn describe_file(file: &Path, runner: &str, window: Option<u32>, available: Option<u64>) -> Finding {
     let name = file.display();
     let Some(model) = Model::with_first_file(file) else {
         return Finding::problem(SUBJECT, format!("{name} cannot be read")).remedy("kontekst models");
@@ -104,7 +168,6 @@ fn describe_file(file: &Path, runner: &str, window: Option<u32>) -> Finding {
     if model.missing > 0 || info.missing_bytes > 0 {
         return Finding::problem(SUBJECT, format!("{name} is not whole")).remedy(fetch);
     }
-    let available = available_now();
     let window = window.unwrap_or_else(|| fitting_window(&info, model.bytes, available));
     let need = MemoryNeed::new(&info, model.bytes, u64::from(window));
     let size = units::bytes(need.total());
